@@ -18,9 +18,10 @@ from benchmarks._calls import Call, made_rounds, record
 from benchmarks._measure import Action, Report, Times, compare, compare_rounds, cost, speed
 from benchmarks.importing import record_many
 from tooltrail.records import FamilyRegistry
-from tooltrail.store import InvocationFilter, Store, open_store, verify
+from tooltrail.store import InvocationFilter, Store, open_store
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.filters import ALL
+from tooltrail.store.verify import verify
 from tooltrail.transcripts import load_transcript
 
 PAGE = 20

@@ -31,7 +31,7 @@ READING = (
     "show --rerender",
     "transcript --compact 1000",
 )
-ALL = (*READING, "session close @last", "db current", "db upgrade", "db downgrade 0001")
+ALL = (*READING, "session close @last", "db current", "db upgrade")
 BIG = b"".join(b"%d a line of the big output\n" % n for n in range(120_000))
 
 
@@ -86,9 +86,7 @@ def test_recording_goes_on_beside_a_damaged_database(recorded: Cli) -> None:
     assert recorded.ok("show", "--surface", "complete").stdout == b"ran\n"
 
 
-@pytest.mark.parametrize(
-    "command", [*READING, "session close @last", "db upgrade", "db downgrade 0001"]
-)
+@pytest.mark.parametrize("command", [*READING, "session close @last", "db upgrade"])
 def test_a_store_of_another_revision_is_refused_and_left_as_it_is(
     recorded: Cli, command: str
 ) -> None:

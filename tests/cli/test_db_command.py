@@ -169,20 +169,3 @@ def test_backup_of_a_server_names_the_tool_for_it(postgres_url: str, tmp_path: P
     assert ended.code == 2
     assert "pg_dump --format=custom" in ended.sentence
     assert not (tmp_path / "copy.db").exists()
-
-
-# Back to an earlier revision
-
-
-def test_downgrade_to_where_the_store_is_changes_nothing(cli: Cli) -> None:
-    ended = cli.ok("db", "downgrade", "0001", "--json")
-    assert ended.records == [
-        {"schema_version": 1, "before": "0001", "after": "0001", "dry_run": True}
-    ]
-    assert cli.ok("db", "downgrade", "0001", "--yes").message == "at 0001 already\n"
-    assert cli.ok("db", "check").message == "no problem found\n"
-
-
-def test_downgrade_to_no_revision_is_wrong_input(cli: Cli) -> None:
-    ended = cli.run("db", "downgrade", "base")
-    assert (ended.code, ended.sentence) == (2, "no revision is named 'base'; there are 0001")

@@ -33,7 +33,6 @@ WANTED = {
     "db upgrade",
     "db check",
     "db backup",
-    "db downgrade",
     *(f"artifact {name}" for name in ("ls", "cat", "stat", "head", "tail", "verify")),
     *GROUPS,
 }

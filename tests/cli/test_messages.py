@@ -100,7 +100,6 @@ def test_no_text_of_an_error_passes_for_a_message_of_its_own(
         ("log", "--since", HOSTILE),
         ("log", f"--{HOSTILE}"),
         (HOSTILE,),
-        ("db", "downgrade", HOSTILE),
         ("log", "--db", f"/no/{HOSTILE}"),
         ("log", "--tool", HOSTILE, "--fields", HOSTILE, "--csv"),
     ],

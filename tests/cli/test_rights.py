@@ -27,7 +27,7 @@ READING = (
     "db current",
 )
 WRITING = ("session open", "session close @last")
-ALL = (*READING, *WRITING, "db upgrade", "db downgrade 0001 --yes")
+ALL = (*READING, *WRITING, "db upgrade")
 
 
 @pytest.fixture

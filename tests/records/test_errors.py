@@ -86,7 +86,7 @@ def test_an_index_mismatch_has_all_differences_and_says_the_first(count: int, sa
     all_of_them = [f"one {number}" for number in range(count)]
     error = errors.IndexMismatchError("sha256/ab/cd.zst", all_of_them)
     assert (error.path, error.differences) == ("sha256/ab/cd.zst", tuple(all_of_them))
-    assert str(error).startswith("artifact sha256/ab/cd.zst is not as it is told: one 0")
+    assert str(error).startswith("artifact sha256/ab/cd.zst differs from its description: one 0")
     assert str(error).endswith(said)
 
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Table
+from tests.support.empty_databases import empty_database
 from tests.support.raw_rows import table_rows
 
 from tooltrail.artifacts import ArtifactArchive, ArtifactSink, Capture, open_sink
@@ -142,8 +143,7 @@ def ingested_store(
 
 
 def _create(database: str) -> None:
-    target = parse_target(database)
-    opened = open_database(target, create=True)
+    opened = empty_database(database)
     try:
         ensure_wal(opened)
         with opened.write() as connection:
@@ -178,19 +178,6 @@ def started(
     return Entry(fact, [arguments], [POLICY_JSON])
 
 
-def stream_fact(record: StreamRecord, spooled: str | None = None) -> StreamFact:
-    return StreamFact(
-        role=record.role,
-        digest=record.digest,
-        size=record.size,
-        line_count=record.line_count,
-        produced_size=record.produced_size,
-        produced_line_count=record.produced_line_count,
-        loss_reason=record.loss_reason,
-        spooled=spooled,
-    )
-
-
 def ended(
     session: UUID,
     call: UUID,
@@ -223,7 +210,7 @@ def ended(
         state="success",
         output=digest_of(document),
         streams=tuple(
-            stream_fact(one, spooled if one.role == "stdout" else None) for one in output.streams
+            StreamFact.of(one, spooled if one.role == "stdout" else None) for one in output.streams
         ),
         exit_status=exit_status,
         duration_ms=3,

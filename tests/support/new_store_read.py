@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from tests.support.empty_databases import empty_database
+
 from tooltrail.artifacts import ArtifactArchive, Capture, open_sink
 from tooltrail.journal import Entry, JournalLog
 from tooltrail.journal.clock import new_id
@@ -32,8 +34,7 @@ from tooltrail.records.facts import (
 )
 from tooltrail.records.states import InvocationState
 from tooltrail.store import schema
-from tooltrail.store.engines.database import Database, ensure_wal, open_database
-from tooltrail.store.engines.targets import parse_target
+from tooltrail.store.engines.database import Database, ensure_wal
 from tooltrail.store.ingest.ingester import Ingested, Ingester
 from tooltrail.store.read.reader import Reader
 
@@ -116,7 +117,7 @@ class ReadStore:
 @contextmanager
 def read_store(database: str, folder: Path) -> Generator[ReadStore]:
     """A fresh store in an empty place."""
-    opened = open_database(parse_target(database), create=True)
+    opened = empty_database(database)
     ensure_wal(opened)
     with opened.write() as connection:
         dialect = "sqlite" if connection.is_sqlite else "postgresql"
@@ -239,7 +240,7 @@ def call(
     fields: dict[str, Any] = {
         "duration_ms": 5,
         "exit_status": 0,
-        "streams": tuple(stream_fact(one) for one in output.streams),
+        "streams": tuple(StreamFact.of(one) for one in output.streams),
         **(end or {}),
     }
     made.ended = CallEnded(
@@ -252,19 +253,6 @@ def call(
         **fields,
     )
     return made
-
-
-def stream_fact(one: StreamRecord) -> StreamFact:
-    """The fact of a stream."""
-    return StreamFact(
-        role=one.role,
-        digest=one.digest,
-        size=one.size,
-        line_count=one.line_count,
-        produced_size=one.produced_size,
-        produced_line_count=one.produced_line_count,
-        loss_reason=one.loss_reason,
-    )
 
 
 def entries_of(calls: Sequence[Call]) -> list[Entry]:

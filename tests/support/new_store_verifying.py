@@ -124,20 +124,6 @@ def drop_guards(store: NewStore) -> None:
     store.run(f"DROP TRIGGER bodies_no_erasure{' ON bodies' if is_server else ''}")
 
 
-def stream_fact(record: StreamRecord, spooled: str | None = None) -> StreamFact:
-    """What a fact says of a stream."""
-    return StreamFact(
-        role=record.role,
-        digest=record.digest,
-        size=record.size,
-        line_count=record.line_count,
-        produced_size=record.produced_size,
-        produced_line_count=record.produced_line_count,
-        loss_reason=record.loss_reason,
-        spooled=spooled,
-    )
-
-
 def start(call: UUID, arguments: bytes = b'{"command":"ls"}', **members: Any) -> Entry:
     """The fact of a call that starts."""
     fact = CallStarted(
@@ -172,7 +158,7 @@ def end(
         at=members.pop("at", AT + timedelta(seconds=1)),
         state=members.pop("state", "success"),
         output=digest_of(document),
-        streams=tuple(stream_fact(one, places.get(one.role)) for one in output.streams),
+        streams=tuple(StreamFact.of(one, places.get(one.role)) for one in output.streams),
         shown=shown,
         duration_ms=members.pop("duration_ms", 1000),
         **members,

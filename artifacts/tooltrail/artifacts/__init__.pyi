@@ -15,6 +15,7 @@ from .frame_index import FrameIndex
 from .fsspec_sink import FsspecSink, defer_sink, open_sink
 from .grep import Match
 from .limits import CaptureLimits, DiskRoom
+from .naming import ArtifactNamer
 from .paths import artifact_path, check_path, digest_of_path, path_beginning
 from .reading import ArtifactReader, open_reader
 from .salvaging import Salvaged, SpoolReader, salvage
@@ -28,6 +29,7 @@ __all__ = [
     "PRIVATE_FILE",
     "PRIVATE_FOLDER",
     "ArtifactArchive",
+    "ArtifactNamer",
     "ArtifactReader",
     "ArtifactSink",
     "Capture",

@@ -54,7 +54,7 @@ class AzureStore:
         if start == stop:
             return b""
         # Of an empty object Azure gives no range, but all of it; its client sees to that only
-        # when it is not told where to start.
+        # when it does not know where to start.
         first = None if start == 0 else start
         with asking():
             return self._connection.get().cat_file(self._path(key), start=first, end=stop)

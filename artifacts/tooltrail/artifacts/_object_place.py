@@ -1,6 +1,6 @@
 """Sinks in object stores: what S3, Google and Azure have in common.
 
-All three create an object exclusively when they are told to, atomically and durably, so there are
+All three create an object exclusively when they are asked to, atomically and durably, so there are
 no parts, no folders and no links here. Large objects go up in parts, and only then is it decided
 who was first: whether the object is there already is asked before.
 """

@@ -51,7 +51,7 @@ class StoredArtifact:
         line_count: lines in the plain bytes.
         outcome: `created` by this call; `existed`, and has the same stored bytes or was found to be
             right, unless `damage` says otherwise; `healed` when a damaged object stood there, was
-            kept aside and was replaced.
+            kept under another path and was replaced.
         damage: what is known to be damaged in the object that stands there, in one sentence, since
             what was to be stored had been altered after it was captured; else None.
     """
@@ -240,29 +240,27 @@ class ArtifactArchive:
             if sameness != "damaged":
                 return _Placed(outcome)
             if not is_sound(source, record.digest):
-                aside = self._put_aside(path, source.file)
+                kept = self._keep_damaged(path, source.file)
                 return _Placed(
                     outcome,
                     f"artifact {path} is damaged: it was altered after it was captured, and so is"
-                    f" what stands there; it is kept as {aside}",
+                    f" what stands there; it is kept as {kept}",
                 )
             outcome = "healed"
             # Whoever heals the same object may have deleted it first.
             with contextlib.suppress(MissingArtifactError):
-                self._keep_aside(path, scratch)
+                with self._sink.open(path) as stored, copy_of(stored, path, scratch) as copy:
+                    self._keep_damaged(path, copy)
                 self._sink.delete(path)
             if self._sink.put(path, source.file):
                 return _Placed(outcome)
         raise DamageError(f"artifact {path} is damaged and cannot be replaced", path=path)
 
-    def _keep_aside(self, path: str, scratch: Path | None) -> None:
-        with self._sink.open(path) as stored, copy_of(stored, path, scratch) as copy:
-            self._put_aside(path, copy)
-
-    def _put_aside(self, path: str, damaged: Path) -> str:
-        aside = f"{DAMAGED}/{hex_of(digest_of_path(path))}-{secrets.token_hex(4)}.zst"
-        self._sink.put(aside, damaged)
-        return aside
+    def _keep_damaged(self, path: str, damaged: Path) -> str:
+        """Keep the bytes of a damaged object under another path."""
+        kept = f"{DAMAGED}/{hex_of(digest_of_path(path))}-{secrets.token_hex(4)}.zst"
+        self._sink.put(kept, damaged)
+        return kept
 
     def _compare(self, path: str, source: Path, size: int) -> Literal["equal", "sound", "damaged"]:
         try:

@@ -90,7 +90,7 @@ def block_stops(stored: BinaryIO, start: int) -> Iterator[int]:
 
 
 def _span(stored: BinaryIO, header: bytes, start: int, path: str) -> FrameSpan | None:
-    """The frame that begins with `header`; None when the file ends before it can be told."""
+    """The frame that begins with `header`; None when the file ends before the header does."""
     if is_skippable(header):
         if len(header) < 8:
             return None

@@ -11,7 +11,7 @@ CHECK_FIELDS = (
     *("path", "agent_id", "name", "version", "tiers", "tools"),
     *("agent_digest", "schema_digest", "problems"),
 )
-"""What programs are told of a configuration."""
+"""JSON fields of a configuration."""
 
 
 def check_paths(paths: Sequence[Path]) -> list[CheckedAgent]:

@@ -104,7 +104,7 @@ def _held(store: Store, agent: str, schema: OutputSchema) -> tuple[tuple[UUID, .
 
 
 CHANGE_FIELDS = ("effect", "kind", "path", "detail")
-"""What programs are told of a change."""
+"""JSON fields of a change."""
 
 
 def change_records(comparison: Comparison) -> list[Record]:
@@ -119,7 +119,7 @@ def change_rows(comparison: Comparison) -> Iterator[tuple[str, ...]]:
 
 
 VERSION_FIELDS = ("agent_digest", "agent_id", "version", "schema_digest", "created_at", "document")
-"""What programs are told of a version of an agent."""
+"""JSON fields of a version of an agent."""
 
 
 def version_records(found: Sequence[AgentVersionView]) -> list[Record]:
@@ -141,8 +141,8 @@ def version_rows(found: Sequence[AgentVersionView], *, utc: bool) -> Iterator[tu
     """The versions as lines for people."""
     for one in found:
         digest, schema = one.digest[:_DIGEST_CHARS], _schema_digest(one)
-        told = "(text)" if schema is None else schema[:_DIGEST_CHARS]
-        yield digest, one.agent_id, one.version or "", told, shown(one.created_at, utc=utc)
+        schema_text = "(text)" if schema is None else schema[:_DIGEST_CHARS]
+        yield digest, one.agent_id, one.version or "", schema_text, shown(one.created_at, utc=utc)
 
 
 def _schema_digest(view: AgentVersionView) -> str | None:

@@ -24,7 +24,7 @@ STATISTICS_FIELDS = (
     *("missing_count", "lost_count", "reminder_count", "input_tokens", "output_tokens"),
     *("p50_ms", "p95_ms", "outcomes", "errors", "escalations"),
 )
-"""What programs are told of the runs of an agent."""
+"""JSON fields of the runs of an agent."""
 
 
 def statistics_records(found: "Iterable[AgentStatistics]") -> list[Record]:
@@ -78,7 +78,7 @@ def _percent(share: float | None) -> str:
 
 
 def _record(one: "AgentStatistics") -> Record:
-    told: dict[str, Any] = {
+    members: dict[str, Any] = {
         "outcomes": dict(one.outcomes),
         "errors": dict(one.errors),
         "escalations": [
@@ -87,4 +87,6 @@ def _record(one: "AgentStatistics") -> Record:
         ],
         **{f"{name}_ms": one.duration_ms(share) for name, share in _SHARES.items()},
     }
-    return {name: told[name] if name in told else getattr(one, name) for name in STATISTICS_FIELDS}
+    return {
+        name: members[name] if name in members else getattr(one, name) for name in STATISTICS_FIELDS
+    }

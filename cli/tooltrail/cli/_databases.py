@@ -1,9 +1,7 @@
-"""What `tooltrail db` does and says: checks and backups with a bar, and downgrades."""
+"""The work of `tooltrail db`: checks and backups, each with a progress bar."""
 
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import asdict
-from typing import Any
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._interruption import interruptible_between_steps
@@ -12,13 +10,10 @@ from tooltrail.cli._output import counted, print_array, printable, say, size_of,
 from tooltrail.cli._progress import progress_bar
 from tooltrail.store import (
     Backup,
-    Downgrade,
     back_up_store,
-    downgrade_store,
     iter_problems,
     open_existing,
     parse_target,
-    plan_downgrade,
 )
 
 _ALL = 100
@@ -71,27 +66,3 @@ def say_backup(backup: Backup) -> None:
         f"the artifacts are not in it; they are in {backup.artifacts}, "
         "and --artifacts leads there from a store that is opened elsewhere"
     )
-
-
-def downgrade_or_plan(location: Location, revision: str, *, yes: bool) -> Downgrade:
-    """Do it when it is confirmed; else only find out what it would do."""
-    if not yes:
-        return plan_downgrade(location.database, revision)
-    return downgrade_store(location.database, revision)
-
-
-def downgrade_record(downgrade: Downgrade, *, yes: bool) -> dict[str, Any]:
-    """For programs."""
-    return {**asdict(downgrade), "dry_run": not yes}
-
-
-def say_downgrade(downgrade: Downgrade, *, yes: bool) -> None:
-    """What was done, or would be."""
-    if downgrade.before == downgrade.after:
-        say(f"at {downgrade.after} already")
-        return
-    way = f"from {downgrade.before} to {downgrade.after}"
-    if yes:
-        say(f"downgraded {way}")
-    else:
-        say(f"dry run, nothing was changed: --yes downgrades {way}")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tooltrail.wire import ExportPolicy, ExportReport
 
 PROVIDERS = ("openai", "openai-responses", "anthropic", "ollama", "gemini", "text-fallback")
-"""The wire formats that a conversation can be told in, known before they are imported."""
+"""The wire formats that a conversation can be written in, known before they are imported."""
 
 STDOUT = Path("-")
 """What stands for standard output where a file is named."""
@@ -35,7 +35,7 @@ class Exporting:
         as_seen: whether to say of what has no receipt that it is not known.
         ids: what becomes of calls without ids.
         unanswered: what becomes of calls without results.
-        text_family: the text format of calls that cannot be told natively.
+        text_family: the text format of calls that cannot be written natively.
         provider: to whom it goes.
         report: the file for the report.
     """
@@ -85,7 +85,7 @@ class Exporting:
                 raise click.UsageError(f"{name} needs the format of a provider: {formats}")
 
     def policy(self) -> "ExportPolicy":
-        """How what the format cannot carry is told."""
+        """How what the format cannot carry is written."""
         from tooltrail.wire import DEFAULT_EXPORT_POLICY, ExportPolicy  # noqa: PLC0415  for it alone
 
         default = DEFAULT_EXPORT_POLICY
@@ -153,12 +153,12 @@ def write_report(report: "ExportReport", file: Path | None) -> None:
 
 
 def tell_report(report: "ExportReport", file: Path | None) -> None:
-    """Count what was changed, on stderr, and say where each change is told."""
+    """Count what was changed, on stderr, and say where each change is listed."""
     if report:
         counted = Counter(change.kind for change in report)
-        told = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counted.items()))
+        note = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counted.items()))
         where = "" if file else "; --report FILE lists each difference"
-        say(f"tooltrail: the export differs from the record: {told}{where}")
+        say(f"tooltrail: the export differs from the record: {note}{where}")
 
 
 def strict_option(function: Decorated) -> Decorated:
@@ -179,7 +179,7 @@ def _file_of_its_own(
 
 
 def report_option(function: Decorated) -> Decorated:
-    """`--report`: where each change is told."""
+    """`--report`: where each change is listed."""
     return click.option(
         "--report",
         type=click.Path(path_type=Path, dir_okay=False),

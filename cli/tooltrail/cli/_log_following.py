@@ -76,13 +76,13 @@ def follow_log(location: Location, where: InvocationFilter, count: int, log: Log
         feed.poll()
         page = store.reader.invocations(where, limit=count or None).items
         log.begin(page[::-1])
-        # What changed between the two is told once.
-        told = {(view.id, view.state) for view in page}
+        # An invocation that changed between `poll` and this page is printed once.
+        printed = {(view.id, view.state) for view in page}
         while True:
             # Asked first: what came before the end is then printed. A new reader catches up.
             is_over = _is_over(store.reader, where)
-            log.tell([view for view in feed.poll() if (view.id, view.state) not in told])
-            told.clear()
+            log.tell([view for view in feed.poll() if (view.id, view.state) not in printed])
+            printed.clear()
             if is_over:
                 return
             wait_for_more(FOLLOW_INTERVAL_S)

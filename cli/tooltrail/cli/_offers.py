@@ -74,7 +74,7 @@ def wanted_tools_options(function: Decorated) -> Decorated:
 
 
 TOOL_FIELDS = ("digest", "name", "family", "offered_at", "definition")
-"""What programs are told of a version of a tool."""
+"""JSON fields of a version of a tool."""
 
 
 def tool_records(tools: "Sequence[ToolView]") -> list[Record]:

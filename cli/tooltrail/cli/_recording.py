@@ -255,16 +255,7 @@ class Recording:
         if captured.staged is not None and known.size > self._policy.inline_bytes:
             self._files.append(captured.staged)
             spooled = f"{self.id}/{captured.staged.name}"
-        return StreamFact(
-            role=known.role,
-            digest=known.digest,
-            size=known.size,
-            line_count=known.line_count,
-            produced_size=known.produced_size,
-            produced_line_count=known.produced_line_count,
-            loss_reason=known.loss_reason,
-            spooled=spooled,
-        )
+        return StreamFact.of(known, spooled)
 
     def __enter__(self) -> Self:
         return self

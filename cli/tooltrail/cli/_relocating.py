@@ -66,7 +66,7 @@ def say_outcome(report: RelocationReport) -> None:
 
 
 def code_of(report: RelocationReport) -> ExitCode:
-    """The exit code: damage and missing artifacts are told apart as everywhere."""
+    """The exit code: damage and missing artifacts have different codes, as everywhere."""
     if report.damaged:
         return ExitCode.DAMAGED
     return ExitCode.INCOMPLETE if report.missing else ExitCode.OK

@@ -93,8 +93,8 @@ def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
         where = stream.artifact_path or _place(stream)
         lines = counted(stream.line_count, "line")
         yield f"[{stream.role}] {stream.size:,} bytes, {lines}, {stream.digest}, {where}"
-        if stream.postponed_reason is not None:
-            yield f"  could not be stored at once: {stream.postponed_reason}"
+        if stream.pending_reason is not None:
+            yield f"  could not be stored at once: {stream.pending_reason}"
         if stream.loss_reason is not None:
             yield f"  {stream.produced_size - stream.size:,} bytes lost: {stream.loss_reason}"
         if stream.role != "order":
@@ -102,7 +102,7 @@ def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
 
 
 def _place(stream: StreamView) -> str:
-    return "in the database" if stream.postponed_reason is None else artifact_path(stream.digest)
+    return "in the database" if stream.pending_reason is None else artifact_path(stream.digest)
 
 
 def _total(detail: InvocationDetail) -> str:

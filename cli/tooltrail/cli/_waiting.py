@@ -11,7 +11,7 @@ import sys
 import threading
 
 _GONE = select.POLLHUP | select.POLLERR
-"""What is told of a descriptor without being asked for; a file is never so."""
+"""Events that `poll` reports of any descriptor without a request. A file never has them."""
 
 
 def wait_for_more(seconds: float) -> None:
@@ -36,7 +36,7 @@ def wait_for_more(seconds: float) -> None:
     for _, events in watch.poll(seconds * 1000):
         if events & _GONE:
             raise BrokenPipeError(errno.EPIPE, os.strerror(errno.EPIPE))
-        threading.Event().wait(seconds)  # a device that cannot be watched is told of at once
+        threading.Event().wait(seconds)  # `poll` reports a device that it cannot watch at once
 
 
 def _standard_output() -> int | None:

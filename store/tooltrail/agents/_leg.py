@@ -268,7 +268,7 @@ def _with_keys(message: Message, ended: Sequence[Finished]) -> Iterator[MessageB
 def _as_sent(call: ToolCall) -> ToolCall:
     """A call with the id that its provider gave it, if it gave it one.
 
-    One that was made for the record is none that the provider knows: where it needs ids, it is told
+    One that was made for the record is none that the provider knows: where it needs ids, it gets
     the whole batch as text.
     """
     is_made = "id_synthesised" in call.flags

@@ -155,7 +155,7 @@ def _refuse_broken(answer: RecordedAnswer) -> None:
     response = answer.response
     if response.failure is not None:
         said = response.failure.message or "it does not say what went wrong"
-        raise ModelError(f"the model's server told an error: {said}", is_transient=True)
+        raise ModelError(f"the model's server gave an error: {said}", is_transient=True)
     if not response.messages:
         raise ModelError("the answer has no message", is_transient=True)
     message = response.messages[0]

@@ -42,8 +42,8 @@ from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
 ChunkT = TypeVar("ChunkT", bound=Chunk)
 
 _ENDED: Final = (
-    "the answer is recorded as far as it had come, and no more of it is recorded: a loop that is "
-    "left early and the loop that goes on must be in one `with` block"
+    "the answer has ended and is recorded; to leave the loop and continue later, put both loops "
+    "into one `with` block"
 )
 
 
@@ -88,13 +88,11 @@ def record_response(
 class RecordedStream(Generic[ChunkT]):
     """The chunks of an answer as they come, recorded when the last one has passed.
 
-    Made by `record_stream`. Iterate over it in place of the stream, which gives the very chunks of
-    it: with `async for` over the stream of an asynchronous client. When the stream ends, fails, or
-    is left before its end, what has come is recorded; what was cut off is flagged. Use it as a
-    context manager, `async with` for tasks, where the loop over it may be left early: then the
-    answer is recorded at the end of the block, and another loop in it goes on where the first was
-    left. Without one a loop that is left has ended the answer, and nothing more of it is handed on;
-    of an asynchronous stream only once the event loop closes it, so that needs a block.
+    Made by `record_stream`. Iterate over it instead of the provider's stream; it yields the same
+    chunks. The answer is recorded when the stream ends, fails or is left. A cut-off answer is
+    flagged. In a `with` (or `async with`) block you may leave the loop and start another one; the
+    answer is recorded when the block ends. Without a block, leaving the loop ends the answer. An
+    `async for` loop that may be left early needs a block, because Python closes it only later.
 
     Each chunk is in the spool before it is handed on. When the program is killed meanwhile, the
     ingester records what had come.

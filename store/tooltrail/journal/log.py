@@ -136,7 +136,8 @@ class JournalLog:
         Raises:
             UnavailableError: the disk failed. The facts may be lost.
         """
-        # In this order: who lets a failed segment go has said before that it failed.
+        # Read `_segment` first: a thread that replaces a failed segment adds the number to
+        # `_failed` before.
         segment = self._segment
         self._refuse_failed(position.segment)
         if segment is None:
@@ -145,7 +146,7 @@ class JournalLog:
             with self._syncing:
                 if segment.synced < position.end:
                     self._sync_ahead(segment, position)
-        # Who let another segment go has synced it.
+        # A thread that replaces a segment has synced the old one.
 
     def _sync_ahead(self, segment: OpenSegment, position: Position) -> None:
         # Other threads may have appended since. One sync covers their frames, too.

@@ -1,16 +1,16 @@
 """Makes facts of what a program records: the start of a call, its end, a message."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.artifacts import (
+    ArtifactNamer,
     Capture,
     CapturedStream,
-    artifact_path,
     digest_of_path,
     sync_file,
 )
@@ -18,7 +18,6 @@ from tooltrail.journal.environment import environment_json
 from tooltrail.journal.log import Entry
 from tooltrail.journal.segments import sync_folder
 from tooltrail.records import (
-    ArtifactReference,
     CanonicalResult,
     CompleteOutput,
     Family,
@@ -81,18 +80,6 @@ class Ended:
                 sync_folder(folder.parent)
         except OSError as error:
             raise UnavailableError(f"the spool cannot be synced: {error.strerror}") from error
-
-
-@dataclass
-class _Naming:
-    """Names artifacts by their content; the ingester publishes the bytes."""
-
-    named: dict[Digest, StreamRecord] = field(default_factory=dict[Digest, StreamRecord])
-
-    def publish(self, stream: StreamRecord) -> ArtifactReference:
-        """The reference of a stream; see `ArtifactPublisher`."""
-        self.named[stream.digest] = stream
-        return ArtifactReference(path=artifact_path(stream.digest))
 
 
 def started_entry(
@@ -165,12 +152,12 @@ def ended_entry(
         InvalidRecordError: the output is not of its family, or a stream's bytes are not at hand.
         UnavailableError: the spool cannot be written.
     """
-    naming = _Naming()
+    namer = ArtifactNamer()
     family = families.of_output(output, family)
-    projection = project(output, family, policy, naming)
+    projection = project(output, family, policy, namer)
     receipt = _receipt(projection, family, policy, seen)
     inline = policy.applied_to(output.tool_name).inline_bytes
-    hidden = [one for digest, one in naming.named.items() if digest not in _digests(streams)]
+    hidden = [one for digest, one in namer.named.items() if digest not in _digests(streams)]
     placed = _place((*streams, *hidden), captured, spool, str(invocation), inline)
     document, canonical = output.to_json(), projection.canonical.to_json()
     shown = _shown(projection, digest_of(canonical), receipt, placed.facts[len(streams) :])
@@ -225,7 +212,7 @@ def _place(
         else:
             _check_digest(stream)
             bodies.append(stream.content)
-        facts.append(stream_fact(stream, spooled))
+        facts.append(StreamFact.of(stream, spooled))
     return _Placed(tuple(facts), bodies, tuple(files))
 
 
@@ -263,20 +250,6 @@ def check_times(started_at: datetime | None, finished_at: datetime | None, now: 
             raise InvalidRecordError(f"{name} is far off: {moment}")
     if started_at and finished_at and finished_at < started_at:
         raise InvalidRecordError(f"finished_at {finished_at} is before started_at {started_at}")
-
-
-def stream_fact(stream: StreamRecord, spooled: str | None) -> StreamFact:
-    """What a fact says of a stream."""
-    return StreamFact(
-        role=stream.role,
-        digest=stream.digest,
-        size=stream.size,
-        line_count=stream.line_count,
-        produced_size=stream.produced_size,
-        produced_line_count=stream.produced_line_count,
-        loss_reason=stream.loss_reason,
-        spooled=spooled,
-    )
 
 
 def _receipt(projection: Projection, family: Family, policy: Policy, seen: str | None) -> Receipt:

@@ -44,8 +44,8 @@ class Recorder:
         policy: budgets of new records.
         families: the tool families.
         acknowledge: what a record survives once it is acknowledged.
-        strict: whether an acknowledgement that cannot be given is an error. Otherwise the record is
-            acknowledged as `journal`, and says so.
+        strict: whether to raise when `store` cannot be reached in time. Otherwise the record is
+            acknowledged as `journal`, and `Finished.acknowledged` says `journal`.
         free_bytes: what a capture leaves free on the disk of the spool.
     """
 

@@ -204,7 +204,8 @@ def read_frames(
 ) -> Iterator[Frame]:
     """The complete frames at the beginning of `data` that continue the chain.
 
-    A frame that does not continue the chain is what a power cut left of an older, longer tail.
+    A frame that breaks the chain is left over from a longer tail that a power cut took back.
+    Reading stops there.
 
     Args:
         data: bytes of the segment.

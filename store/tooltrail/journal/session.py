@@ -288,7 +288,7 @@ class Session:
         return fact_id
 
     def record_outcome(self, ended: LegEnded) -> UUID:
-        """Record how the leg of an agent run that this session is ended.
+        """Record how this leg of an agent run ended.
 
         Raises:
             SessionClosedError, UnavailableError: see `start`.

@@ -33,7 +33,7 @@ LegOutcome = Literal[
 ended with a text. `result_not_submitted`: the model stopped, or its limits were reached, and
 nothing was submitted. `result_invalid`: the same, and all that was submitted was refused.
 `limit_reached`: an agent without a schema came to no end within its limits. `model_failed`: the
-model's server could not be asked, or told an error. `cancelled`: who ran it gave up. `failed`: by a
+model's server could not be asked, or gave an error. `cancelled`: who ran it gave up. `failed`: by a
 fault of the program that ran it.
 """
 
@@ -110,7 +110,7 @@ class LegEnded(Record):
         escalated_to: the name of the tier that goes on; None where nobody does.
         attempt_count: submissions, valid or not.
         step_count: answers of the model that were asked for.
-        reminder_count: how often the model was told that a result is missing.
+        reminder_count: how often the model was reminded that a result is missing.
         input_tokens: that the model's server counted in all; None where it counts none.
         output_tokens: the same.
         duration_ms: from its beginning to its end, by a clock that does not jump.

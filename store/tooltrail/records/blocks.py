@@ -171,7 +171,7 @@ class ResultBlock(Block):
 
     @property
     def is_error(self) -> bool:
-        """Whether the model is to be told that the call failed."""
+        """Whether the model is to learn that the call failed."""
         return self.status not in {"ok", "unknown"}
 
 

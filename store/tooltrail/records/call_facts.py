@@ -1,12 +1,16 @@
 """The facts of a tool call: how it starts, and everything that comes of it."""
 
 from datetime import datetime
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 from uuid import UUID
 
 from tooltrail.records.digests import Digest
 from tooltrail.records.frozen import Frozen
 from tooltrail.records.states import InvocationState
+
+if TYPE_CHECKING:
+    from tooltrail.records.counted_streams import CountedStream
+    from tooltrail.records.streams import StreamRecord
 
 
 class CallStarted(Frozen):
@@ -67,6 +71,25 @@ class StreamFact(Frozen):
     produced_line_count: int
     loss_reason: str | None = None
     spooled: str | None = None
+
+    @classmethod
+    def of(cls, stream: "CountedStream | StreamRecord", spooled: str | None = None) -> Self:
+        """The fact of a stream.
+
+        Args:
+            stream: what is known of the stream.
+            spooled: see the class.
+        """
+        return cls(
+            role=stream.role,
+            digest=stream.digest,
+            size=stream.size,
+            line_count=stream.line_count,
+            produced_size=stream.produced_size,
+            produced_line_count=stream.produced_line_count,
+            loss_reason=stream.loss_reason,
+            spooled=spooled,
+        )
 
 
 class OmissionFact(Frozen):

@@ -127,7 +127,7 @@ class ToolDefinition(_Document):
         grammar: what the free text must fit, as its provider spells it; None for any text.
         strict: whether the provider is to enforce the schema; None to leave that to it.
         wire_format: the name of the format that the extras are of; None where there are none.
-        extras: what else the provider was told of the tool, verbatim.
+        extras: what else the provider was sent about the tool, verbatim.
     """
 
     called = "definition of a tool"

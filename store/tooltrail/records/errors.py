@@ -101,7 +101,7 @@ class IndexMismatchError(DamageError):
         first = "; ".join(differences[:_NAMED])
         rest = len(differences) - _NAMED
         more = f"; and {rest:,} more" if rest > 0 else ""
-        super().__init__(f"artifact {path} is not as it is told: {first}{more}", path=path)
+        super().__init__(f"artifact {path} differs from its description: {first}{more}", path=path)
         self.differences = tuple(differences)
 
 

@@ -189,7 +189,7 @@ def _take_head(data: bytes, budget: int, lines: int | None = None) -> _Piece:
 
 
 def _take_tail(data: bytes, budget: int) -> _Piece:
-    # All of it: flags are pairs, which can only be told apart from the beginning of their row.
+    # All of it: flags are pairs, which only the beginning of their row distinguishes.
     text = _decoded(data)
     fitting = len(text) - _fitting(text, budget, -1)
     start = _line_start(text, fitting)

@@ -31,7 +31,7 @@ class StreamRecord(Record):
         digest: of the kept bytes.
         size: bytes kept.
         line_count: newline characters in the kept bytes, plus one for an unfinished last line.
-        head: the first bytes, at most what the capture was told to keep.
+        head: the first bytes, at most what the capture was set to keep.
         tail: the last bytes, the same; empty when `head` is everything.
         content: all kept bytes, or None.
         produced_size: bytes that the tool produced; more than `size` when some could not be kept.

@@ -9,6 +9,7 @@ from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.session import Session
 from tooltrail.journal.tool_results import tool_results_message
+from tooltrail.journal.work import Acknowledge
 
 from .engines.database import Database, open_database
 from .engines.targets import parse_target
@@ -28,7 +29,7 @@ from .keep.pruning import PruningReport, prune
 from .keep.pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
 from .keep.relocating import RelocationReport, relocate
 from .keep.rerendering import Rerendering, RerenderingState, Wording, rerender
-from .keep.upgrading import Downgrade, downgrade_store, plan_downgrade, upgrade_store
+from .keep.upgrading import upgrade_store
 from .opening import create_store, open_existing, open_store, store_revision
 from .read.agent_runs import (
     AcceptedValue,
@@ -42,9 +43,7 @@ from .read.agent_runs import (
 )
 from .read.feed import InvocationFeed
 from .read.reader import Reader
-from .settings import Acknowledge
 from .store import Store
-from .verify import Finding, Totals, verify
 from .views import (
     ArtifactView,
     InvocationDetail,
@@ -70,9 +69,7 @@ __all__ = [
     "Backup",
     "Condition",
     "Database",
-    "Downgrade",
     "EndedCall",
-    "Finding",
     "Finished",
     "Ingested",
     "Ingester",
@@ -103,7 +100,6 @@ __all__ = [
     "StoreInfo",
     "StreamView",
     "ToolView",
-    "Totals",
     "WaitingStream",
     "Wording",
     "agent_version",
@@ -111,7 +107,6 @@ __all__ = [
     "back_up_store",
     "check_database",
     "create_store",
-    "downgrade_store",
     "iter_accepted_values",
     "iter_legs",
     "iter_problems",
@@ -121,7 +116,6 @@ __all__ = [
     "open_existing",
     "open_store",
     "parse_target",
-    "plan_downgrade",
     "plan_pruning",
     "prune",
     "read_condition",
@@ -132,5 +126,4 @@ __all__ = [
     "store_revision",
     "tool_results_message",
     "upgrade_store",
-    "verify",
 ]

@@ -13,27 +13,10 @@ These rows may change:
 from typing import Final
 
 from tooltrail.store import schema
+from tooltrail.store.column_groups import CLOSING, OPENING, OUTCOME
 
 _SESSION: Final = ("id", "opened_at", "journal_key")
-_TEXTS: Final = (
-    "arguments",
-    "output",
-    "canonical",
-    "receipt",
-    "renderer",
-    "renderer_version",
-    "shown",
-)
-_CLOSING: Final = ("closed_at", "close_reason", "close_journal_key", "close_entry")
-_OPENING: Final = (
-    "name",
-    "parent_id",
-    "title",
-    "agent",
-    "environment",
-    "open_journal_key",
-    "entry",
-)
+_TEXTS: Final = ("arguments", *OUTCOME)
 _START: Final = (
     *(one.name for one in schema.invocations.columns if not one.nullable and one.name != "state"),
     "call_id",
@@ -76,8 +59,8 @@ def _update_rules(differs: str) -> dict[str, str]:
         )
         + f" OR {changes(('invocation_key',))}",
         "sessions": f"{changes(_SESSION)}"
-        f" OR (OLD.closed_at IS NOT NULL AND ({changes(_CLOSING)}))"
-        f" OR (OLD.entry IS NOT NULL AND ({changes(_OPENING)}))",
+        f" OR (OLD.closed_at IS NOT NULL AND ({changes(CLOSING)}))"
+        f" OR (OLD.entry IS NOT NULL AND ({changes(OPENING)}))",
         "bodies": f"{changes(('key', 'digest', 'size'))}"
         " OR (OLD.data IS NOT NULL AND NEW.data IS NOT NULL)",
         "store_info": changes(("key", "id", "format", "created_at")),

@@ -7,11 +7,12 @@ from tooltrail.records.errors import StoreNotFoundError
 from tooltrail.store.engines.database import Database, open_database
 from tooltrail.store.engines.targets import SqliteTarget, Target, is_there, parse_target
 from tooltrail.store.info import required_revision
-from tooltrail.store.settings import Acknowledge, Settings
+from tooltrail.store.settings import Settings
 from tooltrail.store.spools import default_spool
 from tooltrail.store.store import Store
 
 if TYPE_CHECKING:
+    from tooltrail.journal.work import Acknowledge
     from tooltrail.records import FamilyRegistry, Policy
 
 
@@ -22,7 +23,7 @@ def open_store(
     spool: Path | None = None,
     policy: "Policy | None" = None,
     families: "FamilyRegistry | None" = None,
-    acknowledge: Acknowledge | None = None,
+    acknowledge: "Acknowledge | None" = None,
     strict: bool = False,
     free_bytes: int | None = None,
     create: bool = True,
@@ -79,7 +80,7 @@ def create_store(
     spool: Path | None = None,
     policy: "Policy | None" = None,
     families: "FamilyRegistry | None" = None,
-    acknowledge: Acknowledge | None = None,
+    acknowledge: "Acknowledge | None" = None,
     strict: bool = False,
     free_bytes: int | None = None,
 ) -> Store:
@@ -120,7 +121,7 @@ def refuse_missing(target: Target) -> None:
         raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
 
 
-def open_existing(target: Target, *, is_migration: bool = False) -> Database:
+def open_existing(target: Target) -> Database:
     """A database that is there, with a store of any revision.
 
     Raises:
@@ -128,7 +129,7 @@ def open_existing(target: Target, *, is_migration: bool = False) -> Database:
         InvalidRecordError, UnavailableError: see `refuse_missing`.
     """
     refuse_missing(target)
-    return open_database(target, is_migration=is_migration)
+    return open_database(target)
 
 
 def store_revision(database: str | Path) -> str:

@@ -2,8 +2,8 @@
 
 A canonical result mostly repeats the receipt, and a complete output describes streams that its fact
 describes, too. So a long text that stands in the receipt is stored there alone, and a stream by its
-number. Canonical JSON writes no other key like these: `canonical_json` gives a foreign one another
-`$`.
+number. `canonical_json` escapes a `$` at the start of foreign keys, so a key of this form is always
+ours.
 
     {"$tooltrail.receipt":[OFFSET,SIZE]}    a text: SIZE bytes of the receipt from byte OFFSET on
     {"$tooltrail.stream":N}                 what the fact says of stream N, without where it is
@@ -59,7 +59,7 @@ def shorten_canonical(canonical: str, receipt: bytes) -> str:
     return _TEXT.sub(reference, canonical)
 
 
-def whole_canonical(canonical: str, receipt: bytes) -> str:
+def expand_canonical(canonical: str, receipt: bytes) -> str:
     """The reverse of `shorten_canonical`."""
 
     def text(found: re.Match[str]) -> str:
@@ -77,7 +77,7 @@ def shorten_output(document: str, streams: Sequence["StreamFact"]) -> str:
     return document
 
 
-def whole_output(document: str, streams: Sequence[Mapping[str, Any]]) -> str:
+def expand_output(document: str, streams: Sequence[Mapping[str, Any]]) -> str:
     """The reverse of `shorten_output`.
 
     Args:

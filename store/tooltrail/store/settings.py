@@ -1,13 +1,11 @@
 """How a store is opened."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tooltrail.journal.work import Acknowledge
     from tooltrail.records import FamilyRegistry, Policy
-
-Acknowledge: TypeAlias = Literal["process", "journal", "store"]
-"""What a record survives once it is acknowledged; see `tooltrail.journal.work`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +25,7 @@ class Settings:
     artifacts: str | None = None
     policy: "Policy | None" = None
     families: "FamilyRegistry | None" = None
-    acknowledge: Acknowledge = "journal"
+    acknowledge: "Acknowledge" = "journal"
     strict: bool = False
     free_bytes: int | None = None
     creates: bool = False

@@ -215,7 +215,7 @@ class Store:
             UnavailableError: the database or the spool cannot be used now.
             TooltrailError: see `info`.
         """
-        return self._ingester().ingest(thoroughly=True)
+        return self._ingester.ingest(thoroughly=True)
 
     def close(self) -> None:
         """Ingest what was recorded, if the database can be used, and give everything back.
@@ -234,13 +234,10 @@ class Store:
             BackgroundIngester,
         )
 
-        return BackgroundIngester(self._ingester)
-
-    def _ingester(self) -> "Ingester":
-        return self._made_ingester
+        return BackgroundIngester(lambda: self._ingester)
 
     @_made_once
-    def _made_ingester(self) -> "Ingester":
+    def _ingester(self) -> "Ingester":
         from tooltrail.store.ingest.ingester import Ingester  # noqa: PLC0415  see `families`
 
         def prepare() -> None:
@@ -253,7 +250,7 @@ class Store:
             with self.database.read() as connection:
                 behind = what_is_behind(connection, self.spool)
             if behind is not None:
-                self._ingester().ingest(thoroughly=behind == "dead program")
+                self._ingester.ingest(thoroughly=behind == "dead program")
         except (UnavailableError, DamageError) as error:
             return error
         return None

@@ -123,7 +123,7 @@ class StreamView:
         produced_line_count: lines that the tool produced.
         loss_reason: why some were not kept.
         artifact_path: where the bytes are in the sink; None for a body in the database.
-        postponed_reason: why they could not be stored at once; None when they were.
+        pending_reason: why they could not be stored at once; None when they were.
         receipt_offset: where the bytes begin in the receipt of the invocation, in bytes; None when
             they are stored by themselves.
         invocation_id: of the invocation.
@@ -138,7 +138,7 @@ class StreamView:
     produced_line_count: int
     loss_reason: str | None
     artifact_path: str | None
-    postponed_reason: str | None = None
+    pending_reason: str | None = None
     receipt_offset: int | None = None
     invocation_id: UUID | None = None
     erasure: Erasure | None = None
@@ -317,8 +317,8 @@ class MessageView:
             asked for.
         wire_format: in which format it did.
         tools: those that it says are on offer from there on; None where it says nothing of them.
-        leg: what it tells of the leg of an agent run that its session is; None where it tells
-            nothing of one. Models were told nothing of it.
+        leg: the start or the end of a leg of an agent run; None for any other message. No model
+            was shown it.
         damage: what of it cannot be read; None when all can.
         erased: what retention removed of it, by the names `text`, `document` and `payload`.
     """

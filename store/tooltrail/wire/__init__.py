@@ -1,7 +1,7 @@
 """How providers spell conversations: reading, streaming and writing their formats. Pure.
 
 One package for each format; `wire_format(name)` gives it. Between them is the canonical
-conversation of `tooltrail.records`: whatever one provider said can be told to another, with a
+conversation of `tooltrail.records`: whatever one provider said can be sent to another, with a
 report of everything that was changed or lost on the way.
 """
 

@@ -76,9 +76,9 @@ class CallIds:
 class ToolNames:
     """The names of one export's tools; the same one for definitions, choice, calls and results.
 
-    A legal name stays what it is. What becomes of any other is told by the name alone, so that
-    exports of the tools and of the history agree; only where a legal one that is told along with it
-    is the same by chance, it gets other digits.
+    A legal name stays what it is. What becomes of any other follows from the name alone, so that
+    exports of the tools and of the history agree. If a legal name of the export is the same by
+    chance, it gets other digits.
     """
 
     def __init__(self, capabilities: Capabilities, report: ExportReport) -> None:

@@ -147,8 +147,8 @@ class _Pairing:
         if latest is None or name[0] == "tool":
             return False
         taken = latest.calls[0]
-        told = f"{taken.where} has a result already; this later one counts"
-        self._report.add("result_repeated", where, told)
+        message = f"{taken.where} has a result already; this later one counts"
+        self._report.add("result_repeated", where, message)
         self._answer(latest.batch, taken, result, source, where)
         return True
 

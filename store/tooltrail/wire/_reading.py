@@ -68,7 +68,7 @@ def origin_of_choice(
 
 
 def is_for_provider(block: MessageBlock) -> bool:
-    """Whether a block says something that its provider alone can be told."""
+    """Whether a block says something that can be written for its provider alone."""
     if isinstance(block, CallBlock):
         return bool(block.call.extras)
     if isinstance(block, MediaBlock) and is_file_name(block.uri):

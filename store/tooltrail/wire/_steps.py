@@ -1,6 +1,6 @@
 """A conversation cut into the steps that exporters spell: what is said, and answered calls.
 
-Whether a batch of calls is told natively or as text is decided here, once, for all of its calls:
+Whether a batch of calls is written natively or as text is decided here, once, for all of its calls:
 half of each would leave results without calls.
 """
 
@@ -19,7 +19,7 @@ from tooltrail.records import (
 from tooltrail.wire._identifiers import CallIds
 from tooltrail.wire._pairing import Asked, Batch, pair
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.text_fallback.families import ToldCall, ToldResult, text_family
+from tooltrail.wire.text_fallback.families import TextCall, TextResult, text_family
 from tooltrail.wire.text_fallback.names import spelled_name
 from tooltrail.wire.text_fallback.telling import TextKind
 
@@ -91,7 +91,7 @@ Step = Said | Answers
 
 
 def steps(writing: Writing, conversation: Conversation) -> Iterator[Step]:
-    """The conversation in steps, orphans told as text where their message stands."""
+    """The conversation in steps, orphans written as text where their message stands."""
     return _Planner(writing).steps(conversation)
 
 
@@ -116,15 +116,17 @@ class _Planner:
                 yield Said(said, where)
             if index in paired.orphans:
                 orphans = paired.orphans[index]
-                told = [self._told(one.tool_name, one.call_id, one, where) for one in orphans]
-                yield Said(Message.of("user", self._family.write_results(told)), where)
+                parts = [
+                    self._text_result(one.tool_name, one.call_id, one, where) for one in orphans
+                ]
+                yield Said(Message.of("user", self._family.write_results(parts)), where)
 
     def _without_results(self, message: Message, where: str) -> Message | None:
         """What a message says beside results; None when that is nothing."""
         kept = tuple(block for block in message.blocks if not isinstance(block, ResultBlock))
         if message.role == "tool" and message.origin is not None and message.origin.extras:
-            told = ", ".join(sorted(message.origin.extras))
-            self._writing.note("provider_data_dropped", where, told)
+            note = ", ".join(sorted(message.origin.extras))
+            self._writing.note("provider_data_dropped", where, note)
         if message.role == "tool" and kept:
             self._writing.note("role_changed", where, "what is no result is said by the user")
             return Message(role="user", blocks=kept)
@@ -134,8 +136,8 @@ class _Planner:
 
     def _batch(self, batch: Batch, where: str) -> Iterator[Step]:
         if batch.message.role != "assistant":
-            told = f"a message of the {batch.message.role} with calls is the assistant's"
-            self._writing.note("role_changed", where, told)
+            note = f"a message of the {batch.message.role} with calls is the assistant's"
+            self._writing.note("role_changed", where, note)
             batch.message = batch.message.model_copy(update={"role": "assistant"})
         kept = [asked for asked in batch.asked if asked.result or self._keeps(asked)]
         self._ids.begin_batch()
@@ -191,8 +193,8 @@ class _Planner:
         said = _without_calls(batch.message) or Message(role="assistant")
         calls = TextBlock(text=self._family.write_calls([self._asked(one) for one in kept]))
         yield Said(said.model_copy(update={"blocks": (*said.blocks, calls)}), where)
-        told = [
-            self._told(
+        parts = [
+            self._text_result(
                 _name_of(one.block.call),
                 one.block.call.call_id,
                 one.result or self._no_result(),
@@ -200,22 +202,22 @@ class _Planner:
             )
             for one in kept
         ]
-        yield Said(Message.of("user", self._family.write_results(told)), where)
+        yield Said(Message.of("user", self._family.write_results(parts)), where)
 
-    def _asked(self, asked: Asked) -> ToldCall:
+    def _asked(self, asked: Asked) -> TextCall:
         call = asked.block.call
         self._note_incomplete(call, asked.where)
         self._writing.note_extras(asked.block, asked.where)
         if call.extras:
-            told = ", ".join(sorted(call.extras))
-            self._writing.note("provider_data_dropped", asked.where, told)
+            note = ", ".join(sorted(call.extras))
+            self._writing.note("provider_data_dropped", asked.where, note)
         arguments = self._writing.arguments_text(call, asked.where)
         kind: TextKind = "custom" if call.kind == "custom" else "function"
-        return ToldCall(_name_of(call), call.call_id or None, arguments, kind)
+        return TextCall(_name_of(call), call.call_id or None, arguments, kind)
 
-    def _told(
+    def _text_result(
         self, tool_name: str | None, call_id: str | None, result: ResultBlock, where: str
-    ) -> ToldResult:
+    ) -> TextResult:
         self._writing.note_extras(result, where)
         text = self._writing.result_text(
             result,
@@ -223,7 +225,7 @@ class _Planner:
             prefix=not self._family.tells_errors,
             has_status=self._family.tells_status,
         )
-        return ToldResult(tool_name or "(unnamed)", call_id or None, result.status, text)
+        return TextResult(tool_name or "(unnamed)", call_id or None, result.status, text)
 
 
 def _name_of(call: ToolCall) -> str:

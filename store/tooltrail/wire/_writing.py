@@ -46,7 +46,7 @@ class Writing:
     Attributes:
         format_name: of the format that is written.
         capabilities: what it can carry.
-        policy: how what it cannot carry is told.
+        policy: how what it cannot carry is written.
         report: what was changed so far.
         names: of tools on the wire.
         clean: of texts.
@@ -70,13 +70,13 @@ class Writing:
     def note_free_choice(self, choice: ToolChoice, where: str) -> None:
         """Tell that any tool may be called, where a choice that forces none names some."""
         if choice.names and choice.mode in ("auto", "required"):
-            told = f"any tool may be called, not only {', '.join(choice.names)}"
-            self.note("choice_not_enforced", where, told)
+            note = f"any tool may be called, not only {', '.join(choice.names)}"
+            self.note("choice_not_enforced", where, note)
 
     def offered(self, tools: Iterable[ToolDefinition]) -> Iterator[tuple[str, ToolDefinition]]:
         """Each tool once, with its place: of several of one name the last one counts.
 
-        Those that the provider brings are told apart by what it says of them, not by name. That
+        Those that the provider brings are distinguished by what it says of them, not by name. That
         the same definition stands there twice is no change.
         """
         numbered = list(enumerate(tools))
@@ -87,8 +87,8 @@ class Writing:
             if _is_provided(tool) or last[tool.name][0] == place:
                 yield where, tool
             elif last[tool.name][1] != tool:
-                told = f"another definition of {tool.name!a} stands behind it"
-                self.note("tool_repeated", where, told)
+                note = f"another definition of {tool.name!a} stands behind it"
+                self.note("tool_repeated", where, note)
 
     def export(self, request: JsonObject) -> Export:
         """What was written, with the report.
@@ -96,7 +96,7 @@ class Writing:
         Raises:
             ExportRefusedError: something was changed, and the policy is strict.
         """
-        # Once more all of it, with what was told of media and of tools.
+        # Once more all of it, with what was noted of media and of tools.
         sendable = {name: self.clean.value(value, name) for name, value in request.items()}
         if self.policy.strict and self.report:
             raise ExportRefusedError(self.report)
@@ -138,10 +138,10 @@ class Writing:
         if block.is_refusal:
             self.note("block_described", where, "the words of a refusal are text here")
 
-    def note_role(self, role: str, told: str, where: str) -> None:
+    def note_role(self, role: str, note: str, where: str) -> None:
         """Tell of a role that another one stands for."""
-        if role != told:
-            self.note("role_changed", where, f"{role} is {told} here")
+        if role != note:
+            self.note("role_changed", where, f"{role} is {note} here")
 
     def result_text(
         self, result: ResultBlock, where: str, *, prefix: bool = True, has_status: bool = False
@@ -160,7 +160,7 @@ class Writing:
                 self.note("structured_dropped", where, "the structured value beside the content")
             else:
                 text = compact(self.clean.value(result.structured, where))
-                self.note("structured_as_text", where, "the structured value is told as JSON")
+                self.note("structured_as_text", where, "the structured value is written as JSON")
         if not has_status:
             self.note_status(result, where)
         if prefix:
@@ -181,8 +181,8 @@ class Writing:
             self.note("error_as_prefix", where, f"the text begins with {ERROR_PREFIX!r}")
             return ERROR_PREFIX + text
         if has_prefix and result.status == "ok":
-            told = f"a success that begins with {ERROR_PREFIX!r} reads as a failure"
-            self.note("error_as_prefix", where, told)
+            note = f"a success that begins with {ERROR_PREFIX!r} reads as a failure"
+            self.note("error_as_prefix", where, note)
         return text
 
     def _empty_output(self, where: str) -> str:
@@ -238,8 +238,8 @@ class Writing:
             where: it stands in the conversation.
         """
         if block.text != native:
-            told = f"{describe_block(block)}: the provider's own text goes back in its place"
-            self.note("block_dropped", where, told)
+            note = f"{describe_block(block)}: the provider's own text goes back in its place"
+            self.note("block_dropped", where, note)
 
     def note_extras(self, block: MessageBlock, where: str) -> None:
         """Say that what a provider said of a block is left out."""
@@ -247,7 +247,7 @@ class Writing:
             self.note("provider_data_dropped", where, ", ".join(sorted(block.extras)))
 
     def tool_extras(self, tool: ToolDefinition, where: str) -> JsonObject:
-        """What a provider was told of a tool beside what all are told, if it is this one's."""
+        """What a provider was sent about a tool beside what all are sent, if it is this one's."""
         if tool.extras and tool.wire_format != self.format_name:
             self.note("provider_data_dropped", where, ", ".join(sorted(tool.extras)))
             return {}
@@ -261,8 +261,8 @@ class Writing:
             "strict": wanted.strict is not None,
         }
         if any(unsaid.values()):
-            told = ", ".join(name for name, is_unsaid in unsaid.items() if is_unsaid)
-            self.note("schema_reduced", where, f"dropped: {told}")
+            note = ", ".join(name for name, is_unsaid in unsaid.items() if is_unsaid)
+            self.note("schema_reduced", where, f"dropped: {note}")
 
     def message_extras(self, message: Message, where: str) -> JsonObject:
         """What a provider said of a whole message, if it goes back to it."""
@@ -274,7 +274,7 @@ class Writing:
             self.note("provider_data_dropped", where, ", ".join(sorted(message.origin.extras)))
 
     def tells_place(self, message: Message, media: MediaBlock) -> bool:
-        """Whether the place of media means anything to who is told of it.
+        """Whether the place of media means anything to the receiver.
 
         Any server can fetch a public one; a name of a file means something to its provider alone.
         """
@@ -303,11 +303,11 @@ class Writing:
 
         What is null goes nowhere, for readers do not tell it from what is missing.
         """
-        told = self.extras(message, extras, where)
-        unsaid = sorted(name for name, value in told.items() if name in native or value is None)
+        members = self.extras(message, extras, where)
+        unsaid = sorted(name for name, value in members.items() if name in native or value is None)
         if unsaid:
             self.note("provider_data_dropped", where, ", ".join(unsaid))
-        return {**native, **{name: told[name] for name in told if name not in unsaid}}
+        return {**native, **{name: members[name] for name in members if name not in unsaid}}
 
 
 def _is_provided(tool: ToolDefinition) -> bool:

@@ -28,7 +28,7 @@ class Capabilities:
         forces_choice: whether the model can be made to call a tool.
         result_media: media types that a result can hold beside text.
         takes_empty_output: whether a result may be the empty text.
-        marks_empty_output: whether an empty result is told by a marker all the same, unless the
+        marks_empty_output: whether an empty result is shown by a marker all the same, unless the
             policy says otherwise, since servers or templates want a text.
     """
 

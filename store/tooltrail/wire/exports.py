@@ -118,7 +118,7 @@ class ExportRefusedError(InvalidRecordError):
 
 @dataclass(frozen=True, slots=True)
 class ExportPolicy:
-    """How what a format cannot carry is told.
+    """How what a format cannot carry is written.
 
     Attributes:
         strict: raise `ExportRefusedError` in place of any change.
@@ -128,7 +128,7 @@ class ExportPolicy:
             `unknown` one that says no more than that it is not known, `drop` leaves the call out.
         empty_output: what stands for an output without text; empty to leave it empty where the
             format allows that.
-        text_family: the text format of batches that are told as text.
+        text_family: the text format of batches that are written as text.
         replay_provider_data: whether extras and provider blocks go back to the format that they
             came from.
         identifiers: `fit` makes ids and names legal for the format; `keep` leaves them as they are,

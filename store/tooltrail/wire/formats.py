@@ -29,7 +29,7 @@ class Assembler(Protocol):
         """The answer; called once, when nothing follows.
 
         Args:
-            is_done: whether the stream told its end by the `[DONE]` of server-sent events.
+            is_done: whether the stream marked its end by the `[DONE]` of server-sent events.
         """
         ...
 
@@ -115,7 +115,7 @@ def _for_answers(
     read: Callable[[JsonObject], Response], usage: UsageSpelling
 ) -> Callable[[JsonObject], Response]:
     def read_bounded(payload: JsonObject) -> Response:
-        counts = usage_in([usage.told_in(payload)], usage)
+        counts = usage_in([usage.find(payload)], usage)
         if is_bounded(payload):
             return replace(read(payload), usage=counts)
         response = read(bounded_event(payload))

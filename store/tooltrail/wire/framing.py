@@ -1,6 +1,6 @@
 """From bytes as they come from a connection to the JSON objects that they spell.
 
-Server-sent events (WHATWG HTML, section 9.2.6) and JSON are told apart by the first character that
+Server-sent events (WHATWG HTML, section 9.2.6) and JSON differ by the first character that
 is neither white space nor of a comment: lines of the one begin with a field's name, the other with
 a bracket. A first line that is JSON by itself begins newline-delimited JSON, in which proxies keep
 a connection alive by comments, too; else all of it is one document, which a proxy sends that does

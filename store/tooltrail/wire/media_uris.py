@@ -34,7 +34,7 @@ def is_file_name(uri: str | None) -> bool:
 
 
 def is_public(uri: str | None) -> bool:
-    """Whether any server can be told to fetch it."""
+    """Whether any server can be asked to fetch it."""
     return uri is not None and uri.startswith(("https://", "http://"))
 
 

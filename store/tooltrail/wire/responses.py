@@ -14,7 +14,7 @@ from tooltrail.wire.usage import TokenCounts
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailure:
-    """An error that the provider told, before the answer or in the middle of it.
+    """An error that the provider gave, before the answer or in the middle of it.
 
     Attributes:
         message: in the provider's words; empty when it has none.
@@ -81,10 +81,10 @@ class Response:
         What could not be read may have been a part of any call, and a call that lacks a part may
         still be JSON.
         """
-        told, read = tuple(unread), tuple(messages)
-        if failure is not None or told:
+        problems, read = tuple(unread), tuple(messages)
+        if failure is not None or problems:
             read = tuple(map(cut_message, read))
-        return cls(read, failure, told, tuple(remarks), usage)
+        return cls(read, failure, problems, tuple(remarks), usage)
 
     @property
     def message(self) -> Message:
@@ -94,8 +94,8 @@ class Response:
             InvalidRecordError: the answer has none.
         """
         if not self.messages:
-            told = "" if self.failure is None else f": {self.failure.message}"
-            raise InvalidRecordError(f"the answer has no message{told}")
+            note = "" if self.failure is None else f": {self.failure.message}"
+            raise InvalidRecordError(f"the answer has no message{note}")
         return self.messages[0]
 
     @property

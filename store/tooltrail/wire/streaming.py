@@ -73,7 +73,7 @@ class ResponseStream:
 
     def _take(self, event: JsonObject) -> None:
         if self._one in event or self._other in event:
-            self._usage.append(self._spelling.told_in(event))
+            self._usage.append(self._spelling.find(event))
         try:
             self._assembler.feed(event)
         except FAULTS as error:

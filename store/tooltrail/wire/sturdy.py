@@ -64,7 +64,7 @@ def _text_of(value: JsonValue) -> str:
     try:
         return json.dumps(value, ensure_ascii=False)
     except (RecursionError, ValueError):
-        return "[nested too deep to be told]"
+        return "[nested too deep to be written]"
 
 
 def _is_long(value: JsonValue) -> bool:

@@ -1,8 +1,7 @@
 """What an answer cost in tokens, as its provider counts them.
 
 Counts are read and never made up: a value that is no count is passed over, and nothing here raises.
-A stream tells them once or again and again, each time up to there; so what was told last counts,
-member by member.
+A stream repeats them, each time up to that event. The last value of each member counts.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -42,44 +41,44 @@ class UsageSpelling:
     Attributes:
         members: of an answer or an event of a stream; one with neither tells nothing. Two looks
             cost half as much as a call of a function, and are what each event of a stream costs.
-        told_in: the object with the counts in one that has such a member; anything else for none.
+        find: gives the object with the counts of one that has such a member; else any value.
         read: what the counts say that were found there.
     """
 
     members: tuple[str, str]
-    told_in: Callable[[JsonObject], JsonValue]
+    find: Callable[[JsonObject], JsonValue]
     read: Callable[[Counts], TokenCounts]
 
 
-NO_USAGE = UsageSpelling(("", ""), told_in=lambda _: None, read=lambda _: TokenCounts())
+NO_USAGE = UsageSpelling(("", ""), find=lambda _: None, read=lambda _: TokenCounts())
 """Of formats that tell no tokens."""
 
 _NOTHING = TokenCounts()
 
 
-def usage_in(told: Iterable[JsonValue], spelling: UsageSpelling) -> TokenCounts | None:
-    """What an answer took; None where that is not told.
+def usage_in(found: Iterable[JsonValue], spelling: UsageSpelling) -> TokenCounts | None:
+    """The tokens of an answer; None where the provider does not say.
 
     Args:
-        told: what `spelling.told_in` found, in its order.
+        found: what `spelling.find` gave, in its order.
         spelling: of the format.
     """
     counts: dict[str, int] = {}
-    for one in told:
+    for one in found:
         counts.update(counts_in(one))
     read = spelling.read(counts)
     return None if read == _NOTHING else read
 
 
-def counts_in(told: JsonValue) -> dict[str, int]:
+def counts_in(value: JsonValue) -> dict[str, int]:
     """The counts among the members of an object, and of the objects in it."""
     found: dict[str, int] = {}
-    if isinstance(told, dict):
-        for name, value in told.items():
-            if isinstance(value, dict):
-                found |= {f"{name}.{part}": one for part, one in value.items() if _is_count(one)}
-            elif _is_count(value):
-                found[name] = value
+    if isinstance(value, dict):
+        for name, member in value.items():
+            if isinstance(member, dict):
+                found |= {f"{name}.{part}": one for part, one in member.items() if _is_count(one)}
+            elif _is_count(member):
+                found[name] = member
     return found
 
 
@@ -89,8 +88,8 @@ def _is_count(value: JsonValue) -> TypeGuard[int]:
 
 def total(counts: Counts, *names: str) -> int | None:
     """All counts of these names together; None where there is none of them."""
-    told = [counts[name] for name in names if name in counts]
-    return sum(told) if told else None
+    found = [counts[name] for name in names if name in counts]
+    return sum(found) if found else None
 
 
 def first(counts: Counts, *names: str) -> int | None:

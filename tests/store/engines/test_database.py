@@ -7,6 +7,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
+from tests.support.empty_databases import empty_database
 from tests.support.postgres import fresh_database, mortal_server
 
 from tooltrail.records import InvalidRecordError, UnavailableError
@@ -19,7 +20,7 @@ from tooltrail.store.engines.targets import parse_target
 
 @pytest.fixture
 def opened(database: str) -> Iterator[Database]:
-    made = open_database(parse_target(database), create=True)
+    made = empty_database(database)
     ensure_wal(made)
     with made.write() as connection:
         connection.run("CREATE TABLE things (key INTEGER PRIMARY KEY, name TEXT)")
@@ -97,7 +98,7 @@ def test_a_file_that_is_locked_is_unavailable(
 ) -> None:
     path = tmp_path / "trail.db"
     monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.05)
-    waiting = open_database(parse_target(path), create=True)
+    waiting = empty_database(str(path))
     ensure_wal(waiting)
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")

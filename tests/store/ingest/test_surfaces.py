@@ -20,7 +20,7 @@ from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import CallEnded, OmissionFact, Shown, read_fact, read_shown
 from tooltrail.store import schema
 from tooltrail.store.packed_facts import unpack_fact
-from tooltrail.store.references import stream_members, whole_canonical, whole_output
+from tooltrail.store.references import expand_canonical, expand_output, stream_members
 
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "s", "error": None}
 
@@ -33,10 +33,10 @@ def restored(store: IngestedStore, shown: Shown | None = None) -> dict[str, byte
     end = read_fact(unpack_fact(store.rows(schema.ledger_entries, "fact")[-1][0]))
     assert isinstance(end, CallEnded)
     texts = {
-        "output": whole_output(output, [stream_members(one) for one in end.streams]).encode(),
+        "output": expand_output(output, [stream_members(one) for one in end.streams]).encode(),
         "receipt": receipt.encode(),
     }
-    texts["canonical"] = whole_canonical(canonical, texts["receipt"]).encode()
+    texts["canonical"] = expand_canonical(canonical, texts["receipt"]).encode()
     if not is_exact:
         document = None if made is None else store.body(made)
         named = shown if document is None else read_shown(document)

@@ -276,7 +276,7 @@ def test_a_root_that_is_the_old_one_or_does_not_last_is_refused(
     for nested in (str(old / "inside"), str(tmp_path)):
         with pytest.raises(InvalidRecordError, match="is inside the other"):
             relocate(used_file, nested)
-    with pytest.raises(InvalidRecordError, match="does not last"):
+    with pytest.raises(InvalidRecordError, match="is not durable storage"):
         relocate(used_file, "memory://elsewhere")
     assert accounts(used_file) == []
     check(used_file)

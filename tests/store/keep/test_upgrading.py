@@ -1,30 +1,22 @@
-"""Moving a schema: one of several who try does it, in one transaction, with no ingester at work."""
+"""Upgrading a schema: one of several programs does it, in one transaction, beside no ingester."""
 
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from tests.support.effort import times
+from tests.support.empty_databases import empty_database
 from tests.support.keeping import check, ingested
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.threads import at_once
 
 from tooltrail.migrations import HEAD_REVISION
-from tooltrail.records import InvalidRecordError, SchemaMismatchError, StoreNotFoundError
-from tooltrail.store.engines.database import open_database
+from tooltrail.records import SchemaMismatchError, StoreNotFoundError
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.info import read_revision
 from tooltrail.store.keep.checking import check_database
-from tooltrail.store.keep.upgrading import (
-    Downgrade,
-    downgrade_store,
-    known_revisions,
-    migrate,
-    plan_downgrade,
-    upgrade_store,
-)
+from tooltrail.store.keep.upgrading import known_revisions, migrate, upgrade_store
 from tooltrail.store.locking import ingest_lock
 from tooltrail.store.opening import store_revision
 from tooltrail.store.store import Store
@@ -73,44 +65,17 @@ def test_a_revision_that_this_program_does_not_know_is_not_touched(
     set_revision(store, "9999")
     with pytest.raises(SchemaMismatchError, match="9999, which this program does not know"):
         upgrade_store(database)
-    with pytest.raises(SchemaMismatchError, match="9999, which this program does not know"):
-        downgrade_store(database, "0001")
     assert store_revision(database) == "9999"
 
 
-def test_a_downgrade_to_where_the_store_is_changes_nothing(store: Store, database: str) -> None:
-    ingested(store, b"a line\n")
-    wanted = Downgrade(HEAD_REVISION, HEAD_REVISION)
-    assert plan_downgrade(database, HEAD_REVISION) == wanted
-    assert downgrade_store(database, HEAD_REVISION) == wanted
-    check(store)
-
-
-@pytest.mark.parametrize("move", [plan_downgrade, downgrade_store])
-@pytest.mark.parametrize("name", ["base", "-1", "0000", "000", "head", ""])
-def test_only_a_revision_that_is_known_is_gone_back_to(
-    sqlite_store: Store, tmp_path: Path, move: Callable[[str, str], object], name: str
-) -> None:
-    with pytest.raises(InvalidRecordError, match=r"no revision is named .*; there are 0001"):
-        move(str(tmp_path / "trail.db"), name)
-    assert check_database(sqlite_store.database) == []
-
-
-@pytest.mark.parametrize("move", [plan_downgrade, downgrade_store])
-def test_what_is_no_store_cannot_be_moved(
-    database: str, move: Callable[[str, str], object]
-) -> None:
+def test_a_database_without_a_store_cannot_be_upgraded(database: str) -> None:
     with pytest.raises(StoreNotFoundError):
         upgrade_store(database)
-    with pytest.raises(StoreNotFoundError):
-        move(database, "0001")
 
 
 def test_migrations_that_are_killed_at_any_moment_did_all_or_nothing(database: str) -> None:
     target = parse_target(database)
-    opened = open_database(target, create=True)
-    with opened.write():
-        pass  # the file is made at the first connection
+    opened = empty_database(database)
 
     def revision() -> str | None:
         with opened.read() as connection:

@@ -27,8 +27,8 @@ def erase_body(store: ReadStore, data: bytes) -> Digest:
     digest = digest_of(data)
     spelled = digest.removeprefix("sha256:")
     value = f"x'{spelled}'" if store.is_sqlite else f"'\\x{spelled}'"
-    store.damage(f"UPDATE bodies SET data = NULL WHERE digest = {value}")
     store.bury("body", digest)
+    store.damage(f"UPDATE bodies SET data = NULL WHERE digest = {value}")
     return digest
 
 

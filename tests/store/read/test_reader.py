@@ -230,7 +230,7 @@ def test_a_stream_that_waits_is_named_with_its_reason(new_store: ReadStore) -> N
     assert reader.waiting_streams(made.started.session) == [waiting]
     assert waiting.is_in(new_store.spool)
     stream = reader.invocation(made.started.id).streams[0]
-    assert stream.postponed_reason == waiting.reason
+    assert stream.pending_reason == waiting.reason
     with pytest.raises(UnavailableError, match="is not stored yet"):
         reader.open_stream(stream)
 

@@ -26,7 +26,7 @@ from tooltrail.store import schema
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.ingest.outcomes import made_shown
-from tooltrail.store.references import whole_canonical
+from tooltrail.store.references import expand_canonical
 
 ARTIFACT = artifact_path(digest_of(LONG * 3))
 UNUSUAL = [
@@ -168,7 +168,7 @@ def test_receipts_that_were_rewritten_with_their_digest_show_when_made_anew(
         " FROM surfaces AS s JOIN invocations AS i ON i.key = s.invocation_key WHERE i.id = ?",
         [LARGE.bytes],
     )
-    canonical = whole_canonical(stored, receipt.encode())
+    canonical = expand_canonical(stored, receipt.encode())
     left_out = copied.run("SELECT * FROM omissions WHERE invocation_key = ?", [key])
     assert left_out
     artifacts = [

@@ -97,12 +97,12 @@ def run(
 
     agent = endpoint.applied(load_agent(config))
     tools = workspace_tools(root, allow_writes=allow_writes, allow_commands=allow_commands)
-    told = sys.stdin.read() if task == "-" else task
+    text = sys.stdin.read() if task == "-" else task
     with location.open(create=True) as store:
         asked_by = None if parent is None else store.reader.session(parent).id
         work = run_agent(
             agent,
-            told,
+            text,
             endpoint.model_of,
             tools,
             store,

@@ -52,25 +52,6 @@ def upgrade(location: Location) -> None:
 
 @command.command()
 @store_options
-@click.option("--yes", is_flag=True, help="Downgrade. Without --yes, nothing is changed.")
-@json_option
-@click.argument("revision")
-def downgrade(*, location: Location, yes: bool, as_json: bool, revision: str) -> None:
-    """Downgrade the store to an earlier schema REVISION, for an earlier program.
-
-    Without --yes, this is a dry run. The downgrade is one transaction. Stop all other programs
-    first. There is no revision before 0001.
-    """
-    from tooltrail.cli._databases import downgrade_or_plan, downgrade_record, say_downgrade
-
-    found = downgrade_or_plan(location, revision, yes=yes)
-    if as_json:
-        print_records([downgrade_record(found, yes=yes)], "json")
-    say_downgrade(found, yes=yes)
-
-
-@command.command()
-@store_options
 @json_option
 def check(location: Location, as_json: bool) -> int:
     """Check the database itself, and print one line per problem.

@@ -1,4 +1,4 @@
-"""`tooltrail tools`: the tools that models were offered, and how any provider is told of them."""
+"""`tooltrail tools`: the tools that models were offered, and how any provider spells them."""
 
 from pathlib import Path
 

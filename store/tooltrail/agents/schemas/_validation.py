@@ -3,7 +3,7 @@ r"""JSON Schema's draft 2020-12 as it is enforced here: by `jsonschema`, with th
 Patterns are those of ECMA-262, as the specification has them (section 6.3.3 of its validation), and
 not Python's: `$` does not match before a final line feed, `\d` takes ASCII digits alone. Whether
 items are unique takes time by their number, and not by its square. What is missing, or is one too
-many, is told field by field, with the path of that very field.
+many, is reported field by field, with the path of that very field.
 
 Why not a pydantic model of the schema: the converters that there are leave out what a schema may
 say (`oneOf` as exactly one, `uniqueItems`, `const` and `enum` of any JSON, tuples of types, 1 and

@@ -1,4 +1,4 @@
-"""The notification family: somebody was told something, or could not be.
+"""The notification family: somebody was notified, or could not be.
 
 The smallest family there is, and the one to copy for a new one: a budget, a complete output, a
 canonical result, a projector from the first to the second, a renderer, and the family itself.

@@ -30,13 +30,9 @@ class Database:
 
     Attributes:
         target: which database.
-        creates: whether a missing SQLite file may be made.
-        is_migration: see `sqlite.connect`.
     """
 
     target: Target
-    creates: bool = False
-    is_migration: bool = False
     _idle: list[DriverConnection] = field(default_factory=list[DriverConnection])
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _pid: int = field(default_factory=os.getpid)
@@ -140,9 +136,7 @@ class Database:
         self._refuse_fork()
         with translated_errors(self.target):
             if isinstance(self.target, SqliteTarget):
-                return sqlite.connect(
-                    self.target.path, create=self.creates, is_migration=self.is_migration
-                )
+                return sqlite.connect(self.target.path)
             return postgres.connect(self.target)
 
     def _roll_back(self, driver: DriverConnection) -> None:
@@ -169,9 +163,9 @@ class Database:
             )
 
 
-def open_database(target: Target, *, create: bool = False, is_migration: bool = False) -> Database:
+def open_database(target: Target) -> Database:
     """A database; nothing is contacted yet."""
-    return Database(target, create, is_migration)
+    return Database(target)
 
 
 def ensure_wal(database: Database) -> None:

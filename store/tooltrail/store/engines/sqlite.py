@@ -18,21 +18,20 @@ _WAL_BYTES: Final = 64 * 1024 * 1024
 """Bytes to which the WAL file shrinks when it begins anew."""
 
 
-def connect(path: Path, *, create: bool, is_migration: bool = False) -> sqlite3.Connection:
-    """A connection that is set up.
+def connect(path: Path, *, is_migration: bool = False) -> sqlite3.Connection:
+    """A connection that is set up, to a file that exists.
 
     Commits survive the end of the program; `make_durable` makes them survive a power cut.
 
     Args:
         path: of the file.
-        create: whether a missing file may be made.
         is_migration: whether tables are rebuilt, which must not delete child rows.
 
     Raises:
         sqlite3.Error: as SQLite says it.
     """
     connection = sqlite3.connect(
-        _uri(path, create=create),
+        _uri(path),
         uri=True,
         timeout=BUSY_TIMEOUT_S,
         isolation_level=None,
@@ -46,16 +45,12 @@ def connect(path: Path, *, create: bool, is_migration: bool = False) -> sqlite3.
     return connection
 
 
-def _uri(path: Path, *, create: bool) -> str:
-    if create:
-        mode = "rwc"
-    elif _has_wal(path) or _takes_side_files(path.parent):
-        # Not rwc, so that opening a store that is not there does not leave an empty file.
-        mode = "rw"
-    else:
-        # SQLite could not make the shared memory file that WAL mode needs. No other process can
-        # write there either, and the main file has everything.
-        mode = "ro&immutable=1"
+def _uri(path: Path) -> str:
+    # Not rwc: opening a missing store must not leave an empty file. `immutable` is for a folder in
+    # which SQLite cannot make the shared memory file that WAL mode needs. No other process can
+    # write there either, and the main file has everything.
+    takes_writes = _has_wal(path) or _takes_side_files(path.parent)
+    mode = "rw" if takes_writes else "ro&immutable=1"
     return f"file:{quote(os.fsencode(path))}?mode={mode}"
 
 

@@ -2,8 +2,8 @@
 
 Python brings the library of the system that it was built on. Those from 3.7.0 to 3.51.2 have a
 fault that can corrupt a database in WAL mode which several processes write; the extra `sqlite`
-brings a newer one. All of this program uses the same, and never both: when one library closes a
-file, the system takes back the locks that the other holds on it in that process (POSIX).
+brings a newer one. The whole program uses one library. If a second library in this process closes
+a database file, POSIX drops all locks of the process on that file.
 """
 
 import sqlite3 as standard

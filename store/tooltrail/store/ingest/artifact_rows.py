@@ -8,7 +8,7 @@ from tooltrail.artifacts import StoredArtifact
 from tooltrail.records.digests import Digest
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import digest_from
-from tooltrail.store.ingest.publishing import Waiting
+from tooltrail.store.ingest.publishing import PendingArtifact
 
 
 class StoredBody(NamedTuple):
@@ -37,8 +37,8 @@ def write_stored(connection: Connection, stored: Iterable[StoredArtifact], at: d
     )
 
 
-def write_waiting(
-    connection: Connection, journal_key: int, waiting: Iterable[Waiting], at: datetime
+def write_pending(
+    connection: Connection, journal_key: int, waiting: Iterable[PendingArtifact], at: datetime
 ) -> None:
     """Insert what waits for the sink. Content that waits already is not entered twice."""
     moment = connection.moment(at)
@@ -60,7 +60,7 @@ def write_waiting(
     )
 
 
-def read_waiting(connection: Connection, journal_key: int) -> list[Waiting]:
+def read_pending(connection: Connection, journal_key: int) -> list[PendingArtifact]:
     """What waits for the sink, of one journal."""
     rows = connection.query(
         "SELECT role, digest, size, line_count, spooled, reason FROM pending_artifacts"
@@ -68,12 +68,12 @@ def read_waiting(connection: Connection, journal_key: int) -> list[Waiting]:
         (journal_key,),
     )
     return [
-        Waiting(role, digest_from(digest), size, line_count, spooled, reason)
+        PendingArtifact(role, digest_from(digest), size, line_count, spooled, reason)
         for role, digest, size, line_count, spooled, reason in rows
     ]
 
 
-def delete_waiting(connection: Connection, journal_key: int, digests: Iterable[Digest]) -> None:
+def delete_pending(connection: Connection, journal_key: int, digests: Iterable[Digest]) -> None:
     """Content does not wait any more."""
     connection.update(
         "DELETE FROM pending_artifacts WHERE journal_key = ? AND digest = ?",

@@ -51,11 +51,6 @@ class BackgroundIngester:
         self._round = 0
         self._problem: Exception | None = None
 
-    @property
-    def problem(self) -> Exception | None:
-        """Why the last attempt failed; None when it did not."""
-        return self._problem
-
     def notice(self, *, urgent: bool = False) -> None:
         """Say that facts were appended. Returns at once.
 
@@ -152,7 +147,7 @@ class BackgroundIngester:
         try:
             with _FORK_GATE:
                 self._connected().ingest()
-        except Exception as error:  # noqa: BLE001  the thread goes on, and `problem` says why
+        except Exception as error:  # noqa: BLE001  the thread goes on, and `wait` says why
             problem = error
         with self._state:
             self._problem = problem

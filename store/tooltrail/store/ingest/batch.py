@@ -25,6 +25,7 @@ from tooltrail.records.facts import (
     ToolsOffered,
     body_digests,
 )
+from tooltrail.store.column_groups import OPENING
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.collected import Collected, End, NewMessage, Start, next_place
@@ -36,8 +37,8 @@ from tooltrail.store.packed_facts import pack_fact, unpack_fact
 _NOT_COMPARED: Final = frozenset(
     {"at", "duration_ms", "environment", "owner", "policy", "shown", "title"}
 )
-"""Members that may differ between two facts of one id: they belong to whoever recorded the fact,
-and a later version of an importer must meet what an earlier one recorded."""
+"""Members that may differ between two facts with one id. They describe the recorder, not the call.
+So a newer importer can import again what an older one recorded."""
 
 
 class Batch:
@@ -198,7 +199,7 @@ class Batch:
             end=None,
         )
         row |= {"seq": next_place(self._connection, session), "is_late": session.is_closed}
-        surfaces: Row = {"arguments": text, **rows.NO_SURFACES, "is_exact": is_exact}
+        surfaces: Row = {"arguments": text, **rows.NO_OUTCOME, "is_exact": is_exact}
         self._out.starts[fact.id] = Start(session, row, surfaces, None)
 
     def _apply_ended(self, item: Item, fact: CallEnded) -> None:
@@ -233,7 +234,7 @@ class Batch:
             self._known.sessions[session_id] = session
             self._out.new_sessions[session_id] = {
                 "id": self._connection.uuid(session_id),
-                **dict.fromkeys(rows.OPENING),
+                **dict.fromkeys(OPENING),
                 "opened_at": self._connection.moment(at),
                 "journal_key": self._journal_key,
             }

@@ -13,6 +13,7 @@ from uuid import UUID
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.facts import CallEnded
+from tooltrail.store.column_groups import CLOSING, ENDING, OPENING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.known import FIRST_SEQ, Call, Entry, Session, next_seq
@@ -107,12 +108,12 @@ class Collected:
             if journal_key != self.new_sessions[session_id]["journal_key"]:
                 raise InvalidRecordError(f"another machine opened session {session_id} meanwhile")
             sessions[session_id].key = key
-        columns = ", ".join(f"{name} = ?" for name in rows.OPENING)
+        columns = ", ".join(f"{name} = ?" for name in OPENING)
         connection.update(
             f"UPDATE sessions SET {columns} WHERE id = ? AND entry IS NULL",
             [(*row.values(), connection.uuid(one)) for one, row in self.opened.items()],
         )
-        columns = ", ".join(f"{name} = ?" for name in rows.CLOSING)
+        columns = ", ".join(f"{name} = ?" for name in CLOSING)
         connection.update(
             f"UPDATE sessions SET {columns} WHERE id = ? AND closed_at IS NULL",
             [(*values, connection.uuid(one)) for one, values in self.closed.items()],
@@ -167,9 +168,9 @@ class Collected:
             surfaces = rows.surface_columns(connection, end.outcome)
             texts.append((*surfaces.values(), end.outcome.is_exact, key))
             self._add_children(connection, key, end.outcome)
-        columns = ", ".join(f"{name} = ?" for name in rows.ENDING)
+        columns = ", ".join(f"{name} = ?" for name in ENDING)
         connection.update(f"UPDATE invocations SET {columns} WHERE key = ?", ends)
-        columns = ", ".join(f"{name} = ?" for name in rows.NO_SURFACES)
+        columns = ", ".join(f"{name} = ?" for name in OUTCOME)
         connection.update(
             f"UPDATE surfaces SET {columns}, is_exact = is_exact AND ? WHERE invocation_key = ?",
             texts,

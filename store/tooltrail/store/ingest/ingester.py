@@ -33,7 +33,7 @@ from tooltrail.records import FamilyRegistry, InvalidRecordError, UnavailableErr
 from tooltrail.records.facts import CallEnded, body_digests
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
-from tooltrail.store.ingest.artifact_rows import write_stored, write_waiting
+from tooltrail.store.ingest.artifact_rows import write_pending, write_stored
 from tooltrail.store.ingest.batch import Batch
 from tooltrail.store.ingest.cursors import (
     WHOLE_JOURNAL,
@@ -47,10 +47,10 @@ from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.journal_lock import journal_lock
 from tooltrail.store.ingest.known import load_known
 from tooltrail.store.ingest.outcomes import OutcomeMaker
+from tooltrail.store.ingest.pending_artifacts import PendingArtifacts
 from tooltrail.store.ingest.preparing import Item, Prepared, Preparer, frames_of
 from tooltrail.store.ingest.publishing import Published, SpooledStreams
 from tooltrail.store.ingest.recovery import Recovery
-from tooltrail.store.ingest.waiting import WaitingRoom
 from tooltrail.store.locking import ingest_lock
 
 _USES: Final = ("streams", "invocation_artifacts")
@@ -112,7 +112,7 @@ class Ingester:
         self._folder = spool / JOURNAL_FOLDER
         self._streams = SpooledStreams(spool, archive)
         self._preparer = Preparer(database, OutcomeMaker(families, self._streams))
-        self._waiting = WaitingRoom(database, self._streams)
+        self._waiting = PendingArtifacts(database, self._streams)
         self._recovery = Recovery(database, spool, JournalLog(self._folder))
         self._cursor: Cursor | None = None
 
@@ -168,11 +168,6 @@ class Ingester:
             if is_thorough:
                 self._waiting.sweep(place.key)
         return done
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the journal."""
-        return self._folder
 
     def is_past(self, position: Position) -> bool:
         """Whether this ingester committed everything up to a position."""
@@ -293,7 +288,7 @@ class Ingester:
             batch.keep(published.unsent.items())
             batch.write()
             write_stored(connection, published.stored.values(), now())
-            write_waiting(connection, key, published.waiting.values(), now())
+            write_pending(connection, key, published.waiting.values(), now())
             move_place(connection, key, behind)
             # Without the lock, an artifact that was published may be deleted already.
             self._confirm()

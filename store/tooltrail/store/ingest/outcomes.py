@@ -6,14 +6,13 @@ gives the same bytes.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 from pydantic import ValidationError
 
-from tooltrail.artifacts import artifact_path, digest_of_path
+from tooltrail.artifacts import ArtifactNamer, digest_of_path
 from tooltrail.records import (
-    ArtifactReference,
     CanonicalResult,
     CompleteOutput,
     Family,
@@ -111,22 +110,6 @@ class Outcome:
     verdict: Verdict | None = None
 
 
-@dataclass
-class _Publisher:
-    """Names artifacts by their content; the bytes are published afterwards.
-
-    Attributes:
-        named: every stream that became an artifact, by digest.
-    """
-
-    named: dict[Digest, StreamRecord] = field(default_factory=dict[Digest, StreamRecord])
-
-    def publish(self, stream: StreamRecord) -> ArtifactReference:
-        """The reference of a stream; see `ArtifactPublisher`."""
-        self.named[stream.digest] = stream
-        return ArtifactReference(path=artifact_path(stream.digest))
-
-
 class OutcomeMaker:
     """Makes outcomes with the families of a program. For one thread.
 
@@ -189,12 +172,12 @@ class OutcomeMaker:
         family = self._families.named(beginning.family)
         records = {one.role: self._record(one, bodies, policy) for one in fact.streams}
         output = read_output(document, family, records)
-        publisher = _Publisher()
-        projection = project(output, self._families.of_output(output, family), policy, publisher)
+        namer = ArtifactNamer()
+        projection = project(output, self._families.of_output(output, family), policy, namer)
         receipt = render(projection.canonical, family, policy)
-        attached = publisher.named
+        attached = namer.named
         if output.result is None:
-            projection = with_unshown(projection, list(records.values()), policy, publisher)
+            projection = with_unshown(projection, list(records.values()), policy, namer)
         return _assembled(
             fact,
             document,

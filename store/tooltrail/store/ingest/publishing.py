@@ -29,8 +29,8 @@ _ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
-    """Content that the sink does not have yet.
+class PendingArtifact:
+    """An artifact whose bytes are not in the sink yet.
 
     Attributes:
         role: what it is for.
@@ -60,7 +60,7 @@ class Published:
     """
 
     stored: dict[Digest, StoredArtifact] = field(default_factory=dict[Digest, StoredArtifact])
-    waiting: dict[Digest, Waiting] = field(default_factory=dict[Digest, Waiting])
+    waiting: dict[Digest, PendingArtifact] = field(default_factory=dict[Digest, PendingArtifact])
     unsent: dict[Digest, bytes] = field(default_factory=dict[Digest, bytes])
 
 
@@ -127,20 +127,20 @@ class SpooledStreams:
         found, away = Published(), ""
         for stream in spooled:
             if stream.digest not in found.stored and stream.digest not in found.waiting:
-                waiting = Waiting(
+                waiting = PendingArtifact(
                     stream.role, stream.digest, stream.size, stream.line_count, stream.spooled, away
                 )
                 away = self._try(found, waiting, None)
         for record in attached:
             if record.digest not in found.stored and record.digest not in found.waiting:
-                waiting = Waiting(
+                waiting = PendingArtifact(
                     record.role, record.digest, record.size, record.line_count, None, away
                 )
                 away = self._try(found, waiting, record.content)
         shutil.rmtree(self._spool / SCRATCH, ignore_errors=True)
         return found
 
-    def send(self, waiting: Waiting, content: bytes | None) -> StoredArtifact:
+    def send(self, waiting: PendingArtifact, content: bytes | None) -> StoredArtifact:
         """Publish one stream.
 
         Args:
@@ -184,7 +184,7 @@ class SpooledStreams:
         for name in folders:
             shutil.rmtree(self._spool / name, ignore_errors=True)
 
-    def _try(self, found: Published, waiting: Waiting, content: bytes | None) -> str:
+    def _try(self, found: Published, waiting: PendingArtifact, content: bytes | None) -> str:
         """Publish one stream unless the sink is away; why the sink is away, or an empty text."""
         away = waiting.reason
         if not away:
@@ -200,13 +200,15 @@ class SpooledStreams:
             self._wait(found, waiting, content, away)
         return away
 
-    def _wait(self, found: Published, waiting: Waiting, content: bytes | None, reason: str) -> None:
+    def _wait(
+        self, found: Published, waiting: PendingArtifact, content: bytes | None, reason: str
+    ) -> None:
         self._check(waiting)
         found.waiting[waiting.digest] = replace(waiting, reason=reason)
         if content is not None:
             found.unsent[waiting.digest] = content
 
-    def _check(self, waiting: Waiting) -> Path | None:
+    def _check(self, waiting: PendingArtifact) -> Path | None:
         """The file of a stream, which must be there; None for content in memory."""
         if waiting.spooled is None:
             return None

@@ -1,9 +1,8 @@
 """Ends the calls and answers whose program died: appends the facts that the program could not.
 
 A call and a streamed answer name the owner lock of their program. Where the lock is free, the
-program is dead, and what it left in the spool is all there will be. Whether a program is dead is
-asked before the journal is read to its end, so an end that the program appended at the last moment
-is seen.
+program is dead, and the spool has all of its output. First find the dead programs, then read the
+journal to its end: a program may have appended the end of its call just before it died.
 """
 
 from collections.abc import Iterator, Sequence
@@ -145,19 +144,10 @@ class Recovery:
         return Entry(fact, [document, *bodies])
 
     def _stream_fact(self, captured: CapturedStream) -> StreamFact:
-        record, spooled = captured.record, None
-        if record.content is None and captured.staged is not None:
+        spooled = None
+        if captured.record.content is None and captured.staged is not None:
             spooled = captured.staged.relative_to(self._spool).as_posix()
-        return StreamFact(
-            role=record.role,
-            digest=record.digest,
-            size=record.size,
-            line_count=record.line_count,
-            produced_size=record.produced_size,
-            produced_line_count=record.produced_line_count,
-            loss_reason=record.loss_reason,
-            spooled=spooled,
-        )
+        return StreamFact.of(captured.record, spooled)
 
     def _messages(self, answer: OpenAnswer) -> list[Entry]:
         """The facts of an answer, as far as it had come."""

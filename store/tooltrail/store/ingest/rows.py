@@ -22,6 +22,7 @@ from tooltrail.records.facts import (
     ToolsOffered,
 )
 from tooltrail.store.bodies import encode_body
+from tooltrail.store.column_groups import ENDING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.interruption import ORDER_ROLE
 from tooltrail.store.ingest.known import Entry, MessageFact
@@ -29,40 +30,8 @@ from tooltrail.store.ingest.outcomes import Outcome, Verdict
 
 Bodies = Mapping[Digest, bytes]
 
-OPENING: Final = (
-    "name",
-    "parent_id",
-    "title",
-    "agent",
-    "environment",
-    "open_journal_key",
-    "entry",
-)
-"""Columns of a session that its `session.opened` fills."""
-
-CLOSING: Final = ("closed_at", "close_reason", "close_journal_key", "close_entry")
-"""Columns of a session that its `session.closed` fills."""
-
-ENDING: Final = (
-    "state",
-    "finished_at",
-    "duration_ms",
-    "error_kind",
-    "exit_status",
-    "signal",
-    "timed_out",
-    "output_size",
-    "lost_size",
-    "truncated",
-    "end_journal_key",
-    "end_entry",
-)
-"""Columns of an invocation that its end fills."""
-
 NO_END: Final[Row] = {name: None for name in ENDING if name != "state"}
-NO_SURFACES: Final[Row] = dict.fromkeys(
-    ("output", "canonical", "receipt", "renderer", "renderer_version", "shown")
-)
+NO_OUTCOME: Final[Row] = dict.fromkeys(OUTCOME)
 
 
 class MessageRows(NamedTuple):
@@ -150,7 +119,7 @@ def end_columns(
 
 
 def surface_columns(connection: Connection, outcome: Outcome) -> Row:
-    """The texts of a call that ended, in the order of `NO_SURFACES`."""
+    """The texts of a call that ended, in the order of `OUTCOME`."""
     return {
         "output": outcome.output,
         "canonical": outcome.canonical,

@@ -270,7 +270,7 @@ def _refuse_nested(old: str, new: str) -> None:
 
 def _refuse_unfit(store: "Store", sink: ArtifactSink) -> None:
     if not (sink.capabilities.durable and sink.capabilities.cross_process):
-        raise InvalidRecordError(f"what is kept in {sink.url} does not last")
+        raise InvalidRecordError(f"{sink.url} is not durable storage")
     for stats in in_chunks(sink.list()):
         paths = [stat.path for stat in stats if is_artifact(stat.path)]
         with store.database.read() as connection:

@@ -1,18 +1,17 @@
-"""Moving a store's schema to another revision, in one transaction: wholly or not at all.
+"""Upgrades the schema of a store, in one transaction: all of it or nothing.
 
-Of several who move it at once, each sees what the one before left.
+Programs that upgrade one store at the same time wait for each other.
 """
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tooltrail.migrations import HEAD_REVISION
-from tooltrail.records.errors import InvalidRecordError, SchemaMismatchError
+from tooltrail.records.errors import SchemaMismatchError
 from tooltrail.store.creating import SCHEMA_LOCK
 from tooltrail.store.engines import postgres, sqlite
 from tooltrail.store.engines.failures import translated_errors
@@ -26,19 +25,6 @@ if TYPE_CHECKING:
     import sqlalchemy
 
 
-@dataclass(frozen=True, slots=True)
-class Downgrade:
-    """From which revision to which.
-
-    Attributes:
-        before: revision of the store.
-        after: earlier revision, or the same, for which nothing is to be done.
-    """
-
-    before: str
-    after: str
-
-
 def upgrade_store(database: str | Path) -> tuple[str, str]:
     """Bring a store's schema to head.
 
@@ -48,7 +34,7 @@ def upgrade_store(database: str | Path) -> tuple[str, str]:
     Raises:
         StoreNotFoundError: there is no store here.
         SchemaMismatchError: the store is of a revision that this program does not know.
-        DamageError, UnavailableError: see `Store.info`.
+        DamageError, UnavailableError: the database cannot be read; see `translated_errors`.
     """
     target = parse_target(database)
     with _alone(target):
@@ -56,41 +42,6 @@ def upgrade_store(database: str | Path) -> tuple[str, str]:
         if before != HEAD_REVISION:
             migrate(target)
     return before, HEAD_REVISION
-
-
-def plan_downgrade(database: str | Path, revision: str) -> Downgrade:
-    """What `downgrade_store` would do now; nothing is changed.
-
-    Raises:
-        InvalidRecordError: no revision has this name, or it is a later one.
-        StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError: see `upgrade_store`.
-    """
-    before, known = _known_revision(database), known_revisions()
-    if revision not in known:
-        raise InvalidRecordError(f"no revision is named {revision!r}; there are {', '.join(known)}")
-    if known.index(revision) > known.index(before):
-        raise InvalidRecordError(
-            f"revision {revision} is later than {before}, of which the store is; "
-            "`tooltrail db upgrade` goes there"
-        )
-    return Downgrade(before, revision)
-
-
-def downgrade_store(database: str | Path, revision: str) -> Downgrade:
-    """Bring a store's schema down to an earlier revision, for an earlier program.
-
-    There is no revision before the first: that would be no store.
-
-    Raises:
-        InvalidRecordError, StoreNotFoundError, SchemaMismatchError, DamageError, UnavailableError:
-            see `plan_downgrade`. Nothing was changed.
-    """
-    target = parse_target(database)
-    with _alone(target):
-        plan = plan_downgrade(database, revision)
-        if plan.before != plan.after:
-            migrate(target, revision, down=True)
-    return plan
 
 
 @cache
@@ -102,8 +53,8 @@ def known_revisions() -> list[str]:
     return [str(one.revision) for one in found][::-1]
 
 
-def migrate(target: Target, revision: str = HEAD_REVISION, *, down: bool = False) -> None:
-    """Run the migrations to a revision, in one transaction, in a database that is there.
+def migrate(target: Target) -> None:
+    """Run the migrations to head, in one transaction, in a database that exists.
 
     Raises:
         InvalidRecordError, DamageError, UnavailableError: see `translated_errors`.
@@ -113,7 +64,7 @@ def migrate(target: Target, revision: str = HEAD_REVISION, *, down: bool = False
     with translated_errors(target), _transaction(target) as connection:
         config = _config()
         config.attributes["connection"] = connection
-        (command.downgrade if down else command.upgrade)(config, revision)
+        command.upgrade(config, HEAD_REVISION)
 
 
 def _config() -> "alembic.config.Config":
@@ -138,7 +89,7 @@ def _known_revision(database: str | Path) -> str:
 
 @contextmanager
 def _alone(target: Target) -> Generator[None]:
-    """No ingester works, and nobody else moves the schema."""
+    """Hold the ingest lock: no ingester works, and no other program upgrades the schema."""
     opened = open_existing(target)
     try:
         with ingest_lock(opened, exclusive=True):
@@ -175,7 +126,7 @@ def _engine(target: Target) -> "sqlalchemy.Engine":
         path = target.path
         return create_engine(
             "sqlite://",
-            creator=lambda: sqlite.connect(path, create=False, is_migration=True),
+            creator=lambda: sqlite.connect(path, is_migration=True),
             module=sqlite3,
         )
     return create_engine("postgresql+psycopg://", creator=lambda: postgres.connect(target))

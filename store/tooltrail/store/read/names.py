@@ -1,4 +1,4 @@
-"""How people point at an invocation or a session: an id, a part of it, a name, a place, the last.
+"""Finds an invocation or a session by id, part of an id, name, place in a session, or `@last`.
 
 A name is resolved to the key of a row, so that a row with a damaged id can be reached by its place.
 """

@@ -208,7 +208,7 @@ class Reader:
         path = artifact_path(stream.digest)
         if stream.artifact_path is not None:
             return self._archive.open(path, size=stream.size)
-        if stream.postponed_reason is None:
+        if stream.pending_reason is None:
             with self.database.read() as connection:
                 return streams.open_in_database(connection, stream)
         with self.database.read() as connection:

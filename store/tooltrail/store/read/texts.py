@@ -14,7 +14,7 @@ from tooltrail.records.digests import Digest, digest_of, parse_digest
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
-from tooltrail.store.references import has_references, whole_canonical, whole_output
+from tooltrail.store.references import expand_canonical, expand_output, has_references
 from tooltrail.store.views import Erasure
 
 
@@ -131,7 +131,7 @@ def _texts_of(row: StoredTexts, made: Mapping[Digest, Body]) -> list[_Text] | st
     end = _fact(row, row.end_fact, "call.ended")
     if not end:
         return "end_entry names no end of this call"
-    document = None if row.output is None else whole_output(row.output, end.get("streams", ()))
+    document = None if row.output is None else expand_output(row.output, end.get("streams", ()))
     output = _text("output", document, parse_digest(end["output"]))
     shown: Any = end.get("shown")
     if shown is None and row.made is not None and made[row.made].data is not None:
@@ -143,7 +143,7 @@ def _texts_of(row: StoredTexts, made: Mapping[Digest, Body]) -> list[_Text] | st
         if row.receipt is None:
             # A part of the canonical result is erased or lost with the receipt.
             return [arguments, output, receipt, receipt._replace(name="canonical")]
-        canonical = whole_canonical(canonical, row.receipt.encode())
+        canonical = expand_canonical(canonical, row.receipt.encode())
     return [arguments, output, receipt, _text("canonical", canonical, digests[1], row.shown)]
 
 

@@ -21,7 +21,6 @@ _BODIES_AT_ONCE: Final = 64
 _ROWS_AT_ONCE: Final = 500
 _BODY: Final = ("key", "digest", "size", "encoding", "data")
 _ARTIFACT: Final = ("digest", "size", "stored_size", "line_count")
-_PENDING: Final = ("digest", "role", "reason")
 
 
 class Unplaced(NamedTuple):
@@ -196,12 +195,12 @@ def _check_artifact(
     for name, value in numbers.items():
         if not isinstance(value, int) and not isinstance(value, Unreadable):
             checking.damage(subject, "artifacts", name, f"artifacts.{name} of {subject} is altered")
-    told = [one if isinstance(one, int) else None for one in numbers.values()]
+    known = [one if isinstance(one, int) else None for one in numbers.values()]
     try:
-        archive.verify(path, size=told[0], line_count=told[2])
+        archive.verify(path, size=known[0], line_count=known[2])
         found = archive.stat(path).stored_size
-        if told[1] not in {None, found}:
-            message = f"{subject} is stored in {found:,} bytes, not {told[1]:,}"
+        if known[1] not in {None, found}:
+            message = f"{subject} is stored in {found:,} bytes, not {known[1]:,}"
             checking.damage(subject, "artifacts", "stored_size", message)
     except (DamageError, InvalidRecordError, OSError) as error:
         checking.damage(subject, "artifacts", None, f"{subject} is damaged: {error}")

@@ -9,6 +9,7 @@ from sqlalchemy import Table
 from tooltrail.records.digests import EMPTY
 from tooltrail.records.facts import CallEnded, CallStarted
 from tooltrail.store import schema
+from tooltrail.store.column_groups import ENDING, OUTCOME
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.batch import subject_of
@@ -35,7 +36,7 @@ _START: Final = (
     "start_entry",
     "owner",
 )
-CALL: Final = (*_OWN, *_START, *rows.ENDING)
+CALL: Final = (*_OWN, *_START, *ENDING)
 """Columns that are read of a call."""
 
 _STARTED: Final = slice(len(_OWN), len(_OWN) + len(_START))
@@ -44,9 +45,8 @@ _END: Final = slice(CALL.index("end_journal_key"), CALL.index("end_entry") + 1)
 _END_ENTRY: Final = CALL.index("end_entry")
 _JOURNAL: Final = CALL.index("journal_key")
 _START_ENTRY: Final = CALL.index("start_entry")
-_STATE: Final = CALL.index("state")
 _OPEN: Final = ("started", *(None for _ in rows.NO_END))
-_NO_TEXTS: Final = (None,) * len(rows.NO_SURFACES)
+_NO_TEXTS: Final = (None,) * len(OUTCOME)
 
 CHILDREN: Final[Mapping[Table, tuple[str, ...]]] = {
     table: tuple(one.name for one in table.columns)
@@ -195,10 +195,10 @@ def _check_open(checking: Checking, call: Call, fact: CallStarted) -> None:
     if call.row[_END_ENTRY] is not None:
         return
     checking.incomplete(subject, "invocations", "state", f"{subject} has not ended")
-    checking.compare(subject, "invocations", rows.ENDING, _OPEN, call.row[_ENDED])
+    checking.compare(subject, "invocations", ENDING, _OPEN, call.row[_ENDED])
     if texts.values:
-        stored = tuple(texts.values[one] for one in rows.NO_SURFACES)
-        checking.compare(subject, "surfaces", rows.NO_SURFACES, _NO_TEXTS, stored)
+        stored = tuple(texts.values[one] for one in OUTCOME)
+        checking.compare(subject, "surfaces", OUTCOME, _NO_TEXTS, stored)
         texts.check_exactness(checking)
     for table, children in call.children.items():
         checking.compare_rows(subject, table, [], children, CHILDREN[table])
@@ -230,8 +230,8 @@ def _check_end(
         checking, fact, children[schema.omissions], children[schema.invocation_artifacts]
     )
     expected = rows.end_columns(connection, fact, shown.omissions, Entry(*call.row[_END]))
-    wanted = tuple(expected[name] for name in rows.ENDING)
-    checking.compare(subject, "invocations", rows.ENDING, wanted, call.row[_ENDED])
+    wanted = tuple(expected[name] for name in ENDING)
+    checking.compare(subject, "invocations", ENDING, wanted, call.row[_ENDED])
     offsets = [row[-1] for row in children[schema.streams]]
     placed = [(one, offsets[n] if n < len(offsets) else None) for n, one in enumerate(fact.streams)]
     made: dict[Table, list[Row]] = {schema.streams: rows.stream_rows(connection, key, placed)}

@@ -13,6 +13,7 @@ from tooltrail.records.errors import DamageError
 from tooltrail.records.facts import Fact, read_fact
 from tooltrail.store import schema
 from tooltrail.store.bodies import decode_body
+from tooltrail.store.column_groups import CLOSING, OPENING
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.ingest.batch import compared_members
 from tooltrail.store.packed_facts import unpack_fact
@@ -27,17 +28,8 @@ SESSION: Final = (
     "id",
     "journal_key",
     "opened_at",
-    "name",
-    "parent_id",
-    "title",
-    "agent",
-    "environment",
-    "open_journal_key",
-    "entry",
-    "closed_at",
-    "close_reason",
-    "close_journal_key",
-    "close_entry",
+    *OPENING,
+    *CLOSING,
 )
 _KINDS: Final = {"call.started": "calls", "message": "messages", "session.opened": "sessions"}
 
@@ -89,7 +81,7 @@ class Checking:
 
     Attributes:
         totals: what was compared.
-        is_strict: whether every place of a session can be told from the ledger: the store has one
+        is_strict: whether the ledger determines every place of a session: the store has one
             journal, and its sessions fit into memory.
         has_forgotten: whether there were more sessions than are remembered.
         matched: rows that were compared with a fact, by table.

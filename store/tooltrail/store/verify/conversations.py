@@ -17,6 +17,7 @@ from tooltrail.records.facts import (
     body_digests,
 )
 from tooltrail.store import schema
+from tooltrail.store.column_groups import CLOSING, OPENING
 from tooltrail.store.ingest import known, rows
 from tooltrail.store.ingest.known import MessageFact
 from tooltrail.store.verify.bodies import Needed
@@ -24,8 +25,8 @@ from tooltrail.store.verify.checking import SESSION, Checking, Place, Repeat
 from tooltrail.store.verify.ledger import Entry
 from tooltrail.store.verify.source import Values
 
-_OPENING: Final = slice(SESSION.index(rows.OPENING[0]), SESSION.index("entry") + 1)
-_CLOSING: Final = slice(SESSION.index(rows.CLOSING[0]), len(SESSION))
+_OPENING: Final = slice(SESSION.index(OPENING[0]), SESSION.index("entry") + 1)
+_CLOSING: Final = slice(SESSION.index(CLOSING[0]), len(SESSION))
 _MESSAGE: Final = (
     "key",
     "id",
@@ -102,7 +103,7 @@ def _check_closing(
     journal, n = row[_CLOSING][-2:]
     if journal == entry.journal_key and n == entry.n:
         expected = rows.closing_values(checking.connection, fact, entry)
-        checking.compare(subject, "sessions", rows.CLOSING, expected, row[_CLOSING])
+        checking.compare(subject, "sessions", CLOSING, expected, row[_CLOSING])
         checking.matched["sessions.close_entry"] += 1
     elif checking.is_strict and is_first:
         column = "close_entry" if journal == entry.journal_key else "close_journal_key"

@@ -18,6 +18,7 @@ from tooltrail.records.facts import (
     read_shown,
     shown_json,
 )
+from tooltrail.store.column_groups import OUTCOME
 from tooltrail.store.ingest.outcomes import (
     VERDICTS,
     Verdict,
@@ -25,22 +26,12 @@ from tooltrail.store.ingest.outcomes import (
     text_of,
     verdict_of,
 )
-from tooltrail.store.references import stream_members, whole_canonical, whole_output
+from tooltrail.store.references import expand_canonical, expand_output, stream_members
 from tooltrail.store.verify.bodies import Needed, Unplaced
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable, Values
 
-SURFACES: Final = (
-    "invocation_key",
-    "arguments",
-    "output",
-    "canonical",
-    "receipt",
-    "renderer",
-    "renderer_version",
-    "shown",
-    "is_exact",
-)
+SURFACES: Final = ("invocation_key", "arguments", *OUTCOME, "is_exact")
 _NOTHING: Final = Shown(canonical=EMPTY, receipt=EMPTY, renderer="", renderer_version=0)
 _NAMES: Final = {"arguments": "arguments", "output": "complete output", "canonical": "canonical"}
 
@@ -164,9 +155,9 @@ class Texts:
             return None
         if name == "canonical":
             receipt = self.exact.get("receipt")
-            stored = whole_canonical(stored, receipt if receipt is not None else b"")
+            stored = expand_canonical(stored, receipt if receipt is not None else b"")
         if name == "output":
-            stored = whole_output(stored, [stream_members(one) for one in self.streams])
+            stored = expand_output(stored, [stream_members(one) for one in self.streams])
         return stored.encode("utf-8", "surrogateescape")
 
     def _check_made(

@@ -77,11 +77,11 @@ def write_choice(choice: ToolChoice) -> Export:
     if choice.mode == "tool" and len(choice.names) == 1:
         native = {"type": "tool", "name": writing.names.of(choice.names[0], "tool_choice")}
     elif choice.mode == "tool":
-        told = f"any tool may be called, not only {', '.join(choice.names)}"
-        writing.note("choice_not_enforced", "tool_choice", told)
+        note = f"any tool may be called, not only {', '.join(choice.names)}"
+        writing.note("choice_not_enforced", "tool_choice", note)
     if choice.parallel is not None and choice.mode == "none":
-        told = "no word of calls in parallel, where none may be made"
-        writing.note("choice_not_enforced", "tool_choice", told)
+        note = "no word of calls in parallel, where none may be made"
+        writing.note("choice_not_enforced", "tool_choice", note)
     elif choice.parallel is not None:
         native["disable_parallel_tool_use"] = not choice.parallel
     writing.note_free_choice(choice, "tool_choice")

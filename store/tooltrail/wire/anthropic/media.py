@@ -46,8 +46,8 @@ def write_media(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
     """The native block; None where the format has none for its kind or its type.
 
     Args:
-        block: that is told.
-        tells_place: whether the place of its bytes means anything to who is told.
+        block: to write.
+        tells_place: whether the place of its bytes means anything to the receiver.
     """
     source = _source(block, tells_place=tells_place)
     if source is None or block.kind == "audio":
@@ -70,8 +70,8 @@ def unsaid_members(block: MediaBlock) -> Iterator[str]:
 
 def _source(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
     if block.data is None:
-        is_told = block.uri is not None and tells_place
-        return _place_source(block.uri or "") if is_told else None
+        has_place = block.uri is not None and tells_place
+        return _place_source(block.uri or "") if has_place else None
     if not has_bytes(block):
         return None
     if block.kind == "document" and block.media_type == "text/plain":

@@ -56,8 +56,8 @@ def read_response(payload: JsonObject) -> Response:
     """An answer that was not streamed."""
     failure = read_failure(payload)
     if not isinstance(payload.get("content"), list):
-        told = () if failure else ("the answer has neither content nor an error",)
-        return Response.of((), failure, told)
+        unread = () if failure else ("the answer has neither content nor an error",)
+        return Response.of((), failure, unread)
     message = read_message(payload)
     return Response.of((message,), failure, unread_of(payload, message))
 
@@ -76,11 +76,11 @@ def unread_of(native: JsonObject, message: Message) -> Iterator[str]:
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
     """The error that an answer, or an event of a stream, is; proxies leave its type out."""
-    told = payload.get("error")
-    if payload.get("type") != "error" and ("type" in payload or told is None):
+    value = payload.get("error")
+    if payload.get("type") != "error" and ("type" in payload or value is None):
         return None
-    error = object_in(told)
-    message = text_in(told if isinstance(told, str) else error.get("message"))
+    error = object_in(value)
+    message = text_in(value if isinstance(value, str) else error.get("message"))
     return ProviderFailure(message or "", text_in(error.get("type")), dict(payload))
 
 

@@ -178,8 +178,8 @@ class MessagesAssembler:
         else:
             # Of a block that is no call it may be news of the provider's.
             is_of_call = str(block.native.get("type")).endswith("tool_use")
-            told = self._unread if is_of_call else self._remarks
-            told.append(f"a delta of the kind {kind!r}")
+            remarks = self._unread if is_of_call else self._remarks
+            remarks.append(f"a delta of the kind {kind!r}")
 
     def _take_piece(self, block: _Block, kind: str, piece: JsonValue) -> None:
         """Take a piece of a text; one that cannot be of its block may be missing in another."""
@@ -187,8 +187,8 @@ class MessagesAssembler:
         is_of_block = isinstance(of, str) and of.endswith(_OF[kind])
         if not isinstance(piece, str):
             is_of_call = kind == "input_json_delta" or not is_of_block
-            told = self._unread if is_of_call else self._remarks
-            told.append(f"a piece ({kind}) without a text")
+            remarks = self._unread if is_of_call else self._remarks
+            remarks.append(f"a piece ({kind}) without a text")
             return
         if not is_of_block:
             self._unread.append(f"a piece ({kind}) of a block of the type {of!r}")

@@ -15,7 +15,7 @@ _READ = "cache_read_input_tokens"
 _INPUT = ("input_tokens", "cache_creation_input_tokens", _READ)
 
 
-def _told_in(event: JsonObject) -> JsonValue:
+def _find(event: JsonObject) -> JsonValue:
     if "message" in event:
         return object_in(event["message"]).get("usage")
     return event.get("usage")
@@ -25,4 +25,4 @@ def _read(counts: Counts) -> TokenCounts:
     return TokenCounts(total(counts, *_INPUT), counts.get("output_tokens"), counts.get(_READ))
 
 
-USAGE = UsageSpelling(("usage", "message"), _told_in, _read)
+USAGE = UsageSpelling(("usage", "message"), _find, _read)

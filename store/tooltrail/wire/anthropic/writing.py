@@ -109,7 +109,7 @@ def _is_thought(block: JsonValue) -> bool:
 
 
 def _are_results(blocks: Sequence[JsonValue]) -> bool:
-    """Whether what is said behind them is told apart from them all the same."""
+    """Whether what is said behind them is distinguished from them all the same."""
     return object_in(blocks[-1]).get("type") == "tool_result"
 
 
@@ -160,12 +160,13 @@ def _result(writing: Writing, answered: Answered) -> JsonObject:
 def _has_blocks(writing: Writing, answered: Answered) -> bool:
     """Whether a result says more than one text can."""
     return len(answered.result.content) > 1 or any(
-        _is_told(writing, answered, block) or (block.extras and writing.replays(answered.source))
+        _is_sendable(writing, answered, block)
+        or (block.extras and writing.replays(answered.source))
         for block in answered.result.content
     )
 
 
-def _is_told(writing: Writing, answered: Answered, block: ContentBlock) -> bool:
+def _is_sendable(writing: Writing, answered: Answered, block: ContentBlock) -> bool:
     """Whether a result has the block itself; beside an error the server takes text alone."""
     return not answered.result.is_error and _is_native(writing, answered.source, block)
 
@@ -193,7 +194,7 @@ def _content(writing: Writing, answered: Answered) -> Iterator[JsonValue]:
                 native := _media(writing, source, block, where)
             ):
                 yield native
-            case ProviderBlock() if _is_told(writing, answered, block):
+            case ProviderBlock() if _is_sendable(writing, answered, block):
                 yield block.native
             case TextBlock():
                 yield from _said_text(writing, source, block, where)

@@ -22,7 +22,7 @@ def _writing() -> Writing:
 
 
 def write_tools(tools: Iterable[ToolDefinition]) -> Export:
-    """`{"tools": [{"functionDeclarations": […]}]}`; no parameters are told by none at all."""
+    """`{"tools": [{"functionDeclarations": […]}]}`; no parameters are written as none at all."""
     writing = _writing()
     declarations: list[JsonValue] = []
     provided: list[JsonValue] = []
@@ -74,7 +74,7 @@ def _read_tool(tool: JsonObject) -> Iterator[ToolDefinition]:
 def _read_declaration(native: JsonObject) -> ToolDefinition:
     schema, extras = native.get("parametersJsonSchema"), others(native, _DECLARATION)
     if schema is None and "parameters" in native:
-        # The older form of a schema; it goes back as it came, and others are told its meaning.
+        # The older form of a schema; it goes back as it came, and others get its meaning.
         schema = _json_schema(native["parameters"])
     return ToolDefinition(
         name=text_in(native.get("name")) or "",
@@ -105,8 +105,8 @@ def write_choice(choice: ToolChoice) -> Export:
         names: list[JsonValue] = [writing.names.of(name, "toolConfig") for name in choice.names]
         config["allowedFunctionNames"] = names
     if choice.parallel is False:
-        told = "nothing keeps the model from calling several tools at once"
-        writing.note("choice_not_enforced", "toolConfig", told)
+        note = "nothing keeps the model from calling several tools at once"
+        writing.note("choice_not_enforced", "toolConfig", note)
     writing.note_free_choice(choice, "toolConfig")
     return writing.export({"toolConfig": {"functionCallingConfig": config}})
 

@@ -28,14 +28,14 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 _Step = str | int
 
 
-def goes_on(told: JsonObject) -> bool:
+def goes_on(members: JsonObject) -> bool:
     """Whether more is to come; whatever is not a clear no is taken for a yes."""
-    return told.get("willContinue") not in (None, False)
+    return members.get("willContinue") not in (None, False)
 
 
-def is_in_pieces(told: JsonObject) -> bool:
+def is_in_pieces(members: JsonObject) -> bool:
     """Whether arguments of a call come in pieces, of which there may be more."""
-    return goes_on(told) or told.get("partialArgs") not in (None, [])
+    return goes_on(members) or members.get("partialArgs") not in (None, [])
 
 
 @dataclass(slots=True)
@@ -78,10 +78,10 @@ class PartialArguments:
 
 def _value(piece: JsonObject) -> JsonValue:
     """The one value of a piece."""
-    told = [name for name in _KINDS if name in piece]
-    if len(told) != 1:
-        raise InvalidRecordError(f"a piece has {len(told)} values, and not one")
-    (name,) = told
+    parts = [name for name in _KINDS if name in piece]
+    if len(parts) != 1:
+        raise InvalidRecordError(f"a piece has {len(parts)} values, and not one")
+    (name,) = parts
     value = piece[name]
     is_bool = isinstance(value, bool)
     if not isinstance(value, _KINDS[name]) or (is_bool and name == "numberValue"):
@@ -91,9 +91,9 @@ def _value(piece: JsonObject) -> JsonValue:
     return None if name == "nullValue" else value
 
 
-def _steps(told: JsonValue) -> list[_Step]:
+def _steps(value: JsonValue) -> list[_Step]:
     steps: list[_Step] = []
-    path = told if isinstance(told, str) else ""
+    path = value if isinstance(value, str) else ""
     end = 1
     for match in _STEP.finditer(path, 1):
         if match.start() != end:

@@ -1,6 +1,6 @@
 """Parts of Gemini's contents, under one spelling of their keys.
 
-The API is protocol buffers told in JSON: every key may stand in camel case or in snake case, and
+The API is protocol buffers spelled in JSON: every key may stand in camel case or in snake case, and
 the official client sends both. What is a schema, arguments or a response is the user's own, and no
 key of it is touched.
 """
@@ -35,20 +35,20 @@ def camel(native: JsonObject) -> JsonObject:
 def media_of_part(part: JsonObject) -> MediaBlock | None:
     """The block of a part with bytes or with the place of a file; None for any other."""
     for member, kept in _MEDIA.items():
-        told = camel(object_in(part.get(member)))
-        data, uri = text_in(told.get("data")), text_in(told.get("fileUri"))
+        members = camel(object_in(part.get(member)))
+        data, uri = text_in(members.get("data")), text_in(members.get("fileUri"))
         if (data if member == "inlineData" else uri) is None:
             continue
         extras = others(part, frozenset({member}))
-        if more := others(told, kept):
+        if more := others(members, kept):
             extras[member] = more
-        media_type = text_in(told.get("mimeType"))
+        media_type = text_in(members.get("mimeType"))
         return MediaBlock(
             kind=kind_of(media_type),
             media_type=media_type,
             data=_standard(data) if data is not None and member == "inlineData" else None,
             uri=uri if member == "fileData" else None,
-            name=text_in(told.get("displayName")),
+            name=text_in(members.get("displayName")),
             extras=extras,
         )
     return None
@@ -74,8 +74,8 @@ def part_of_media(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
     """The part of a block; None where it has neither bytes in base64 nor a place, or no type.
 
     Args:
-        block: that is told.
-        tells_place: whether the place of its bytes means anything to who is told.
+        block: to write.
+        tells_place: whether the place of its bytes means anything to the receiver.
     """
     if block.media_type is None or (block.data is not None and not has_bytes(block)):
         return None

@@ -258,17 +258,17 @@ def _block(part: JsonObject, native: JsonValue) -> MessageBlock:
 
 
 def _call(part: JsonObject, position: int, *, is_cut: bool) -> ToolCall:
-    told = camel(object_in(part["functionCall"]))
+    members = camel(object_in(part["functionCall"]))
     extras = others(part, _CALL_PART)
-    is_whole = not is_in_pieces(told)
+    is_whole = not is_in_pieces(members)
     # That nothing is to come says nothing of a call that is whole.
-    if more := others(told, _CALL | _PIECES if is_whole else _CALL):
+    if more := others(members, _CALL | _PIECES if is_whole else _CALL):
         extras["functionCall"] = more
-    args = told.get("args")
+    args = members.get("args")
     return ToolCall(
-        tool_name=text_in(told.get("name")) or "",
+        tool_name=text_in(members.get("name")) or "",
         arguments_raw=spelled({} if args is None else args),
-        call_id=text_in(told.get("id")),
+        call_id=text_in(members.get("id")),
         position=position,
         flags=() if is_whole and not is_cut else ("incomplete",),
         extras=extras,
@@ -276,18 +276,18 @@ def _call(part: JsonObject, position: int, *, is_cut: bool) -> ToolCall:
 
 
 def _provider_call(part: JsonObject, member: str, tool_name: str) -> ToolCall:
-    told = camel(object_in(part[member]))
+    members = camel(object_in(part[member]))
     return ToolCall(
-        tool_name=text_in(told.get("toolType")) or tool_name,
-        arguments_raw=spelled(told.get("args", told)),
-        call_id=text_in(told.get("id")),
+        tool_name=text_in(members.get("toolType")) or tool_name,
+        arguments_raw=spelled(members.get("args", members)),
+        call_id=text_in(members.get("id")),
         kind="builtin",
         by_provider=True,
     )
 
 
-def _result(part: JsonObject, told: JsonObject) -> ResultBlock:
-    response, extras = told.get("response"), others(told, _RESPONSE)
+def _result(part: JsonObject, written: JsonObject) -> ResultBlock:
+    response, extras = written.get("response"), others(written, _RESPONSE)
     if beside := others(part, _RESPONSE_PART):
         extras["part"] = beside
     members = object_in(response)
@@ -296,13 +296,14 @@ def _result(part: JsonObject, told: JsonObject) -> ResultBlock:
     (key,) = keys if keys in ({"error"}, {"output"}) else ("",)
     value: JsonValue = members[key] if key else response
     media: list[ContentBlock] = [
-        media_of_part(camel(object_in(one))) or ProviderBlock(native=one) for one in _parts_of(told)
+        media_of_part(camel(object_in(one))) or ProviderBlock(native=one)
+        for one in _parts_of(written)
     ]
     text: list[ContentBlock] = [TextBlock(text=value)] if isinstance(value, str) and value else []
-    has_structured = "response" in told and not isinstance(value, str)
+    has_structured = "response" in written and not isinstance(value, str)
     return ResultBlock(
-        call_id=text_in(told.get("id")),
-        tool_name=text_in(told.get("name")),
+        call_id=text_in(written.get("id")),
+        tool_name=text_in(written.get("name")),
         status="error" if "error" in keys else "ok",
         content=(*text, *media),
         structured=value if has_structured else None,

@@ -58,38 +58,38 @@ class _Candidate:
             self.texts[number] = []
         self.texts[number].append(text)
 
-    def _take_call(self, part: JsonObject, told: JsonObject) -> None:
+    def _take_call(self, part: JsonObject, members: JsonObject) -> None:
         is_begun = self.open_call is not None
-        if is_begun and told.get("name"):
+        if is_begun and members.get("name"):
             self._cut("another call begins before the arguments of the one before it ended")
         if self.open_call is None:
-            self.parts.append({**part, "functionCall": others(told, _PIECES)})
-            if not (goes_on(told) or told.get("partialArgs") is not None):
+            self.parts.append({**part, "functionCall": others(members, _PIECES)})
+            if not (goes_on(members) or members.get("partialArgs") is not None):
                 return
-            self.open_call = PartialArguments(dict(object_in(told.get("args"))))
-        elif told.get("args"):
+            self.open_call = PartialArguments(dict(object_in(members.get("args"))))
+        elif members.get("args"):
             self._cut("arguments come whole and in pieces")
             return
-        self._take_pieces(self.open_call, part, told)
+        self._take_pieces(self.open_call, part, members)
 
-    def _take_pieces(self, call: PartialArguments, part: JsonObject, told: JsonObject) -> None:
+    def _take_pieces(self, call: PartialArguments, part: JsonObject, members: JsonObject) -> None:
         try:
-            call.take(told.get("partialArgs"))
+            call.take(members.get("partialArgs"))
         except InvalidRecordError as error:
             self._note_cut(f"a piece of a call's arguments: {error}")
         self._set_args(call.args, part)
-        if not goes_on(told):
+        if not goes_on(members):
             if call.has_open_text:
                 self._note_cut("a call ended before a text in its arguments did")
             self.open_call = None
 
-    def _cut(self, told: str) -> None:
-        self._note_cut(told)
+    def _cut(self, note: str) -> None:
+        self._note_cut(note)
         self.open_call = None
 
-    def _note_cut(self, told: str) -> None:
+    def _note_cut(self, note: str) -> None:
         self.cut.add(self._last_call())
-        self.unread.append(told)
+        self.unread.append(note)
 
     def _set_args(self, args: JsonObject, part: JsonObject) -> None:
         number = self._last_call()
@@ -140,8 +140,8 @@ class ContentAssembler:
         if "error" in event or "promptFeedback" in event:
             self._failure = self._failure or read_failure(event)
         for position, candidate in enumerate(objects_in(event.get("candidates"))):
-            told = candidate.get("index", position)
-            index = told if isinstance(told, int) else 0
+            value = candidate.get("index", position)
+            index = value if isinstance(value, int) else 0
             if index not in self._candidates:
                 self._candidates[index] = _Candidate()
             self._take(self._candidates[index], camel(candidate))
@@ -151,8 +151,8 @@ class ContentAssembler:
         for part in list_in(object_in(candidate.get("content")).get("parts")):
             state.take(camel(object_in(part)))
         if candidate.keys() - _CONTENT:
-            told = {name: value for name, value in candidate.items() if name != "content"}
-            state.head = {**state.head, **told}
+            members = {name: value for name, value in candidate.items() if name != "content"}
+            state.head = {**state.head, **members}
 
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""

@@ -11,7 +11,7 @@ from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling, total
 
 
-def _told_in(event: JsonObject) -> JsonValue:
+def _find(event: JsonObject) -> JsonValue:
     return camel(object_in(event.get("usageMetadata") or event.get("usage_metadata")))
 
 
@@ -23,4 +23,4 @@ def _read(counts: Counts) -> TokenCounts:
     )
 
 
-USAGE = UsageSpelling(("usageMetadata", "usage_metadata"), _told_in, _read)
+USAGE = UsageSpelling(("usageMetadata", "usage_metadata"), _find, _read)

@@ -119,12 +119,12 @@ def _part(
     writing: Writing, native: JsonObject, message: Message, extras: JsonObject, where: str
 ) -> JsonObject:
     """A part of one member, with what Gemini said of it: within that member, and beside it."""
-    ((member, told),) = native.items()
+    ((member, members),) = native.items()
     within = extras.get(member)
-    if isinstance(told, dict) and isinstance(within, dict):
-        told = writing.beside(told, message, within, where)
+    if isinstance(members, dict) and isinstance(within, dict):
+        members = writing.beside(members, message, within, where)
         extras = {name: value for name, value in extras.items() if name != member}
-    return writing.beside({member: told}, message, extras, where)
+    return writing.beside({member: members}, message, extras, where)
 
 
 def _text(writing: Writing, message: Message, block: TextBlock, where: str) -> Iterator[JsonValue]:
@@ -139,7 +139,7 @@ def _text(writing: Writing, message: Message, block: TextBlock, where: str) -> I
 
 def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject | None:
     """The part of media, if there is one; what of them it does not say is in the report."""
-    # Of Gemini's own files and buckets Gemini can be told, whatever they are called.
+    # Gemini knows its own files and buckets, whatever they are called.
     tells_place = writing.tells_place(message, block) or writing.replays(message)
     native = part_of_media(block, tells_place=tells_place)
     if native is None:
@@ -157,19 +157,19 @@ def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
         writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
     if call.kind not in ("function", "custom"):
         writing.note("provider_data_dropped", where, f"kind {call.kind}")
-    told: JsonObject = {
+    members: JsonObject = {
         "name": answered.wire_name,
         "args": writing.arguments_object(call, where, "input"),
     }
     if answered.wire_id is not None:
-        told["id"] = answered.wire_id
-    # Nobody is told of a call in pieces, but by the server.
+        members["id"] = answered.wire_id
+    # Only the server sends a call in pieces.
     said = {"willContinue": None, "partialArgs": None}
     within = object_in(call.extras.get("functionCall"))
     extras: JsonObject = dict(call.extras)
     if not said.keys().isdisjoint(within):
         extras["functionCall"] = {**within, **said}
-    return _part(writing, {"functionCall": told}, message, extras, where)
+    return _part(writing, {"functionCall": members}, message, extras, where)
 
 
 def _response(writing: Writing, answered: Answered) -> JsonObject:
@@ -186,24 +186,24 @@ def _response(writing: Writing, answered: Answered) -> JsonObject:
         spoken = result.model_copy(update={"content": rest})
         text = writing.result_text(spoken, where, prefix=False)
         response = {"error" if result.is_error else "output": text}
-    told: JsonObject = {"name": answered.wire_name, "response": response}
+    members: JsonObject = {"name": answered.wire_name, "response": response}
     if answered.wire_id is not None:
-        told["id"] = answered.wire_id
+        members["id"] = answered.wire_id
     if native:
-        told["parts"] = native
+        members["parts"] = native
     beside = result.extras.get("part")
     has_beside = isinstance(beside, dict)
     within = {
         name: value for name, value in result.extras.items() if name != "part" or not has_beside
     }
     extras: JsonObject = {**object_in(beside), "functionResponse": within}
-    return _part(writing, {"functionResponse": told}, answered.source, extras, where)
+    return _part(writing, {"functionResponse": members}, answered.source, extras, where)
 
 
 def _split(
     writing: Writing, answered: Answered
 ) -> tuple[list[JsonValue], tuple[ContentBlock, ...]]:
-    """The parts of a response beside its text, and the blocks that are told in that text."""
+    """The parts of a response beside its text, and the blocks that are written in that text."""
     native: list[JsonValue] = []
     rest: list[ContentBlock] = []
     for block in answered.result.content:
@@ -218,7 +218,7 @@ def _split(
 
 
 def _content(writing: Writing, answered: Answered, block: ContentBlock) -> JsonValue:
-    """A part of a response for what has one; None for what is told in its text."""
+    """A part of a response for what has one; None for what is written in its text."""
     match block:
         case MediaBlock() if _is_taken(block.media_type or ""):
             return _media(writing, answered.source, block, answered.where)

@@ -95,8 +95,8 @@ def write_choice(choice: ToolChoice) -> Export:
     """Nothing: whoever sends a request has chosen."""
     writing = _writing()
     if choice.mode != "auto" or choice.parallel is False:
-        told = "no model is spoken to here: whoever sends a request has chosen"
-        writing.note("choice_not_enforced", "tool_choice", told)
+        note = "no model is spoken to here: whoever sends a request has chosen"
+        writing.note("choice_not_enforced", "tool_choice", note)
     writing.note_free_choice(choice, "tool_choice")
     return writing.export({})
 
@@ -104,6 +104,6 @@ def write_choice(choice: ToolChoice) -> Export:
 def write_structured(wanted: StructuredFormat) -> Export:
     """Nothing: the shape of a result is in the definition of its tool."""
     writing = _writing()
-    told = f"{wanted.name}: a request cannot ask for a shape; a tool has its outputSchema"
-    writing.note("schema_reduced", "format", told)
+    note = f"{wanted.name}: a request cannot ask for a shape; a tool has its outputSchema"
+    writing.note("schema_reduced", "format", note)
     return writing.export({})

@@ -68,7 +68,7 @@ def write_call(
         call: that is to be sent.
         request_id: of JSON-RPC.
         revision: of the protocol.
-        policy: what is done where something cannot be told; it may keep provider data back.
+        policy: what is done where something cannot be written; it may keep provider data back.
         is_own: whether the extras of the call are MCP's, as `read_call` gives them, and go with it.
             A call does not say so itself, and a server is not to be sent what a model's provider
             said.
@@ -100,7 +100,7 @@ def call_native(
         writing.note("id_dropped", where, "a tool call has no id here")
     if call.namespace is not None:
         writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
-    # That free text is a member of an object here is told where it is wrapped.
+    # That free text is a member of an object here is noted where it is wrapped.
     if call.kind not in ("function", "mcp", "custom"):
         writing.note("provider_data_dropped", where, f"the call is of the kind {call.kind}")
     extras = {name: member for name, member in call.extras.items() if name != RPC}
@@ -109,8 +109,8 @@ def call_native(
         extras = {}
     params = object_in(writing.clean.value(extras, where))
     if revision == "2026-07-28":
-        told: JsonObject = {VERSION_KEY: revision, CAPABILITIES_KEY: {}}
-        params["_meta"] = {**told, **object_in(params.get("_meta"))}
+        members: JsonObject = {VERSION_KEY: revision, CAPABILITIES_KEY: {}}
+        params["_meta"] = {**members, **object_in(params.get("_meta"))}
     params["name"] = name
     if call.kind == "custom" or call.arguments_raw.strip():
         params["arguments"] = writing.arguments_object(call, where)

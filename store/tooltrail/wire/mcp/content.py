@@ -29,25 +29,25 @@ _CONTENTS = frozenset({"uri", "mimeType", "text", "blob"})
 
 def read_block(native: JsonValue) -> ContentBlock:
     """The block; a `ProviderBlock` where it is of another type, or not as its type says."""
-    told = object_in(native)
-    media_type = text_in(told.get("mimeType"))
-    match told:
+    members = object_in(native)
+    media_type = text_in(members.get("mimeType"))
+    match members:
         case {"type": "text", "text": str(text)}:
-            return TextBlock(text=text, extras=others(told, _TEXT))
+            return TextBlock(text=text, extras=others(members, _TEXT))
         case {"type": "image" | "audio" as kind, "data": str(data)}:
-            extras = others(told, _MEDIA)
+            extras = others(members, _MEDIA)
             return MediaBlock(kind=kind, media_type=media_type, data=data, extras=extras)
         case {"type": "resource_link", "uri": str(uri)}:
-            name, extras = text_in(told.get("name")), others(told, _LINK)
+            name, extras = text_in(members.get("name")), others(members, _LINK)
             return ResourceBlock(uri=uri, media_type=media_type, name=name, extras=extras)
         case {"type": "resource", "resource": dict(contents)}:
-            return _read_resource(told, contents) or ProviderBlock(native=native)
+            return _read_resource(members, contents) or ProviderBlock(native=native)
         case _:
             return ProviderBlock(native=native)
 
 
-def _read_resource(told: JsonObject, contents: JsonObject) -> ResourceBlock | None:
-    extras = others(told, _RESOURCE)
+def _read_resource(members: JsonObject, contents: JsonObject) -> ResourceBlock | None:
+    extras = others(members, _RESOURCE)
     if beside := others(contents, _CONTENTS):
         extras["resource"] = beside
     media_type = text_in(contents.get("mimeType"))
@@ -87,9 +87,9 @@ def write_block(writing: Writing, block: ContentBlock, where: str, *, replays: b
 
 
 def _described(writing: Writing, block: ContentBlock, where: str) -> JsonObject:
-    told = describe_block(block)
-    writing.note("block_described", where, told)
-    return {"type": "text", "text": writing.clean.text(told, where)}
+    note = describe_block(block)
+    writing.note("block_described", where, note)
+    return {"type": "text", "text": writing.clean.text(note, where)}
 
 
 def _native(

@@ -66,8 +66,8 @@ def read_result(response: JsonObject) -> ResultBlock:
     outcome = read_outcome(response)
     if isinstance(outcome, ResultBlock):
         return outcome
-    told = "no result" if outcome is None else "no result yet"
-    raise InvalidRecordError(f"the response has {told}")
+    note = "no result" if outcome is None else "no result yet"
+    raise InvalidRecordError(f"the response has {note}")
 
 
 def read_outcome(response: JsonObject) -> Outcome | None:
@@ -133,8 +133,8 @@ def _read_result(result: JsonObject, rpc: JsonObject) -> ResultBlock:
 
 
 def _protocol_error(error: JsonValue, rpc: JsonObject) -> ResultBlock:
-    told = object_in(error)
-    message, code = text_in(told.get("message")), told.get("code")
+    members = object_in(error)
+    message, code = text_in(members.get("message")), members.get("code")
     return ResultBlock(
         status="denied" if isinstance(code, int) and code in REFUSALS else "interrupted",
         content=() if message is None else (TextBlock(text=message),),

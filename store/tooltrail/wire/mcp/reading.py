@@ -87,9 +87,9 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
     error = payload.get("error")
     if error is None:
         return None
-    told = object_in(error)
-    code = told.get("code")
-    message = text_in(told.get("message")) or ""
+    members = object_in(error)
+    code = members.get("code")
+    message = text_in(members.get("message")) or ""
     return ProviderFailure(message, None if code is None else str(code), error)
 
 
@@ -313,10 +313,10 @@ def _is_same(call: _Call, params: JsonObject) -> bool:
 
 def _answers(method: str, result: JsonValue) -> bool:
     """Whether a result is one of what a server asks of its client."""
-    told = object_in(result)
+    members = object_in(result)
     if method == "ping":
-        return not told.keys() - {"_meta", "resultType"}
-    return told.keys() >= _FROM_SERVER[method]
+        return not members.keys() - {"_meta", "resultType"}
+    return members.keys() >= _FROM_SERVER[method]
 
 
 def _hashable(message_id: JsonValue) -> JsonValue:

@@ -1,4 +1,4 @@
-"""The rounds between a request and its result, told again.
+"""The rounds between a request and its result, written again.
 
 They go back as they came, and only where they lead from this request to this result: what a record
 holds may be anything, and half of them would make other calls or results of it.

@@ -33,7 +33,7 @@ class McpAssembler:
             self._take(event, len(self._messages))
 
     def _take_task(self, task: JsonObject) -> None:
-        """Take what is told of a task: the result, if it has ended."""
+        """Take what is said of a task: the result, if it has ended."""
         ended: JsonObject = {"jsonrpc": "2.0", "result": task}
         if isinstance(read_outcome(ended), ResultBlock):
             task_id = str(task.get("taskId"))

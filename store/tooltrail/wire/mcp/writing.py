@@ -1,8 +1,8 @@
 """Results as `CallToolResult`, and calls with their results as messages of JSON-RPC.
 
 A result keeps all of its blocks, its structured value and what was said beside them. What is spoken
-around calls has no place. A call that took several rounds is told with all of them to the protocol
-that they came from, and never as several calls.
+around calls has no place. A call that took several rounds is written with all of them to the
+protocol that they came from, and never as several calls.
 """
 
 from pydantic import JsonValue
@@ -39,7 +39,7 @@ def write_result(
     Args:
         result: that is to be sent.
         revision: of the protocol.
-        policy: what is done where something cannot be told; it may keep provider data back.
+        policy: what is done where something cannot be written; it may keep provider data back.
         is_own: whether what the result has for a provider alone, extras and blocks, is MCP's, as
             `read_result` gives it, and goes with it.
 
@@ -65,7 +65,7 @@ def write_response(
         result: that is to be sent.
         request_id: of JSON-RPC.
         revision: of the protocol.
-        policy: what is done where something cannot be told; it may keep provider data back.
+        policy: what is done where something cannot be written; it may keep provider data back.
         is_own: see `write_result`.
 
     Raises:
@@ -116,8 +116,8 @@ class _History:
     def _note_tool_messages(self) -> None:
         for index, message in enumerate(self._conversation.messages):
             if message.role == "tool" and message.origin is not None and message.origin.extras:
-                told = ", ".join(sorted(message.origin.extras))
-                self._writing.note("provider_data_dropped", f"messages[{index}]", told)
+                note = ", ".join(sorted(message.origin.extras))
+                self._writing.note("provider_data_dropped", f"messages[{index}]", note)
 
     def _say(self, step: Said | Answers) -> None:
         for block in step.message.blocks:
@@ -125,13 +125,13 @@ class _History:
                 self._writing.dropped_block(block, step.where)
         origin = step.message.origin
         if origin is not None and origin.extras:
-            told = ", ".join(sorted(origin.extras))
-            self._writing.note("provider_data_dropped", step.where, told)
+            note = ", ".join(sorted(origin.extras))
+            self._writing.note("provider_data_dropped", step.where, note)
         if not step.message.blocks:
             self._writing.note("message_empty", step.where, "a message without blocks")
         if isinstance(step, Answers) and len(step.answered) > 1:
-            told = "the calls of one message are requests one after the other"
-            self._writing.note("order_changed", step.where, told)
+            note = "the calls of one message are requests one after the other"
+            self._writing.note("order_changed", step.where, note)
 
     def _exchange(self, step: Answers, answered: Answered) -> list[JsonObject]:
         """The request, the rounds that followed, and the response."""
@@ -179,8 +179,8 @@ class _History:
         while self._next in self._used or self._next in taken:
             self._next += 1
         if recorded is not None:
-            told = f"request {recorded!a} is {self._next} here"
-            self._writing.note("id_renamed", where, told)
+            note = f"request {recorded!a} is {self._next} here"
+            self._writing.note("id_renamed", where, note)
         self._used.add(self._next)
         return self._next
 
@@ -223,25 +223,25 @@ def _result(
     content: list[JsonValue] = [
         write_block(writing, block, where, replays=replays) for block in result.content
     ]
-    told: JsonObject = {"content": content, "isError": result.is_error}
+    members: JsonObject = {"content": content, "isError": result.is_error}
     _note_status(writing, result, where)
     if result.has_structured:
         structured = writing.clean.value(result.structured, where)
         if revision == "2026-07-28" or isinstance(structured, dict):
-            told["structuredContent"] = structured
+            members["structuredContent"] = structured
         else:
             writing.note("structured_dropped", where, f"no object, which {revision} demands")
             if not content:
                 content.append({"type": "text", "text": compact(structured)})
     if revision == "2026-07-28":
-        told["resultType"] = "complete"
+        members["resultType"] = "complete"
     extras = {name: member for name, member in result.extras.items() if name != RPC}
     if replays:
-        return {**object_in(writing.clean.value(extras, where)), **told}
+        return {**object_in(writing.clean.value(extras, where)), **members}
     lost = [*extras, *({"task"} & object_in(result.extras.get(RPC)).keys())]
     if lost:
         writing.note("provider_data_dropped", where, ", ".join(sorted(lost)))
-    return told
+    return members
 
 
 def _note_status(writing: Writing, result: ResultBlock, where: str) -> None:

@@ -35,20 +35,20 @@ def write_tools(tools: Iterable[ToolDefinition]) -> Export:
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    told: JsonObject = {"name": writing.names.of(tool.name, where)}
+    members: JsonObject = {"name": writing.names.of(tool.name, where)}
     if tool.description is not None:
-        told["description"] = writing.clean.text(tool.description, where)
+        members["description"] = writing.clean.text(tool.description, where)
     if tool.kind == "custom":
         writing.note("schema_reduced", where, "the free text, of any grammar, is in 'arguments'")
-        told["parameters"] = _FREE_TEXT
+        members["parameters"] = _FREE_TEXT
     elif tool.parameters is not None:
-        told["parameters"] = writing.clean.value(tool.parameters, where)
+        members["parameters"] = writing.clean.value(tool.parameters, where)
         _note_dropped(writing, tool.parameters, where)
     if tool.strict:
         writing.note("schema_reduced", where, "strict: the server enforces no schema of a tool")
     if tool.extras:
         writing.note("provider_data_dropped", where, ", ".join(sorted(tool.extras)))
-    return {"type": "function", "function": told}
+    return {"type": "function", "function": members}
 
 
 def _note_dropped(writing: Writing, schema: JsonObject, where: str) -> None:
@@ -65,13 +65,13 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
-    told = object_in(native.get("function"))
-    parameters, description = told.get("parameters"), told.get("description")
+    members = object_in(native.get("function"))
+    parameters, description = members.get("parameters"), members.get("description")
     return ToolDefinition(
-        name=text_in(told.get("name")) or "",
+        name=text_in(members.get("name")) or "",
         description=description if isinstance(description, str) else None,
         parameters=parameters if isinstance(parameters, dict) else None,
-        extras=others(told, _FUNCTION),
+        extras=others(members, _FUNCTION),
     )
 
 
@@ -79,15 +79,15 @@ def write_choice(choice: ToolChoice) -> Export:
     """Nothing: the format has no such member."""
     writing = _writing()
     if choice.mode == "none":
-        told = "the model calls no tool only where the request offers none: leave the tools out"
-        writing.note("choice_not_enforced", "tool_choice", told)
+        note = "the model calls no tool only where the request offers none: leave the tools out"
+        writing.note("choice_not_enforced", "tool_choice", note)
     elif choice.mode != "auto":
         named = f" {', '.join(choice.names)}" if choice.names else ""
-        told = f"{choice.mode}{named}: the model may answer without a call"
-        writing.note("choice_not_enforced", "tool_choice", told)
+        note = f"{choice.mode}{named}: the model may answer without a call"
+        writing.note("choice_not_enforced", "tool_choice", note)
     if choice.parallel is False:
-        told = "the model may call several tools at once"
-        writing.note("choice_not_enforced", "parallel", told)
+        note = "the model may call several tools at once"
+        writing.note("choice_not_enforced", "parallel", note)
     writing.note_free_choice(choice, "tool_choice")
     return writing.export({})
 

@@ -1,9 +1,9 @@
 """Ollama's native chat into the canonical conversation: answers, and the messages of requests.
 
 Arguments are an object here; their raw text is JSON of it, members in their order. Ids and indexes
-are there on newer servers only, and nothing stands in for them. Whether there are calls is told by
-the calls: `done_reason` is `stop` with them and without. Members that are not known are extras,
-members of another kind than theirs become provider blocks.
+are there on newer servers only, and nothing stands in for them. Whether there are calls follows
+from the calls: `done_reason` is `stop` with them and without. Members that are not known are
+extras, members of another kind than theirs become provider blocks.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -77,7 +77,7 @@ def read_answer(
     Args:
         native: the message.
         last: what else the answer says of itself: its model, whether and why it is done.
-        failure: what the provider told of one.
+        failure: what the provider said of one.
         is_done: whether something else than `last` says that the answer came to its end.
         odd: what the message has besides, and was not as the format says.
     """
@@ -128,8 +128,8 @@ def _unread(native: JsonObject, blocks: list[MessageBlock]) -> Iterator[str]:
         if isinstance(block, ProviderBlock) and not _is_thinking(block):
             yield _odd_member(block)
     calls = [block.call for block in blocks if isinstance(block, CallBlock)]
-    for told, call in zip(_native_calls(native), calls, strict=True):
-        if isinstance(_function(told).get("arguments"), str) and not _is_object(call):
+    for native_call, call in zip(_native_calls(native), calls, strict=True):
+        if isinstance(_function(native_call).get("arguments"), str) and not _is_object(call):
             yield f"the arguments of call {call.position} are a text, not an object"
 
 
@@ -174,13 +174,13 @@ def _read_history(request: JsonObject) -> Conversation:
     messages: list[Message] = []
     results: list[ResultBlock] = []
     for position, native in enumerate(natives):
-        told = object_in(native)
-        if told.get("role") == "tool":
+        members = object_in(native)
+        if members.get("role") == "tool":
             # One message for each result here, one for the whole batch in the conversation.
-            results.append(_read_result(told))
+            results.append(_read_result(members))
             continue
         _close(results, messages)
-        messages.append(_read_message(told, position))
+        messages.append(_read_message(members, position))
     _close(results, messages)
     return Conversation.of(messages, read_tools(request))
 
@@ -192,10 +192,10 @@ def _close(results: list[ResultBlock], messages: list[Message]) -> None:
 
 
 def _read_message(native: JsonObject, position: int) -> Message:
-    told = text_in(native.get("role"))
-    if told is None:
+    spelled_role = text_in(native.get("role"))
+    if spelled_role is None:
         raise InvalidRecordError(f"messages[{position}] has no role")
-    role = _ROLES.get(told)
+    role = _ROLES.get(spelled_role)
     if role is None:
         # Some models are steered by roles of their own, such as `control`.
         return Message(

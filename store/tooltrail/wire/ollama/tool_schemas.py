@@ -1,7 +1,7 @@
 """What Ollama keeps of a tool's schema: a few members, whose names are in its own types.
 
 Source: `ToolFunctionParameters` and `ToolProperty` of the server's api/types.go. Everything else is
-dropped before the model is told of the tool, without a word.
+dropped before the model sees the tool, without a word.
 """
 
 from collections.abc import Iterator

@@ -9,7 +9,7 @@ from tooltrail.wire.members import JsonObject
 from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling
 
 
-def _told_in(event: JsonObject) -> JsonValue:
+def _find(event: JsonObject) -> JsonValue:
     return event
 
 
@@ -17,4 +17,4 @@ def _read(counts: Counts) -> TokenCounts:
     return TokenCounts(counts.get("prompt_eval_count"), counts.get("eval_count"))
 
 
-USAGE = UsageSpelling(("eval_count", "prompt_eval_count"), _told_in, _read)
+USAGE = UsageSpelling(("eval_count", "prompt_eval_count"), _find, _read)

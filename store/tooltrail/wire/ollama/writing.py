@@ -116,8 +116,8 @@ def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonO
     arguments = writing.arguments_object(call, where)
     if count := sum(1 for _ in _unsafe_integers(arguments)):
         noun = "integer" if count == 1 else "integers"
-        told = f"{count:,} {noun} beyond 2**53 here, which the server may round"
-        writing.note("number_rounded", where, told)
+        note = f"{count:,} {noun} beyond 2**53 here, which the server may round"
+        writing.note("number_rounded", where, note)
     extras = object_in(writing.clean.value(writing.extras(message, call.extras, where), where))
     function: JsonObject = {
         **object_in(extras.get("function")),
@@ -152,11 +152,11 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
         else:
             others.append(block)
     rest = result.model_copy(update={"content": tuple(others)})
-    is_told = rest.content or rest.has_structured or rest.is_error or not images
+    has_text = rest.content or rest.has_structured or rest.is_error or not images
     given: JsonObject = {} if answered.wire_id is None else {"tool_call_id": answered.wire_id}
     return {
         "role": "tool",
-        "content": writing.result_text(rest, where) if is_told else "",
+        "content": writing.result_text(rest, where) if has_text else "",
         **_images(writing, images, where),
         "tool_name": answered.wire_name,
         **given,
@@ -228,8 +228,7 @@ def _images(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> Jso
 
 
 def _note_order(writing: Writing, blocks: Iterable[MessageBlock | Answered], where: str) -> None:
-    told = [block for block in blocks if not isinstance(block, ResultBlock)]
-    places = [_place(block) for block in told]
+    places = [_place(block) for block in blocks if not isinstance(block, ResultBlock)]
     if places != sorted(places):
         writing.note("order_changed", where, "the text stands before images, these before calls")
 

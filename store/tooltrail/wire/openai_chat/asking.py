@@ -30,18 +30,18 @@ def write_tools(tools: Iterable[ToolDefinition]) -> Export:
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    told = {**writing.tool_extras(tool, where), "name": writing.names.of(tool.name, where)}
+    members = {**writing.tool_extras(tool, where), "name": writing.names.of(tool.name, where)}
     if tool.description is not None:
-        told["description"] = tool.description
+        members["description"] = tool.description
     if tool.kind == "custom":
         if tool.grammar is not None:
-            told["format"] = _nested(tool.grammar)
-        return {"type": "custom", "custom": told}
+            members["format"] = _nested(tool.grammar)
+        return {"type": "custom", "custom": members}
     if tool.parameters is not None:
-        told["parameters"] = tool.parameters
+        members["parameters"] = tool.parameters
     if tool.strict is not None:
-        told["strict"] = tool.strict
-    return {"type": "function", "function": told}
+        members["strict"] = tool.strict
+    return {"type": "function", "function": members}
 
 
 def _nested(grammar: JsonValue) -> JsonValue:
@@ -56,7 +56,7 @@ def _nested(grammar: JsonValue) -> JsonValue:
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
     """The tools of a request, those of the older member `functions` among them."""
     natives = objects_in(request.get("tools"))
-    natives.extend({"function": told} for told in objects_in(request.get("functions")))
+    natives.extend({"function": members} for members in objects_in(request.get("functions")))
     return tuple(map(_read_tool, natives))
 
 
@@ -70,19 +70,19 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
             grammar=custom.get("format"),
             **_extras(custom, _CUSTOM),
         )
-    told = object_in(native.get("function"))
-    parameters, strict = told.get("parameters"), told.get("strict")
+    members = object_in(native.get("function"))
+    parameters, strict = members.get("parameters"), members.get("strict")
     return ToolDefinition(
-        name=text_in(told.get("name")) or "",
-        description=text_in(told.get("description")),
+        name=text_in(members.get("name")) or "",
+        description=text_in(members.get("description")),
         parameters=parameters if isinstance(parameters, dict) else None,
         strict=strict if isinstance(strict, bool) else None,
-        **_extras(told, _FUNCTION),
+        **_extras(members, _FUNCTION),
     )
 
 
-def _extras(told: JsonObject, known: frozenset[str]) -> dict[str, Any]:
-    extras = others(told, known)
+def _extras(members: JsonObject, known: frozenset[str]) -> dict[str, Any]:
+    extras = others(members, known)
     return {"wire_format": NAME, "extras": extras} if extras else {}
 
 

@@ -1,9 +1,9 @@
 """Which call a fragment of a stream is of.
 
 The format keys fragments by `index`. Servers leave it out, or give all calls the same one, and
-some give no ids; then a name is all that can begin a call. Two things cannot always be told apart:
-the second piece of a name, and the name of another call. What stays in doubt is told, so that no
-call of the answer runs.
+some give no ids; then a name is all that can begin a call. Two things cannot always be
+distinguished: the second piece of a name, and the name of another call. What stays in doubt is
+reported, so that no call of the answer runs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -58,14 +58,14 @@ class Call:
 
     def native(self) -> JsonObject:
         """The call as an answer that is not streamed has it."""
-        told: JsonObject = {
+        members: JsonObject = {
             "name": self.name,
             "input" if self.is_custom else "arguments": "".join(self.arguments),
         }
         return {
             **self.extras,
             "id": self.call_id,
-            "custom" if self.is_custom else "function": told,
+            "custom" if self.is_custom else "function": members,
         }
 
     def flags(self) -> tuple[CallFlag, ...]:
@@ -114,12 +114,12 @@ def _odd_members(native: JsonObject) -> Iterator[str]:
     if not isinstance(native.get("id"), str | None):
         yield "the id of a call is no text"
     function, custom = native.get("function"), native.get("custom")
-    if any(told and not isinstance(told, dict) for told in (function, custom)):
+    if any(members and not isinstance(members, dict) for members in (function, custom)):
         yield "what a piece of a call says is no object"
     if function and custom:
         yield "a piece of a call is of a function and of a custom tool"
-    for told in (object_in(function), object_in(custom)):
-        if not isinstance(told.get("name"), str | None):
+    for members in (object_in(function), object_in(custom)):
+        if not isinstance(members.get("name"), str | None):
             yield "the name of a call is no text"
     beside = [native.get(name) for name in ("name", "arguments", "input")]
     if any([*beside, object_in(function).get("input"), object_in(custom).get("arguments")]):
@@ -176,13 +176,13 @@ class Calls:
         if self._is_continued(native):
             return
         is_custom = bool(object_in(native.get("custom")))
-        told = object_in(native.get("custom" if is_custom else "function"))
-        arguments, is_text = raw_arguments(told.get("input" if is_custom else "arguments"))
+        members = object_in(native.get("custom" if is_custom else "function"))
+        arguments, is_text = raw_arguments(members.get("input" if is_custom else "arguments"))
         self._doubts.update(dict.fromkeys(_odd_members(native)))
         fragment = _Fragment(
             place_in(native.get("index")),
             text_in(native.get("id")),
-            text_in(told.get("name")),
+            text_in(members.get("name")),
             arguments,
         )
         call = self._meant(fragment)
@@ -270,5 +270,5 @@ class Calls:
             self._doubt("a name that is repeated may begin another call")
         return False
 
-    def _doubt(self, told: str) -> None:
-        self._doubts[told] = None
+    def _doubt(self, note: str) -> None:
+        self._doubts[note] = None

@@ -78,9 +78,9 @@ def _read_result(native: JsonObject) -> ResultBlock:
     content = native.get("content")
     call_id, name = native.get("tool_call_id"), native.get("name")
     extras = others(native, _RESULT)
-    for member, told in (("tool_call_id", call_id), ("name", name)):
-        if not isinstance(told, str | None):
-            extras[member] = told
+    for member, found in (("tool_call_id", call_id), ("name", name)):
+        if not isinstance(found, str | None):
+            extras[member] = found
     is_value = not isinstance(content, str | list | None) and not is_part(content)
     blocks = () if is_value else tuple(read_content(content))
     result = result_of_text(text_in(call_id), text_in(name), blocks)

@@ -41,42 +41,42 @@ def is_part(content: JsonValue) -> bool:
 def _read_part(part: JsonValue) -> TextBlock | MediaBlock | ProviderBlock:
     if isinstance(part, str):
         return TextBlock(text=part)
-    told = object_in(part)
-    match told:
+    members = object_in(part)
+    match members:
         case {"type": "text", "text": str(text)}:
-            return TextBlock(text=text, extras=others(told, _TEXT))
+            return TextBlock(text=text, extras=others(members, _TEXT))
         case {"type": "refusal", "refusal": str(text)}:
-            return TextBlock(text=text, is_refusal=True, extras=others(told, _REFUSAL))
+            return TextBlock(text=text, is_refusal=True, extras=others(members, _REFUSAL))
         case _:
-            return _read_media(told) or ProviderBlock(native=part)
+            return _read_media(members) or ProviderBlock(native=part)
 
 
 def _read_media(part: JsonObject) -> MediaBlock | None:
     kind = str(part.get("type"))
-    told = object_in(part.get(kind))
+    members = object_in(part.get(kind))
     known = {"url", "data", "format"}
-    match kind, told:
+    match kind, members:
         case "image_url", {"url": str(uri)}:
             media = media_of_uri("image", uri)
         case "input_audio", {"data": str(data), "format": str(name)}:
             media_type = _SOUNDS.get(name, f"audio/{name}")
             media = MediaBlock(kind="audio", media_type=media_type, data=data)
         case "file", {"file_data": str(data)}:
-            media, known = _read_file(data, told), {"file_data", "filename"}
+            media, known = _read_file(data, members), {"file_data", "filename"}
         case "file", {"file_id": str(file_id)}:
-            titled = text_in(told.get("filename"))
+            titled = text_in(members.get("filename"))
             media = MediaBlock(kind="document", uri=_FILE + file_id, name=titled)
             known = {"file_id", "filename"}
         case _:
             return None
     extras = others(part, frozenset({"type", kind}))
-    if besides := others(told, frozenset(known)):
+    if besides := others(members, frozenset(known)):
         extras[kind] = besides
     return media.model_copy(update={"extras": extras})
 
 
-def _read_file(data: str, told: JsonObject) -> MediaBlock:
-    name = text_in(told.get("filename"))
+def _read_file(data: str, members: JsonObject) -> MediaBlock:
+    name = text_in(members.get("filename"))
     if data.startswith("data:"):
         return media_of_uri("document", data, name)
     if is_public(data):
@@ -114,7 +114,7 @@ def _write_place(writing: Writing, message: Message, block: MediaBlock) -> JsonO
         return None
     if is_file_name(uri):
         return {"type": "file", "file": {"file_id": uri.removeprefix(_FILE)}}
-    # Servers that take the place of a file instead of its bytes are the ones that were told so.
+    # Servers that take the place of a file instead of its bytes are the ones that were set so.
     return {"type": "file", "file": {"file_data": uri}} if writing.replays(message) else None
 
 
@@ -153,11 +153,11 @@ def with_extras(
     """
     whole, unsaid = dict(native), list[str]()
     for name, value in writing.extras(message, extras, where).items():
-        told = whole.get(name)
+        found = whole.get(name)
         if name not in whole and name not in known and value is not None:
             whole[name] = value
-        elif _is_beside(told, value):
-            whole[name] = {**object_in(told), **object_in(value)}
+        elif _is_beside(found, value):
+            whole[name] = {**object_in(found), **object_in(value)}
         else:
             unsaid.append(name)
     if unsaid:
@@ -165,8 +165,8 @@ def with_extras(
     return whole
 
 
-def _is_beside(told: JsonValue, value: JsonValue) -> bool:
+def _is_beside(found: JsonValue, value: JsonValue) -> bool:
     """Whether both are objects, and one says nothing in the place of what the other says."""
-    if not isinstance(told, dict) or not isinstance(value, dict) or not value:
+    if not isinstance(found, dict) or not isinstance(value, dict) or not value:
         return False
-    return not told.keys() & value.keys() and None not in value.values()
+    return not found.keys() & value.keys() and None not in value.values()

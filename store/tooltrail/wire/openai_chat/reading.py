@@ -1,6 +1,6 @@
 """An answer of Chat Completions into the canonical conversation.
 
-Whether there are calls is told by the calls, never by `finish_reason`, which servers fill in as
+Whether there are calls follows from the calls, never by `finish_reason`, which servers fill in as
 they like. Members that are not known, or are not what they are to be, are kept as extras.
 """
 
@@ -67,10 +67,10 @@ def read_response(payload: JsonObject) -> Response:
         native = choice.get("message")
         if not isinstance(native, dict):
             unread.append(f"choices[{position}] has no message")
-        told = object_in(native)
-        unread += unread_of(told)
-        remarks += _remarks_of(told)
-        messages.append(read_choice_message(told, origin_of(payload, choice, position)))
+        members = object_in(native)
+        unread += unread_of(members)
+        remarks += _remarks_of(members)
+        messages.append(read_choice_message(members, origin_of(payload, choice, position)))
     if not choices and failure is None:
         unread.append("the answer has neither choices nor an error")
     return Response.of(messages, failure, unread, remarks)
@@ -84,14 +84,14 @@ def unread_of(native: JsonObject) -> Iterator[str]:
         yield "content of the message is no text"
     for call in objects_in(native.get("tool_calls")):
         custom = call.get("custom")
-        told = custom if isinstance(custom, dict) else call.get("function")
+        body = custom if isinstance(custom, dict) else call.get("function")
         if not isinstance(call.get("id"), str | None):
             yield "the id of a call is no text"
         if custom and call.get("function"):
             yield "a call is of a function and of a custom tool"
-        if not isinstance(told, dict):
+        if not isinstance(body, dict):
             yield "a call has nothing to call"
-        elif not isinstance(told.get("name"), str | None):
+        elif not isinstance(body.get("name"), str | None):
             yield "the name of a call is no text"
 
 
@@ -224,24 +224,24 @@ def asks_for_call(legacy: JsonValue) -> bool:
 def _read_call(native: JsonObject, position: int, flags: tuple[CallFlag, ...]) -> ToolCall:
     is_custom = isinstance(native.get("custom"), dict)
     member = "custom" if is_custom else "function"
-    told = object_in(native.get(member))
-    raw, is_text = raw_arguments(told.get("input" if is_custom else "arguments"))
+    members = object_in(native.get(member))
+    raw, is_text = raw_arguments(members.get("input" if is_custom else "arguments"))
     if not is_text:
         flags = (*flags, "arguments_were_object")
     return ToolCall(
-        tool_name=text_in(told.get("name")) or "",
+        tool_name=text_in(members.get("name")) or "",
         arguments_raw=raw,
         call_id=text_in(native.get("id")),
         kind="custom" if is_custom else "function",
         position=position,
         flags=flags,
-        extras=_call_extras(native, member, told),
+        extras=_call_extras(native, member, members),
     )
 
 
-def _call_extras(native: JsonObject, member: str, told: JsonObject) -> JsonObject:
+def _call_extras(native: JsonObject, member: str, members: JsonObject) -> JsonObject:
     extras = others(native, CALL)
-    if besides := others(told, _TOLD[member]):
+    if besides := others(members, _TOLD[member]):
         extras[member] = besides
     call_id = native.get("id")
     # An id that is no text is none to any caller, and still what the provider said.

@@ -60,7 +60,7 @@ class _Member:
         else:
             self.value = value
 
-    def told(self) -> JsonValue:
+    def joined(self) -> JsonValue:
         """The member with its pieces joined."""
         if not isinstance(self.value, dict):
             return self.value
@@ -82,12 +82,12 @@ class _Choice:
 
     def native(self) -> JsonObject:
         """The message as an answer that is not streamed has it."""
-        told: JsonObject = {name: "".join(pieces) for name, pieces in self.texts.items()}
+        members: JsonObject = {name: "".join(pieces) for name, pieces in self.texts.items()}
         if self.parts:
             self._end_part()
-            told["content"] = self.parts
+            members["content"] = self.parts
         calls: list[JsonValue] = [call.native() for call in self.calls.calls]
-        return {**_told(self.members), **told, "tool_calls": calls}
+        return {**_joined(self.members), **members, "tool_calls": calls}
 
     def unread(self) -> Iterator[str]:
         """What of it was not as a delta is, or is in doubt."""
@@ -140,8 +140,8 @@ def _has_parts(content: list[JsonValue] | JsonObject) -> bool:
     return isinstance(content, list) or is_part(content)
 
 
-def _told(members: dict[str, _Member]) -> JsonObject:
-    return {name: member.told() for name, member in members.items()}
+def _joined(members: dict[str, _Member]) -> JsonObject:
+    return {name: member.joined() for name, member in members.items()}
 
 
 class ChatAssembler:
@@ -222,6 +222,6 @@ class ChatAssembler:
         )
         if not choice.odd_texts or message.origin is None:
             return message
-        extras = {**message.origin.extras, **_told(choice.odd_texts)}
+        extras = {**message.origin.extras, **_joined(choice.odd_texts)}
         origin = message.origin.model_copy(update={"extras": extras})
         return message.model_copy(update={"origin": origin})

@@ -20,10 +20,10 @@ _CACHED = (
 )
 
 
-def _told_in(event: JsonObject) -> JsonValue:
-    told = event.get("usage")
-    if told or "x_groq" not in event:
-        return told
+def _find(event: JsonObject) -> JsonValue:
+    usage = event.get("usage")
+    if usage or "x_groq" not in event:
+        return usage
     return object_in(event["x_groq"]).get("usage")
 
 
@@ -36,4 +36,4 @@ def _read(counts: Counts) -> TokenCounts:
     return TokenCounts(counts.get("prompt_tokens"), said, first(counts, *_CACHED))
 
 
-USAGE = UsageSpelling(("usage", "x_groq"), _told_in, _read)
+USAGE = UsageSpelling(("usage", "x_groq"), _find, _read)

@@ -132,8 +132,8 @@ def _assistant(
         if member is not None:
             places.append(_PLACES.index(member))
     if places != sorted(places):
-        told = "what was thought stands first, then text, a refusal, and the calls"
-        writing.note("order_changed", where, told)
+        note = "what was thought stands first, then text, a refusal, and the calls"
+        writing.note("order_changed", where, note)
     native: JsonObject = {"role": "assistant", "content": _spoken(writing, message, spoken, where)}
     for name, texts in members.items():
         native[name] = writing.joined(texts, where)
@@ -240,8 +240,8 @@ def _parts(
             writing.dropped_block(block, where)
             continue
         if part is None:
-            told: JsonObject = {"type": "text", "text": _text(writing, [block], where)}
-            part = told
+            members: JsonObject = {"type": "text", "text": _text(writing, [block], where)}
+            part = members
         yield part
 
 

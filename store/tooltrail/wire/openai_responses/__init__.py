@@ -2,7 +2,7 @@
 
 Source: the types of the official client, version 3. Every call has two ids: `call_id` pairs it with
 its output, and the id of its item is the platform's own, which goes back to it alone. Servers that
-speak the format differently are taken as they come, and what is odd is flagged or told.
+speak the format differently are taken as they come, and what is odd is flagged or reported.
 """
 
 from tooltrail.wire.formats import WireFormat, sturdy

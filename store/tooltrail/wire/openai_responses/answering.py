@@ -72,13 +72,13 @@ def _output(writing: Writing, result: ResultBlock, where: str, *, replays: bool)
         # The text that says so is in front of everything.
         first = blocks.pop(0) if isinstance(blocks[0], TextBlock) else TextBlock(text="")
         plain = first.model_copy(update={"extras": {}})
-        told = result.model_copy(update={"content": (plain,), "has_structured": False})
-        prefixed = writing.result_text(told, where)
+        shown = result.model_copy(update={"content": (plain,), "has_structured": False})
+        prefixed = writing.result_text(shown, where)
         blocks.insert(0, TextBlock(text=prefixed, extras=first.extras))
     elif isinstance(blocks[0], TextBlock):
         writing.prefixed(blocks[0].text, result, where)
     if result.has_structured:
-        writing.note("structured_dropped", where, "the structured value beside the content")
+        writing.note("structured_dropped", where, "the structured shown beside the content")
     parts.extend(_part(writing, block, where, replays=replays) for block in blocks)
     return parts
 

@@ -79,8 +79,8 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
 def _flat(grammar: JsonValue) -> JsonValue:
     """A grammar as it is spelled here, also where Chat Completions spelled it, one level deeper."""
     match grammar:
-        case {"type": "grammar", "grammar": dict(told)}:
-            return {"type": "grammar", **told}
+        case {"type": "grammar", "grammar": dict(members)}:
+            return {"type": "grammar", **members}
         case _:
             return grammar
 
@@ -108,8 +108,8 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
-    name, told = text_in(native.get("name")), native.get("description")
-    description = told if isinstance(told, str) else None
+    name, text = text_in(native.get("name")), native.get("description")
+    description = text if isinstance(text, str) else None
     match native.get("type"):
         case "custom":
             return ToolDefinition(
@@ -166,10 +166,13 @@ def write_structured(wanted: StructuredFormat) -> Export:
     writing = _writing()
     if wanted.schema is None:
         return writing.export({"text": {"format": {"type": "json_object"}}})
-    told: JsonObject = {"type": "json_schema", "name": writing.names.of(wanted.name, "text.format")}
+    members: JsonObject = {
+        "type": "json_schema",
+        "name": writing.names.of(wanted.name, "text.format"),
+    }
     if wanted.description is not None:
-        told["description"] = writing.clean.text(wanted.description, "text.format")
-    told["schema"] = cleaned(writing, wanted.schema, "text.format")
+        members["description"] = writing.clean.text(wanted.description, "text.format")
+    members["schema"] = cleaned(writing, wanted.schema, "text.format")
     if wanted.strict is not None:
-        told["strict"] = wanted.strict
-    return writing.export({"text": {"format": told}})
+        members["strict"] = wanted.strict
+    return writing.export({"text": {"format": members}})

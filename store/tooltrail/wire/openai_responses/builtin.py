@@ -30,7 +30,7 @@ _ENTRY = {"stdout", "stderr", "outcome"}
 
 
 def write_builtin(writing: Writing, answered: Answered) -> Pair | None:
-    """The items of a call of this format's own tools; None where it cannot be told so."""
+    """The items of a call of this format's own tools; None where it has no such items."""
     kind = f"{answered.call.tool_name}_call"
     call = _write_call(writing, answered, kind)
     if call is None:
@@ -51,10 +51,10 @@ def _write_call(writing: Writing, answered: Answered, kind: str) -> JsonObject |
     if not isinstance(action, dict) or not _REQUIRED.get(kind, frozenset()) <= call.extras.keys():
         return None
     if kind == "computer_call" and action.keys() == {ACTIONS}:
-        told: JsonObject = {**action}
+        members: JsonObject = {**action}
     else:
-        told = {member: action}
-    native: JsonObject = {**call.extras, **told, "status": "completed"}
+        members = {member: action}
+    native: JsonObject = {**call.extras, **members, "status": "completed"}
     # A call that goes back with any other status makes the whole history refused.
     unsaid = [name for name in ("created_by", "status") if call.extras.get(name) is not None]
     native.pop("created_by", None)

@@ -70,10 +70,10 @@ def hosted_shells(items: list[JsonValue], *, in_answer: bool) -> frozenset[str]:
     """
     ids = set[str]()
     for item in items:
-        told = object_in(item)
-        is_output = in_answer and told.get("type") == "shell_call_output"
-        is_call = told.get("type") == "shell_call" and not is_for_caller(told)
-        if (is_output or is_call) and (call_id := text_in(told.get("call_id"))):
+        members = object_in(item)
+        is_output = in_answer and members.get("type") == "shell_call_output"
+        is_call = members.get("type") == "shell_call" and not is_for_caller(members)
+        if (is_output or is_call) and (call_id := text_in(members.get("call_id"))):
             ids.add(call_id)
     return frozenset(ids)
 
@@ -164,10 +164,10 @@ def _hosted_arguments(item: JsonObject, members: tuple[str, ...]) -> str:
     text = item.get("arguments")
     if isinstance(text, str):
         return text
-    told = {name: item[name] for name in members if item.get(name) is not None}
-    values = list(told.values())
+    written = {name: item[name] for name in members if item.get(name) is not None}
+    values = list(written.values())
     is_object = len(values) == 1 and isinstance(values[0], dict)
-    return _spelled(values[0] if is_object else told)
+    return _spelled(values[0] if is_object else written)
 
 
 def _spelled(value: JsonValue) -> str:

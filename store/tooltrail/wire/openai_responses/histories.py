@@ -35,8 +35,8 @@ def read_history(request: JsonObject) -> Conversation:
     Raises:
         InvalidRecordError: there is no input.
     """
-    told = request.get("input")
-    items: JsonValue = [{"role": "user", "content": told}] if isinstance(told, str) else told
+    given = request.get("input")
+    items: JsonValue = [{"role": "user", "content": given}] if isinstance(given, str) else given
     if not isinstance(items, list):
         raise InvalidRecordError("the request has no input")
     reader = _HistoryReader(items)
@@ -58,15 +58,15 @@ class _HistoryReader:
         self._native_ids: set[str | None] = set()
 
     def take(self, item: JsonValue, where: str) -> None:
-        told = object_in(item)
-        role = _SPEAKERS.get(str(told.get("role")))
-        if type_of(told) == "message" and role is not None:
+        members = object_in(item)
+        role = _SPEAKERS.get(str(members.get("role")))
+        if type_of(members) == "message" and role is not None:
             self._end()
-            blocks = tuple(read_content(told))
+            blocks = tuple(read_content(members))
             self.messages.append(Message(role=role, blocks=blocks, origin=_origin(blocks)))
-        elif self._is_output(told):
+        elif self._is_output(members):
             self._end_turn()
-            result = read_output(told, self._local_shells)
+            result = read_output(members, self._local_shells)
             self._results.append(result)
             if _is_native(result):
                 self._native_ids.add(result.call_id)
@@ -74,7 +74,7 @@ class _HistoryReader:
             self._end_results()
             self._turn = self._turn or ItemReader([], self._hosted)
             self._turn.take(item, where)
-            self._remember(told)
+            self._remember(members)
 
     def finish(self) -> list[Message]:
         self._end()
@@ -124,7 +124,7 @@ def _origin(blocks: tuple[MessageBlock, ...]) -> Origin | None:
 
 
 def _is_native(block: MessageBlock) -> bool:
-    """Whether a block says something that this format alone can be told."""
+    """Whether a block says something that only this format can carry."""
     if isinstance(block, CallBlock):
         return bool(block.call.extras) or block.call.kind == "builtin"
     if isinstance(block, ResultBlock):

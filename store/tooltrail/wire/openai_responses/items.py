@@ -59,7 +59,7 @@ class ItemReader:
         self._repeated = RepeatedIds()
 
     def take(self, item: JsonValue, where: str, flags: tuple[CallFlag, ...] = ()) -> None:
-        """Read one item; what is not as the format says is told."""
+        """Read one item; what is not as the format says is reported."""
         if not isinstance(item, dict):
             self._unread.append(f"{where} is no object")
             self.blocks.append(ProviderBlock(native=item))
@@ -73,9 +73,9 @@ class ItemReader:
             self._take_other(item, where)
 
     def _take_call(self, item: JsonObject, where: str, flags: tuple[CallFlag, ...]) -> None:
-        told = item.get("call_id")
+        call_id = item.get("call_id")
         # Without one a call has no id, which anybody can see; one of another kind is lost.
-        if not isinstance(told, str | None):
+        if not isinstance(call_id, str | None):
             self._unread.append(f"the call_id of {where} is no text")
         call = read_call(item, self.call_count, flags)
         self.call_count += 1
@@ -117,7 +117,7 @@ def read_content(item: JsonObject, *, in_turn: bool = False) -> Iterator[Message
     parts: list[JsonValue] = [{"type": "input_text", "text": content}]
     for part in parts if isinstance(content, str) else list_in(content):
         block = read_part(part)
-        # In a turn a part that is not understood is told from an item by having this extra.
+        # In a turn a part that is not understood differs from an item by this extra.
         is_marked = in_turn and isinstance(block, ProviderBlock)
         more: JsonObject = {ITEM: about} if is_marked else extras
         yield block.model_copy(update={"extras": {**block.extras, **more}}) if more else block

@@ -23,21 +23,21 @@ _MEDIA_TYPE = re.compile(r"[a-zA-Z0-9.+-]+/[a-zA-Z0-9.+-]+")
 
 def read_part(part: JsonValue) -> TextBlock | MediaBlock | ProviderBlock:
     """The block of one part."""
-    told = object_in(part)
-    match told:
+    members = object_in(part)
+    match members:
         case {"type": "input_text" | "output_text" | "text", "text": str(text)}:
-            return TextBlock(text=text, extras=_told_besides(told, "text"))
+            return TextBlock(text=text, extras=_other_members(members, "text"))
         case {"type": "refusal", "refusal": str(text)}:
-            return TextBlock(text=text, is_refusal=True, extras=_told_besides(told, "refusal"))
+            return TextBlock(text=text, is_refusal=True, extras=_other_members(members, "refusal"))
         case {"type": "input_image"}:
-            return _read_image(told)
+            return _read_image(members)
         case {"type": "input_file"}:
-            return _read_file(told)
+            return _read_file(members)
         case _:
             return ProviderBlock(native=part)
 
 
-def _told_besides(part: JsonObject, *known: str) -> JsonObject:
+def _other_members(part: JsonObject, *known: str) -> JsonObject:
     """What else a part says; an empty list of annotations says nothing."""
     besides = others(part, frozenset({"type", *known}))
     empty = [name for name in _LISTS if besides.get(name) == []]
@@ -45,7 +45,7 @@ def _told_besides(part: JsonObject, *known: str) -> JsonObject:
 
 
 def _read_image(part: JsonObject) -> MediaBlock | ProviderBlock:
-    extras = _told_besides(part, "image_url", "file_id")
+    extras = _other_members(part, "image_url", "file_id")
     if extras.get("detail") == "auto":
         del extras["detail"]
     match part.get("image_url"), part.get("file_id"):
@@ -60,7 +60,7 @@ def _read_image(part: JsonObject) -> MediaBlock | ProviderBlock:
 
 def _read_file(part: JsonObject) -> MediaBlock | ProviderBlock:
     places = ("file_data", "file_url", "file_id")
-    extras = _told_besides(part, "filename", *places)
+    extras = _other_members(part, "filename", *places)
     name = text_in(part.get("filename"))
     match tuple(part.get(place) for place in places):
         case str(data), None, None:
@@ -122,7 +122,7 @@ def with_extras(
 
 
 def kept_extras(writing: Writing, extras: JsonObject, where: str, *, replays: bool) -> JsonObject:
-    """What goes back to the provider that said it; told in the report where it does not."""
+    """What goes back to the provider that said it; the report names what does not."""
     if extras and not replays:
         writing.note("provider_data_dropped", where, ", ".join(sorted(extras)))
         return {}
@@ -154,7 +154,7 @@ def _media_part(
 
 
 def _is_sendable(block: MediaBlock, media_types: frozenset[str] | None) -> bool:
-    """Whether there are bytes of a type that is taken, or a place that can be told."""
+    """Whether there are bytes of a type that is taken, or a place that can be named."""
     if block.data is None:
         uri = block.uri
         if uri is None or not _URI.fullmatch(uri) or uri.startswith(f"{_FILE}/"):
@@ -175,7 +175,9 @@ def _file(writing: Writing, block: MediaBlock, where: str) -> JsonObject:
         is_id = uri.startswith(_FILE)
         return {"file_id": uri.removeprefix(_FILE)} if is_id else {"file_url": uri}
     if block.uri is not None:
-        writing.note("block_described", where, "the place of a file is not told beside its bytes")
+        writing.note(
+            "block_described", where, "the place of a file is not written beside its bytes"
+        )
     if not block.name:
         writing.note("block_described", where, f"a file without a name is {_UNNAMED!r} here")
     name = writing.clean.text(block.name or _UNNAMED, where)
@@ -191,5 +193,7 @@ def _note_lost(writing: Writing, block: MediaBlock, where: str, *, name: str | N
     elif block.data is not None and block.uri is not None:
         lost.append("place")
     if lost:
-        told = " and ".join(lost)
-        writing.note("block_described", where, f"the {told} of the {block.kind} is not told here")
+        note = " and ".join(lost)
+        writing.note(
+            "block_described", where, f"the {note} of the {block.kind} is not written here"
+        )

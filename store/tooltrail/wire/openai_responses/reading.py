@@ -1,6 +1,6 @@
 """An answer of OpenAI Responses that was not streamed, into the canonical conversation.
 
-Whether there are calls is told by the items. An answer that did not come to its end has no call
+Whether there are calls follows from the items. An answer that did not come to its end has no call
 that may be run; in one that the provider cut short, those whose items are completed are whole.
 """
 
@@ -42,8 +42,8 @@ def read_answer(
     Args:
         payload: as an answer that is not streamed has it.
         unread: what of it could not be read so far.
-        has_ended: whether a stream told its end.
-        failure: that a stream told.
+        has_ended: whether a stream said that it ended.
+        failure: that a stream gave.
         flags: of calls, by the position of their items.
     """
     failure = failure or read_failure(payload)

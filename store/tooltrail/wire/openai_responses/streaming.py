@@ -29,8 +29,8 @@ _PIECES: Mapping[str, tuple[str, str]] = {
 }
 """What the pieces of an event are of, and the member of its last event that has all of it."""
 
-_DELTAS = {f"{name}.delta": told[0] for name, told in _PIECES.items()}
-_WHOLES = {f"{name}.done": told for name, told in _PIECES.items()}
+_DELTAS = {f"{name}.delta": piece[0] for name, piece in _PIECES.items()}
+_WHOLES = {f"{name}.done": piece for name, piece in _PIECES.items()}
 _HEADS = {"response.created", "response.queued", "response.in_progress"}
 _ENDS = {
     "response.completed": "completed",
@@ -135,8 +135,8 @@ class ResponsesAssembler:
         if not self._head and not self._slots and self._failure is None:
             self._unread.append("the stream has no answer")
             return Response.of(unread=tuple(self._unread))
-        told = self._end is not None
-        has_ended = told or (is_done and all(slot.is_done for slot in self._slots))
+        saw_end = self._end is not None
+        has_ended = saw_end or (is_done and all(slot.is_done for slot in self._slots))
         if not has_ended and self._failure is None:
             self._unread.append("the stream ended without an event that says so")
         items = self._items()
@@ -145,7 +145,7 @@ class ResponsesAssembler:
         native: JsonObject = {**self._head, "output": [slot.native() for slot in items]}
         if self._end is not None and native.get("status") in (None, _OPEN):
             native["status"] = self._end
-        elif has_ended and not told:
+        elif has_ended and not saw_end:
             native["status"] = None
         return read_answer(
             native,
@@ -221,9 +221,9 @@ class ResponsesAssembler:
     def _items(self) -> list[_Slot]:
         """The items in their order, with those that only the end of the stream has."""
         slots = list(self._slots)
-        told = objects_in(self._head.get("output")) if self._end else []
-        if len(told) > len(slots) or not all(slot.is_done for slot in slots):
-            for index, item in enumerate(told):
+        final = objects_in(self._head.get("output")) if self._end else []
+        if len(final) > len(slots) or not all(slot.is_done for slot in slots):
+            for index, item in enumerate(final):
                 self._complete(slots, item, index)
         if all(isinstance(slot.index, int) for slot in slots):
             slots.sort(key=lambda slot: slot.index if isinstance(slot.index, int) else 0)

@@ -46,8 +46,8 @@ def write_turn(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
 def note_message(writing: Writing, message: Message, where: str) -> None:
     """Tell what a provider said of a whole message: items have no place for it."""
     if message.origin is not None and message.origin.extras:
-        told = ", ".join(sorted(message.origin.extras))
-        writing.note("provider_data_dropped", where, told)
+        note = ", ".join(sorted(message.origin.extras))
+        writing.note("provider_data_dropped", where, note)
 
 
 def without_item(extras: JsonObject) -> JsonObject:
@@ -88,7 +88,7 @@ class _Turn:
             self.close()
             self._take_reasoning(block)
         elif not isinstance(block, ResultBlock):
-            # A result is told behind the call that it belongs to.
+            # A result is written behind the call that it belongs to.
             self.close()
             described = describe_block(block)
             self.writing.note("block_described", self.where, described)

@@ -6,7 +6,7 @@ from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling
 
 
-def _told_in(event: JsonObject) -> JsonValue:
+def _find(event: JsonObject) -> JsonValue:
     if "response" in event:
         return object_in(event["response"]).get("usage")
     return event.get("usage")
@@ -20,4 +20,4 @@ def _read(counts: Counts) -> TokenCounts:
     )
 
 
-USAGE = UsageSpelling(("usage", "response"), _told_in, _read)
+USAGE = UsageSpelling(("usage", "response"), _find, _read)

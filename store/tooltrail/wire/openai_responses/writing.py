@@ -47,8 +47,8 @@ def write_history(
             writing.note("message_empty", step.where, "nothing of it can be said here")
             continue
         if is_turn and follows_turn:
-            told = "nothing tells the items of this turn from those of the one before"
-            writing.note("order_changed", step.where, told)
+            note = "nothing tells the items of this turn from those of the one before"
+            writing.note("order_changed", step.where, note)
         follows_turn = is_turn and isinstance(step, Said)
         items.extend(written)
     return writing.export({"input": [*_with_ids_of_their_own(writing, items)]})

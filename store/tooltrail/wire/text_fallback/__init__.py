@@ -1,4 +1,4 @@
-"""Calls and results told in words, where a format or a record has no native form for them.
+"""Calls and results written in words, where a format or a record has no native form for them.
 
 Each family of models has its spelling; the generic one is `tool_result`. Messages are text alone:
 `{"messages": [{"role": "user", "content": "…"}]}`. Other formats tell a batch that they cannot

@@ -6,9 +6,9 @@ prompt that it gives. All calls stand in one `<function_calls>`, each an `<invok
 `<function_results>`, each a `<result>` with `<tool_name>` and `<stdout>`, or an `<error>`. There
 are no ids, so names and order say what belongs together.
 
-The format has no types: a parameter that is told is read as text. So that a call reads back as it
-was, what is no text is JSON under a tag with `format="json"`, which is ours; and all of the
-parameters are, where they cannot be tags.
+The format has no types: a parameter in a tag is read as text. So that a call reads back as it was,
+what is no text is JSON under a tag with `format="json"`, which is ours; and all of the parameters
+are, where they cannot be tags.
 """
 
 import re
@@ -30,9 +30,9 @@ from tooltrail.wire.text_fallback.telling import (
     FoundCall,
     FoundCalls,
     FoundResult,
+    TextCall,
     TextFamily,
-    ToldCall,
-    ToldResult,
+    TextResult,
 )
 
 _CALLS, _RESULTS = "function_calls", "function_results"
@@ -64,12 +64,12 @@ _RESULT_END = {
 _RESULT_MARK = re.compile(rf"</?(?:{_CALLS}|{_RESULTS}|stdout|error)", re.IGNORECASE)
 
 
-def _write_calls(calls: Sequence[ToldCall]) -> str:
+def _write_calls(calls: Sequence[TextCall]) -> str:
     invoked = "\n".join(map(_write_call, calls))
     return f"<{_CALLS}>\n{invoked}\n</{_CALLS}>"
 
 
-def _write_call(call: ToldCall) -> str:
+def _write_call(call: TextCall) -> str:
     parameters = _as_tags(call.arguments)
     if parameters is None:
         shown, parameters = _AS_JSON, _IN_JSON.escape(call.arguments)
@@ -154,12 +154,12 @@ def _read_parameters(spelled: str) -> Iterator[tuple[str, JsonValue]]:
         place = after_white(spelled, end + len(begin[1]) + 3)
 
 
-def _write_results(results: Sequence[ToldResult]) -> str:
-    told = "\n".join(map(_write_result, results))
-    return f"<{_RESULTS}>\n{told}\n</{_RESULTS}>"
+def _write_results(results: Sequence[TextResult]) -> str:
+    note = "\n".join(map(_write_result, results))
+    return f"<{_RESULTS}>\n{note}\n</{_RESULTS}>"
 
 
-def _write_result(result: ToldResult) -> str:
+def _write_result(result: TextResult) -> str:
     text = _IN_RESULTS.escape(result.text)
     if result.status not in {"ok", "unknown"}:
         return f"<error>\n{text}\n</error>"

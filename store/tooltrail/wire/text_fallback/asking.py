@@ -1,7 +1,7 @@
 """What a request of text alone asks for besides its messages: tools, as words in a system message.
 
-No server enforces a choice or a shape that is only told; so neither is written, and the report says
-so.
+No server enforces a choice or a shape that is only described; so neither is written, and the report
+says so.
 """
 
 import re
@@ -18,7 +18,7 @@ from tooltrail.wire.members import JsonObject, object_in, objects_in, others, te
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
 from tooltrail.wire.text_fallback.markup import tags
-from tooltrail.wire.text_fallback.telling import TextFamily, ToldCall
+from tooltrail.wire.text_fallback.telling import TextCall, TextFamily
 
 _TAG = "tools"
 _MARKS = tags(_TAG)
@@ -36,9 +36,9 @@ def write_tools(family: TextFamily, tools: Iterable[ToolDefinition]) -> Export:
     lines = list(starmap(_Telling(writing).line, writing.offered(tools)))
     if not lines:
         return writing.export({})
-    example = family.write_calls([ToldCall("NAME", None, '{"PARAMETER": "VALUE"}')])
-    told = [_HEAD, f"<{_TAG}>", *lines, f"</{_TAG}>", _HOW, example]
-    return writing.export({"messages": [{"role": "system", "content": "\n".join(told)}]})
+    example = family.write_calls([TextCall("NAME", None, '{"PARAMETER": "VALUE"}')])
+    parts = [_HEAD, f"<{_TAG}>", *lines, f"</{_TAG}>", _HOW, example]
+    return writing.export({"messages": [{"role": "system", "content": "\n".join(parts)}]})
 
 
 class _Telling:
@@ -55,12 +55,12 @@ class _Telling:
         elif tool.parameters is not None:
             native["parameters"] = tool.parameters
         if tool.strict is not None:
-            self._writing.note("schema_reduced", where, "nothing enforces what is only told")
+            self._writing.note("schema_reduced", where, "nothing enforces what is only described")
         if tool.extras:
             names = ", ".join(sorted(tool.extras))
             self._writing.note("provider_data_dropped", where, names)
-        told: JsonValue = {"type": tool.kind, tool.kind: native}
-        return _MARKS.respelled(compact(self._writing.clean.value(told, where)))
+        members: JsonValue = {"type": tool.kind, tool.kind: native}
+        return _MARKS.respelled(compact(self._writing.clean.value(members, where)))
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
@@ -91,25 +91,25 @@ def _read_tool(line: str) -> ToolDefinition | None:
     except InvalidRecordError:
         return None
     is_custom = isinstance(native.get("custom"), dict)
-    told = object_in(native.get("custom" if is_custom else "function", native))
-    name, parameters = text_in(told.get("name")), told.get("parameters")
+    members = object_in(native.get("custom" if is_custom else "function", native))
+    name, parameters = text_in(members.get("name")), members.get("parameters")
     if name is None:
         return None
     if is_custom:
         return ToolDefinition(
             name=name,
-            description=text_in(told.get("description")),
+            description=text_in(members.get("description")),
             kind="custom",
-            grammar=told.get("format"),
-            extras=others(told, _CUSTOM),
+            grammar=members.get("format"),
+            extras=others(members, _CUSTOM),
         )
-    strict = told.get("strict")
+    strict = members.get("strict")
     return ToolDefinition(
         name=name,
-        description=text_in(told.get("description")),
+        description=text_in(members.get("description")),
         parameters=parameters if isinstance(parameters, dict) else None,
         strict=strict if isinstance(strict, bool) else None,
-        extras=others(told, _FUNCTION),
+        extras=others(members, _FUNCTION),
     )
 
 
@@ -117,8 +117,8 @@ def write_choice(choice: ToolChoice) -> Export:
     """Nothing: what is not `auto` cannot be asked for. A caller leaves the tools out for `none`."""
     writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
     if choice.mode != "auto":
-        told = ", ".join((choice.mode, *choice.names))
-        writing.note("choice_not_enforced", "tool_choice", told)
+        note = ", ".join((choice.mode, *choice.names))
+        writing.note("choice_not_enforced", "tool_choice", note)
     if choice.parallel is not None:
         writing.note("choice_not_enforced", "tool_choice", f"parallel: {choice.parallel}")
     writing.note_free_choice(choice, "tool_choice")

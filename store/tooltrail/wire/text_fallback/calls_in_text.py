@@ -1,13 +1,13 @@
 """Calls in the text of an assistant: what is one is taken out, and nothing is made of the rest.
 
 A call begins a line, and stands in no code block of Markdown: what looks like one elsewhere (a
-quotation, an example) is text, and that is told. A call that is not as its format says is flagged
-`incomplete`, with all there is of it as its arguments: whoever runs the tools answers it with an
-error. Blank lines beside a call belong to it.
+quotation, an example) is text, and that is reported. A call that is not as its format says is
+flagged `incomplete`, with all there is of it as its arguments: whoever runs the tools answers it
+with an error. Blank lines beside a call belong to it.
 
 What models think in `<think>` is reasoning, with the calls that they only rehearse there, which is
-told. It begins a line; chat templates may have written its beginning already, then all up to an end
-of it was thought. Tags in code are text.
+reported. It begins a line; chat templates may have written its beginning already, then all up to an
+end of it was thought. Tags in code are text.
 """
 
 import re
@@ -85,8 +85,8 @@ def marked_text(family: TextFamily, text: str, *, everywhere: bool) -> str:
     """The text of an assistant without anything that could be read as a call.
 
     Args:
-        family: in which it is told.
-        text: that is to be told.
+        family: in which it is written.
+        text: to write.
         everywhere: whether marks at the beginnings of lines may be in the way here.
     """
     marked = text

@@ -5,9 +5,9 @@ from types import MappingProxyType
 
 from tooltrail.records import NotFoundError
 from tooltrail.wire.text_fallback import anthropic_xml, harmony, hermes, llama, mistral, tagged
-from tooltrail.wire.text_fallback.telling import TextFamily, ToldCall, ToldResult
+from tooltrail.wire.text_fallback.telling import TextCall, TextFamily, TextResult
 
-__all__ = ["FAMILIES", "TextFamily", "ToldCall", "ToldResult", "text_family"]
+__all__ = ["FAMILIES", "TextCall", "TextFamily", "TextResult", "text_family"]
 
 FAMILIES: Mapping[str, TextFamily] = MappingProxyType(
     {

@@ -17,9 +17,9 @@ from tooltrail.wire.text_fallback.telling import (
     FoundCall,
     FoundCalls,
     FoundResult,
+    TextCall,
     TextFamily,
-    ToldCall,
-    ToldResult,
+    TextResult,
 )
 
 _MARKS = Escaping("<", r"\|(?:start|end|message|channel|constrain|return|call)\|>")
@@ -33,7 +33,7 @@ _RESULT_BEGIN = re.compile(
 _RESULT_END = re.compile(r"<\|end\|>", re.IGNORECASE)
 
 
-def _write_calls(calls: Sequence[ToldCall]) -> str:
+def _write_calls(calls: Sequence[TextCall]) -> str:
     return "\n\n".join(
         f"<|start|>assistant<|channel|>commentary to={_name(call.tool_name)} "
         f"<|constrain|>json<|message|>{_MARKS.escape(call.arguments)}<|call|>"
@@ -41,7 +41,7 @@ def _write_calls(calls: Sequence[ToldCall]) -> str:
     )
 
 
-def _write_results(results: Sequence[ToldResult]) -> str:
+def _write_results(results: Sequence[TextResult]) -> str:
     return "\n\n".join(
         f"<|start|>{_name(result.tool_name)} to=assistant<|channel|>commentary"
         f"<|message|>{_MARKS.escape(result.text)}<|end|>"

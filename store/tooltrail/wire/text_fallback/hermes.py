@@ -24,9 +24,9 @@ from tooltrail.wire.text_fallback.telling import (
     FoundCall,
     FoundCalls,
     FoundResult,
+    TextCall,
     TextFamily,
-    ToldCall,
-    ToldResult,
+    TextResult,
 )
 
 _CALL, _RESULT = "tool_call", "tool_response"
@@ -37,7 +37,7 @@ _RESULT_TAG = re.compile(rf"</?{_RESULT}", re.IGNORECASE)
 _RESULT_END = re.compile(rf"</{_RESULT}\s*>", re.IGNORECASE)
 
 
-def _write_calls(calls: Sequence[ToldCall]) -> str:
+def _write_calls(calls: Sequence[TextCall]) -> str:
     return "\n\n".join(
         f'<{_CALL}>\n{{"name": {spelled_text(call.tool_name, _MARKS)}, '
         f'"arguments": {spelled_arguments(call.arguments, _MARKS)}}}\n</{_CALL}>'
@@ -45,7 +45,7 @@ def _write_calls(calls: Sequence[ToldCall]) -> str:
     )
 
 
-def _write_results(results: Sequence[ToldResult]) -> str:
+def _write_results(results: Sequence[TextResult]) -> str:
     return "\n\n".join(
         f"<{_RESULT}>\n{_MARKS.escape(result.text)}\n</{_RESULT}>" for result in results
     )

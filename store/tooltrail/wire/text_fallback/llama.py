@@ -3,7 +3,7 @@
 Source: the prompt formats in meta-llama/llama-models (`models/llama3_1` to `llama3_3`,
 "JSON based tool calling") and the chat template of Llama 3.1. A call is a JSON object with `name`
 and `parameters`, and perhaps `type`, with `<|python_tag|>` in front where the environment is
-`ipython`. A result is a message of the role `ipython`, told here with its header, since no other
+`ipython`. A result is a message of the role `ipython`, written here with its header, since no other
 role of a chat is meant for it. There are no ids, so order says what belongs together.
 
 A JSON object without the tag is a call if it has these members and no others, and begins a line.
@@ -28,9 +28,9 @@ from tooltrail.wire.text_fallback.telling import (
     FoundCall,
     FoundCalls,
     FoundResult,
+    TextCall,
     TextFamily,
-    ToldCall,
-    ToldResult,
+    TextResult,
 )
 
 _MARKS = Escaping("<", r"\|(?:python_tag|start_header_id|end_header_id|eot_id|eom_id)\|>")
@@ -44,7 +44,7 @@ _REQUIRED = {"name", "parameters"}
 _MEMBERS = {*_REQUIRED, "type"}
 
 
-def _write_calls(calls: Sequence[ToldCall]) -> str:
+def _write_calls(calls: Sequence[TextCall]) -> str:
     return "\n\n".join(
         f'{{"name": {spelled_text(call.tool_name, _MARKS)}, '
         f'"parameters": {spelled_arguments(call.arguments, _MARKS)}}}'
@@ -52,7 +52,7 @@ def _write_calls(calls: Sequence[ToldCall]) -> str:
     )
 
 
-def _write_results(results: Sequence[ToldResult]) -> str:
+def _write_results(results: Sequence[TextResult]) -> str:
     return "\n\n".join(f"{_HEADER}{_MARKS.escape(result.text)}{_END}" for result in results)
 
 

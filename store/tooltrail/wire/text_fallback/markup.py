@@ -95,16 +95,6 @@ def tags(*names: str) -> Escaping:
     return Escaping("<", f"/?(?:{'|'.join(map(re.escape, names))})")
 
 
-def escape_body(text: str, *names: str) -> str:
-    """The text without the beginning or the end of a block with any of these tags."""
-    return tags(*names).escape(text)
-
-
-def unescape_body(text: str, *names: str) -> str:
-    """The text that was escaped."""
-    return tags(*names).unescape(text)
-
-
 def blocks(
     text: str, begin: re.Pattern[str], mark: re.Pattern[str], end: re.Pattern[str]
 ) -> Iterator[tuple[re.Match[str], str, int]]:

@@ -3,7 +3,7 @@
 Source: mistralai/mistral-common, `tokens/tokenizers/instruct.py` (`InstructTokenizerV3`). The calls
 of a batch are one array behind `[TOOL_CALLS]`, each with `name`, `arguments` and `id`; a result is
 JSON with `content` and `call_id` between `[TOOL_RESULTS]` and `[/TOOL_RESULTS]`. The service takes
-ids of nine letters and digits alone; in text any is told. Later tokenizers spell calls with
+ids of nine letters and digits alone; in text any is written. Later tokenizers spell calls with
 `[ARGS]`; that is not read.
 """
 
@@ -25,9 +25,9 @@ from tooltrail.wire.text_fallback.telling import (
     FoundCall,
     FoundCalls,
     FoundResult,
+    TextCall,
     TextFamily,
-    ToldCall,
-    ToldResult,
+    TextResult,
 )
 
 _MARKS = Escaping("[", r"/?TOOL_(?:CALLS|RESULTS)\]")
@@ -35,22 +35,22 @@ _RESULT_BEGIN = re.compile(r"^\[TOOL_RESULTS\]", re.MULTILINE)
 _RESULT_END = "[/TOOL_RESULTS]"
 
 
-def _write_calls(calls: Sequence[ToldCall]) -> str:
+def _write_calls(calls: Sequence[TextCall]) -> str:
     return f"[TOOL_CALLS][{', '.join(map(_write_call, calls))}]"
 
 
-def _write_call(call: ToldCall) -> str:
+def _write_call(call: TextCall) -> str:
     name = spelled_text(call.tool_name, _MARKS)
     arguments = spelled_arguments(call.arguments, _MARKS)
     call_id = "" if call.call_id is None else f', "id": {spelled_text(call.call_id, _MARKS)}'
     return f'{{"name": {name}, "arguments": {arguments}{call_id}}}'
 
 
-def _write_results(results: Sequence[ToldResult]) -> str:
+def _write_results(results: Sequence[TextResult]) -> str:
     return "\n\n".join(map(_write_result, results))
 
 
-def _write_result(result: ToldResult) -> str:
+def _write_result(result: TextResult) -> str:
     content = spelled_text(result.text, _MARKS)
     call_id = result.call_id
     named = "" if call_id is None else f', "call_id": {spelled_text(call_id, _MARKS)}'

@@ -1,7 +1,7 @@
 """Names of tools in text: `server___tool`, three underscores between the namespace and the name.
 
 A name is split where they stand first. So a name without a namespace that has them gets three in
-front, and a namespace that has them, or ends with an underscore, cannot be told apart.
+front, and a namespace that has them, or ends with an underscore, cannot be distinguished.
 """
 
 SEPARATOR = "___"

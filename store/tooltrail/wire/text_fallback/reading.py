@@ -55,21 +55,21 @@ _ROLES: Mapping[str, Role] = {
 
 def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
     """An answer that was not streamed, with one message for each choice; or the text of one."""
-    told: JsonObject = {"content": payload} if isinstance(payload, str) else payload
-    choices = objects_in(told.get("choices"))
+    members: JsonObject = {"content": payload} if isinstance(payload, str) else payload
+    choices = objects_in(members.get("choices"))
     odd = Oddities()
-    if not are_objects(told.get("choices")):
+    if not are_objects(members.get("choices")):
         odd.unread.append("a choice is no object")
-    if not choices and "content" in told:
-        choices = [{"message": cast("JsonValue", others(told, _ANSWER))}]
-    failure = first_failure((told, *choices))
+    if not choices and "content" in members:
+        choices = [{"message": cast("JsonValue", others(members, _ANSWER))}]
+    failure = first_failure((members, *choices))
     if not choices and failure is None:
         odd.unread.append("the answer has neither choices nor a content nor an error")
     for number, one in enumerate(choices):
         if not isinstance(one.get("message"), dict):
             odd.unread.append(f"choice {number} has no message")
     messages = tuple(
-        read_answer(family, object_in(one.get("message")), origin_of(told, one, position), odd)
+        read_answer(family, object_in(one.get("message")), origin_of(members, one, position), odd)
         for position, one in enumerate(choices)
     )
     return Response.of(messages, failure, odd.unread, odd.remarks)

@@ -19,7 +19,7 @@ class Pending:
     """The calls that wait for their results.
 
     Args:
-        family: in which they are told.
+        family: in which they are written.
     """
 
     def __init__(self, family: TextFamily) -> None:

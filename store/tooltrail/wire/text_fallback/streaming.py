@@ -33,8 +33,8 @@ class _Choice:
 
     def native(self) -> JsonObject:
         """The message as an answer that is not streamed has it."""
-        told = {name: _put_together(pieces) for name, pieces in self.pieces.items()}
-        return {**self.extras, "role": "assistant", **told}
+        members = {name: _put_together(pieces) for name, pieces in self.pieces.items()}
+        return {**self.extras, "role": "assistant", **members}
 
     def take(self, delta: JsonObject) -> None:
         """Take what is new in one chunk."""

@@ -21,9 +21,9 @@ from tooltrail.wire.text_fallback.telling import (
     FoundCall,
     FoundCalls,
     FoundResult,
+    TextCall,
     TextFamily,
-    ToldCall,
-    ToldResult,
+    TextResult,
 )
 
 _CALL, _RESULT = "tool_call", "tool_result"
@@ -38,7 +38,7 @@ _RESULT_END = re.compile(rf"</{_RESULT}\s*>", re.IGNORECASE)
 _STATUSES: Mapping[str, ResultStatus] = {one: one for one in get_args(ResultStatus)}
 
 
-def _write_calls(calls: Sequence[ToldCall]) -> str:
+def _write_calls(calls: Sequence[TextCall]) -> str:
     return "\n\n".join(
         _tagged(
             _CALL,
@@ -53,7 +53,7 @@ def _write_calls(calls: Sequence[ToldCall]) -> str:
     )
 
 
-def _write_results(results: Sequence[ToldResult]) -> str:
+def _write_results(results: Sequence[TextResult]) -> str:
     return "\n\n".join(
         _tagged(
             _RESULT,

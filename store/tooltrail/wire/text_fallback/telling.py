@@ -1,4 +1,4 @@
-"""What a text format is: how one family of models is told calls and results, and tells calls."""
+"""What a text format is: how one family of models reads calls and results, and writes calls."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -12,7 +12,7 @@ TextKind = Literal["function", "custom"]
 
 
 @dataclass(frozen=True, slots=True)
-class ToldCall:
+class TextCall:
     """A call as a text format tells it.
 
     Attributes:
@@ -29,7 +29,7 @@ class ToldCall:
 
 
 @dataclass(frozen=True, slots=True)
-class ToldResult:
+class TextResult:
     """A result as a text format tells it.
 
     Attributes:
@@ -100,7 +100,7 @@ class FoundResult:
 
 @dataclass(frozen=True, slots=True)
 class TextFamily:
-    """How one family of models is told calls and results.
+    """How one family of models reads calls and results.
 
     Attributes:
         name: of the format.
@@ -120,8 +120,8 @@ class TextFamily:
     """
 
     name: str
-    write_calls: Callable[[Sequence[ToldCall]], str]
-    write_results: Callable[[Sequence[ToldResult]], str]
+    write_calls: Callable[[Sequence[TextCall]], str]
+    write_results: Callable[[Sequence[TextResult]], str]
     call_begin: str
     take_calls: Callable[[str, re.Match[str]], FoundCalls]
     find_results: Callable[[str], Iterator[FoundResult]]

@@ -34,7 +34,7 @@ from tooltrail.wire.text_fallback.calls_in_text import (
 from tooltrail.wire.text_fallback.families import TextFamily, text_family
 from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
 from tooltrail.wire.text_fallback.names import spelled_name, split_name
-from tooltrail.wire.text_fallback.telling import TextKind, ToldCall, ToldResult
+from tooltrail.wire.text_fallback.telling import TextCall, TextKind, TextResult
 
 _ROLES = {"developer": "system"}
 
@@ -62,7 +62,7 @@ def write_history(
     for step in steps(writing, conversation):
         if isinstance(step, Answers):
             messages.append(_write_answers(writing, family, step))
-            results = [_told_result(writing, family, one) for one in step.answered]
+            results = [_text_result(writing, family, one) for one in step.answered]
             messages.append({"role": "user", "content": family.write_results(results)})
             continue
         native = _write_said(writing, family, step)
@@ -139,7 +139,7 @@ def _pieces(
         key=lambda block: isinstance(block, Answered),
     ):
         if is_call:
-            calls = [_told_call(writing, family, one) for one in run if isinstance(one, Answered)]
+            calls = [_text_call(writing, family, one) for one in run if isinstance(one, Answered)]
             yield _Piece(family.write_calls(calls), len(calls))
         else:
             said = [one for one in run if not isinstance(one, Answered)]
@@ -171,7 +171,7 @@ def _texts(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> Iter
             yield described
 
 
-def _told_call(writing: Writing, family: TextFamily, answered: Answered) -> ToldCall:
+def _text_call(writing: Writing, family: TextFamily, answered: Answered) -> TextCall:
     call, where = answered.call, answered.where
     if call.extras:
         writing.note("provider_data_dropped", where, ", ".join(sorted(call.extras)))
@@ -184,10 +184,10 @@ def _told_call(writing: Writing, family: TextFamily, answered: Answered) -> Told
         writing.note("name_renamed", where, f"{name!a} does not say where its namespace ends")
     arguments = writing.arguments_text(call, where)
     kind: TextKind = "custom" if call.kind == "custom" else "function"
-    return ToldCall(name, answered.wire_id, arguments, kind)
+    return TextCall(name, answered.wire_id, arguments, kind)
 
 
-def _told_result(writing: Writing, family: TextFamily, answered: Answered) -> ToldResult:
+def _text_result(writing: Writing, family: TextFamily, answered: Answered) -> TextResult:
     result, where = answered.result, answered.where
     text = writing.result_text(
         result, where, prefix=not family.tells_errors, has_status=family.tells_status
@@ -196,7 +196,7 @@ def _told_result(writing: Writing, family: TextFamily, answered: Answered) -> To
         writing.note("status_flattened", where, "unknown is ok here")
     if result.extras:
         writing.note("provider_data_dropped", where, ", ".join(sorted(result.extras)))
-    return ToldResult(_name(answered.call), answered.wire_id, result.status, text)
+    return TextResult(_name(answered.call), answered.wire_id, result.status, text)
 
 
 def _name(call: ToolCall) -> str:

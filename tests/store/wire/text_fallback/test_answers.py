@@ -10,11 +10,11 @@ from tests.store.wire.text_fallback.test_markup import any_texts
 
 from tooltrail.records import Origin, ProviderBlock, ReasoningBlock, TextBlock
 from tooltrail.wire import Chunk, JsonObject, Response, read_stream, wire_format
-from tooltrail.wire.text_fallback import FAMILIES, ToldCall, text_format
+from tooltrail.wire.text_fallback import FAMILIES, TextCall, text_format
 
 families = pytest.mark.parametrize("family", sorted(FAMILIES))
 FORMAT = wire_format("text-fallback")
-CALLS = [ToldCall("now", None, '{"zone":"UTC"}'), ToldCall("then", None, "{}")]
+CALLS = [TextCall("now", None, '{"zone":"UTC"}'), TextCall("then", None, "{}")]
 
 
 def answer(text: str, **choice: str) -> JsonObject:

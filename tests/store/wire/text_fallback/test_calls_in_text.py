@@ -8,10 +8,10 @@ from tests.store.wire.text_fallback.test_families import SPELLINGS
 from tests.store.wire.text_fallback.test_markup import any_texts
 
 from tooltrail.records import NotFoundError, TextBlock
-from tooltrail.wire.text_fallback import FAMILIES, ToldCall, read_calls
+from tooltrail.wire.text_fallback import FAMILIES, TextCall, read_calls
 
 families = pytest.mark.parametrize("family", sorted(FAMILIES))
-CALL = ToldCall("now", None, '{"zone":"UTC"}')
+CALL = TextCall("now", None, '{"zone":"UTC"}')
 
 
 def spelled(family: str) -> str:
@@ -90,9 +90,9 @@ def test_a_call_inside_of_a_line_is_a_quotation(family: str, before: str) -> Non
 @families
 def test_fences_in_arguments_mean_nothing(family: str) -> None:
     calls = [
-        ToldCall("write", None, json.dumps({"text": "```\n~~~"})),
-        ToldCall("write", None, "```\nno JSON"),
-        ToldCall("now", None, "{}"),
+        TextCall("write", None, json.dumps({"text": "```\n~~~"})),
+        TextCall("write", None, "```\nno JSON"),
+        TextCall("now", None, "{}"),
     ]
     read = read_calls(FAMILIES[family].write_calls(calls), family)
     assert [one.arguments_raw for one in read.calls] == [one.arguments for one in calls]
@@ -257,12 +257,12 @@ def test_calls_of_other_writers_are_read() -> None:
 
 
 def test_an_id_that_stands_twice_is_flagged() -> None:
-    twice = FAMILIES["tool_result"].write_calls([ToldCall("f", "a", "{}")] * 2)
+    twice = FAMILIES["tool_result"].write_calls([TextCall("f", "a", "{}")] * 2)
     assert [one.flags for one in read_calls(twice).calls] == [(), ("id_repeated",)]
 
 
 def test_names_are_split_and_free_text_is_told_apart() -> None:
-    calls = [ToldCall("files___read", None, "{}"), ToldCall("sql", None, "SELECT 1", "custom")]
+    calls = [TextCall("files___read", None, "{}"), TextCall("sql", None, "SELECT 1", "custom")]
     one, two = read_calls(FAMILIES["tool_result"].write_calls(calls)).calls
     assert (one.namespace, one.tool_name) == ("files", "read")
     assert (two.kind, two.arguments) == ("custom", "SELECT 1")

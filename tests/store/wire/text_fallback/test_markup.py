@@ -19,10 +19,8 @@ from tooltrail.wire.text_fallback.markup import (
     LineEscaping,
     blocks,
     escape_attribute,
-    escape_body,
     tags,
     unescape_attribute,
-    unescape_body,
 )
 
 FORGERIES = [
@@ -37,9 +35,9 @@ any_texts = st.text(st.characters()) | forged
 
 @given(any_texts)
 def test_a_body_comes_back_and_holds_no_tag(text: str) -> None:
-    escaped = escape_body(text, "tool_result", "tool_call")
+    escaped = tags("tool_result", "tool_call").escape(text)
     assert re.search("</?(tool_result|tool_call)", escaped, re.IGNORECASE) is None
-    assert unescape_body(escaped, "tool_result", "tool_call") == text
+    assert tags("tool_result", "tool_call").unescape(escaped) == text
 
 
 @pytest.mark.parametrize(
@@ -71,8 +69,8 @@ def test_any_marks_are_kept_out_and_given_back(marks: Escaping, text: str) -> No
 def test_a_backslash_goes_behind_the_bracket_and_code_stays_readable(
     text: str, escaped: str
 ) -> None:
-    assert escape_body(text, "tool_result") == escaped
-    assert unescape_body(escaped, "tool_result") == text
+    assert tags("tool_result").escape(text) == escaped
+    assert tags("tool_result").unescape(escaped) == text
 
 
 @given(any_texts)

@@ -16,7 +16,7 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.wire import DEFAULT_EXPORT_POLICY
-from tooltrail.wire.text_fallback import FAMILIES, ToldCall, read_calls, text_format
+from tooltrail.wire.text_fallback import FAMILIES, TextCall, read_calls, text_format
 
 families = pytest.mark.parametrize("family", sorted(FAMILIES))
 THOUGHTS = ["<think>", "</think>", "<thinking>", "<\\think>", "<Think>", "a", "\n", "```\n", "<"]
@@ -24,7 +24,7 @@ with_thoughts = st.lists(st.sampled_from(THOUGHTS), max_size=8).map("".join) | a
 
 
 def spelled(family: str, name: str) -> str:
-    return FAMILIES[family].write_calls([ToldCall(name, None, '{"zone":"UTC"}')])
+    return FAMILIES[family].write_calls([TextCall(name, None, '{"zone":"UTC"}')])
 
 
 @families

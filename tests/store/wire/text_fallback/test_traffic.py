@@ -16,7 +16,7 @@ from tests.support.wire.schemas import problems
 
 from tooltrail.records import Conversation, Message
 from tooltrail.wire import DEFAULT_EXPORT_POLICY, JsonObject, read_stream
-from tooltrail.wire.text_fallback import FAMILIES, ToldCall, text_format
+from tooltrail.wire.text_fallback import FAMILIES, TextCall, text_format
 
 families = pytest.mark.parametrize("family", sorted(FAMILIES))
 RECORDED = of_format("openai")
@@ -71,7 +71,7 @@ def test_every_recorded_answer_says_what_it_said(family: str) -> None:
 @needs_corpus
 def test_a_recorded_text_with_a_call_in_it_gives_that_call() -> None:
     for family, able in FAMILIES.items():
-        asked = able.write_calls([ToldCall("now", None, "{}")])
+        asked = able.write_calls([TextCall("now", None, "{}")])
         for exchange in RECORDED[:40]:
             for text in text_of(exchange).values():
                 payload: JsonObject = {"content": f"{text}\n\n{asked}"}
@@ -108,7 +108,7 @@ def _check(request: JsonObject) -> None:
 def test_the_official_client_carries_text_both_ways(family: str) -> None:
     openai: Any = pytest.importorskip("openai")
     able = text_format(family)
-    asked = FAMILIES[family].write_calls([ToldCall("now", "a", "{}")])
+    asked = FAMILIES[family].write_calls([TextCall("now", "a", "{}")])
     history = able.read_history(
         {
             "messages": [

@@ -1,4 +1,4 @@
-"""Publishes what waits for the sink, and tidies the spool up."""
+"""Publishes artifacts that wait for the sink, and removes folders that the spool needs no more."""
 
 import time
 from collections.abc import Iterable
@@ -11,20 +11,20 @@ from tooltrail.records import DamageError, InvalidRecordError, UnavailableError
 from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.artifact_rows import (
-    delete_waiting,
+    delete_pending,
     read_body,
-    read_waiting,
+    read_pending,
     write_stored,
 )
 from tooltrail.store.ingest.durable import make_durable
-from tooltrail.store.ingest.publishing import SpooledStreams, Waiting
+from tooltrail.store.ingest.publishing import PendingArtifact, SpooledStreams
 
 RETRY_AFTER_S: Final = 30.0
 """Seconds after which a sink that was away is tried again."""
 
 
-class WaitingRoom:
-    """What a journal has in its spool that may leave it. For one thread.
+class PendingArtifacts:
+    """The artifacts of a journal that wait in the spool for the sink. For one thread.
 
     Args:
         database: with the rows.
@@ -52,7 +52,7 @@ class WaitingRoom:
         if not at_once and time.monotonic() < self._retry_at:
             return 0
         with self._database.read() as connection:
-            waiting = read_waiting(connection, journal_key)
+            waiting = read_pending(connection, journal_key)
         done = 0
         for one in waiting:
             try:
@@ -84,23 +84,23 @@ class WaitingRoom:
         names = {str(one) for one in ended}
         self._discard(journal_key, [one for one in self._streams.folders() if one in names])
 
-    def _publish(self, journal_key: int, waiting: Waiting) -> None:
+    def _publish(self, journal_key: int, waiting: PendingArtifact) -> None:
         content = None
         if waiting.spooled is None:
             content = self._body_of(waiting)
         stored = self._streams.send(waiting, content)
         with self._database.write() as connection:
             write_stored(connection, [stored], now())
-            delete_waiting(connection, journal_key, [waiting.digest])
+            delete_pending(connection, journal_key, [waiting.digest])
 
-    def _body_of(self, waiting: Waiting) -> bytes:
+    def _body_of(self, waiting: PendingArtifact) -> bytes:
         with self._database.read() as connection:
             found = read_body(connection, waiting.digest)
         if found is None:
             raise DamageError(f"body {waiting.digest} is missing", path=waiting.digest)
         return decode_body(waiting.digest, *found)
 
-    def _tidy(self, journal_key: int, waiting: Iterable[Waiting]) -> None:
+    def _tidy(self, journal_key: int, waiting: Iterable[PendingArtifact]) -> None:
         names = {PurePosixPath(one.spooled).parts[0] for one in waiting if one.spooled is not None}
         self._discard(journal_key, [one for one in self._streams.folders() if one in names])
 
@@ -118,7 +118,7 @@ class WaitingRoom:
             rejected = connection.query_each(
                 "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)", named
             )
-            waiting = read_waiting(connection, journal_key)
+            waiting = read_pending(connection, journal_key)
             done = {str(connection.read_uuid(one)) for (one,) in ended}
             done -= {str(connection.read_uuid(one)) for (one,) in rejected}
         done -= {PurePosixPath(one.spooled).parts[0] for one in waiting if one.spooled is not None}

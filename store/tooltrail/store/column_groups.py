@@ -1,0 +1,36 @@
+"""Columns that one fact fills together, for the ingester, the guards and `verify`."""
+
+from typing import Final
+
+OPENING: Final = (
+    "name",
+    "parent_id",
+    "title",
+    "agent",
+    "environment",
+    "open_journal_key",
+    "entry",
+)
+"""Columns of a session that its `session.opened` fills."""
+
+CLOSING: Final = ("closed_at", "close_reason", "close_journal_key", "close_entry")
+"""Columns of a session that its `session.closed` fills."""
+
+ENDING: Final = (
+    "state",
+    "finished_at",
+    "duration_ms",
+    "error_kind",
+    "exit_status",
+    "signal",
+    "timed_out",
+    "output_size",
+    "lost_size",
+    "truncated",
+    "end_journal_key",
+    "end_entry",
+)
+"""Columns of an invocation that its `call.ended` fills."""
+
+OUTCOME: Final = ("output", "canonical", "receipt", "renderer", "renderer_version", "shown")
+"""Columns of `surfaces` that a `call.ended` fills."""
