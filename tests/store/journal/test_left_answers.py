@@ -51,7 +51,7 @@ def test_without_a_block_nothing_is_handed_on_that_is_not_recorded(store: Store)
         stream = record_stream(session, "openai", iter(CHUNKS))
         assert next(iter(stream)) == CHUNKS[0]
         gc.collect()
-        with pytest.raises(InvalidRecordError, match="in one `with` block"):
+        with pytest.raises(InvalidRecordError, match="into one `with` block"):
             list(stream)
     assert recorded(store, session) == [("Hel", False, CHUNKS[0])]
 

@@ -36,14 +36,14 @@ def command(location: Location, as_json: bool) -> int:
         f" {counted(done.recovered_count, 'call')} of killed programs ended as interrupted,"
         f" {counted(done.published_count, 'artifact')} stored that waited"
     )
-    incomplete = bool(left.rejected_count or left.damaged_count)
-    if incomplete:
-        say(
-            f"{counted(left.rejected_count, 'fact')} could not be applied,"
-            f" {counted(left.damaged_count, 'place')} of journals damaged: see `tooltrail status`"
-        )
+    if left.rejected_count:
+        say(f"{counted(left.rejected_count, 'fact')} could not be applied: see `tooltrail status`")
+    if left.damaged_count:
+        places = counted(left.damaged_count, "damaged place")
+        say(f"{places} in journals: see `tooltrail status`")
     if left.pending_count:
         reason = printable(left.pending[0].reason)
         say(f"{counted(left.pending_count, 'artifact')} waiting for the artifact root: {reason}")
         return ExitCode.UNAVAILABLE
-    return ExitCode.INCOMPLETE if incomplete else ExitCode.OK
+    is_complete = not (left.rejected_count or left.damaged_count)
+    return ExitCode.OK if is_complete else ExitCode.INCOMPLETE
