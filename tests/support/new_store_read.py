@@ -90,8 +90,6 @@ class ReadStore:
                 for event in ("update", "delete", "erasure"):
                     on = "" if self.is_sqlite else f" ON {table.name}"
                     connection.execute(f"DROP TRIGGER IF EXISTS {table.name}_no_{event}{on}")
-            on = "" if self.is_sqlite else " ON bodies"
-            connection.execute(f"DROP TRIGGER IF EXISTS bodies_no_erasure{on}")
             if self.is_sqlite:
                 connection.execute("PRAGMA ignore_check_constraints = ON")
             connection.execute(sql)
