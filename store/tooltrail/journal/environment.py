@@ -6,11 +6,15 @@ Standard library only, and no other program is started.
 import os
 import pwd
 import sys
+import time
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
 from tooltrail.records.canonical_json import encode
+
+_COMMIT_PERIOD_S: Final = 0.1
+"""Seconds for which the commit is kept: reading it takes half as long as recording a call."""
 
 _MOST_PARENTS: Final = 64
 """Folders above the current one in which a git repository is looked for."""
@@ -19,17 +23,18 @@ _MOST_REF_BYTES: Final = 1 << 20
 """Bytes of a file of git that are read."""
 
 _MOST_CACHED: Final = 16
-"""Pairs of folder and commit whose JSON is kept."""
+"""Commits, and environments as JSON, that are kept."""
 
 
 def environment_json() -> bytes:
     """Canonical JSON of where this process is now.
 
     Members: `host`, `user`, `cwd`, `pid`, `platform`, `python`, and `git_commit` inside a
-    repository. The commit is read anew at each call, since it changes while a process runs.
+    repository. The commit changes while a process runs, so it is read again every 0.1 s.
     """
     cwd = _current_folder()
-    return _encoded(os.getpid(), cwd, git_commit(Path(cwd)) if cwd else None)
+    period = int(time.monotonic() / _COMMIT_PERIOD_S)
+    return _encoded(os.getpid(), cwd, _commit_in_period(cwd, period) if cwd else None)
 
 
 @lru_cache(maxsize=_MOST_CACHED)
@@ -46,6 +51,11 @@ def _encoded(pid: int, cwd: str, commit: str | None) -> bytes:
     if commit is not None:
         environment["git_commit"] = commit
     return encode(environment)
+
+
+@lru_cache(maxsize=_MOST_CACHED)
+def _commit_in_period(cwd: str, period: int) -> str | None:  # noqa: ARG001  part of the cache's key
+    return git_commit(Path(cwd))
 
 
 def git_commit(folder: Path) -> str | None:
