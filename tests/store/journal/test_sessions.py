@@ -5,6 +5,7 @@ import os
 import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from uuid import UUID
 
@@ -314,6 +315,10 @@ def test_the_commit_of_a_repository_is_found_without_git(tmp_path: Path) -> None
     assert git_commit(inside) == "c" * 40
 
 
+def is_at(commit: str) -> bool:
+    return f'"git_commit":"{commit}"'.encode() in environment_json()
+
+
 def test_a_commit_between_two_calls_is_seen(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -322,8 +327,7 @@ def test_a_commit_between_two_calls_is_seen(
     monkeypatch.chdir(tmp_path)
     for commit in ("a" * 40, "b" * 40):
         head.write_text(commit)
-        expected = f'"git_commit":"{commit}"'.encode()
-        until(lambda expected=expected: expected in environment_json())
+        until(partial(is_at, commit))
 
 
 def test_threads_share_a_session(store: LeanStore) -> None:
