@@ -62,13 +62,17 @@ class Transcribing:
 
     def answer(self, transcript: "Transcript", compaction: "CompactionBudget | None") -> ExitCode:
         """Print the document."""
-        from tooltrail.transcripts import FORMATS, fit, write_payloads  # noqa: PLC0415  when it is known which
+        from tooltrail.transcripts.formats import FORMATS  # noqa: PLC0415  when it is known which
 
         if self.is_exact:
+            from tooltrail.transcripts import write_payloads  # noqa: PLC0415  as above
+
             self._print(write_payloads(transcript))
             return ExitCode.OK
         code = ExitCode.OK
         if self.tokens is not None and compaction is not None:
+            from tooltrail.transcripts import fit  # noqa: PLC0415  needs the models of results
+
             fitted = fit(transcript, self.tokens, self._writer(), compaction)
             transcript = fitted.transcript
             if fitted.token_count > self.tokens:
