@@ -20,12 +20,13 @@ WRITERS = 8
 READINGS = 5
 
 WRITE = """
-import sys
+import sys, time
 from tests.support.recording import run_command
 from tooltrail.store import open_store
 with open_store(sys.argv[1]) as store, store.open_session() as session:
     while True:
         print(run_command(session, b"some output\\n").invocation_id, flush=True)
+        time.sleep(0.02)  # Eight without a pause would leave the readings no processor.
 """
 
 

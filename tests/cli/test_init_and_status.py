@@ -209,11 +209,11 @@ def test_a_running_call_is_counted_and_no_warning(cli: Cli) -> None:
     with cli.open() as store:
         invocation = store.open_session().start(ToolCall(tool_name="Bash"))
         captured(invocation, "stdout", b"so far\n" * 9_000)
+        spooled = sum(file.stat().st_size for file in (cli.folder / "spool").rglob("*.zst"))
         ended = cli.ok("status")
         assert "invocations  1 (1 started)\n" in ended.text
         assert warned(cli) == []
         (status,) = cli.ok("status", "--json").records
-    spooled = sum(file.stat().st_size for file in (cli.folder / "spool").rglob("*.zst"))
     assert status["spool_bytes"] >= spooled > 0
     assert f", spool {size_of(status['spool_bytes'])}\n" in ended.text
     parts = ("database_bytes", "artifact_stored_bytes", "spool_bytes")

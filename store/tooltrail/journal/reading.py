@@ -43,6 +43,11 @@ class Cursor(Frozen):
     index: int = 0
     hash: bytes | None = FIRST_HASH
 
+    @property
+    def offsets(self) -> tuple[int, int]:
+        """Segment and offset, which grow from frame to frame."""
+        return self.segment, self.offset
+
 
 class Gap(Frozen):
     """Bytes of a journal that hold acknowledged facts and cannot be read any more.
@@ -144,6 +149,17 @@ def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
         if isinstance(head, Gap):
             yield head
         cursor = cursor_behind(head) if isinstance(head, Gap) else head
+
+
+def present_end(folder: Path, cursor: Cursor) -> Cursor:
+    """The end of a journal at present, found by reading everything behind a cursor.
+
+    Raises:
+        UnavailableError: a segment cannot be read.
+    """
+    for item in read_journal(folder, cursor):
+        cursor = cursor_behind(item)
+    return cursor
 
 
 def sync_segment(folder: Path, number: int) -> None:

@@ -13,6 +13,7 @@ from tests.support.cut_off_answers import CHUNKS, cut_off_answer, new_recorder
 from tests.support.effort import times
 from tests.support.killing import Said, count_moments, run_and_kill
 from tests.support.spools import captured_in
+from tests.support.waiting import until
 
 from tooltrail.journal import Entry
 from tooltrail.journal.answers import RecordedStream, record_stream
@@ -64,7 +65,7 @@ def test_what_had_come_when_the_program_was_killed_is_recorded(store: Store, cou
         2: ['{"a":'],
         4: ['{"a":1}'],
     }[count]
-    assert captured_in(store.spool) == []
+    until(lambda: captured_in(store.spool) == [])
     assert store.ingest().recovered_count == 0
     assert len(messages_in(store, session)) == 1
     check_evidence(store)
@@ -166,7 +167,7 @@ def test_a_program_that_lives_is_left_alone(store: Store) -> None:
         assert [*verify(store.database, store.archive)] == []
         assert (*CHUNKS[:1], *chunks) == CHUNKS
     assert len(messages_in(store, session.id)) == 1
-    assert captured_in(store.spool) == []
+    until(lambda: captured_in(store.spool) == [])
     check_evidence(store)
 
 
@@ -195,7 +196,7 @@ def test_what_was_recorded_before_the_kill_stays_the_only_record(
     with open_store(database, spool=store.spool) as opened:
         assert opened.ingest().recovered_count == 0
     assert len(messages_in(store, session)) == 1
-    assert captured_in(store.spool) == []
+    until(lambda: captured_in(store.spool) == [])
 
 
 def test_an_answer_in_a_format_that_this_program_does_not_know_is_kept_as_bytes(
@@ -266,7 +267,7 @@ def test_an_answer_that_could_not_be_recorded_is_recorded_later(
         assert stream.answer.calls[0].arguments == {"a": 1}
     (view,) = messages_in(store, session.id)
     assert view.payload == BODY
-    assert captured_in(store.spool) == []
+    until(lambda: captured_in(store.spool) == [])
 
 
 def test_a_damaged_file_is_kept_as_evidence(sqlite_store: Store) -> None:
@@ -315,7 +316,7 @@ def test_a_kill_at_any_moment_of_an_answer_or_of_its_recovery_loses_nothing(
         run_and_kill(partial(hear, store.spool, session, said), moment)
         killed_recoveries += not run_and_kill(partial(recover, store), random.randrange(1, moments))
         store.ingest()
-        assert captured_in(store.spool) == []
+        until(lambda: captured_in(store.spool) == [])
         passed = max(map(int, said.of("passed")), default=0)
         views = messages_in(store, session)
         if said.of("recorded"):

@@ -3,7 +3,7 @@
 import os
 import random
 import threading
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
@@ -26,10 +26,12 @@ from tests.support.waiting import until
 
 import tooltrail.journal.log
 from tooltrail.artifacts import artifact_path
-from tooltrail.journal import Position
+from tooltrail.journal import Frame, Gap, Position
 from tooltrail.records import UnavailableError
 from tooltrail.records.digests import digest_of
 from tooltrail.store import schema
+from tooltrail.store.ingest import ingester
+from tooltrail.store.ingest.preparing import Prepared, Preparer
 
 EFFORT = int(os.environ.get("TOOLTRAIL_TEST_EFFORT", "1"))
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
@@ -213,6 +215,27 @@ def test_a_commit_that_comes_after_its_client_gave_up_is_noticed(
         until(lambda: second.ident is not None and not second.is_alive())
         store.ingest()
         assert_all_is_applied_once(store, positions)
+
+
+def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
+    sqlite_ingesting: IngestedStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = sqlite_ingesting
+    monkeypatch.setattr(ingester, "BATCH_FRAMES", 4)
+    positions = append_calls(store, 8)
+    before = len(positions)
+    prepare = Preparer.prepare
+
+    def prepare_beside_a_program(self: Preparer, items: Sequence[Frame | Gap]) -> list[Prepared]:
+        assert len(positions) < 20 * before, "it goes on as long as the program does"
+        positions.extend(append_calls(store, 8))
+        return prepare(self, items)
+
+    with monkeypatch.context() as patching:
+        patching.setattr(Preparer, "prepare", prepare_beside_a_program)
+        assert before <= store.ingest().frame_count < len(positions)
+    store.ingest()
+    assert_all_is_applied_once(store, positions)
 
 
 def test_a_database_that_is_away_gets_all_facts_when_it_is_back(

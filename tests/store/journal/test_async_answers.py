@@ -8,6 +8,7 @@ import openai
 import pytest
 from tests.support.cut_off_answers import CHUNKS
 from tests.support.spools import captured_in
+from tests.support.waiting import until
 from tests.support.wire.fake_provider import fake_provider
 
 from tooltrail.journal.answers import RecordedStream, record_stream
@@ -39,7 +40,7 @@ async def standing_still() -> AsyncIterator[bytes]:
 
 def the_message(store: Store, session: Session) -> MessageView:
     (view,) = store.reader.conversation(session.id, payloads=True)[1]
-    assert captured_in(store.spool) == []
+    until(lambda: captured_in(store.spool) == [])
     return view
 
 

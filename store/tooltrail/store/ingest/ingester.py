@@ -23,6 +23,7 @@ from tooltrail.journal import (
     Position,
     delete_segments,
     has_frames,
+    present_end,
     read_journal,
     read_journal_id,
     sync_segment,
@@ -221,7 +222,9 @@ class Ingester:
         return [str(reason) for (reason,) in rows]
 
     def _ingest_to_end(self, journal: UUID) -> tuple[Ingested, Place]:
+        """Ingest what is in the journal now, and not for ever what others append meanwhile."""
         done = Ingested()
+        end: Cursor | None = None
         while True:
             place = self._find_place(journal)
             if place.is_cut:
@@ -229,9 +232,13 @@ class Ingester:
                 break
             try:
                 for items in _batches(read_journal(self._folder, place.cursor)):
+                    if end is None and done.frame_count:
+                        end = present_end(self._folder, place.cursor)
                     did, place = self._ingest_items(place, self._preparer.prepare(items))
                     done += did
                     self._delete_segments(place)
+                    if end is not None and place.cursor.offsets >= end.offsets:
+                        break
             except CursorMovedError:
                 continue  # a transaction whose answer was lost was committed after all
             self._delete_segments(place)

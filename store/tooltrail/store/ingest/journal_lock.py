@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tooltrail.journal import Cursor, cursor_behind, read_journal, read_journal_id
+from tooltrail.journal import Cursor, present_end, read_journal_id
 from tooltrail.records import UnavailableError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.behind import find_cursor
@@ -57,7 +57,7 @@ def _lock_or_pass(database: Database, folder: Path, descriptor: int) -> Cursor |
         except BlockingIOError:
             cursor = _committed(database, folder)
             if end is None:
-                end = _end_behind(folder, cursor)
+                end = present_end(folder, cursor).index
             if cursor.index >= end:
                 return cursor
             time.sleep(_INTERVAL_S)
@@ -71,11 +71,3 @@ def _committed(database: Database, folder: Path) -> Cursor:
         return Cursor()
     with database.read() as connection:
         return find_cursor(connection, journal)[1]
-
-
-def _end_behind(folder: Path, cursor: Cursor) -> int:
-    """Index behind the last frame of a journal at present."""
-    index = cursor.index
-    for item in read_journal(folder, cursor):
-        index = cursor_behind(item).index
-    return index
