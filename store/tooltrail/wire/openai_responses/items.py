@@ -17,6 +17,7 @@ from tooltrail.wire.openai_responses.calls import (
     read_hosted_call,
     type_of,
 )
+from tooltrail.wire.openai_responses.limits import PROVIDER_ITEMS
 from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES
 from tooltrail.wire.openai_responses.parts import read_part
 
@@ -24,20 +25,6 @@ ITEM = "item"
 """The extra of a block that has what its item said beside the content."""
 
 _MESSAGE = frozenset({"type", "role", "content"})
-_NO_CALLS = OUTPUT_TYPES | frozenset(
-    {
-        "additional_tools",
-        "compaction",
-        "compaction_trigger",
-        "configuration_update",
-        "item_reference",
-        "mcp_approval_request",
-        "mcp_approval_response",
-        "mcp_list_tools",
-        "program_output",
-    }
-)
-"""Items that are known and are nothing but the provider's."""
 
 
 class ItemReader:
@@ -91,7 +78,7 @@ class ItemReader:
         call = read_hosted_call(item, self._hosted_count)
         if call is not None:
             self._hosted_count += 1
-        elif type_of(item) not in _NO_CALLS and not is_reference(item):
+        elif type_of(item) not in OUTPUT_TYPES | PROVIDER_ITEMS and not is_reference(item):
             self.remarks.append(f"{where} is of the unknown type {type_of(item)[:60]!a}")
         self.blocks.append(ProviderBlock(native=item, call=call))
 

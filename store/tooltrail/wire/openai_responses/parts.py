@@ -12,7 +12,7 @@ from tooltrail.records import ContentBlock, MediaBlock, ProviderBlock, TextBlock
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.media_uris import has_bytes, is_file_name, media_of_uri, uri_of_media
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
-from tooltrail.wire.openai_responses.limits import IMAGE_TYPES
+from tooltrail.wire.openai_responses.limits import IMAGE_TYPES, PROVIDER_ITEMS
 
 _FILE = "file:"
 _UNNAMED = "document"
@@ -92,9 +92,9 @@ def write_part(
     """
     if isinstance(block, ProviderBlock):
         native = block.native
-        if replays and isinstance(native, dict) and isinstance(native.get("type"), str):
-            return cleaned(writing, native, where)
-        return None
+        kind = native.get("type") if replays and isinstance(native, dict) else None
+        is_part = isinstance(kind, str) and kind not in PROVIDER_ITEMS
+        return cleaned(writing, object_in(native), where) if is_part else None
     if isinstance(block, TextBlock):
         part: JsonObject | None = {
             "type": "input_text",
