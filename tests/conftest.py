@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
+from hypothesis.internal.constants_ast import Constants
 from sqlalchemy import URL
 from tests.support import object_stores
 from tests.support.effort import EFFORT, times
@@ -19,6 +21,8 @@ from tooltrail.store.opening import create_store
 from tooltrail.store.store import Store
 
 _DEFAULT = settings.get_profile("default")
+# More of the same examples would be no more effort.
+_IS_SAME = _DEFAULT.derandomize and EFFORT == 1
 
 # How long an example takes says something of the machine only.
 settings.register_profile(
@@ -26,10 +30,13 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     max_examples=times(25),
-    # More of the same examples would be no more effort.
-    derandomize=_DEFAULT.derandomize and EFFORT == 1,
+    derandomize=_IS_SAME,
 )
 settings.load_profile("tooltrail")
+if _IS_SAME:
+    # Examples also use constants of the modules that are imported, and these depend on which tests
+    # a worker ran before.
+    pytest.MonkeyPatch().setattr(providers, "_get_local_constants", Constants)
 
 
 def pytest_configure() -> None:

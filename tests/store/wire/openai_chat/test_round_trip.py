@@ -86,7 +86,7 @@ def turns(draw: st.DrawFn, ids: st.SearchStrategy[str]) -> list[Message]:
         )
         said.append(CallBlock(call=call))
         status = draw(st.sampled_from(["unknown", "error"]))
-        text = draw(spoken_texts)
+        text = draw(spoken_texts.filter(lambda one: not one.startswith(PREFIX)))
         results.append(
             ResultBlock.model_validate(
                 {
