@@ -5,7 +5,7 @@ behind that place prove that it is damaged: then it reports a `Gap` and goes on 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Final, Self, TypeAlias
 from uuid import UUID
@@ -132,16 +132,12 @@ def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
         cursor = gap.cursor
         yield gap
     while True:
-        for item in _read_segment(folder, cursor):
-            cursor = cursor_behind(item)
-            yield item
+        cursor = yield from _read_segment(folder, cursor)
         following = next((one for one in _segment_numbers(folder) if one > cursor.segment), None)
         if following is None:
             return
         # The segment is sealed by now. Frames may have been added before it was.
-        for item in _read_segment(folder, cursor, is_sealed=True):
-            cursor = cursor_behind(item)
-            yield item
+        cursor = yield from _read_segment(folder, cursor, is_sealed=True)
         try:
             head = _following(folder, following, cursor)
         except FileNotFoundError:
@@ -230,12 +226,15 @@ class _Open:
         return os.pread(self.descriptor, size, offset)
 
 
-def _read_segment(folder: Path, cursor: Cursor, *, is_sealed: bool = False) -> Iterator[Item]:
+def _read_segment(
+    folder: Path, cursor: Cursor, *, is_sealed: bool = False
+) -> Generator[Item, None, Cursor]:
+    """Read a segment to its end, and return the place behind the last item."""
     try:
         with _Open(folder, cursor.segment) as segment:
-            yield from _read_open(segment, cursor, is_sealed=is_sealed)
+            return (yield from _read_open(segment, cursor, is_sealed=is_sealed))
     except FileNotFoundError:
-        return
+        return cursor
 
 
 def _altered_head(folder: Path, cursor: Cursor) -> Gap | None:
@@ -277,12 +276,12 @@ def _following(folder: Path, number: int, cursor: Cursor) -> Cursor | Gap:
     return Gap(cursor.segment, cursor.offset, b"", reason, behind)
 
 
-def _read_open(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Iterator[Item]:
-    """Read an open segment to its end."""
+def _read_open(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Generator[Item, None, Cursor]:
+    """Read an open segment to its end, and return the place behind the last item."""
     is_suspect = False
     while True:
         data = segment.read(cursor.offset, _wanted(segment, cursor.offset))
-        found = False
+        last: Frame | None = None
         for frame in segments.read_frames(
             data,
             segment=cursor.segment,
@@ -290,13 +289,14 @@ def _read_open(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Iterator[I
             index=cursor.index,
             previous_hash=cursor.hash,
         ):
-            found, is_suspect, cursor = True, False, cursor_behind(frame)
+            last = frame
             yield frame
-        if found:
+        if last is not None:
+            is_suspect, cursor = False, cursor_behind(last)
             continue
         gap = _gap(segment, cursor, is_sealed=is_sealed)
         if gap is None:
-            return
+            return cursor
         if not is_suspect:
             # The frame may have been written after it was looked for, and the frames that prove it
             # acknowledged after that. If it is still not readable now, it is damaged.

@@ -38,6 +38,9 @@ class Frozen:
         Raises:
             TypeError: a member is missing, unknown, or given twice.
         """
+        if not members and len(values) == len(self.member_names):
+            self.__dict__.update(zip(self.member_names, values, strict=True))  # the quick way
+            return
         count = len(values) + len(members)
         if values:
             members.update(zip(self.member_names, values, strict=False))

@@ -14,13 +14,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from tooltrail.records.canonical_json import encode, encode_text
+from tooltrail.records.canonical_json import encode_simple, encode_text
 
 if TYPE_CHECKING:
     from tooltrail.records.facts import StreamFact
 
 _PREFIX: Final = '{"$tooltrail.'
-_TEXT: Final = re.compile(r'"(?:[^"\\]|\\.)*":?')
+_TEXT: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+":?')
 """A text, or a key with its colon."""
 
 _RECEIPT: Final = re.compile(r'\{"\$tooltrail\.receipt":\[(\d+),(\d+)\]\}')
@@ -99,4 +99,4 @@ def stream_members(stream: "StreamFact") -> dict[str, Any]:
 
 def _spelled(stream: Mapping[str, Any]) -> str:
     """A stream as a complete output spells it; see `StreamRecord`."""
-    return encode({name: stream.get(name) for name in _MEMBERS}).decode()
+    return encode_simple({name: stream.get(name) for name in _MEMBERS}).decode()

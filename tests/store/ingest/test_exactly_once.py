@@ -222,6 +222,7 @@ def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
 ) -> None:
     store = sqlite_ingesting
     monkeypatch.setattr(ingester, "BATCH_FRAMES", 4)
+    monkeypatch.setattr(ingester, "_UNBOUNDED_FRAMES", 4)
     positions = append_calls(store, 8)
     before = len(positions)
     prepare = Preparer.prepare

@@ -57,6 +57,8 @@ from tooltrail.store.locking import ingest_lock
 _USES: Final = ("streams", "invocation_artifacts")
 BATCH_FRAMES: Final = 512
 BATCH_BYTES: Final = 8 << 20
+_UNBOUNDED_FRAMES: Final = 8 * BATCH_FRAMES
+"""Facts that are ingested before the end of the journal is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +234,7 @@ class Ingester:
                 break
             try:
                 for items in _batches(read_journal(self._folder, place.cursor)):
-                    if end is None and done.frame_count:
+                    if end is None and done.frame_count >= _UNBOUNDED_FRAMES:
                         end = present_end(self._folder, place.cursor)
                     did, place = self._ingest_items(place, self._preparer.prepare(items))
                     done += did
