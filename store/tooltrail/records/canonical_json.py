@@ -97,12 +97,7 @@ def decode(data: bytes | str) -> "JsonValue":
     try:
         # json.loads would let the UTF-8 spelling of a lone surrogate pass.
         text = data if isinstance(data, str) else data.decode()
-        value = json.loads(
-            text,
-            object_pairs_hook=_unique,
-            parse_constant=_refuse_constant,
-            parse_float=_finite,
-        )
+        value = _decoder.decode(text)
         _check_depth(text, value)
         return _restore(value) if "$tooltrail." in text else cast("JsonValue", value)
     except (ValueError, RecursionError) as error:
@@ -297,6 +292,11 @@ def _finite(spelling: str) -> float:
 
 def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} is not JSON")
+
+
+_decoder = json.JSONDecoder(
+    object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite
+)
 
 
 def _restore(value: object) -> "JsonValue":
