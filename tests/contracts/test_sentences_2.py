@@ -99,7 +99,7 @@ FACTS: dict[str, tuple[Fact, ...]] = {
         Fact("channel", "delivered: {} (", "#lunch"),
         Fact("notification_id", "({})\n", "ntf-5"),
     ),
-    "command promoted to background task": (
+    "command promoted to managed task": (
         Fact("task_handle.task_id", "Task: {}\n", "task-5"),
         Fact("initial_output_preview", "Initial output:\n{}", "something else\n"),
         Fact("artifacts.0.path", "\n{} (initial_output)\n", "sha256/5"),

@@ -93,7 +93,7 @@ EXAMPLES: dict[str, FamilyOutput] = {
     "notification delivered: #on-call": NotificationOutput(
         delivered=True, channel="#on-call", notification_id="ntf-7"
     ),
-    "command promoted to background task": PromotedCommand(
+    "command promoted to managed task": PromotedCommand(
         command="serve", task_handle=HANDLE, initial_output=log("initial_output")
     ),
     "command is already running as a background task": RunningCommand(

@@ -106,7 +106,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
 @pytest.mark.parametrize(
     ("output", "summary"),
     [
-        (promoted(), "command promoted to background task"),
+        (promoted(), "command promoted to managed task"),
         (RunningCommand(task_handle=HANDLE), "command is already running as a background task"),
         (combined(exit_status=2), "command exited with status 2"),
     ],

@@ -96,10 +96,10 @@ class _CompletedResult(SparseRecord):
     disposition: Literal["completed"]
     exit_status: int | None
     signal: int | None = None
-    timed_out: bool
+    timed_out: bool = False
     timeout_ms: int | None = None
     command: CommandSummary | None = None
-    truncated: bool
+    truncated: bool = False
     artifacts: tuple[ArtifactReference, ...] | None = None
 
 
@@ -113,8 +113,8 @@ class CommandResult(_CompletedResult):
     stderr_preview: str | None
     stdout_encoding: Encoding | None = None
     stderr_encoding: Encoding | None = None
-    stdout_truncated: bool
-    stderr_truncated: bool
+    stdout_truncated: bool = False
+    stderr_truncated: bool = False
     stdout_artifact: int | None = None
     stderr_artifact: int | None = None
 

@@ -37,7 +37,7 @@ class PromotedCommand(FamilyOutput):
 
     def summary(self) -> str:
         """What became of the command."""
-        return "command promoted to background task"
+        return "command promoted to managed task"
 
 
 class RunningCommand(FamilyOutput):
@@ -69,8 +69,8 @@ class PromotedResult(SparseRecord):
     command: CommandSummary | None = None
     initial_output_preview: str | None = None
     initial_output_encoding: Encoding | None = None
-    initial_output_truncated: bool
-    truncated: bool
+    initial_output_truncated: bool = False
+    truncated: bool = False
     artifacts: tuple[ArtifactReference, ...] | None = None
     initial_output_artifact: int | None = None
 
@@ -82,7 +82,7 @@ class RunningResult(SparseRecord):
     task_handle: TaskHandle
     command: CommandSummary | None = None
     summary: str | None = None
-    truncated: bool
+    truncated: bool = False
 
 
 def project_promoted(
