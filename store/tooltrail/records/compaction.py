@@ -36,7 +36,7 @@ from tooltrail.records._essentials import (
 )
 from tooltrail.records._text_cuts import cut_after, cut_before
 from tooltrail.records.budgets import MAX_MESSAGE_CHARS, CompactionBudget
-from tooltrail.records.envelope import CanonicalResult
+from tooltrail.records.envelope import CanonicalResult, CompactedResult
 from tooltrail.records.tool_errors import ToolError
 
 __all__ = ["DEFAULT_COMPACTION", "ESSENTIALS_ONLY", "CompactionBudget", "compact"]
@@ -52,6 +52,8 @@ def compact(
 ) -> CanonicalResult:
     """The same result within a budget, or as it is where that would not be shorter.
 
+    If anything was left out, it is a `CompactedResult`, whose receipt says so.
+
     The same input always gives the same output, whose JSON is never longer than that of the input.
 
     Always kept are `tool_name`, `status` and `summary_text`, the `kind`, `message`,
@@ -63,11 +65,12 @@ def compact(
     built-in family itself says; of what a tool put into it as JSON the outermost come first.
     """
     result, error = canonical.result, canonical.error
-    update: dict[str, object] = {
-        "result": None if result is None else _bounded(result, budget),
-        "error": None if error is None else _compact_error(error, budget),
-    }
-    return canonical.model_copy(update=update)
+    bounded = None if result is None else _bounded(result, budget)
+    shorter = None if error is None else _compact_error(error, budget)
+    if (bounded, shorter) == (result, error):
+        return canonical
+    members = dict(canonical) | {"result": bounded, "error": shorter}
+    return CompactedResult.model_construct(**members)
 
 
 def _compact_error(error: ToolError, budget: CompactionBudget) -> ToolError:

@@ -178,3 +178,7 @@ class CanonicalResult(_Envelope):
     def digest(self) -> Digest:
         """The digest of `to_json()`."""
         return digest_of(self.to_json())
+
+
+class CompactedResult(CanonicalResult):
+    """A canonical result from which `compact` left something out."""

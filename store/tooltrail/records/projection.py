@@ -11,6 +11,11 @@ from typing import cast
 from pydantic import JsonValue
 
 from tooltrail.records import canonical_json
+from tooltrail.records._compacted_receipts import (
+    COMPACTED_RENDERER_NAME,
+    COMPACTED_RENDERER_VERSION,
+    render_compacted,
+)
 from tooltrail.records._error_receipts import (
     ERROR_RENDERER_NAME,
     ERROR_RENDERER_VERSION,
@@ -20,7 +25,12 @@ from tooltrail.records._error_receipts import (
 from tooltrail.records._text_cuts import spelled_out
 from tooltrail.records.cutting import ArtifactPublisher, Cutter, Published
 from tooltrail.records.digests import Digest
-from tooltrail.records.envelope import SUMMARY_CHARS, CanonicalResult, CompleteOutput
+from tooltrail.records.envelope import (
+    SUMMARY_CHARS,
+    CanonicalResult,
+    CompactedResult,
+    CompleteOutput,
+)
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.family import Family
 from tooltrail.records.omissions import Omission, omission_if_any
@@ -91,11 +101,14 @@ def project(
 
 
 def render(canonical: CanonicalResult, family: Family, policy: Policy) -> Receipt:
-    """Word the receipt of a canonical result.
+    """Word the receipt of a canonical result, or of what `compact` left of one.
 
     Raises:
         InvalidRecordError: the policy's numbers for this tool do not fit the family.
     """
+    if isinstance(canonical, CompactedResult):
+        text = render_compacted(canonical)
+        return Receipt(text, COMPACTED_RENDERER_NAME, COMPACTED_RENDERER_VERSION, policy.digest)
     if canonical.error is not None:
         text = render_error(canonical.error)
         return Receipt(text, ERROR_RENDERER_NAME, ERROR_RENDERER_VERSION, policy.digest)

@@ -1,0 +1,107 @@
+"""The receipt of a compacted result: it names what is left, and says that it is not all."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.records.support import surfaces
+from tests.support.family_examples import EXAMPLES
+
+from tooltrail.records import (
+    DEFAULT_POLICY,
+    CanonicalResult,
+    CompactionBudget,
+    CompleteOutput,
+    ToolError,
+    compact,
+    default_families,
+    render,
+)
+from tooltrail.records.compaction import ESSENTIALS_ONLY
+
+NOTICE = "[compacted: only a part of this result is left]"
+FAMILIES = tuple(default_families())
+FAMILY_OF = {kind: family for family in FAMILIES for kind in family.result_types}
+BUDGETS = (CompactionBudget(), ESSENTIALS_ONLY, CompactionBudget(string_chars=64, max_nodes=3))
+
+
+@pytest.mark.parametrize("budget", BUDGETS)
+@pytest.mark.parametrize("summary", EXAMPLES)
+def test_a_result_of_every_family_renders_at_every_budget(
+    summary: str, budget: CompactionBudget
+) -> None:
+    family = FAMILY_OF[type(EXAMPLES[summary])]
+    output = CompleteOutput.success("Tool", EXAMPLES[summary])
+    canonical = surfaces(output, family.name)[0].canonical
+    compacted = compact(canonical, budget)
+    receipt = render(compacted, family, DEFAULT_POLICY)
+    if compacted == canonical:
+        assert receipt == render(canonical, family, DEFAULT_POLICY)
+        return
+    first, second, *lines = receipt.text.splitlines()
+    assert (first, second) == (canonical.summary_text, NOTICE)
+    assert receipt.renderer_name == "compacted"
+    for name in compacted.result or {}:
+        assert any(line.startswith(f"{name}:") for line in lines)
+
+
+def test_some_examples_are_compacted() -> None:
+    outputs = [CompleteOutput.success("Tool", one) for one in EXAMPLES.values()]
+    results = [surfaces(one, FAMILY_OF[type(one.result)].name)[0].canonical for one in outputs]
+    assert sum(compact(one) != one for one in results) > len(results) // 3
+
+
+def test_the_receipt_of_a_command() -> None:
+    canonical = CanonicalResult(
+        tool_name="Bash",
+        status="success",
+        summary_text="command exited with status 3",
+        result={
+            "disposition": "completed",
+            "exit_status": 3,
+            "stdout_preview": "one\r\ntwo\x1b[2J\n" + "x" * 5000,
+            "stdout_truncated": False,
+            "artifacts": [{"path": "sha256/ab"}],
+            "stdout_artifact": 0,
+        },
+        error=None,
+    )
+    budget = CompactionBudget(string_chars=80)
+    assert render(compact(canonical, budget), FAMILIES[0], DEFAULT_POLICY).text == (
+        "command exited with status 3\n"
+        "[compacted: only a part of this result is left]\n"
+        "disposition: completed\n"
+        "exit_status: 3\n"
+        "stdout_preview:\n"
+        "  one\n"
+        "  two\\x1b[2J\n"
+        "  " + "x" * 10 + "[... 4,967 characters omitted ...]" + "x" * 23 + "\n"
+        "stdout_truncated: true\n"
+        'artifacts: [{"path":"sha256/ab"}]\n'
+        "stdout_artifact: 0\n"
+        "truncated: true\n"
+    )
+
+
+def test_the_receipt_of_a_failure_is_that_of_its_error() -> None:
+    error = ToolError(kind="patch_failed", message="no such line", details={"a": "b" * 5000})
+    canonical = surfaces(CompleteOutput.failure("Edit", error), "generic")[0].canonical
+    text = render(compact(canonical, ESSENTIALS_ONLY), FAMILIES[0], DEFAULT_POLICY).text
+    assert text.startswith("Error (patch_failed): no such line\n")
+    assert text.endswith(f"\n{NOTICE}\n")
+
+
+@given(st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text())))
+def test_no_text_passes_for_another_line(members: dict[str, object]) -> None:
+    canonical = CanonicalResult.model_validate(
+        {
+            "tool_name": "t",
+            "status": "success",
+            "summary_text": "s",
+            "result": {**members, "long": "y" * 1000},
+            "error": None,
+        }
+    )
+    compacted = compact(canonical, CompactionBudget(string_chars=64))
+    text = render(compacted, FAMILIES[0], DEFAULT_POLICY).text
+    margin = [line for line in text.split("\n")[2:-1] if not line.startswith("  ")]
+    assert len(margin) == len(compacted.result or {})
