@@ -127,7 +127,7 @@ def cat(location: Location, path: str, part: Range | None, lines: Range | None) 
     if part and lines:
         raise click.UsageError("--bytes and --lines exclude each other")
     if part or lines:
-        from tooltrail.cli._parts import artifact_reader
+        from tooltrail.cli._artifacts import artifact_reader
 
         with artifact_reader(location, path, is_checked=True) as reader:
             copy_blocks(_blocks(reader, part, lines), sys.stdout.buffer)
@@ -154,7 +154,7 @@ def _blocks(reader: ArtifactReader, part: Range | None, lines: Range | None) -> 
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
 def head(location: Location, path: str, lines: int) -> None:
     """Print the first lines of an artifact."""
-    from tooltrail.cli._parts import artifact_reader
+    from tooltrail.cli._artifacts import artifact_reader
 
     with artifact_reader(location, path, is_checked=True) as reader:
         copy_blocks(reader.iter_head(lines), sys.stdout.buffer)
@@ -171,7 +171,7 @@ def tail(location: Location, path: str, lines: int, follow: bool, role: str | No
     With -f, PATH may also name an invocation. Its output is printed until the invocation ends,
     with stderr on stderr.
     """
-    from tooltrail.cli._parts import artifact_reader
+    from tooltrail.cli._artifacts import artifact_reader
 
     if follow or role is not None:
         from tooltrail.cli._following import follow_output
@@ -215,8 +215,8 @@ def grep(
     as_json: bool,
 ) -> int:
     """Print the lines of an artifact that match a regular expression or a text."""
+    from tooltrail.cli._artifacts import artifact_reader
     from tooltrail.cli._matches import Style, print_count, print_lines, print_lines_as_json
-    from tooltrail.cli._parts import artifact_reader
 
     with artifact_reader(location, path) as reader:
         if only_count:
