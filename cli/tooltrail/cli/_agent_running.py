@@ -14,7 +14,7 @@ from tooltrail.agents import (
     RunEvent,
 )
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._output import Record, counted, duration_of, print_records, printable, say, write
+from tooltrail.cli._output import Record, counted, duration_of, print_array, printable, say, write
 from tooltrail.records import LegEnded, LegStarted
 from tooltrail.store import Finished
 
@@ -103,7 +103,7 @@ def print_run(run: AgentRun, *, as_json: bool) -> None:
         as_json: whether to print all of it.
     """
     if as_json:
-        print_records([run_record(run)], "json")
+        print_array([run_record(run)])
     elif run.outcome == "answered":
         write(f"{run.value}\n")
     elif run.is_success:

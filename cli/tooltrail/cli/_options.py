@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from click.core import ParameterSource
 
 from tooltrail.cli._exec_options import OPTIONS
 from tooltrail.cli._location import Location, default_database
+from tooltrail.cli._output import Listing
 
 Decorated = Callable[..., Any]
 
@@ -40,19 +42,16 @@ def named_option(flag: str, **more: Any) -> Callable[[Decorated], Decorated]:
 
 def store_options(function: Decorated) -> Decorated:
     """`--db`, `--artifacts` and `--spool`, handed on as one `location`."""
-
-    @wraps(function)
-    def with_location(
-        *args: Any, db: str | None, artifacts: str | None, spool: Path | None, **kwargs: Any
-    ) -> Any:
-        location = Location(db or default_database(), artifacts, spool)
-        return function(*args, location=location, **kwargs)
-
     return stacked(
         named_option("--db"),
         named_option("--artifacts"),
         named_option("--spool", type=click.Path(path_type=Path, file_okay=False)),
-    )(with_location)
+        gathered("location", _location),
+    )(function)
+
+
+def _location(db: str | None, artifacts: str | None, spool: Path | None) -> Location:
+    return Location(db or default_database(), artifacts, spool)
 
 
 def json_option(function: Decorated) -> Decorated:
@@ -61,7 +60,7 @@ def json_option(function: Decorated) -> Decorated:
 
 
 def output_options(function: Decorated) -> Decorated:
-    """The ways in which a list can be printed."""
+    """The ways in which a list can be printed, handed on as one `output`."""
     return stacked(
         click.option("--json", "style", flag_value="json", help="Print one JSON array."),
         click.option(
@@ -69,6 +68,7 @@ def output_options(function: Decorated) -> Decorated:
         ),
         click.option("--csv", "style", flag_value="csv", help="Print comma-separated values."),
         click.option("--fields", metavar="A,B", help="Print only these fields, in this order."),
+        gathered("output", Listing),
     )(function)
 
 
@@ -104,6 +104,21 @@ def count_option(function: Decorated) -> Decorated:
         show_default=True,
         help="Number of entries, 0 for all.",
     )(function)
+
+
+def gathered(name: str, kind: Callable[..., Any]) -> Callable[[Decorated], Decorated]:
+    """Hand several options on as one argument, which `kind` makes of those that it takes."""
+    options = list(signature(kind).parameters)
+
+    def decorate(function: Decorated) -> Decorated:
+        @wraps(function)
+        def with_one(*args: Any, **kwargs: Any) -> Any:
+            values = {option: kwargs.pop(option) for option in options}
+            return function(*args, **{name: kind(**values)}, **kwargs)
+
+        return with_one
+
+    return decorate
 
 
 def stacked(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -18,18 +18,18 @@ from tooltrail.cli._options import (
     time_option,
 )
 from tooltrail.cli._output import (
+    Listing,
+    attributes,
     copy_blocks,
     copy_stream,
     counted,
-    print_records,
+    print_array,
     print_table,
-    print_views,
     say,
     size_of,
     write,
 )
 from tooltrail.cli._ranges import LineCount, Range, range_from
-from tooltrail.cli._searching import Search, search_options
 from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
 
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tooltrail.artifacts import ArtifactReader
     from tooltrail.store import ArtifactView
 
+NUMBER = click.IntRange(min=0)
 LINES = LineCount(min=0)
 PATH_HELP = "PATH is a path from `artifact ls`, a digest, or a unique beginning of a digest."
 GREP_HELP = (
@@ -58,9 +59,7 @@ command.add_command(relocate)
 @store_options
 @click.option("--invocation", metavar="INVOCATION", help="List artifacts of this invocation.")
 @click.option("--session", metavar="SESSION", help="List artifacts of this session.")
-@click.option(
-    "-n", "count", type=click.IntRange(min=0), default=0, help="Number of artifacts, 0 for all."
-)
+@click.option("-n", "count", type=NUMBER, default=0, help="Number of artifacts, 0 for all.")
 @click.option("--cursor", metavar="PATH", help="Continue after this path.")
 @output_options
 @time_option
@@ -71,8 +70,7 @@ def ls(
     session: str | None,
     count: int,
     cursor: str | None,
-    style: str | None,
-    fields: str | None,
+    output: Listing,
     utc: bool,
 ) -> None:
     """List artifacts by path."""
@@ -89,11 +87,9 @@ def ls(
     if count and len(views) > count:
         views = views[:count]
         say(f"{count:,} of more; --cursor {views[-1].path} for the next")
-    if style or fields:
-        print_views(views, ArtifactView, style or "json", fields)
-        return
-    header = ("SIZE", "STORED", "LINES", "CREATED", "PATH")
-    print_table(header, [_row(view, utc) for view in views], right=header[:3])
+    if not output.print_records(views, attributes(*ArtifactView.__slots__)):
+        header = ("SIZE", "STORED", "LINES", "CREATED", "PATH")
+        print_table(header, [_row(view, utc) for view in views], right=header[:3])
 
 
 def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
@@ -194,7 +190,23 @@ def tail(location: Location, path: str, lines: int, follow: bool, role: str | No
 @store_options
 @click.argument("pattern")
 @click.argument("path")
-@search_options
+@click.option(
+    "-F", "--fixed-strings", "literal", is_flag=True, help="Search for PATTERN as plain text."
+)
+@click.option("-i", "--ignore-case", is_flag=True, help="Ignore the case of ASCII letters.")
+@click.option(
+    "-v", "--invert-match", "invert", is_flag=True, help="Print the lines that do not match."
+)
+@click.option(
+    "-B", "--before-context", "before", type=NUMBER, help="Lines of context before each match."
+)
+@click.option(
+    "-A", "--after-context", "after", type=NUMBER, help="Lines of context after each match."
+)
+@click.option(
+    "-C", "--context", "around", type=NUMBER, default=0, help="Lines of context before and after."
+)
+@click.option("-m", "--max-count", type=NUMBER, help="Stop after this many matches.")
 @click.option(
     "-c", "--count", "only_count", is_flag=True, help="Print the number of matching lines."
 )
@@ -208,24 +220,28 @@ def grep(
     location: Location,
     pattern: str,
     path: str,
-    search: Search,
+    before: int | None,
+    after: int | None,
+    around: int,
     only_count: bool,
     numbers: bool,
     offsets: bool,
     as_json: bool,
+    **search: Any,
 ) -> int:
     """Print the lines of an artifact that match a regular expression or a text."""
     from tooltrail.cli._artifacts import artifact_reader
     from tooltrail.cli._matches import Style, print_count, print_lines, print_lines_as_json
 
+    before = around if before is None else before
+    after = around if after is None else after
     with artifact_reader(location, path) as reader:
         if only_count:
-            found = print_count(search.count(reader, pattern), as_json=as_json)
-        elif as_json:
-            found = print_lines_as_json(search.matches(reader, pattern))
+            found = print_count(reader.count_matches(pattern, **search), as_json=as_json)
         else:
-            style = Style(numbers, offsets, separated=search.before + search.after > 0)
-            found = print_lines(search.matches(reader, pattern), style)
+            matches = reader.grep(pattern, before=before, after=after, **search)
+            style = Style(numbers, offsets, separated=before + after > 0)
+            found = print_lines_as_json(matches) if as_json else print_lines(matches, style)
     return ExitCode.OK if found else ExitCode.NOT_FOUND
 
 
@@ -241,7 +257,7 @@ def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
     with location.open() as store:
         facts = facts_of(store, find_artifact(store, path))
     if as_json:
-        print_records([facts], "json")
+        print_array([facts])
         return
     for line in fact_lines(facts, utc=utc):
         write(f"{line}\n")
@@ -259,7 +275,7 @@ def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
         verdicts = verify_artifacts(store, [find_artifact(store, path) for path in paths])
     bad = [verdict for verdict in verdicts if verdict.state != "ok"]
     if as_json:
-        print_records([asdict(verdict) for verdict in verdicts], "json")
+        print_array(map(asdict, verdicts))
     else:
         for verdict in bad:
             write(f"{verdict.state:10} {verdict.path}: {verdict.reason}\n")

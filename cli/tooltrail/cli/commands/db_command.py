@@ -5,7 +5,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
-from tooltrail.cli._output import print_records, say, write
+from tooltrail.cli._output import print_array, say, write
 from tooltrail.migrations import HEAD_REVISION
 
 
@@ -26,7 +26,7 @@ def current(location: Location, as_json: bool) -> int:
 
     revision = store_revision(location.database)
     if as_json:
-        print_records([{"revision": revision, "head": HEAD_REVISION}], "json")
+        print_array([{"revision": revision, "head": HEAD_REVISION}])
     else:
         write(f"{revision}{' (head)' if revision == HEAD_REVISION else ''}\n")
     if revision == HEAD_REVISION:
@@ -94,5 +94,5 @@ def backup(location: Location, as_json: bool, target: str) -> None:
     if as_json:
         from dataclasses import asdict
 
-        print_records([asdict(made)], "json")
+        print_array([asdict(made)])
     say_backup(made)

@@ -5,7 +5,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
-from tooltrail.cli._output import print_records
+from tooltrail.cli._output import print_array
 
 
 @click.command("relocate")
@@ -51,7 +51,7 @@ def relocate(
             store, new_root, allow_damage=allow_damage, delete_old=delete_old
         )
     if as_json:
-        print_records([record_of(report)], "json")
+        print_array([record_of(report)])
     else:
         print_problems(report)
     say_outcome(report)

@@ -17,7 +17,7 @@ from tooltrail.cli._options import json_option, store_options, time_option
 from tooltrail.cli._output import (
     copy_stream,
     on_terminal,
-    print_records,
+    print_array,
     say,
     write,
     write_bytes,
@@ -85,7 +85,7 @@ def command(
 def _print_json(reader: Reader, detail: InvocationDetail) -> int:
     from tooltrail.cli._surfaces import as_record, damage_of
 
-    print_records([as_record(detail)], "json")
+    print_array([as_record(detail)])
     return _said_damaged(damage_of(detail, reader))
 
 
@@ -115,7 +115,7 @@ def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool)
 
     found = rerender(store.reader, detail, store.families)
     if as_json:
-        print_records([asdict(found)], "json")
+        print_array([asdict(found)])
     else:
         write(on_terminal(diff_of(found)))
     if found.state == "open":
