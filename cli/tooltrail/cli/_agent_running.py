@@ -61,9 +61,7 @@ def say_event(event: RunEvent) -> None:
     match event:
         case ChunkCame():
             return
-        case LegStarted():
-            line = event.sentence
-        case LegEnded():
+        case LegStarted() | LegEnded():
             line = event.sentence
         case AnswerCame():
             _say_answer(event)

@@ -72,23 +72,6 @@ def output_options(function: Decorated) -> Decorated:
     )(function)
 
 
-def policy_option(function: Decorated) -> Decorated:
-    """`--policy`: a file with budgets."""
-    return named_option("--policy", type=click.Path(path_type=Path, dir_okay=False))(function)
-
-
-def follow_options(function: Decorated) -> Decorated:
-    """`-f` and `--stream`: what a running invocation prints."""
-    return stacked(
-        click.option(
-            "-f", "follow", is_flag=True, help="Follow the output until the invocation has ended."
-        ),
-        click.option(
-            "--stream", "role", metavar="ROLE", help="With -f: print only this stream, on stdout."
-        ),
-    )(function)
-
-
 def time_option(function: Decorated) -> Decorated:
     """`--utc`: stored times are UTC and shown local."""
     return click.option("--utc", is_flag=True, help="Show times in UTC, not local time.")(function)

@@ -139,22 +139,24 @@ class Listing(NamedTuple):
         return True
 
 
-def print_array(records: Iterable[Record]) -> None:
-    """Print records as one JSON array, each when it comes: none is held.
+def print_array(records: Iterable[Record]) -> int:
+    """Print records as one JSON array, each when it comes: none is held. How many there were.
 
     When no more can be had, because of an error, an array that has begun is closed all the same:
     what is on stdout is valid, and that it is not all the exit code says.
     """
-    beginning = "["
+    count = 0
     try:
         for record in records:
-            write(beginning + _json({"schema_version": SCHEMA_VERSION, **record}))
-            beginning = ",\n "
+            row = _json({"schema_version": SCHEMA_VERSION, **record})
+            write((",\n " if count else "[") + row)
+            count += 1
     except Exception:
-        if beginning != "[":
+        if count:
             write("]\n")
         raise
-    write("[]\n" if beginning == "[" else "]\n")
+    write("]\n" if count else "[]\n")
+    return count
 
 
 def print_table(

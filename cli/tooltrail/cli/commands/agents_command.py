@@ -11,7 +11,7 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, output_options, store_options, time_option
 from tooltrail.cli._output import Listing, print_table, say
-from tooltrail.cli._times import Moment
+from tooltrail.cli._times import MOMENT
 
 
 @click.group("agents")
@@ -120,10 +120,10 @@ def run(
 @click.option("--agent", metavar="ID", help="Only this agent.")
 @click.option(
     "--since",
-    type=Moment(),
+    type=MOMENT,
     help="Runs that started at this time or later: 2h, 3d, yesterday, a date.",
 )
-@click.option("--until", type=Moment(), help="Runs that started before this time.")
+@click.option("--until", type=MOMENT, help="Runs that started before this time.")
 @output_options
 def stats(
     *,

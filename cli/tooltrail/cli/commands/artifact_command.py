@@ -11,7 +11,6 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import (
-    follow_options,
     json_option,
     output_options,
     store_options,
@@ -34,9 +33,6 @@ from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tooltrail.artifacts import ArtifactReader
     from tooltrail.store import ArtifactView
 
 NUMBER = click.IntRange(min=0)
@@ -126,7 +122,8 @@ def cat(location: Location, path: str, part: Range | None, lines: Range | None) 
         from tooltrail.cli._artifacts import artifact_reader
 
         with artifact_reader(location, path, is_checked=True) as reader:
-            copy_blocks(_blocks(reader, part, lines), sys.stdout.buffer)
+            blocks = reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(*part or (0,))
+            copy_blocks(blocks, sys.stdout.buffer)
         return
     from tooltrail.cli._artifacts import open_whole, read_through
 
@@ -135,13 +132,6 @@ def cat(location: Location, path: str, part: Range | None, lines: Range | None) 
             read_through(source)
         with open_whole(store, path) as source:
             copy_stream(source, sys.stdout.buffer)
-
-
-def _blocks(reader: ArtifactReader, part: Range | None, lines: Range | None) -> Iterator[bytes]:
-    """A range of bytes or of lines."""
-    if lines is not None:
-        return reader.iter_line_bytes(lines.first, lines.last)
-    return reader.iter_bytes(*part or (0, None))
 
 
 @command.command(epilog=PATH_HELP)
@@ -160,7 +150,12 @@ def head(location: Location, path: str, lines: int) -> None:
 @store_options
 @click.argument("path")
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
-@follow_options
+@click.option(
+    "-f", "follow", is_flag=True, help="Follow the output until the invocation has ended."
+)
+@click.option(
+    "--stream", "role", metavar="ROLE", help="With -f: print only this stream, on stdout."
+)
 def tail(location: Location, path: str, lines: int, follow: bool, role: str | None) -> int:
     """Print the last lines of an artifact.
 
@@ -283,8 +278,6 @@ def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
     found = counted(len(verdicts), "artifact")
     say(f"{found}, {size_of(total)}: {states_of(bad)}")
     states = {verdict.state for verdict in bad}
-    if "damaged" in states:
-        return ExitCode.DAMAGED
-    if "unreadable" in states:
+    if "unreadable" in states and "damaged" not in states:
         return ExitCode.UNAVAILABLE
-    return ExitCode.INCOMPLETE if bad else ExitCode.OK
+    return ExitCode.of_damage(is_damaged="damaged" in states, is_incomplete=bool(bad))

@@ -7,14 +7,14 @@ import click
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
 from tooltrail.cli._output import print_array
-from tooltrail.cli._times import Duration
+from tooltrail.cli._times import DURATION
 
 
 @click.command("gc")
 @store_options
 @click.option(
     "--grace",
-    type=Duration(),
+    type=DURATION,
     default="24h",
     show_default=True,
     help="Keep objects that are younger: 30s, 15m, 24h, 7d.",

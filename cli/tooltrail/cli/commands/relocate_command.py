@@ -37,7 +37,6 @@ def relocate(
     --artifacts with --delete-old.
     """
     from tooltrail.cli._relocating import (
-        code_of,
         print_problems,
         record_of,
         relocate_with_bar,
@@ -55,4 +54,5 @@ def relocate(
     else:
         print_problems(report)
     say_outcome(report)
-    return code_of(report)
+    damaged, missing = bool(report.damaged), bool(report.missing)
+    return ExitCode.of_damage(is_damaged=damaged, is_incomplete=missing)
