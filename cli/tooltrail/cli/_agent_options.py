@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tooltrail.cli._options import Decorated, NamedOption, gathered, stacked
+from tooltrail.cli._options import NamedOption, gathered, stacked
 
 if TYPE_CHECKING:
     from tooltrail.agents import AgentConfig, ChatModel, Tier
@@ -70,16 +70,11 @@ class Endpoint:
         )
 
 
-def endpoint_options(function: Decorated) -> Decorated:
-    """All of them, handed on as one `endpoint`."""
-    return stacked(*_OPTIONS, gathered("endpoint", Endpoint))(function)
-
-
 def _named(flag: str, metavar: str, help_text: str) -> Callable[[Any], Any]:
     return click.option(flag, cls=NamedOption, metavar=metavar, help=help_text)
 
 
-_OPTIONS = (
+endpoint_options = stacked(
     _named(
         "--base-url",
         "URL",
@@ -106,4 +101,6 @@ _OPTIONS = (
         show_default=True,
         help="Whether to stream answers.",
     ),
+    gathered("endpoint", Endpoint),
 )
+"""All of them, handed on as one `endpoint`."""

@@ -13,7 +13,6 @@ from tooltrail.agents import (
     QuestionFailed,
     RunEvent,
 )
-from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._output import Record, counted, duration_of, print_array, printable, say, write
 from tooltrail.records import LegEnded, LegStarted
 from tooltrail.store import Finished
@@ -123,8 +122,3 @@ def run_record(run: AgentRun) -> Record:
             for leg in run.legs
         ],
     }
-
-
-def code_of_run(run: AgentRun) -> ExitCode:
-    """What the program's exit says of a run: one without a result is incomplete."""
-    return ExitCode.OK if run.is_success else ExitCode.INCOMPLETE

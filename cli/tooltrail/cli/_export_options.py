@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from tooltrail.cli._options import Decorated, stacked
+from tooltrail.cli._options import stacked
 from tooltrail.cli._output import say, write_file
 
 if TYPE_CHECKING:
@@ -78,15 +78,6 @@ def tell_report(report: "ExportReport", file: Path | None) -> None:
         say(f"tooltrail: the export differs from the record: {note}{where}")
 
 
-def strict_option(function: Decorated) -> Decorated:
-    """`--strict`: nothing rather than something else."""
-    return click.option(
-        "--strict",
-        is_flag=True,
-        help="Print nothing and exit with 1 if the export would differ from the record.",
-    )(function)
-
-
 def _file_of_its_own(
     _context: click.Context, _parameter: click.Parameter, file: Path | None
 ) -> Path | None:
@@ -95,52 +86,56 @@ def _file_of_its_own(
     return file
 
 
-def report_option(function: Decorated) -> Decorated:
-    """`--report`: where each change is listed."""
-    return click.option(
-        "--report",
-        type=click.Path(path_type=Path, dir_okay=False),
-        callback=_file_of_its_own,
-        metavar="FILE",
-        help="Write each difference from the record to FILE, one line of JSON each.",
-    )(function)
-
-
-def export_options(function: Decorated) -> Decorated:
-    """The options of an export into the format of a provider."""
-    return stacked(
-        click.option(
-            "--as-seen",
-            is_flag=True,
-            help="Print only what the model was shown. Unknown parts are marked.",
-        ),
-        strict_option,
-        click.option(
-            "--ids",
-            type=click.Choice(["fallback", "synthesise"]),
-            help="For calls without an id where the provider needs one: write the call as text "
-            "(fallback, the default), or make an id (synthesise).",
-        ),
-        click.option(
-            "--unanswered",
-            type=click.Choice(["mark", "drop"]),
-            help="For calls without a result: write a result that says so (mark, the default), or "
-            "leave the call out (drop).",
-        ),
-        click.option(
-            "--text-family",
-            metavar="NAME",
-            help="Spelling of calls that are written as text. By default, tool_result.",
-        ),
-        click.option(
-            "--provider",
-            metavar="NAME",
-            help="Target provider. Data for other providers of the format is left out.",
-        ),
-        report_option,
-    )(function)
-
-
 def _lines(report: "ExportReport") -> Iterator[str]:
     for change in report:
         yield json.dumps(asdict(change), ensure_ascii=False) + "\n"
+
+
+strict_option = click.option(
+    "--strict",
+    is_flag=True,
+    help="Print nothing and exit with 1 if the export would differ from the record.",
+)
+"""`--strict`: nothing rather than something else."""
+
+report_option = click.option(
+    "--report",
+    type=click.Path(path_type=Path, dir_okay=False),
+    callback=_file_of_its_own,
+    metavar="FILE",
+    help="Write each difference from the record to FILE, one line of JSON each.",
+)
+"""`--report`: where each change is listed."""
+
+export_options = stacked(
+    click.option(
+        "--as-seen",
+        is_flag=True,
+        help="Print only what the model was shown. Unknown parts are marked.",
+    ),
+    strict_option,
+    click.option(
+        "--ids",
+        type=click.Choice(["fallback", "synthesise"]),
+        help="For calls without an id where the provider needs one: write the call as text "
+        "(fallback, the default), or make an id (synthesise).",
+    ),
+    click.option(
+        "--unanswered",
+        type=click.Choice(["mark", "drop"]),
+        help="For calls without a result: write a result that says so (mark, the default), or "
+        "leave the call out (drop).",
+    ),
+    click.option(
+        "--text-family",
+        metavar="NAME",
+        help="Spelling of calls that are written as text. By default, tool_result.",
+    ),
+    click.option(
+        "--provider",
+        metavar="NAME",
+        help="Target provider. Data for other providers of the format is left out.",
+    ),
+    report_option,
+)
+"""The options of an export into the format of a provider."""

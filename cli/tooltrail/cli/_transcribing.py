@@ -101,7 +101,11 @@ class Transcribing:
             fitted = fit(transcript, self.tokens, self._writer(), compaction)
             transcript = fitted.transcript
             if fitted.token_count > self.tokens:
-                self._say_too_long(fitted.token_count)
+                say(
+                    f"tooltrail: the transcript takes {fitted.token_count:,} tokens, not"
+                    f" {self.tokens:,}: messages, arguments, and the essentials of results are"
+                    " never compacted"
+                )
                 code = ExitCode.INCOMPLETE
         if self.style in PROVIDERS:
             return self._export(transcript) or code
@@ -148,12 +152,6 @@ class Transcribing:
     def _file(self) -> Path | None:
         """The file of the document; None where it goes to standard output."""
         return None if self.output == STDOUT else self.output
-
-    def _say_too_long(self, token_count: int) -> None:
-        say(
-            f"tooltrail: the transcript takes {token_count:,} tokens, not {self.tokens:,}: "
-            "messages, arguments, and the essentials of results are never compacted"
-        )
 
     def _print(self, pieces: Iterator[str]) -> None:
         if self._file is not None:

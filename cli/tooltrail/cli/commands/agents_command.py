@@ -85,7 +85,6 @@ def run(
     """
     from tooltrail.agents import load_agent, run_agent, workspace_tools
     from tooltrail.cli._agent_running import (
-        code_of_run,
         print_run,
         run_until_signal,
         say_event,
@@ -112,7 +111,7 @@ def run(
     if not quiet:
         say_outcome(ended)
     print_run(ended, as_json=as_json)
-    return code_of_run(ended)
+    return ExitCode.OK if ended.is_success else ExitCode.INCOMPLETE
 
 
 @command.command("stats")

@@ -28,7 +28,7 @@ from tooltrail.cli._output import (
     size_of,
     write,
 )
-from tooltrail.cli._ranges import LineCount, Range, range_from
+from tooltrail.cli._ranges import LineCount, Range, RangeType
 from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
 
@@ -104,13 +104,13 @@ def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
 @click.option(
     "--bytes",
     "part",
-    callback=range_from(0, is_inclusive=False),
+    type=RangeType(0, is_inclusive=False),
     metavar="A:B",
     help="Bytes A to B, counted from 0, without B. Also A:, :B, and A for one byte.",
 )
 @click.option(
     "--lines",
-    callback=range_from(1, is_inclusive=True),
+    type=RangeType(1, is_inclusive=True),
     metavar="A:B",
     help="Lines A to B, counted from 1. Also A:, :B, and A for one line.",
 )

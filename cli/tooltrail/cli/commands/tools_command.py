@@ -17,7 +17,6 @@ from tooltrail.cli._export_options import (
 )
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import (
-    Decorated,
     gathered,
     output_options,
     stacked,
@@ -67,23 +66,22 @@ class WantedTools:
         return [tool for tool in found if not self.names or tool.name in self.names]
 
 
-def wanted_tools_options(function: Decorated) -> Decorated:
-    """`--session` and `--tool`, handed on as one `wanted`."""
-    return stacked(
-        click.option(
-            "--session",
-            metavar="SESSION",
-            help="Tools that this session offered last: an id, a name, a part of an id, or @last.",
-        ),
-        click.option(
-            "--tool",
-            "names",
-            metavar="NAME",
-            multiple=True,
-            help="Tools of this name. May be repeated.",
-        ),
-        gathered("wanted", WantedTools),
-    )(function)
+wanted_tools_options = stacked(
+    click.option(
+        "--session",
+        metavar="SESSION",
+        help="Tools that this session offered last: an id, a name, a part of an id, or @last.",
+    ),
+    click.option(
+        "--tool",
+        "names",
+        metavar="NAME",
+        multiple=True,
+        help="Tools of this name. May be repeated.",
+    ),
+    gathered("wanted", WantedTools),
+)
+"""`--session` and `--tool`, handed on as one `wanted`."""
 
 
 @click.group("tools")
