@@ -168,21 +168,16 @@ def states_of(bad: Sequence[Verdict]) -> str:
 
 
 def _verify(store: Store, path: str, known: ArtifactView | None) -> Verdict:
-    size = 0 if known is None else known.size
+    size, line_count = (None, None) if known is None else (known.size, known.line_count)
+    expected = size or 0
     try:
-        found = _read_through(store, path, known)
+        found = store.archive.verify(path, size=size, line_count=line_count)
     except MissingArtifactError as error:
-        return Verdict(path, "missing", size, str(error))
+        return Verdict(path, "missing", expected, str(error))
     except IndexMismatchError as error:
-        return Verdict(path, "damaged", size, str(error), error.differences)
+        return Verdict(path, "damaged", expected, str(error), error.differences)
     except DamageError as error:
-        return Verdict(path, "damaged", size, str(error))
+        return Verdict(path, "damaged", expected, str(error))
     except UnavailableError as error:
-        return Verdict(path, "unreadable", size, str(error))
+        return Verdict(path, "unreadable", expected, str(error))
     return Verdict(path, "ok", found)
-
-
-def _read_through(store: Store, path: str, known: ArtifactView | None) -> int:
-    if known is None:
-        return store.archive.verify(path)
-    return store.archive.verify(path, size=known.size, line_count=known.line_count)

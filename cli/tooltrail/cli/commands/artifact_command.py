@@ -118,15 +118,14 @@ def cat(location: Location, path: str, part: Range | None, lines: Range | None) 
     """Print the bytes of an artifact, all of them or a range."""
     if part and lines:
         raise click.UsageError("--bytes and --lines exclude each other")
-    if part or lines:
-        from tooltrail.cli._artifacts import artifact_reader
+    from tooltrail.cli._artifacts import artifact_reader, open_whole, read_through
 
+    if part or lines:
+        first, last = part or (0, None)
         with artifact_reader(location, path, is_checked=True) as reader:
-            blocks = reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(*part or (0,))
+            blocks = reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(first, last)
             copy_blocks(blocks, sys.stdout.buffer)
         return
-    from tooltrail.cli._artifacts import open_whole, read_through
-
     with location.open() as store:
         with open_whole(store, path) as source:
             read_through(source)
@@ -228,6 +227,7 @@ def grep(
     from tooltrail.cli._artifacts import artifact_reader
     from tooltrail.cli._matches import Style, print_count, print_lines, print_lines_as_json
 
+    # `search` has the other arguments of `ArtifactReader.grep` by their names.
     before = around if before is None else before
     after = around if after is None else after
     with artifact_reader(location, path) as reader:

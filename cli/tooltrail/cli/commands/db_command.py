@@ -3,11 +3,9 @@
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._interruption import interruptible_between_steps
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
 from tooltrail.cli._output import counted, print_array, printable, say, size_of, write
-from tooltrail.cli._progress import progress_bar
 from tooltrail.migrations import HEAD_REVISION
 
 _ALL = 100
@@ -71,6 +69,7 @@ def check(location: Location, as_json: bool) -> int:
     """
     from contextlib import closing
 
+    from tooltrail.cli._progress import progress_bar
     from tooltrail.store import iter_problems, open_existing, parse_target
 
     with (
@@ -108,6 +107,8 @@ def backup(location: Location, as_json: bool, target: str) -> None:
     """
     from dataclasses import asdict
 
+    from tooltrail.cli._interruption import interruptible_between_steps
+    from tooltrail.cli._progress import progress_bar
     from tooltrail.store import back_up_store
 
     if not target:

@@ -23,7 +23,15 @@ from tooltrail.cli._options import (
     store_options,
     time_option,
 )
-from tooltrail.cli._output import Listing, attributes, print_table, say, short_digest, write
+from tooltrail.cli._output import (
+    Listing,
+    Members,
+    attributes,
+    print_table,
+    say,
+    short_digest,
+    write,
+)
 from tooltrail.cli._times import shown
 
 if TYPE_CHECKING:
@@ -66,6 +74,12 @@ class WantedTools:
         return [tool for tool in found if not self.names or tool.name in self.names]
 
 
+TOOL_MEMBERS: Members = {
+    **attributes("digest", "name", "family", "offered_at"),
+    "definition": lambda tool: tool.definition.model_dump(exclude_defaults=True),
+}
+"""JSON fields of a version of a tool."""
+
 wanted_tools_options = stacked(
     click.option(
         "--session",
@@ -101,10 +115,7 @@ def ls(*, location: Location, wanted: WantedTools, output: Listing, utc: bool) -
     """
     with location.open() as store:
         tools = wanted.read(store.reader)
-    members = attributes("digest", "name", "family", "offered_at") | {
-        "definition": lambda tool: tool.definition.model_dump(exclude_defaults=True)
-    }
-    if output.print_records(tools, members):
+    if output.print_records(tools, TOOL_MEMBERS):
         return
     rows = [
         (
