@@ -1,6 +1,5 @@
 """Conversations as messages for Ollama."""
 
-import sys
 from collections.abc import Sequence
 
 import pytest
@@ -22,7 +21,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire import Export, ExportPolicy, ExportRefusedError, JsonObject
+from tooltrail.wire import Export, ExportPolicy, JsonObject
 from tooltrail.wire.members import objects_in
 from tooltrail.wire.ollama.reading import read_history
 from tooltrail.wire.ollama.writing import write_history
@@ -345,50 +344,9 @@ def test_a_result_in_the_message_of_its_call_follows_it() -> None:
     assert [one["content"] for one in natives(export)] == ["", "x"]
 
 
-def test_a_strict_export_refuses_any_change() -> None:
-    with pytest.raises(ExportRefusedError):
-        exported(Message.of("developer", "x"), policy=ExportPolicy(strict=True))
-
-
 def test_provider_blocks_are_dropped_and_told() -> None:
     odd: JsonValue = {"content": [1]}
     message = Message(role="assistant", blocks=(ProviderBlock(native=odd),), origin=OWN)
     export = exported(message)
     assert natives(export) == []
     assert kinds(export) == ["provider_data_dropped", "message_empty"]
-
-
-def session(count: int) -> Conversation:
-    messages: list[Message] = []
-    for number in range(count):
-        call = ToolCall(tool_name="f", arguments_raw='{"a":1}', call_id=f"call_{number % 7}")
-        messages.append(asking(call))
-        messages.append(answering(answered(TextBlock(text="x"), call_id=call.call_id)))
-    return Conversation.of(messages)
-
-
-def test_the_work_grows_with_the_calls_and_not_with_their_square() -> None:
-    def steps(count: int) -> int:
-        conversation, taken = session(count), 0
-
-        def profile(*_: object) -> None:
-            nonlocal taken
-            taken += 1
-
-        before = sys.getprofile()
-        sys.setprofile(profile)
-        try:
-            export = write_history(conversation)
-            read_history(export.request)
-        finally:
-            sys.setprofile(before)
-        return taken
-
-    assert steps(1_000) < 12 * steps(100)
-
-
-def test_ten_thousand_calls_are_written_and_read() -> None:
-    export = write_history(session(10_000))
-    conversation = read_history(export.request)
-    assert sum(len(message.calls) for message in conversation.messages) == 10_000
-    assert not export.report
