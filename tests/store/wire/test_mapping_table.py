@@ -54,6 +54,7 @@ def test_a_tool_definition(name: str) -> None:
     for tool in TOOLS[name]:
         assert problems(f"{name}.tool", tool) == []
     assert known.write_tools([]).request == {}
+    assert known.read_tools({}) == ()
 
 
 CALL = ToolCall(tool_name="get_weather", arguments_raw='{"city":"Paris"}', call_id="call_a")
@@ -321,6 +322,12 @@ UNENFORCED: list[tuple[str, ToolChoice, dict[str, Any], str]] = [
         ToolChoice("none"),
         {},
         "the model calls no tool only where the request offers none: leave the tools out",
+    ),
+    (
+        "ollama",
+        ToolChoice("auto", parallel=False),
+        {},
+        "the model may call several tools at once",
     ),
     (
         "anthropic",
