@@ -59,13 +59,14 @@ def started(
     **members: Any,
 ) -> Entry:
     """The start of a call; of the shell, unless the members of the fact say more."""
+    members = {"tool_name": "bash", "family": "command", "call_id": "toolu_1", **members}
     fact = CallStarted(
         session=session,
         id=call,
         at=moment(at),
         arguments=digest_of(arguments),
         policy=POLICY.digest,
-        **{"tool_name": "bash", "family": "command", "call_id": "toolu_1", **members},
+        **members,
     )
     return Entry(fact, [arguments, *bodies], [POLICY_JSON])
 
@@ -97,6 +98,7 @@ def ended(
         output = command(output, exit_status=exit_status or 0)
     places = {} if spooled is None else {"stdout": spooled}
     document = output.to_json()
+    members = {"state": "success", "duration_ms": 3, **members}
     fact = CallEnded(
         session=session,
         id=call,
@@ -104,7 +106,7 @@ def ended(
         output=digest_of(document),
         streams=tuple(StreamFact.of(one, places.get(one.role)) for one in output.streams),
         exit_status=exit_status,
-        **{"state": "success", "duration_ms": 3, **members},
+        **members,
     )
     contents = [one.content or b"" for one in output.streams if one.role not in places]
     return Entry(fact, [document, *contents, *bodies])

@@ -89,7 +89,7 @@ def call(
 ) -> Call:
     """A call of a command; without `receipt` the ingester makes one."""
     id_ = new_id()
-    names = {"tool_name": tool, "family": family, "call_id": None}
+    names: dict[str, Any] = {"tool_name": tool, "family": family, "call_id": None}
     begun = started(session, id_, arguments=arguments, at=seconds, **{**names, **(start or {})})
     if state is None:
         return Call(begun)
