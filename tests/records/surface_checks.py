@@ -4,6 +4,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 from tests.records.support import MARKER, number, surfaces
+from tests.support.policies import policy_with
 
 from tooltrail.records import (
     CanonicalResult,
@@ -40,6 +41,17 @@ payloads: st.SearchStrategy[bytes] = st.one_of(
     ).map(lambda runs: b"".join(piece * n for piece, n in runs)),
 )
 """Bytes of a stream."""
+
+
+def policies_of(family: str, **numbers: int) -> st.SearchStrategy[Policy]:
+    """Policies whose budget of one family is narrow; its receipt has little room or more."""
+
+    def policy_of(preview: int, more: int, inline: int) -> Policy:
+        budget = {"preview_chars": preview, "receipt_chars": preview + 2000 + more, **numbers}
+        return policy_with(inline_bytes=inline, **{family: budget})
+
+    inlines = st.sampled_from([0, 100, 16_384])
+    return st.builds(policy_of, st.integers(1000, 6000), st.integers(0, 3000), inlines)
 
 
 def check_surfaces(

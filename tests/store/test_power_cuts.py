@@ -6,8 +6,7 @@ process would open it. `TOOLTRAIL_TEST_EFFORT` says how many moments are tried.
 """
 
 import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -28,14 +27,6 @@ CUTS = 12
 SEED = "power cuts of a store"
 
 pytestmark = pytest.mark.timeout(1200)
-
-
-@pytest.fixture
-def memory() -> Iterator[Path]:
-    """A folder for images on a fast disk, since hundreds are synced."""
-    place = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=place if place.is_dir() else None) as name:
-        yield Path(name).resolve()
 
 
 def test_everything_acknowledged_is_in_the_store_after_a_power_cut(memory: Path) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-import psycopg
 from tests.support.postgres import closed_database
 
 from tooltrail.store import Store
@@ -35,13 +34,3 @@ def gone(database: str) -> Generator[None]:
         yield
     finally:
         hidden.rename(database)
-
-
-def remove_store(database: str) -> None:
-    """Delete the database of a store, so that another one can be made at its place."""
-    if "://" in database:
-        with psycopg.connect(database, autocommit=True) as connection:
-            connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    else:
-        for suffix in ("", "-wal", "-shm"):
-            Path(f"{database}{suffix}").unlink(missing_ok=True)

@@ -3,7 +3,7 @@
 import json
 from typing import Any, TypeVar
 
-from tests.support.recording import in_memory
+from tests.support.recording import in_memory, ingested_rows
 
 from tooltrail.records import (
     CommandOutput,
@@ -48,15 +48,11 @@ def record(store: Store, output: CompleteOutput) -> InvocationDetail:
 
 def row_count(store: Store, table: str) -> int:
     """How many rows a table has, after everything that waits was ingested."""
-    store.ingest()
-    with store.database.read() as connection:
-        return int(connection.query(f"SELECT count(*) FROM {table}")[0][0])
+    return int(ingested_rows(store, f"SELECT count(*) FROM {table}")[0][0])
 
 
 def facts_of(store: Store, kind: type[FactT]) -> list[FactT]:
     """The facts of a kind that the ledger has, in their order."""
-    store.ingest()
-    with store.database.read() as connection:
-        rows = connection.query("SELECT fact FROM ledger_entries ORDER BY n")
+    rows = ingested_rows(store, "SELECT fact FROM ledger_entries ORDER BY n")
     facts = [read_fact(unpack_fact(bytes(packed))) for (packed,) in rows]
     return [fact for fact in facts if isinstance(fact, kind)]

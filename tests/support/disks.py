@@ -72,17 +72,6 @@ def small_disk(folder: Path, size: int) -> Generator[SmallDisk]:
         subprocess.run(["umount", "--lazy", str(folder)], check=True)
 
 
-@contextmanager
-def _mounted(*options: str, where: Path) -> Generator[None]:
-    mounted = subprocess.run(["mount", *options, str(where)], capture_output=True, check=False)
-    if mounted.returncode:
-        pytest.skip("only root may mount a folder, and not on every file system")
-    try:
-        yield
-    finally:
-        subprocess.run(["umount", "--lazy", str(where)], check=True)
-
-
 def _takes(descriptor: int) -> bool:
     try:
         return os.write(descriptor, bytes(_BLOCK)) > 0

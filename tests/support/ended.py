@@ -5,6 +5,10 @@ from tooltrail.records import CommandOutput, CompleteOutput, StreamRecord, ToolC
 BASH = ToolCall.of("Bash", {"command": "make"}, call_id="call 1")
 
 
+def shell_call(command: str = "ls", call_id: str | None = None) -> ToolCall:
+    return ToolCall.of("Bash", {"command": command}, call_id=call_id)
+
+
 def made(stdout: bytes = b"made\n", stderr: bytes = b"", exit_status: int = 0) -> CompleteOutput:
     """What a command gave, wholly in memory."""
     result = CommandOutput(

@@ -9,7 +9,9 @@ import http.client
 import threading
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
+
+from tests.support.serving import LOOPBACK, QuietHandler, serving, url_of
 
 HOP_HEADERS = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length"})
 
@@ -50,20 +52,14 @@ class Proxy:
             def run(self, body: bytes) -> None:
                 proxy.exchange(self, body)
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server = ThreadingHTTPServer(LOOPBACK, Handler)
         self._server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
+        self.url = url_of(self._server)
 
     @contextlib.contextmanager
     def running(self) -> Generator["Proxy"]:
-        thread = threading.Thread(target=self._server.serve_forever, args=(0.02,))
-        thread.start()
-        try:
+        with serving(self._server):
             yield self
-        finally:
-            self._server.shutdown()
-            self._server.server_close()
-            thread.join()
 
     def exchange(self, handler: "_Handler", body: bytes) -> None:
         exchange = Exchange(handler.command, handler.path, handler.headers.get("Range"))
@@ -99,9 +95,7 @@ class Proxy:
             backend.close()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
+class _Handler(QuietHandler):
     def run(self, body: bytes) -> None:
         raise NotImplementedError
 
@@ -120,9 +114,6 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", sizes[0] if sizes else str(len(data)))
         self.end_headers()
         self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Say nothing."""
 
     def _body(self) -> bytes:
         if self.headers.get("Transfer-Encoding", "").lower() == "chunked":

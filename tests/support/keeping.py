@@ -7,11 +7,11 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.support.ended import made, shell_call
+
 from tooltrail.artifacts import Capture, artifact_path
 from tooltrail.journal.clock import new_id
-from tooltrail.records import CompleteOutput, StreamRecord, ToolCall
 from tooltrail.records.digests import digest_of
-from tooltrail.records.families.command import CommandOutput
 from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.values import digest_from
 from tooltrail.store.ingest.artifact_rows import read_body
@@ -29,14 +29,7 @@ def record(store: Store, *outputs: bytes) -> None:
     """Record calls in a session of their own; nothing is ingested yet."""
     with store.open_session() as session:
         for output in outputs:
-            invocation = session.start(ToolCall.of("Bash", {"command": "ls"}))
-            result = CommandOutput(
-                command="ls",
-                exit_status=0,
-                stdout=StreamRecord.from_bytes("stdout", output),
-                stderr=StreamRecord.from_bytes("stderr", b""),
-            )
-            invocation.finish(CompleteOutput.success("Bash", result))
+            session.start(shell_call()).finish(made(output))
 
 
 def ingested(store: Store, *outputs: bytes) -> Store:

@@ -3,12 +3,12 @@
 import select
 import socket
 import socketserver
-import threading
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import NamedTuple
 
 from sqlalchemy import URL, make_url
+from tests.support.serving import LOOPBACK, serving
 
 START = b"INSERT INTO invocations"
 END = b"UPDATE invocations"
@@ -50,7 +50,7 @@ class LossyServer:
                 with outer.dial() as server:
                     outer.relay(self.request, server)
 
-        self._listener = socketserver.ThreadingTCPServer(("127.0.0.1", 0), Handler)
+        self._listener = socketserver.ThreadingTCPServer(LOOPBACK, Handler)
         self._listener.daemon_threads = True
         self.url = _to(self._behind, self._listener.server_address[1])
 
@@ -66,14 +66,8 @@ class LossyServer:
 
     @contextmanager
     def running(self) -> Generator["LossyServer"]:
-        thread = threading.Thread(target=self._listener.serve_forever, args=(0.02,))
-        thread.start()
-        try:
+        with serving(self._listener):
             yield self
-        finally:
-            self._listener.shutdown()
-            self._listener.server_close()
-            thread.join()
 
     def dial(self) -> socket.socket:
         """A connection to the server behind, by whichever kind of socket its URL names."""

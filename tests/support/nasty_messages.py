@@ -96,11 +96,11 @@ messages = st.builds(
 few_ids = st.sampled_from(["", "a", "b", "call_1", "x" * 70, "a/b", "\ud800", "\0"])
 few_calls = st.builds(
     ToolCall,
-    tool_name=st.sampled_from(["now", "read file", "a___b", "", "x" * 200]),
+    tool_name=st.sampled_from(["now", "read file", "a___b", "", "x" * 200, "shell", "apply_patch"]),
     arguments_raw=st.sampled_from(["", "{}", '{"a":1}', "{", "null", "[1]", '{"a":"\\ud800"}']),
     call_id=st.none() | few_ids,
-    flags=st.sampled_from([(), ("id_synthesised",)]),
-    kind=st.sampled_from(["function", "custom"]),
+    flags=st.sampled_from([(), ("incomplete",), ("id_synthesised",)]),
+    kind=st.sampled_from(["function", "custom", "mcp"]),
 )
 few_results = st.builds(
     ResultBlock,

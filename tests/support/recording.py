@@ -1,7 +1,9 @@
 """Short ways to record something and to read it back, for tests of the store."""
 
+from typing import Any
 from uuid import UUID
 
+from tests.support.keeping import rows
 from tests.support.outputs import returned
 
 from tooltrail.journal.clock import new_id, now
@@ -17,6 +19,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import MessageAdded
+from tooltrail.store import Store
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.views import InvocationDetail, StreamView
 
@@ -89,3 +92,9 @@ def stream_of(detail: InvocationDetail, role: str) -> StreamView:
 def content_of(reader: Reader, stream: StreamView) -> bytes:
     with reader.open_stream(stream) as source:
         return source.read()
+
+
+def ingested_rows(store: Store, sql: str) -> list[tuple[Any, ...]]:
+    """All rows of a query, after everything that waits was ingested."""
+    store.ingest()
+    return rows(store, sql)

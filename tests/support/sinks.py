@@ -4,15 +4,10 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Event
 from typing import BinaryIO
-
-import pytest
-from tests.support.cli import HANG_S
 
 from tooltrail.artifacts import (
     ArtifactSink,
-    FsspecSink,
     ObjectStat,
     SinkCapabilities,
     artifact_path,
@@ -150,27 +145,3 @@ def retold(
 def framed(plain: bytes, size: int) -> Framed:
     """The stored object of some bytes in frames of this size."""
     return Framed.of([plain[n : n + size] for n in range(0, len(plain), size)])
-
-
-def without_answer(monkeypatch: pytest.MonkeyPatch, name: str, at: str) -> tuple[Event, Event]:
-    """Has roots not answer a question until they are let go on.
-
-    Args:
-        monkeypatch: of the test.
-        name: `exists` or `delete`.
-        at: is in the URL of what they are asked about.
-
-    Returns:
-        What is set when the question has come, and what is to be set to have it answered.
-    """
-    came, go_on = Event(), Event()
-    ask = getattr(FsspecSink, name)
-
-    def stop(sink: FsspecSink, path: str) -> object:
-        if at in f"{sink.url}/{path}":
-            came.set()
-            assert go_on.wait(HANG_S)
-        return ask(sink, path)
-
-    monkeypatch.setattr(FsspecSink, name, stop)
-    return came, go_on

@@ -1,17 +1,11 @@
 """Configurations of agents looked at as a whole, as a table and as records."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tooltrail.agents import CheckedAgent, check_agents
-from tooltrail.cli._output import Record, counted
+from tooltrail.agents import AgentConfig, CheckedAgent, check_agents
+from tooltrail.cli._output import Members, Record, counted
 from tooltrail.records import NotFoundError
-
-CHECK_FIELDS = (
-    *("path", "agent_id", "name", "version", "tiers", "tools"),
-    *("agent_digest", "schema_digest", "problems"),
-)
-"""JSON fields of a configuration."""
 
 
 def check_paths(paths: Sequence[Path]) -> list[CheckedAgent]:
@@ -42,28 +36,30 @@ def check_rows(checked: Sequence[CheckedAgent]) -> Iterator[tuple[str, ...]]:
         )
 
 
-def check_records(checked: Sequence[CheckedAgent]) -> list[Record]:
-    """The same for programs."""
-    return [_record(one) for one in checked]
+def _of_config(read: Callable[[AgentConfig], object]) -> Callable[[CheckedAgent], object]:
+    return lambda one: None if one.config is None else read(one.config)
 
 
-def _record(one: CheckedAgent) -> Record:
-    config = one.config
-    problems = [
+def _schema_digest(config: AgentConfig) -> str | None:
+    return None if config.output is None else config.output.schema_checker.digest
+
+
+def _problems(one: CheckedAgent) -> list[Record]:
+    return [
         {"line": it.line, "column": it.column, "place": it.path, "message": it.message}
         for it in one.problems
     ]
-    if config is None:
-        return {**dict.fromkeys(CHECK_FIELDS), "path": str(one.path), "problems": problems}
-    output = config.output
-    return {
-        "path": str(one.path),
-        "agent_id": config.id,
-        "name": config.name,
-        "version": config.version,
-        "tiers": [tier.name for tier in config.ladder],
-        "tools": list(config.tools),
-        "agent_digest": config.version_record.digest,
-        "schema_digest": None if output is None else output.schema_checker.digest,
-        "problems": problems,
-    }
+
+
+CHECK_MEMBERS: Members = {
+    "path": lambda one: str(one.path),
+    "agent_id": _of_config(lambda config: config.id),
+    "name": _of_config(lambda config: config.name),
+    "version": _of_config(lambda config: config.version),
+    "tiers": _of_config(lambda config: [tier.name for tier in config.ladder]),
+    "tools": _of_config(lambda config: list(config.tools)),
+    "agent_digest": _of_config(lambda config: config.version_record.digest),
+    "schema_digest": _of_config(_schema_digest),
+    "problems": _problems,
+}
+"""JSON fields of a configuration."""

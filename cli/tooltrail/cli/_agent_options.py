@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from tooltrail.cli._options import Decorated, NamedOption, stacked
+from tooltrail.cli._options import NamedOption, gathered, stacked
 
 if TYPE_CHECKING:
     from tooltrail.agents import AgentConfig, ChatModel, Tier
@@ -71,28 +70,13 @@ class Endpoint:
         )
 
 
-def endpoint_options(function: Decorated) -> Decorated:
-    """All of them, handed on as one `endpoint`."""
-
-    @wraps(function)
-    def with_endpoint(*args: Any, **kwargs: Any) -> Any:
-        said = {name: kwargs.pop(name) for name in _NAMES}
-        return function(*args, endpoint=Endpoint(**said), **kwargs)
-
-    return stacked(*_OPTIONS)(with_endpoint)
+def _named(flag: str, metavar: str, help_text: str) -> Callable[[Any], Any]:
+    return click.option(flag, cls=NamedOption, metavar=metavar, help=help_text)
 
 
-_NAMES = ("format_name", "base_url", "model", "api_key_env", "provider", "streams")
-
-
-def _named(flag: str, name: str, metavar: str, help_text: str) -> Callable[[Any], Any]:
-    return click.option(flag, name, cls=NamedOption, metavar=metavar, help=help_text)
-
-
-_OPTIONS = (
+endpoint_options = stacked(
     _named(
         "--base-url",
-        "base_url",
         "URL",
         "Address of the server. By default, the address of the tier or of the provider.",
     ),
@@ -102,15 +86,14 @@ _OPTIONS = (
         type=click.Choice(FORMATS),
         help="Wire format of the server. By default, the format of the tier.",
     ),
-    _named("--model", "model", "NAME", "Use only this model instead of the tiers of the agent."),
+    _named("--model", "NAME", "Use only this model instead of the tiers of the agent."),
     _named(
         "--api-key-env",
-        "api_key_env",
         "VARIABLE",
         "Environment variable of the API key. By default, the variable of the provider, used only "
         "for the address of the provider.",
     ),
-    _named("--provider", "provider", "NAME", "Name of the provider, for the record."),
+    _named("--provider", "NAME", "Name of the provider, for the record."),
     click.option(
         "--stream/--no-stream",
         "streams",
@@ -118,4 +101,6 @@ _OPTIONS = (
         show_default=True,
         help="Whether to stream answers.",
     ),
+    gathered("endpoint", Endpoint),
 )
+"""All of them, handed on as one `endpoint`."""

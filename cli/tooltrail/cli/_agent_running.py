@@ -13,8 +13,7 @@ from tooltrail.agents import (
     QuestionFailed,
     RunEvent,
 )
-from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._output import Record, counted, duration_of, print_records, printable, say, write
+from tooltrail.cli._output import Record, counted, duration_of, print_array, printable, say, write
 from tooltrail.records import LegEnded, LegStarted
 from tooltrail.store import Finished
 
@@ -61,9 +60,7 @@ def say_event(event: RunEvent) -> None:
     match event:
         case ChunkCame():
             return
-        case LegStarted():
-            line = event.sentence
-        case LegEnded():
+        case LegStarted() | LegEnded():
             line = event.sentence
         case AnswerCame():
             _say_answer(event)
@@ -103,7 +100,7 @@ def print_run(run: AgentRun, *, as_json: bool) -> None:
         as_json: whether to print all of it.
     """
     if as_json:
-        print_records([run_record(run)], "json")
+        print_array([run_record(run)])
     elif run.outcome == "answered":
         write(f"{run.value}\n")
     elif run.is_success:
@@ -125,8 +122,3 @@ def run_record(run: AgentRun) -> Record:
             for leg in run.legs
         ],
     }
-
-
-def code_of_run(run: AgentRun) -> ExitCode:
-    """What the program's exit says of a run: one without a result is incomplete."""
-    return ExitCode.OK if run.is_success else ExitCode.INCOMPLETE

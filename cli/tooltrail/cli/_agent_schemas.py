@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Self
 from uuid import UUID
@@ -16,13 +17,10 @@ from tooltrail.agents import (
     stored_agent,
 )
 from tooltrail.cli._location import Location
-from tooltrail.cli._output import Record, counted, say
+from tooltrail.cli._output import Members, attributes, counted, say, short_digest
 from tooltrail.cli._times import shown
 from tooltrail.records import InvalidRecordError
 from tooltrail.store import AgentVersionView, Store, iter_accepted_values
-
-_DIGEST_CHARS = 19
-"""Of a digest in a table: its algorithm and twelve digits."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +101,8 @@ def _held(store: Store, agent: str, schema: OutputSchema) -> tuple[tuple[UUID, .
     return tuple(refused), count
 
 
-CHANGE_FIELDS = ("effect", "kind", "path", "detail")
+CHANGE_MEMBERS = attributes("effect", "kind", "path", "detail")
 """JSON fields of a change."""
-
-
-def change_records(comparison: Comparison) -> list[Record]:
-    """The changes as records for programs."""
-    return [{name: getattr(one, name) for name in CHANGE_FIELDS} for one in comparison.changes]
 
 
 def change_rows(comparison: Comparison) -> Iterator[tuple[str, ...]]:
@@ -118,33 +111,22 @@ def change_rows(comparison: Comparison) -> Iterator[tuple[str, ...]]:
         yield one.effect, one.kind, one.path or "(root)", one.detail
 
 
-VERSION_FIELDS = ("agent_digest", "agent_id", "version", "schema_digest", "created_at", "document")
-"""JSON fields of a version of an agent."""
-
-
-def version_records(found: Sequence[AgentVersionView]) -> list[Record]:
-    """The versions as records for programs."""
-    return [
-        {
-            "agent_digest": one.digest,
-            "agent_id": one.agent_id,
-            "version": one.version,
-            "schema_digest": _schema_digest(one),
-            "created_at": one.created_at,
-            "document": one.document,
-        }
-        for one in found
-    ]
-
-
 def version_rows(found: Sequence[AgentVersionView], *, utc: bool) -> Iterator[tuple[str, ...]]:
     """The versions as lines for people."""
     for one in found:
-        digest, schema = one.digest[:_DIGEST_CHARS], _schema_digest(one)
-        schema_text = "(text)" if schema is None else schema[:_DIGEST_CHARS]
-        yield digest, one.agent_id, one.version or "", schema_text, shown(one.created_at, utc=utc)
+        digest, schema = short_digest(one.digest), short_digest(_schema_digest(one))
+        yield digest, one.agent_id, one.version or "", schema, shown(one.created_at, utc=utc)
 
 
 def _schema_digest(view: AgentVersionView) -> str | None:
     output = agent_of_document(view.document).output
     return None if output is None else output.schema_checker.digest
+
+
+VERSION_MEMBERS: Members = {
+    "agent_digest": attrgetter("digest"),
+    **attributes("agent_id", "version"),
+    "schema_digest": _schema_digest,
+    **attributes("created_at", "document"),
+}
+"""JSON fields of a version of an agent."""

@@ -1,23 +1,32 @@
 """What `tooltrail artifact` does with stored objects."""
 
+import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Literal
 
 from tooltrail.artifacts import ArtifactReader
-from tooltrail.cli._artifact_names import parse_name
+from tooltrail.artifacts.paths import artifact_path, check_path, path_beginning
+from tooltrail.cli._location import Location
 from tooltrail.cli._times import shown
 from tooltrail.records import (
     AmbiguousNameError,
     DamageError,
     IndexMismatchError,
+    InvalidRecordError,
     MissingArtifactError,
     NotFoundError,
     UnavailableError,
 )
+from tooltrail.records.digests import parse_digest
 from tooltrail.store import ArtifactView, Store
 
+MIN_PREFIX = 4
+"""Fewest digits of a digest that name an artifact."""
+
+_BEGINNING = re.compile(r"sha256:([0-9a-f]{,63})|([0-9a-f]+)")
 _CANDIDATES = 5
 _READ_SIZE = 1024 * 1024
 
@@ -47,11 +56,12 @@ def find_artifact(store: Store, name: str) -> str:
 
     Raises:
         PathEscapeError: a path that leaves the artifact root.
+        InvalidRecordError: a digest that is none, or too few digits.
         AmbiguousNameError: more than one digest begins so.
         NotFoundError: the store knows none, and there is no object of that whole name either.
         UnavailableError: that cannot be found out.
     """
-    path, is_whole = parse_name(name)
+    path, is_whole = _parse_name(name)
     fits = [view.path for view in store.reader.artifacts(beginning=path)]
     if is_whole and (path in fits or store.archive.exists(path)):
         return path
@@ -60,6 +70,32 @@ def find_artifact(store: Store, name: str) -> str:
     if len(fits) > 1:
         raise AmbiguousNameError(name, fits[:_CANDIDATES])
     return fits[0]
+
+
+def _parse_name(name: str) -> tuple[str, bool]:
+    """The path that a name means, or how the path begins, and whether it is the whole path."""
+    if "/" not in name and len(name.removeprefix("sha256:")) < MIN_PREFIX:
+        raise InvalidRecordError(f"{name!r} is too short to name an artifact")
+    if digits := _BEGINNING.fullmatch(name):
+        return path_beginning(digits[1] or digits[2]), False
+    if name.startswith("sha256:"):
+        return artifact_path(parse_digest(name)), True
+    return check_path(name), True
+
+
+@contextmanager
+def artifact_reader(
+    location: Location, name: str, *, is_checked: bool = False
+) -> Generator[ArtifactReader]:
+    """A reader of the artifact that a name means; see `find_artifact` for the errors.
+
+    With `is_checked` the digest of the whole is compared first.
+    """
+    with location.open() as store:
+        reader = open_known(store, name)
+        if is_checked:
+            reader.check()
+        yield reader
 
 
 def open_known(store: Store, name: str) -> ArtifactReader:
@@ -132,21 +168,16 @@ def states_of(bad: Sequence[Verdict]) -> str:
 
 
 def _verify(store: Store, path: str, known: ArtifactView | None) -> Verdict:
-    size = 0 if known is None else known.size
+    size, line_count = (None, None) if known is None else (known.size, known.line_count)
+    expected = size or 0
     try:
-        found = _read_through(store, path, known)
+        found = store.archive.verify(path, size=size, line_count=line_count)
     except MissingArtifactError as error:
-        return Verdict(path, "missing", size, str(error))
+        return Verdict(path, "missing", expected, str(error))
     except IndexMismatchError as error:
-        return Verdict(path, "damaged", size, str(error), error.differences)
+        return Verdict(path, "damaged", expected, str(error), error.differences)
     except DamageError as error:
-        return Verdict(path, "damaged", size, str(error))
+        return Verdict(path, "damaged", expected, str(error))
     except UnavailableError as error:
-        return Verdict(path, "unreadable", size, str(error))
+        return Verdict(path, "unreadable", expected, str(error))
     return Verdict(path, "ok", found)
-
-
-def _read_through(store: Store, path: str, known: ArtifactView | None) -> int:
-    if known is None:
-        return store.archive.verify(path)
-    return store.archive.verify(path, size=known.size, line_count=known.line_count)

@@ -61,7 +61,6 @@ class Option(NamedTuple):
         help: one or two sentences.
         variable: the environment variable that stands for the option.
         read: makes the value of a text; raises `ValueError` for a wrong one.
-        is_name: whether an empty text names nothing, as if the option had not been given.
     """
 
     flag: str
@@ -69,7 +68,11 @@ class Option(NamedTuple):
     help: str
     variable: str | None = None
     read: Callable[[str], object] = str
-    is_name: bool = False
+
+    @property
+    def is_name(self) -> bool:
+        """Whether an empty text names nothing, as if the option had not been given."""
+        return self.variable is not None and self.read is str
 
     @property
     def member(self) -> str:
@@ -129,21 +132,18 @@ OPTIONS: Final = (
         "PATH|URL",
         "Database of the store: a file, sqlite:///PATH or postgresql://… ($TOOLTRAIL_DB).",
         "TOOLTRAIL_DB",
-        is_name=True,
     ),
     Option(
         "--artifacts",
         "PATH|URL",
         "Artifact root of a new store, or the new place of a moved root ($TOOLTRAIL_ARTIFACTS).",
         "TOOLTRAIL_ARTIFACTS",
-        is_name=True,
     ),
     Option(
         "--spool",
         "PATH",
         "Local folder of the journal and of output during capture ($TOOLTRAIL_SPOOL).",
         "TOOLTRAIL_SPOOL",
-        is_name=True,
     ),
     Option(
         "--session",
@@ -151,7 +151,6 @@ OPTIONS: Final = (
         "Session to record into: its id, or any name, which opens a session when it is new"
         " ($TOOLTRAIL_SESSION). By default, a session of its own.",
         "TOOLTRAIL_SESSION",
-        is_name=True,
     ),
     Option("--tool", "NAME", "Tool name to record.  [default: exec]", read=read_tool_name),
     Option("--call-id", "ID", "Id that the provider gave the call."),
@@ -175,7 +174,6 @@ OPTIONS: Final = (
         "FILE",
         "TOML file with the budgets of results and receipts ($TOOLTRAIL_POLICY).",
         "TOOLTRAIL_POLICY",
-        is_name=True,
     ),
     Option(
         "--free-bytes",

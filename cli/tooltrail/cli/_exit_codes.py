@@ -15,6 +15,13 @@ class ExitCode(IntEnum):
     INTERRUPTED = 130
     BROKEN_PIPE = 141
 
+    @classmethod
+    def of_damage(cls, *, is_damaged: bool, is_incomplete: bool) -> "ExitCode":
+        """The code of a check: damage counts more than what is incomplete."""
+        if is_damaged:
+            return cls.DAMAGED
+        return cls.INCOMPLETE if is_incomplete else cls.OK
+
 
 MEANINGS: dict[ExitCode, str] = {
     ExitCode.OK: "done",

@@ -35,18 +35,6 @@ def say_error(error: "TooltrailError") -> None:
     """
     sentence = str(error).replace("\n", "\n  ")
     say(f"{_NAME}: {sentence}")
-    say_notes(error)
-
-
-def say_usage(error: click.ClickException) -> None:
-    """Print an error of the command line as click words it: the usage, then the error."""
-    worded = io.StringIO()
-    error.show(file=worded)
-    say(worded.getvalue().removesuffix("\n"))
-
-
-def say_notes(error: BaseException) -> None:
-    """Print what is to be known besides an error, a line for each."""
     for note in getattr(error, "__notes__", ()):
         say(note)
 
@@ -77,7 +65,9 @@ def _guarded(command: click.Command) -> int:
     except click.exceptions.Exit as stop:
         return stop.exit_code
     except click.ClickException as error:
-        say_usage(error)
+        worded = io.StringIO()
+        error.show(file=worded)  # the usage, then the error
+        say(worded.getvalue().removesuffix("\n"))
         return error.exit_code
     except BrokenPipeError:
         return ExitCode.BROKEN_PIPE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import Decorated, stacked
-from tooltrail.cli._times import Moment
+from tooltrail.cli._times import MOMENT
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -35,9 +34,6 @@ def filter_options(function: Decorated) -> Decorated:
         location: Location,
         session_names: tuple[str, ...],
         invocation_names: tuple[str, ...],
-        since: datetime | None,
-        until: datetime | None,
-        min_size: int | None,
         **kwargs: Any,
     ) -> Any:
         from tooltrail.store import InvocationFilter  # noqa: PLC0415  --help needs none
@@ -50,21 +46,17 @@ def filter_options(function: Decorated) -> Decorated:
                 invocations = tuple(
                     store.reader.invocation(name).summary.id for name in invocation_names
                 )
-        lists = {name: kwargs.pop(name) for name in _LISTS}
-        where = InvocationFilter(
-            sessions=sessions,
-            invocations=invocations,
-            since=since,
-            until=until,
-            min_size=min_size,
-            **lists,
-        )
+        others = {name: kwargs.pop(name) for name in _OTHERS}
+        where = InvocationFilter(sessions=sessions, invocations=invocations, **others)
         return function(*args, location=location, where=where, **kwargs)
 
     return stacked(*_OPTIONS)(with_filter)
 
 
-_LISTS = ("tools", "families", "states", "statuses", "error_kinds", "agents", "exit_statuses")
+_OTHERS = (
+    *("tools", "families", "states", "statuses", "error_kinds", "agents", "exit_statuses"),
+    *("since", "until", "min_size"),
+)
 
 _OPTIONS = (
     _many("--session", "session_names", "Invocations of this session: an id, a name, or @last."),
@@ -79,9 +71,9 @@ _OPTIONS = (
         "--exit-code", "exit_statuses", "Commands with this exit status.", click.IntRange(0, 255)
     ),
     click.option(
-        "--since", type=Moment(), help="Started at this time or later: 2h, 3d, yesterday, a date."
+        "--since", type=MOMENT, help="Started at this time or later: 2h, 3d, yesterday, a date."
     ),
-    click.option("--until", type=Moment(), help="Started before this time."),
+    click.option("--until", type=MOMENT, help="Started before this time."),
     click.option(
         "--min-size", type=click.IntRange(min=0), help="Output of at least this many bytes."
     ),

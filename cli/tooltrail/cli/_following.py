@@ -20,7 +20,7 @@ from tooltrail.cli._location import Location
 from tooltrail.cli._output import copy_blocks, say, write_block
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.records.errors import AmbiguousNameError, NotFoundError, TooltrailError
-from tooltrail.store import InvocationDetail, Store, StreamView
+from tooltrail.store import Store, StreamView
 
 _DIGITS = re.compile(r"[0-9a-f]{4,64}")
 """How a digest may be shortened."""
@@ -82,10 +82,8 @@ def _find(store: Store, name: str) -> UUID | str:
         return find_artifact(store, name)
     try:
         return store.reader.invocation(name).summary.id
-    except AmbiguousNameError:
-        raise
     except NotFoundError as error:
-        if not _DIGITS.fullmatch(name):
+        if isinstance(error, AmbiguousNameError) or not _DIGITS.fullmatch(name):
             raise
         try:
             return find_artifact(store, name)
@@ -154,14 +152,21 @@ class _Following(ExitStack):
     def _end(self) -> int:
         detail = self._store.reader.invocation(self._invocation)
         if detail.summary.state == "started":
-            return self._said_elsewhere()
+            say(
+                f"tooltrail: invocation {self._invocation} has not ended, and has nothing in"
+                f" {self._store.spool}: it runs on another machine, or with another spool"
+            )
+            return ExitCode.INCOMPLETE
         wanted = [stream for stream in detail.streams if self._wants(stream.role)]
         if self._role is not None and not wanted:
             say(f"tooltrail: invocation {self._invocation} has no stream {self._role!r}")
             return ExitCode.NOT_FOUND
         for stream in wanted:
             self._copy_rest(stream)
-        return _said_interrupted(detail)
+        if detail.summary.state != "interrupted":
+            return ExitCode.OK
+        say(f"tooltrail: invocation {self._invocation} was interrupted")
+        return ExitCode.INCOMPLETE
 
     def _copy_rest(self, stream: StreamView) -> None:
         follower = self._followers.get(stream.role)
@@ -186,20 +191,6 @@ class _Following(ExitStack):
                 yield from _after_lines(source, max(0, stream.line_count - self._lines))
             else:
                 yield from _after_bytes(source, offset)
-
-    def _said_elsewhere(self) -> int:
-        say(
-            f"tooltrail: invocation {self._invocation} has not ended, and has nothing in"
-            f" {self._store.spool}: it runs on another machine, or with another spool"
-        )
-        return ExitCode.INCOMPLETE
-
-
-def _said_interrupted(detail: InvocationDetail) -> int:
-    if detail.summary.state != "interrupted":
-        return ExitCode.OK
-    say(f"tooltrail: invocation {detail.summary.id} was interrupted")
-    return ExitCode.INCOMPLETE
 
 
 def _after_bytes(source: BinaryIO, skip: int) -> Iterator[bytes]:

@@ -1,11 +1,10 @@
 """`log -f`: a line for each invocation that begins or ends, while it happens."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
 
 from tooltrail.artifacts import FOLLOW_INTERVAL_S
 from tooltrail.cli._location import Location
-from tooltrail.cli._output import print_records, printable, write
+from tooltrail.cli._output import printable, write
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.store import InvocationFeed, InvocationFilter, InvocationView, Reader
 
@@ -15,54 +14,16 @@ _WIDTHS = (8, 19, 10, 11, 7, 10, 7, 0)
 _GAP = "  "
 
 
-class LogFollower:
-    """Prints invocations one by one. One thread.
-
-    Args:
-        header: names of the columns of the table.
-        row_of: the cells of one.
-        style: `ndjson`, or a table when None.
-        fields: see `print_records`.
-        utc: show times in UTC.
-    """
-
-    def __init__(
-        self,
-        header: Sequence[str],
-        row_of: Callable[[InvocationView, bool], Sequence[str]],
-        style: str | None,
-        fields: str | None,
-        *,
-        utc: bool,
-    ) -> None:
-        self._header = header
-        self._row_of = row_of
-        self._style = style
-        self._fields = fields
-        self._utc = utc
-
-    def begin(self, views: Sequence[InvocationView]) -> None:
-        """Print the header and what is there."""
-        if self._style is None:
-            self._write_line(self._header)
-        self.tell(views)
-
-    def tell(self, views: Sequence[InvocationView]) -> None:
-        """Print these."""
-        for view in views:
-            if self._style is None:
-                self._write_line(self._row_of(view, self._utc))
-            else:
-                names = list(InvocationView.__slots__)
-                print_records([asdict(view)], self._style, self._fields, names=names)
-
-    def _write_line(self, cells: Sequence[str]) -> None:
-        padded = (printable(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
-        write(f"{_GAP.join(padded).rstrip()}\n")
+def write_row(cells: Sequence[str]) -> None:
+    """Print one line of the table."""
+    padded = (printable(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
+    write(f"{_GAP.join(padded).rstrip()}\n")
 
 
-def follow_log(location: Location, where: InvocationFilter, count: int, log: LogFollower) -> None:
-    """Print the newest invocations, the newest last, and then what begins and ends.
+def follow_log(
+    location: Location, where: InvocationFilter, count: int
+) -> Iterator[Sequence[InvocationView]]:
+    """The newest invocations, the newest last, and then what begins and ends, when it does.
 
     Ends when nothing more can come: with named invocations when these have ended, with named
     sessions when these are closed and nothing runs in them.
@@ -75,13 +36,13 @@ def follow_log(location: Location, where: InvocationFilter, count: int, log: Log
         feed = InvocationFeed(store.reader, where)
         feed.poll()
         page = store.reader.invocations(where, limit=count or None).items
-        log.begin(page[::-1])
+        yield page[::-1]
         # An invocation that changed between `poll` and this page is printed once.
         printed = {(view.id, view.state) for view in page}
         while True:
             # Asked first: what came before the end is then printed. A new reader catches up.
             is_over = _is_over(store.reader, where)
-            log.tell([view for view in feed.poll() if (view.id, view.state) not in printed])
+            yield [view for view in feed.poll() if (view.id, view.state) not in printed]
             printed.clear()
             if is_over:
                 return

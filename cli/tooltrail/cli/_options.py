@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import wraps
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from click.core import ParameterSource
 
 from tooltrail.cli._exec_options import OPTIONS
 from tooltrail.cli._location import Location, default_database
+from tooltrail.cli._output import Listing
 
 Decorated = Callable[..., Any]
 
@@ -38,72 +40,19 @@ def named_option(flag: str, **more: Any) -> Callable[[Decorated], Decorated]:
     )
 
 
-def store_options(function: Decorated) -> Decorated:
-    """`--db`, `--artifacts` and `--spool`, handed on as one `location`."""
+def gathered(name: str, kind: Callable[..., Any]) -> Callable[[Decorated], Decorated]:
+    """Hand several options on as one argument, which `kind` makes of those that it takes."""
+    options = list(signature(kind).parameters)
 
-    @wraps(function)
-    def with_location(
-        *args: Any, db: str | None, artifacts: str | None, spool: Path | None, **kwargs: Any
-    ) -> Any:
-        location = Location(db or default_database(), artifacts, spool)
-        return function(*args, location=location, **kwargs)
+    def decorate(function: Decorated) -> Decorated:
+        @wraps(function)
+        def with_one(*args: Any, **kwargs: Any) -> Any:
+            values = {option: kwargs.pop(option) for option in options}
+            return function(*args, **{name: kind(**values)}, **kwargs)
 
-    return stacked(
-        named_option("--db"),
-        named_option("--artifacts"),
-        named_option("--spool", type=click.Path(path_type=Path, file_okay=False)),
-    )(with_location)
+        return with_one
 
-
-def json_option(function: Decorated) -> Decorated:
-    """`--json`: one array, each element with its schema_version."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")(function)
-
-
-def output_options(function: Decorated) -> Decorated:
-    """The ways in which a list can be printed."""
-    return stacked(
-        click.option("--json", "style", flag_value="json", help="Print one JSON array."),
-        click.option(
-            "--ndjson", "style", flag_value="ndjson", help="Print one JSON object per line."
-        ),
-        click.option("--csv", "style", flag_value="csv", help="Print comma-separated values."),
-        click.option("--fields", metavar="A,B", help="Print only these fields, in this order."),
-    )(function)
-
-
-def policy_option(function: Decorated) -> Decorated:
-    """`--policy`: a file with budgets."""
-    return named_option("--policy", type=click.Path(path_type=Path, dir_okay=False))(function)
-
-
-def follow_options(function: Decorated) -> Decorated:
-    """`-f` and `--stream`: what a running invocation prints."""
-    return stacked(
-        click.option(
-            "-f", "follow", is_flag=True, help="Follow the output until the invocation has ended."
-        ),
-        click.option(
-            "--stream", "role", metavar="ROLE", help="With -f: print only this stream, on stdout."
-        ),
-    )(function)
-
-
-def time_option(function: Decorated) -> Decorated:
-    """`--utc`: stored times are UTC and shown local."""
-    return click.option("--utc", is_flag=True, help="Show times in UTC, not local time.")(function)
-
-
-def count_option(function: Decorated) -> Decorated:
-    """`-n`: how many."""
-    return click.option(
-        "-n",
-        "count",
-        type=click.IntRange(min=0),
-        default=20,
-        show_default=True,
-        help="Number of entries, 0 for all.",
-    )(function)
+    return decorate
 
 
 def stacked(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
@@ -115,3 +64,41 @@ def stacked(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorate
         return function
 
     return decorate
+
+
+def _location(db: str | None, artifacts: str | None, spool: Path | None) -> Location:
+    return Location(db or default_database(), artifacts, spool)
+
+
+store_options = stacked(
+    named_option("--db"),
+    named_option("--artifacts"),
+    named_option("--spool", type=click.Path(path_type=Path, file_okay=False)),
+    gathered("location", _location),
+)
+"""`--db`, `--artifacts` and `--spool`, handed on as one `location`."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
+"""`--json`: one array, each element with its schema_version."""
+
+output_options = stacked(
+    click.option("--json", "style", flag_value="json", help="Print one JSON array."),
+    click.option("--ndjson", "style", flag_value="ndjson", help="Print one JSON object per line."),
+    click.option("--csv", "style", flag_value="csv", help="Print comma-separated values."),
+    click.option("--fields", metavar="A,B", help="Print only these fields, in this order."),
+    gathered("output", Listing),
+)
+"""The ways in which a list can be printed, handed on as one `output`."""
+
+time_option = click.option("--utc", is_flag=True, help="Show times in UTC, not local time.")
+"""`--utc`: stored times are UTC and shown local."""
+
+count_option = click.option(
+    "-n",
+    "count",
+    type=click.IntRange(min=0),
+    default=20,
+    show_default=True,
+    help="Number of entries, 0 for all.",
+)
+"""`-n`: how many."""

@@ -4,14 +4,12 @@ import io
 import json
 import os
 import sys
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
-
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
+from typing import Any, BinaryIO, NamedTuple
 
 SCHEMA_VERSION = 1
 """Of the JSON that every command prints; raised when a field changes its meaning."""
@@ -20,9 +18,13 @@ _BLOCK = 1 << 20
 _GAP = 2
 """Spaces between two columns of a table."""
 
+_DIGEST_CHARS = 19
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
 Record = Mapping[str, Any]
+
+Members = Mapping[str, Callable[[Any], object]]
+"""The fields of a record for programs, and how each is read from a value."""
 
 
 def say(message: str) -> None:
@@ -101,59 +103,60 @@ def _write_pieces(path: Path, pieces: Iterable[str]) -> None:
         file.writelines(pieces)
 
 
-def print_views(
-    views: Sequence["DataclassInstance"],
-    kind: type["DataclassInstance"],
-    style: str,
-    chosen: str | None,
-) -> None:
-    """Print a list of one kind of view; see `print_records`."""
-    from dataclasses import asdict, fields  # noqa: PLC0415  20 ms that `exec` does not have
-
-    names = [field.name for field in fields(kind)]
-    print_records([asdict(view) for view in views], style, chosen, names=names)
+def attributes(*names: str) -> dict[str, Callable[[Any], object]]:
+    """Members of a record that are attributes of these names."""
+    return {name: attrgetter(name) for name in names}
 
 
-def print_records(
-    records: Sequence[Record], style: str, fields: str | None = None, *, names: Sequence[str] = ()
-) -> None:
-    """Print records as `json`, `ndjson` or `csv`.
+class Listing(NamedTuple):
+    """How a list is to be printed: as a table for people, unless one of these is given.
 
-    Args:
-        records: all with the same fields.
-        style: how.
-        fields: which of them, separated by commas; all when None.
-        names: the fields that such a record has, also when there is none.
-
-    Raises:
-        click.UsageError: a field that the records do not have.
+    Attributes:
+        style: `json`, `ndjson` or `csv`.
+        fields: which of the members, separated by commas; all when None.
     """
-    chosen = _chosen(names, fields)
-    rows = [_row(record, chosen) for record in records]
-    if style == "csv":
-        write(_csv(rows, chosen or ["schema_version", *names]))
-    elif style == "ndjson":
-        write("".join(f"{_json(row)}\n" for row in rows))
-    else:
-        write("[" + ",\n ".join(map(_json, rows)) + "]\n")
+
+    style: str | None
+    fields: str | None
+
+    def print_records(self, values: Iterable[Any], members: Members) -> bool:
+        """Print values as records, unless a table is asked for; whether they were printed.
+
+        Raises:
+            click.UsageError: a field that the records do not have.
+        """
+        if not self.style and not self.fields:
+            return False
+        version = {"schema_version": SCHEMA_VERSION} if self.fields is None else {}
+        names = list(members) if self.fields is None else _chosen(members, self.fields)
+        rows = [{**version, **{name: members[name](one) for name in names}} for one in values]
+        if self.style == "csv":
+            write(_csv(rows, [*version, *names]))
+        elif self.style == "ndjson":
+            write("".join(f"{_json(row)}\n" for row in rows))
+        else:
+            write("[" + ",\n ".join(map(_json, rows)) + "]\n")
+        return True
 
 
-def print_array(records: Iterable[Record]) -> None:
-    """Print records as one JSON array, each when it comes: none is held.
+def print_array(records: Iterable[Record]) -> int:
+    """Print records as one JSON array, each when it comes: none is held. How many there were.
 
     When no more can be had, because of an error, an array that has begun is closed all the same:
     what is on stdout is valid, and that it is not all the exit code says.
     """
-    beginning = "["
+    count = 0
     try:
         for record in records:
-            write(beginning + _json(_row(record, None)))
-            beginning = ",\n "
+            row = _json({"schema_version": SCHEMA_VERSION, **record})
+            write((",\n " if count else "[") + row)
+            count += 1
     except Exception:
-        if beginning != "[":
+        if count:
             write("]\n")
         raise
-    write("[]\n" if beginning == "[" else "]\n")
+    write("]\n" if count else "[]\n")
+    return count
 
 
 def print_table(
@@ -205,6 +208,11 @@ def duration_of(milliseconds: int | None) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def short_digest(digest: str | None) -> str:
+    """A digest in a table: its algorithm and twelve digits; that of no schema is a text."""
+    return "(text)" if digest is None else digest[:_DIGEST_CHARS]
 
 
 def counted(count: int, noun: str) -> str:
@@ -264,9 +272,7 @@ def _writing(what: str) -> Generator[None]:
         raise UnavailableError(f"{what} cannot be written: {error.strerror}") from error
 
 
-def _chosen(names: Sequence[str], fields: str | None) -> list[str] | None:
-    if fields is None:
-        return None
+def _chosen(names: Iterable[str], fields: str) -> list[str]:
     chosen = [name.strip() for name in fields.split(",")]
     unknown = [name for name in chosen if name not in names]
     if unknown:
@@ -274,12 +280,6 @@ def _chosen(names: Sequence[str], fields: str | None) -> list[str] | None:
 
         raise click.UsageError(f"unknown field {', '.join(unknown)}; there are {', '.join(names)}")
     return chosen
-
-
-def _row(record: Record, chosen: Sequence[str] | None) -> Record:
-    if chosen is None:
-        return {"schema_version": SCHEMA_VERSION, **record}
-    return {name: record[name] for name in chosen}
 
 
 def _json(row: Record) -> str:

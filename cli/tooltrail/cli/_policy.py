@@ -13,8 +13,8 @@ from tooltrail.records import (
 )
 
 
-def read_policy(path: Path | None, tool_name: str | None = None) -> Policy | None:
-    """The policy in a file; None when none is named.
+def read_policy(path: Path, tool_name: str | None = None) -> Policy:
+    """The policy in a file.
 
     Args:
         path: of the file.
@@ -24,9 +24,14 @@ def read_policy(path: Path | None, tool_name: str | None = None) -> Policy | Non
         click.UsageError: the file cannot be read, is no policy, or gives the tool to a family that
             takes no commands.
     """
-    if path is None:
-        return None
-    policy = _read(path)
+    try:
+        policy = policy_from_toml(path.read_text(encoding="utf-8"), default_families())
+    except OSError as error:
+        raise click.UsageError(f"policy {path} cannot be read: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"policy {path} is not UTF-8") from error
+    except (InvalidRecordError, NotFoundError) as error:
+        raise click.UsageError(f"policy {path}: {error}") from error
     tool = None if tool_name is None else policy.tools.get(tool_name)
     if tool is not None and tool.family not in (None, "command"):
         raise click.UsageError(
@@ -34,14 +39,3 @@ def read_policy(path: Path | None, tool_name: str | None = None) -> Policy | Non
             "but exec records commands"
         )
     return policy
-
-
-def _read(path: Path) -> Policy:
-    try:
-        return policy_from_toml(path.read_text(encoding="utf-8"), default_families())
-    except OSError as error:
-        raise click.UsageError(f"policy {path} cannot be read: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise click.UsageError(f"policy {path} is not UTF-8") from error
-    except (InvalidRecordError, NotFoundError) as error:
-        raise click.UsageError(f"policy {path}: {error}") from error

@@ -3,8 +3,17 @@
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from tooltrail.cli._output import size_of
+from tooltrail.cli._output import counted, size_of
+
+if TYPE_CHECKING:
+    from tooltrail.store import Amount
+
+
+def amount_of(amount: "Amount") -> str:
+    """An amount of stored objects for people: `2 objects, 1.2 MB`."""
+    return f"{counted(amount.count, 'object')}, {size_of(amount.stored_bytes)}"
 
 
 @contextmanager

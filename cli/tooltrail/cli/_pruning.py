@@ -1,12 +1,11 @@
 """What `tooltrail gc` does and says."""
 
-from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
 from tooltrail.cli._interruption import interruptible_between_steps
-from tooltrail.cli._output import counted, print_table, say, size_of
-from tooltrail.cli._progress import progress_bar
+from tooltrail.cli._output import print_table, say, size_of
+from tooltrail.cli._progress import amount_of, progress_bar
 from tooltrail.cli._times import lasting
 from tooltrail.store import Amount, PruningPlan, PruningReport, Store, plan_pruning, prune
 from tooltrail.store.keep.pruning_plan import total_of
@@ -34,54 +33,53 @@ def prune_with_bar(store: Store, plan: PruningPlan) -> PruningReport:
         ):
             return prune(store, plan, on_progress=tell)
     except KeyboardInterrupt:
-        say(f"interrupted: {_amount(done)} pruned so far")
+        say(f"interrupted: {amount_of(done)} pruned so far")
         raise
 
 
 def record_of(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool) -> dict[str, Any]:
     """Plan and outcome as one record; without a report nothing was done."""
-    pruned = report.total if report else Amount()
-    return {
+    record = {
         "root": plan.root,
         "grace_s": int(plan.grace.total_seconds()),
         "dry_run": dry_run,
         "run_id": report.run_id if report else None,
-        **dict(_counts(plan)),
-        "pruned_count": pruned.count,
-        "pruned_bytes": pruned.stored_bytes,
     }
+    amounts = _amounts(plan) | {"pruned": report.total if report else Amount()}
+    for name, amount in amounts.items():
+        record |= {f"{name}_count": amount.count, f"{name}_bytes": amount.stored_bytes}
+    return record
 
 
 def print_plan(plan: PruningPlan) -> None:
     """What lies in the root, and what becomes of it."""
     age = lasting(plan.grace)
-    rows = (
-        ("unreferenced", total_of(plan.unreferenced), f"prunable: older than {age}"),
-        ("unfinished", total_of(plan.leftovers), f"prunable: older than {age}"),
-        ("young", plan.young, f"kept: younger than {age}"),
-        ("referenced", plan.referenced, "kept: records refer to them"),
-        ("damaged", plan.damaged, "kept: evidence of damage"),
-        ("foreign", plan.foreign, "kept: nothing that tooltrail has made"),
-    )
-    header = ("OBJECTS", "COUNT", "STORED", "")
-    print_table(
-        header,
-        [(name, f"{a.count:,}", size_of(a.stored_bytes), why) for name, a, why in rows],
-        right=header[1:3],
-    )
+    why = {
+        "unreferenced": f"prunable: older than {age}",
+        "unfinished": f"prunable: older than {age}",
+        "young": f"kept: younger than {age}",
+        "referenced": "kept: records refer to them",
+        "damaged": "kept: evidence of damage",
+        "foreign": "kept: nothing that tooltrail has made",
+    }
+    rows = [
+        (name, f"{amount.count:,}", size_of(amount.stored_bytes), why[name])
+        for name, amount in _amounts(plan).items()
+    ]
+    print_table(("OBJECTS", "COUNT", "STORED", ""), rows, right=("COUNT", "STORED"))
 
 
 def say_outcome(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool) -> None:
     """One sentence for people."""
     if report is None:
-        work = f"--yes prunes {_amount(plan.total)}" if dry_run and plan.total.count else ""
+        work = f"--yes prunes {amount_of(plan.total)}" if dry_run and plan.total.count else ""
         say(f"dry run, nothing was deleted: {work}" if work else "there is nothing to prune")
         return
-    say(f"pruned {_amount(report.total)}")
+    say(f"pruned {amount_of(report.total)}")
 
 
-def _counts(plan: PruningPlan) -> Iterator[tuple[str, int]]:
-    amounts = {
+def _amounts(plan: PruningPlan) -> dict[str, Amount]:
+    return {
         "unreferenced": total_of(plan.unreferenced),
         "unfinished": total_of(plan.leftovers),
         "young": plan.young,
@@ -89,10 +87,3 @@ def _counts(plan: PruningPlan) -> Iterator[tuple[str, int]]:
         "damaged": plan.damaged,
         "foreign": plan.foreign,
     }
-    for name, amount in amounts.items():
-        yield f"{name}_count", amount.count
-        yield f"{name}_bytes", amount.stored_bytes
-
-
-def _amount(amount: Amount) -> str:
-    return f"{counted(amount.count, 'object')}, {size_of(amount.stored_bytes)}"

@@ -1,7 +1,6 @@
 """Ranges as they are typed: `A:B`, `A:`, `:B`, `A`."""
 
 import re
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import click
@@ -18,40 +17,38 @@ class Range(NamedTuple):
     last: int | None
 
 
-Reader = Callable[[click.Context, click.Parameter, str | None], Range | None]
-
-
-def range_from(lowest: int, *, is_inclusive: bool) -> Reader:
-    """The callback of an option that is a range.
+class RangeType(click.ParamType[Range]):
+    """A range.
 
     Args:
         lowest: what the first one has for a number.
         is_inclusive: whether `B` belongs to `A:B`.
     """
 
-    def read(ctx: click.Context, param: click.Parameter, text: str | None) -> Range | None:
-        try:
-            return None if text is None else _range(text, lowest, is_inclusive=is_inclusive)
-        except ValueError as error:
-            raise click.BadParameter(str(error), ctx, param) from error
+    name = "range"
 
-    return read
+    def __init__(self, lowest: int, *, is_inclusive: bool) -> None:
+        self._lowest = lowest
+        self._is_inclusive = is_inclusive
 
-
-def _range(text: str, lowest: int, *, is_inclusive: bool) -> Range:
-    found = _RANGE.fullmatch(text)
-    if found is None or text in ("", ":") or len(text) > _LONGEST:
-        raise ValueError(f"{text[:80]!r} is not one of A:B, A:, :B, A")
-    begin, colon, end = found.groups()
-    first = int(begin) if begin else lowest
-    if first < lowest:
-        raise ValueError(f"{text!r} begins before {lowest}")
-    if not colon:
-        return Range(first, first if is_inclusive else first + 1)
-    last = int(end) if end else None
-    if last is not None and last < first:
-        raise ValueError(f"{text!r} ends before it begins")
-    return Range(first, last)
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> Range:
+        """Read a range, or fail as a usage error."""
+        text = str(value)
+        found = _RANGE.fullmatch(text)
+        if found is None or text in ("", ":") or len(text) > _LONGEST:
+            self.fail(f"{text[:80]!r} is not one of A:B, A:, :B, A", param, ctx)
+        begin, colon, end = found.groups()
+        first = int(begin) if begin else self._lowest
+        if first < self._lowest:
+            self.fail(f"{text!r} begins before {self._lowest}", param, ctx)
+        if not colon:
+            return Range(first, first if self._is_inclusive else first + 1)
+        last = int(end) if end else None
+        if last is not None and last < first:
+            self.fail(f"{text!r} ends before it begins", param, ctx)
+        return Range(first, last)
 
 
 class LineCount(click.IntRange):

@@ -3,7 +3,6 @@
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import UUID
 
@@ -64,7 +63,6 @@ def used_policy(request: Request) -> UsedPolicy:
         policy = read_policy(Path(request.policy), request.tool)
     except click.UsageError as error:
         raise UsageProblem(error.message) from error
-    assert policy is not None
     applied = policy.applied_to(request.tool)
     return UsedPolicy(policy.to_json(), applied.inline_bytes, applied.stream_bytes)
 
@@ -88,7 +86,8 @@ class Recording:
         self._request = request
         self._spool = spool
         self._policy = policy
-        self._session = _session_of(request.session)
+        self._session, self._session_name = _session_of(request.session)
+        self._has_own_session = request.session is None
         self._log = JournalLog(spool / "journal")
         self._owner = Owner(spool)
         self._files: list[Path] = []
@@ -112,7 +111,7 @@ class Recording:
             arguments["timeout_ms"] = request.timeout_ms
         sent = encode(arguments)
         started = CallStarted(
-            session=self._session.id,
+            session=self._session,
             id=self.id,
             at=at,
             tool_name=request.tool,
@@ -125,11 +124,11 @@ class Recording:
             owner=self._owner.name(),
         )
         entries = [Entry(started, [sent], [self._policy.document, environment])]
-        if self._session.is_opened_here:
+        if self._has_own_session or self._session_name is not None:
             opened = SessionOpened(
-                session=self._session.id,
+                session=self._session,
                 at=at,
-                name=self._session.name,
+                name=self._session_name,
                 environment=digest_of(environment),
             )
             entries.insert(0, Entry(opened, [], [environment]))
@@ -198,11 +197,11 @@ class Recording:
         # A clock that was set back must not give an end before the start.
         at = max(now(), self._started_at)
         fact = CallEnded(
-            session=self._session.id, id=self.id, at=at, output=digest_of(document), **members
+            session=self._session, id=self.id, at=at, output=digest_of(document), **members
         )
         entries = [Entry(fact, [document, *bodies])]
-        if self._session.is_own:
-            entries.append(Entry(SessionClosed(session=self._session.id, at=at)))
+        if self._has_own_session:
+            entries.append(Entry(SessionClosed(session=self._session, at=at)))
         try:
             self.end_position = self._append(entries)
         except (UnavailableError, InvalidRecordError) as error:
@@ -260,40 +259,16 @@ class Recording:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._log.close()
         self._owner.release()
 
 
-class _Session(NamedTuple):
-    """The session of a command.
-
-    Attributes:
-        id: of the session.
-        name: by which it was named; None without a name.
-        is_own: whether the command has it to itself.
-    """
-
-    id: UUID
-    name: str | None
-    is_own: bool
-
-    @property
-    def is_opened_here(self) -> bool:
-        """Whether the start of the command says that the session began."""
-        return self.is_own or self.name is not None
-
-
-def _session_of(named: str | None) -> _Session:
-    """The session that is named by its id or by any name, else one for the command alone."""
+def _session_of(named: str | None) -> tuple[UUID, str | None]:
+    """The id and the name of a session; one without a name is known, or for the command alone."""
     if named is None:
-        return _Session(new_id(), None, is_own=True)
+        return new_id(), None
     try:
-        return _Session(parse_id(named), None, is_own=False)
+        return parse_id(named), None
     except InvalidRecordError:
-        return _Session(keyed_id("name", named), named, is_own=False)
+        return keyed_id("name", named), named

@@ -3,10 +3,9 @@
 from dataclasses import asdict
 from typing import Any
 
-from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._interruption import interruptible
-from tooltrail.cli._output import counted, printable, say, size_of, write
-from tooltrail.cli._progress import progress_bar
+from tooltrail.cli._output import printable, say, write
+from tooltrail.cli._progress import amount_of, progress_bar
 from tooltrail.store import Amount, RelocationReport, Store, relocate
 
 
@@ -51,7 +50,7 @@ def print_problems(report: RelocationReport) -> None:
 def say_outcome(report: RelocationReport) -> None:
     """What was done, and what holds now, for people."""
     say(
-        f"copied {_amount(report.copied)}; {_amount(report.sound)} verified at the new root; "
+        f"copied {amount_of(report.copied)}; {amount_of(report.sound)} verified at the new root; "
         f"{len(report.damaged):,} damaged, {len(report.missing):,} missing"
     )
     if not report.switched:
@@ -62,15 +61,4 @@ def say_outcome(report: RelocationReport) -> None:
         return
     say(f"the artifacts are in {report.root_after}")
     if report.deleted.count:
-        say(f"deleted {_amount(report.deleted)} in {report.root_before}")
-
-
-def code_of(report: RelocationReport) -> ExitCode:
-    """The exit code: damage and missing artifacts have different codes, as everywhere."""
-    if report.damaged:
-        return ExitCode.DAMAGED
-    return ExitCode.INCOMPLETE if report.missing else ExitCode.OK
-
-
-def _amount(amount: Amount) -> str:
-    return f"{counted(amount.count, 'object')}, {size_of(amount.stored_bytes)}"
+        say(f"deleted {amount_of(report.deleted)} in {report.root_before}")

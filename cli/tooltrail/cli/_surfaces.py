@@ -86,7 +86,7 @@ def _ending(detail: InvocationDetail) -> str:
 
 
 def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
-    yield from _title("complete output", _total(detail))
+    yield from _title("complete output", size_of(detail.summary.output_size))
     if detail.complete_json is None:
         yield "(the invocation has not ended)"
     for stream in detail.streams:
@@ -103,10 +103,6 @@ def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
 
 def _place(stream: StreamView) -> str:
     return "in the database" if stream.pending_reason is None else artifact_path(stream.digest)
-
-
-def _total(detail: InvocationDetail) -> str:
-    return size_of(detail.summary.output_size)
 
 
 def damage_of(detail: InvocationDetail, reader: Reader) -> DamageError | None:

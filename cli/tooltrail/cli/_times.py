@@ -1,6 +1,7 @@
 """Times as people write them: RFC 3339, a date, `2h`, `3d`, `yesterday`."""
 
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
@@ -11,34 +12,22 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _LONGEST = timedelta(days=36_500)
 
 
-class Moment(click.ParamType[datetime]):
-    """A point in time. What has no zone is local time; a date or a day is its first moment."""
+class Time(click.ParamType[Any]):
+    """A time as `read` takes it; a text that is none is a usage error that says `what` is one."""
 
-    name = "time"
+    def __init__(self, name: str, read: Callable[[str], object], what: str) -> None:
+        self.name = name
+        self._read = read
+        self._what = what
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime:
+    ) -> object:
         """Read a time, or fail as a usage error."""
         try:
-            return parse_moment(str(value), datetime.now().astimezone())
+            return self._read(str(value))
         except (ValueError, OverflowError):
-            self.fail(f"{value!r} is not RFC 3339, a date, 2h, 3d, today or yesterday", param, ctx)
-
-
-class Duration(click.ParamType[timedelta]):
-    """A length of time, spelled as the ages that `Moment` takes."""
-
-    name = "duration"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> timedelta:
-        """Read a duration, or fail as a usage error."""
-        try:
-            return parse_duration(str(value))
-        except (ValueError, OverflowError):
-            self.fail(f"{value!r} is not a duration such as 30s, 15m, 24h, 7d, 2w", param, ctx)
+            self.fail(f"{value!r} is not {self._what}", param, ctx)
 
 
 def parse_duration(text: str) -> timedelta:
@@ -94,3 +83,14 @@ def shown(moment: datetime | None, *, utc: bool) -> str:
     if utc:
         return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+MOMENT = Time(
+    "time",
+    lambda text: parse_moment(text, datetime.now().astimezone()),
+    "RFC 3339, a date, 2h, 3d, today or yesterday",
+)
+"""A point in time. What has no zone is local time; a date or a day is its first moment."""
+
+DURATION = Time("duration", parse_duration, "a duration such as 30s, 15m, 24h, 7d, 2w")
+"""A length of time, spelled as the ages that a point in time can be."""

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -12,7 +12,7 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._export_options import (
     PROVIDERS,
     STDOUT,
-    Exporting,
+    refuse_same_file,
     tell_report,
     write_report,
 )
@@ -21,6 +21,7 @@ from tooltrail.cli._output import on_terminal, say, write, write_file
 if TYPE_CHECKING:
     from tooltrail.records import CompactionBudget
     from tooltrail.transcripts import Transcript, Writer
+    from tooltrail.wire import ExportPolicy
 
 STYLES = ("text", "markdown", "json", "jsonl")
 """The names of all formats of `tooltrail.transcripts`, known before they are imported."""
@@ -33,32 +34,56 @@ class Transcribing:
     Attributes:
         style: the name of its format.
         tokens: how long it may be; None for as long as it is.
-        exporting: what was asked of the export, where the format is a provider's.
-        output: the file that it goes to; None for standard output.
         is_exact: whether what providers sent is to be printed, and nothing else.
+        output: the file that it goes to; None for standard output.
+        strict: whether to print nothing that is not as it is in the record.
+        as_seen: whether to say of what has no receipt that it is not known.
+        ids: what becomes of calls without ids.
+        unanswered: what becomes of calls without results.
+        text_family: the text format of calls that cannot be written natively.
+        provider: to whom it goes.
+        report: the file for the report of the export.
     """
 
     style: str
     tokens: int | None
-    exporting: Exporting
-    output: Path | None
     is_exact: bool
+    output: Path | None
+    strict: bool
+    as_seen: bool
+    ids: Literal["fallback", "synthesise"] | None
+    unanswered: Literal["mark", "drop"] | None
+    text_family: str | None
+    provider: str | None
+    report: Path | None
 
     def refuse_contradictions(self) -> None:
-        """Refuse options that cannot be had together.
+        """Refuse options that cannot be had together, or not at all.
 
         Raises:
             click.UsageError: there are such.
         """
         if self.style not in PROVIDERS:
-            self.exporting.refuse_without_provider()
-        self.exporting.refuse_contradictions(self._file)
-        if self.tokens is not None and (self.exporting.as_seen or self.is_exact):
+            self._refuse_export_options()
+        if self.as_seen and self.unanswered:
+            raise click.UsageError("--as-seen cannot be combined with --unanswered")
+        if self.report is not None:
+            refuse_same_file(self.report, self._file)
+        if self.text_family is not None:
+            _refuse_unknown_family(self.text_family)
+        if self.tokens is not None and (self.as_seen or self.is_exact):
             raise click.UsageError(
                 "--compact cannot be combined with --as-seen or --provider-exact"
             )
         if self.is_exact and self.style != STYLES[0]:
             raise click.UsageError("--provider-exact cannot be combined with --format")
+
+    def _refuse_export_options(self) -> None:
+        for name in ("strict", "as_seen", "ids", "unanswered", "text_family", "provider", "report"):
+            if getattr(self, name):
+                formats = ", ".join(PROVIDERS)
+                flag = f"--{name.replace('_', '-')}"
+                raise click.UsageError(f"{flag} needs the format of a provider: {formats}")
 
     def answer(self, transcript: "Transcript", compaction: "CompactionBudget | None") -> ExitCode:
         """Print the document."""
@@ -76,7 +101,11 @@ class Transcribing:
             fitted = fit(transcript, self.tokens, self._writer(), compaction)
             transcript = fitted.transcript
             if fitted.token_count > self.tokens:
-                self._say_too_long(fitted.token_count)
+                say(
+                    f"tooltrail: the transcript takes {fitted.token_count:,} tokens, not"
+                    f" {self.tokens:,}: messages, arguments, and the essentials of results are"
+                    " never compacted"
+                )
                 code = ExitCode.INCOMPLETE
         if self.style in PROVIDERS:
             return self._export(transcript) or code
@@ -88,22 +117,35 @@ class Transcribing:
 
         if self.style not in PROVIDERS:
             return FORMATS[self.style]
-        return provider_writer(self.style, replace(self.exporting.policy(), strict=False))
+        return provider_writer(self.style, replace(self._policy(), strict=False))
+
+    def _policy(self) -> "ExportPolicy":
+        """How what the format cannot carry is written."""
+        from tooltrail.wire import DEFAULT_EXPORT_POLICY, ExportPolicy  # noqa: PLC0415  as above
+
+        default = DEFAULT_EXPORT_POLICY
+        return ExportPolicy(
+            strict=self.strict,
+            ids=self.ids or default.ids,
+            unanswered="unknown" if self.as_seen else self.unanswered or default.unanswered,
+            text_family=self.text_family or default.text_family,
+            provider=self.provider,
+        )
 
     def _export(self, transcript: "Transcript") -> ExitCode:
         from tooltrail.transcripts import export_transcript, write_export  # noqa: PLC0415  as above
         from tooltrail.wire import ExportRefusedError  # noqa: PLC0415  as above
 
         try:
-            export = export_transcript(transcript, self.style, self.exporting.policy())
+            export = export_transcript(transcript, self.style, self._policy())
         except ExportRefusedError as refusal:
-            write_report(refusal.report, self.exporting.report)
-            tell_report(refusal.report, self.exporting.report)
+            write_report(refusal.report, self.report)
+            tell_report(refusal.report, self.report)
             say(f"tooltrail: {refusal}")
             return ExitCode.DAMAGED
-        write_report(export.report, self.exporting.report)
+        write_report(export.report, self.report)
         self._print(write_export(export))
-        tell_report(export.report, self.exporting.report)
+        tell_report(export.report, self.report)
         return ExitCode.OK
 
     @property
@@ -111,15 +153,19 @@ class Transcribing:
         """The file of the document; None where it goes to standard output."""
         return None if self.output == STDOUT else self.output
 
-    def _say_too_long(self, token_count: int) -> None:
-        say(
-            f"tooltrail: the transcript takes {token_count:,} tokens, not {self.tokens:,}: "
-            "messages, arguments, and the essentials of results are never compacted"
-        )
-
     def _print(self, pieces: Iterator[str]) -> None:
         if self._file is not None:
             write_file(self._file, pieces)
             return
         for piece in pieces:
             write(on_terminal(piece) if sys.stdout.isatty() else piece)
+
+
+def _refuse_unknown_family(name: str) -> None:
+    from tooltrail.records import NotFoundError  # noqa: PLC0415  few exports name one
+    from tooltrail.wire.text_fallback.families import text_family  # noqa: PLC0415  the same
+
+    try:
+        text_family(name)
+    except NotFoundError as error:
+        raise click.UsageError(str(error)) from error

@@ -156,12 +156,11 @@ def test_descriptors_that_we_were_given_reach_the_child(driver: Driver) -> None:
 
 
 def capacities() -> list[int]:
-    spawned = spawn(["true"], None, None)
-    spawned.child.destroy()
-    sources = spawned.sources.values()
-    for source in sources:
+    child, sources = spawn(["true"], None, None)
+    child.destroy()
+    for source in sources.values():
         os.close(source.fd)
-    return [source.capacity for source in sources]
+    return [source.capacity for source in sources.values()]
 
 
 def test_pipes_are_enlarged_where_the_system_allows_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,6 +31,13 @@ def shell(open_terminal: Open) -> Terminal:
     return terminal
 
 
+def leave(terminal: Terminal, driver: Driver) -> None:
+    """End the shell, behind a command that has ended well."""
+    terminal.send(b"exit\n")
+    assert terminal.wait() == 0
+    assert driver.report().exit_status == 0
+
+
 def sh(open_terminal: Open, script: str) -> Terminal:
     """A script on a terminal: its commands share one group, which is in the foreground."""
     return open_terminal("/bin/sh", "-c", script)
@@ -157,9 +164,7 @@ def test_ctrl_z_stops_the_script_around_us_too(driver: Driver, open_terminal: Op
     terminal.send(b"fg\n")
     terminal.send(b"two\n")
     terminal.expect(b"got two\r\n")
-    terminal.send(b"exit\n")
-    assert terminal.wait() == 0
-    assert driver.report().exit_status == 0
+    leave(terminal, driver)
 
 
 @needs_bash
@@ -174,9 +179,7 @@ def test_a_background_job_that_reads_is_stopped_until_it_is_in_front(
     terminal.send(b"fg\n")
     terminal.send(b"now\n")
     terminal.expect(b"got now\r\n")
-    terminal.send(b"exit\n")
-    assert terminal.wait() == 0
-    assert driver.report().exit_status == 0
+    leave(terminal, driver)
 
 
 @needs_bash
@@ -196,9 +199,7 @@ def test_ctrl_z_in_a_pipeline_stops_the_child_too(driver: Driver, open_terminal:
     assert b"T" in terminal.expect(b"shown\r\n")
     terminal.send(f"(echo > {driver.folder}/f) & fg %1\n".encode())
     terminal.expect(b"done\r\n")
-    terminal.send(b"exit\n")
-    assert terminal.wait() == 0
-    assert driver.report().exit_status == 0
+    leave(terminal, driver)
 
 
 def test_ctrl_z_where_no_shell_could_continue_us_is_ignored(
@@ -248,14 +249,17 @@ def test_a_terminal_without_our_output_is_lent_all_the_same(
     assert driver.report().stream("stdout") == b"got silence\n\n"
 
 
-def test_a_terminal_that_hangs_up_ends_the_run(driver: Driver, open_terminal: Open) -> None:
+@pytest.mark.parametrize("has_terminal", [False, True])
+def test_a_terminal_that_hangs_up_ends_the_child(
+    driver: Driver, open_terminal: Open, *, has_terminal: bool
+) -> None:
     code = (
         "import os,signal,time\n"
         "signal.signal(signal.SIGHUP, lambda *_: os._exit(3))\n"
         "print('ready', flush=True)\n"
         "while True: time.sleep(0.05)\n"
     )
-    terminal = open_terminal(*driver.command(*python(code)))
+    terminal = open_terminal(*driver.command(*python(code), has_terminal=has_terminal))
     terminal.expect(b"ready\r\n")
     assert terminal.hang_up() == 0
     assert driver.report().exit_status == 3

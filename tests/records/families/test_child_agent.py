@@ -17,6 +17,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.records.surface_checks import payloads
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -204,12 +205,6 @@ usages = st.builds(
     cache_read_tokens=st.none() | tokens,
     cache_write_tokens=st.none() | tokens,
 )
-reports = st.one_of(
-    st.binary(max_size=2500),
-    st.tuples(st.sampled_from([b"line\n", b"x", b"[1,[2]],", b"\0"]), st.integers(1, 3000)).map(
-        lambda run: run[0] * run[1]
-    ),
-)
 
 
 @given(
@@ -219,7 +214,7 @@ reports = st.one_of(
         child_session_id=st.none() | identifiers,
         task_handle=st.none() | st.builds(TaskHandle, task_id=identifiers, kind=st.just("agent")),
         status=st.sampled_from(["queued", "cancelling", "completed", "interrupted"]),
-        report=st.none() | reports.map(lambda data: whole(data, "report")),
+        report=st.none() | payloads.map(lambda data: whole(data, "report")),
         token_usage=st.none() | usages,
     )
 )

@@ -18,11 +18,11 @@ from tests.records.support import (
     surfaces,
     whole,
 )
+from tests.records.surface_checks import check_surfaces, payloads, policies_of
 from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
-    CanonicalResult,
     CommandOutput,
     CompleteOutput,
     FamilyOutput,
@@ -259,40 +259,11 @@ handles = st.builds(
     kind=st.text(st.characters(), max_size=8) | st.just("k" * 64),
     status=st.none() | st.sampled_from(["queued", "running", "cancelling"]),
 )
-printed = st.one_of(
-    st.binary(max_size=300),
-    st.tuples(st.sampled_from([b"line\n", b"[1,", b"x", b'{"a":1}']), st.integers(1, 2000)).map(
-        lambda run: run[0] * run[1]
-    ),
-)
-
-
-def policy_of(preview: int, more: int, inline: int) -> Policy:
-    budget = {"preview_chars": preview, "receipt_chars": preview + 2000 + more}
-    return policy_with(inline_bytes=inline, command=budget)
-
-
-policies = st.builds(
-    policy_of, st.integers(1000, 4000), st.integers(0, 3000), st.sampled_from([0, 100, 16_384])
-)
+policies = policies_of("command")
 
 
 def stream_of(data: bytes, lost: int, role: str) -> StreamRecord:
     return lossy(data, lost, role, "\udce9" * 300) if lost else whole(data, role)
-
-
-def check(output: FamilyOutput, policy: Policy) -> tuple[Projection, dict[str, Any]]:
-    projection, receipt = run(output, policy)
-    again, receipt_again = run(output.model_copy(deep=True), policy)
-    assert projection.canonical.to_json() == again.canonical.to_json()
-    assert receipt == receipt_again
-    assert receipt.omissions == ()
-    assert len(receipt.text) <= policy.families["command"].receipt_chars
-    receipt.to_bytes()
-    result = result_of(projection)
-    assert result["truncated"] is bool(projection.omissions)
-    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
-    return projection, result
 
 
 def check_stream(
@@ -313,25 +284,27 @@ def check_stream(
 
 
 @settings(max_examples=times(25))
-@given(printed, st.integers(0, 2), texts, policies)
+@given(payloads, st.integers(0, 2), texts, policies)
 def test_any_combined_stream_has_a_bounded_repeatable_accounted_receipt(
     data: bytes, lost: int, line: str, policy: Policy
 ) -> None:
     stream = stream_of(data, lost, "combined")
-    projection, result = check(combined(stream, command=line, cwd=line), policy)
+    result, projection, _ = check_surfaces(
+        combined(stream, command=line, cwd=line), "command", policy
+    )
     check_stream(projection, result, "combined_output", stream)
     limit = policy.families["command"].preview_chars
     assert len(result["combined_output_preview"] or "") <= limit
 
 
 @settings(max_examples=times(25))
-@given(printed, st.integers(0, 2), texts, handles, policies)
+@given(payloads, st.integers(0, 2), texts, handles, policies)
 def test_any_promoted_command_has_a_bounded_repeatable_accounted_receipt(
     data: bytes, lost: int, line: str, handle: TaskHandle, policy: Policy
 ) -> None:
     stream = stream_of(data, lost, "initial_output")
     output = PromotedCommand(task_handle=handle, command=line, cwd=line, initial_output=stream)
-    projection, result = check(output, policy)
+    result, projection, _ = check_surfaces(output, "command", policy)
     check_stream(projection, result, "initial_output", stream)
     assert result["task_handle"]["task_id"] == handle.task_id
     limit = policy.families["command"].preview_chars
@@ -344,6 +317,6 @@ def test_any_command_that_was_running_already_has_a_bounded_repeatable_receipt(
     line: str, summary: str, handle: TaskHandle, policy: Policy
 ) -> None:
     output = RunningCommand(task_handle=handle, command=line, cwd=line, task_summary=summary)
-    _, result = check(output, policy)
+    result, _, receipt = check_surfaces(output, "command", policy)
     assert len(result["summary"]) <= 700
-    assert run(output, policy)[1].text.count("\n") <= 5
+    assert receipt.text.count("\n") <= 5

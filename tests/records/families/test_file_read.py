@@ -18,7 +18,13 @@ from tests.records.support import (
     surfaces,
     whole,
 )
-from tests.records.surface_checks import check_omissions, check_surfaces, labels, payloads
+from tests.records.surface_checks import (
+    check_omissions,
+    check_surfaces,
+    labels,
+    payloads,
+    policies_of,
+)
 from tests.support.effort import times
 from tests.support.policies import policy_with
 
@@ -196,14 +202,7 @@ def test_a_file_known_only_by_its_ends_is_shown_like_the_whole() -> None:
     assert run(read(ends))[1] == run(read(data))[1]
 
 
-def policy_of(preview: int, more: int, inline: int) -> Policy:
-    numbers = {"preview_chars": preview, "max_items": 1, "receipt_chars": preview + 2000 + more}
-    return policy_with(inline_bytes=inline, file_read=numbers)
-
-
-policies = st.builds(
-    policy_of, st.integers(1000, 6000), st.integers(0, 3000), st.sampled_from([0, 100, 16_384])
-)
+policies = policies_of("file_read", max_items=1)
 lines = st.none() | st.tuples(st.integers(1, 2**62), st.integers(0, 2**62)).map(
     lambda pair: (pair[0], pair[0] + pair[1])
 )

@@ -17,7 +17,7 @@ from tests.records.support import (
     surfaces,
     whole,
 )
-from tests.records.surface_checks import check_omissions, check_surfaces, payloads
+from tests.records.surface_checks import check_omissions, check_surfaces, payloads, policies_of
 from tests.support.effort import times
 from tests.support.policies import policy_with
 
@@ -168,14 +168,7 @@ def test_the_longest_counts_fit_into_the_smallest_receipt() -> None:
     )
 
 
-def policy_of(preview: int, more: int, inline: int) -> Policy:
-    numbers = {"preview_chars": preview, "receipt_chars": preview + 2000 + more}
-    return policy_with(inline_bytes=inline, search=numbers)
-
-
-policies = st.builds(
-    policy_of, st.integers(1000, 6000), st.integers(0, 3000), st.sampled_from([0, 100, 16_384])
-)
+policies = policies_of("search")
 
 
 @settings(max_examples=times(25))

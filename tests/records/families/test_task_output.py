@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.identifiers import identifiers
 from tests.records.support import artifact_path, edged, golden, lossy, omitted, surfaces, whole
+from tests.records.surface_checks import payloads, policies_of
 from tests.support.effort import times
 from tests.support.policies import policy_with
 
@@ -222,22 +223,8 @@ def test_output_known_only_by_its_ends_is_shown_like_the_whole() -> None:
 
 
 texts = st.text(st.characters(), max_size=80) | st.sampled_from(["x" * 900, "\u6f22 \n" * 300])
-outputs = st.one_of(
-    st.binary(max_size=300),
-    st.tuples(st.sampled_from([b"line\n", b"[1,", b"x", b'{"a":1}']), st.integers(1, 2000)).map(
-        lambda run: run[0] * run[1]
-    ),
-)
 
-
-def policy_of(preview: int, more: int, inline: int) -> Policy:
-    budget = {"preview_chars": preview, "receipt_chars": preview + 2000 + more}
-    return policy_with(inline_bytes=inline, task_output=budget)
-
-
-policies = st.builds(
-    policy_of, st.integers(1000, 4000), st.integers(0, 3000), st.sampled_from([0, 100, 16_384])
-)
+policies = policies_of("task_output")
 
 
 def logged(data: bytes) -> StreamRecord:
@@ -256,7 +243,7 @@ tasks = st.builds(
     exit_status=st.none() | st.just(255),
     summary=st.none() | texts,
     result_summary=st.none() | texts,
-    output=st.builds(printed, outputs, st.integers(0, 2)),
+    output=st.builds(printed, payloads, st.integers(0, 2)),
     failure=st.none() | st.binary(max_size=50).map(logged),
 )
 

@@ -9,7 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import artifact_path, golden, lossy, omitted, surfaces, whole
-from tests.records.surface_checks import check_omissions, check_surfaces, labels, payloads
+from tests.records.surface_checks import (
+    check_omissions,
+    check_surfaces,
+    labels,
+    payloads,
+    policies_of,
+)
 from tests.support.effort import times
 from tests.support.policies import policy_with
 
@@ -267,14 +273,7 @@ def test_the_longest_labels_fit_into_the_smallest_receipt() -> None:
     check_surfaces(output, "web_fetch", policy)
 
 
-def policy_of(preview: int, more: int, inline: int) -> Policy:
-    numbers = {"preview_chars": preview, "receipt_chars": preview + 2000 + more}
-    return policy_with(inline_bytes=inline, web_fetch=numbers)
-
-
-policies = st.builds(
-    policy_of, st.integers(1000, 6000), st.integers(0, 3000), st.sampled_from([0, 100, 16_384])
-)
+policies = policies_of("web_fetch")
 
 
 @settings(max_examples=times(25))

@@ -1,32 +1,25 @@
 """Artifacts of spooled streams are in the sink, or are listed as waiting until the sink is back."""
 
 import pytest
-from tests.support.new_store_ingesting import (
-    IngestedStore,
-    as_shown,
-    ended,
-    ended_spooled,
-    next_id,
-    spool,
-    started,
-)
+from tests.support.call_facts import as_shown, ended, next_id, started
+from tests.support.store_parts import StoreParts, ended_spooled, spool
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.facts import ArtifactFact, Shown
+from tooltrail.records.facts import ArtifactFact
 from tooltrail.store import schema
 
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "", "error": None}
 
 
-def stored(store: IngestedStore, digest: Digest) -> bytes:
+def stored(store: StoreParts, digest: Digest) -> bytes:
     with store.archive.open(artifact_path(digest)) as file:
         return file.read()
 
 
-def referenced(store: IngestedStore) -> set[Digest]:
+def referenced(store: StoreParts) -> set[Digest]:
     """Every digest that a canonical result or a stream without bytes in the database names."""
     found = {digest for (digest,) in store.rows(schema.invocation_artifacts, "digest")}
     for digest, offset in store.rows(schema.streams, "digest", "receipt_offset"):
@@ -35,7 +28,7 @@ def referenced(store: IngestedStore) -> set[Digest]:
     return found
 
 
-def assert_nothing_dangles(store: IngestedStore) -> None:
+def assert_nothing_dangles(store: StoreParts) -> None:
     known = {digest for (digest,) in store.rows(schema.artifacts, "digest")}
     waiting = dict(store.rows(schema.pending_artifacts, "digest", "spooled"))
     for digest in referenced(store):
@@ -47,14 +40,14 @@ def assert_nothing_dangles(store: IngestedStore) -> None:
             assert (store.spool / waiting[digest]).is_file()
 
 
-def folders(store: IngestedStore) -> set[str]:
+def folders(store: StoreParts) -> set[str]:
     return {one.name for one in store.spool.iterdir()} - {"journal", "owners", "damaged"}
 
 
 @pytest.mark.parametrize("is_shown", [False, True])
-def test_a_spooled_stream_becomes_an_artifact(ingesting: IngestedStore, is_shown: bool) -> None:
+def test_a_spooled_stream_becomes_an_artifact(parts: StoreParts, is_shown: bool) -> None:
     session, call = next_id(), next_id()
-    record = spool(ingesting, call, LONG)
+    record = spool(parts, call, LONG)
     end = ended(session, call, record, spooled=f"{call}/stdout.zst")
     if is_shown:
         canonical = encode({**ENVELOPE, "result": None})
@@ -66,66 +59,61 @@ def test_a_spooled_stream_becomes_an_artifact(ingesting: IngestedStore, is_shown
             shown=as_shown(canonical, b"r"),
             bodies=[canonical, b"r"],
         )
-    ingesting.ingest(started(session, call), end)
-    assert not ingesting.rejections()
+    parts.ingest(started(session, call), end)
+    assert not parts.rejections()
     names = ("digest", "size", "line_count")
-    assert ingesting.rows(schema.artifacts, *names) == [(digest_of(LONG), len(LONG), 20_000)]
-    assert stored(ingesting, digest_of(LONG)) == LONG
-    assert str(call) not in folders(ingesting)
-    assert_nothing_dangles(ingesting)
+    assert parts.rows(schema.artifacts, *names) == [(digest_of(LONG), len(LONG), 20_000)]
+    assert stored(parts, digest_of(LONG)) == LONG
+    assert str(call) not in folders(parts)
+    assert_nothing_dangles(parts)
     if not is_shown:
-        assert ingesting.rows(schema.invocation_artifacts, "role", "digest") == [
+        assert parts.rows(schema.invocation_artifacts, "role", "digest") == [
             ("stdout", digest_of(LONG))
         ]
-        assert ingesting.rows(schema.invocations, "truncated", "output_size") == [(True, len(LONG))]
+        assert parts.rows(schema.invocations, "truncated", "output_size") == [(True, len(LONG))]
 
 
 def test_a_spooled_stream_is_projected_like_the_same_bytes_in_a_frame(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
     session, one, two = next_id(), next_id(), next_id()
     data = LONG[:60_000]
-    ingesting.ingest(started(session, one), ended(session, one, data))
-    ingesting.ingest(started(session, two), ended_spooled(ingesting, session, two, data))
-    assert not ingesting.rejections()
-    first, second = ingesting.rows(schema.surfaces, "output", "receipt", "shown")
+    parts.ingest(started(session, one), ended(session, one, data))
+    parts.ingest(started(session, two), ended_spooled(parts, session, two, data))
+    assert not parts.rejections()
+    first, second = parts.rows(schema.surfaces, "output", "receipt", "shown")
     assert first == second
-    assert_nothing_dangles(ingesting)
+    assert_nothing_dangles(parts)
 
 
 def test_a_stream_in_a_frame_that_the_result_refers_to_is_an_artifact_too(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
     session, call = next_id(), next_id()
-    ingesting.ingest(started(session, call), ended(session, call, LONG[:60_000]))
-    ((role, digest),) = ingesting.rows(schema.invocation_artifacts, "role", "digest")
-    assert (role, stored(ingesting, digest)) == ("stdout", LONG[:60_000])
+    parts.ingest(started(session, call), ended(session, call, LONG[:60_000]))
+    ((role, digest),) = parts.rows(schema.invocation_artifacts, "role", "digest")
+    assert (role, stored(parts, digest)) == ("stdout", LONG[:60_000])
 
 
 def test_a_body_that_a_shown_result_names_as_an_artifact_is_published(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
     session, call, hidden = next_id(), next_id(), b"a diff that the result only refers to"
     canonical = encode({**ENVELOPE, "result": {"artifacts": []}})
-    shown = Shown(
-        canonical=digest_of(canonical),
-        receipt=digest_of(b"r"),
-        renderer="seen",
-        renderer_version=0,
-        artifacts=(ArtifactFact(role="diff", digest=digest_of(hidden)),),
-    )
+    diff = ArtifactFact(role="diff", digest=digest_of(hidden))
+    shown = as_shown(canonical, b"r", artifacts=(diff,))
     end = ended(session, call, shown=shown, bodies=[canonical, b"r", hidden])
-    ingesting.ingest(started(session, call), end)
-    assert stored(ingesting, digest_of(hidden)) == hidden
+    parts.ingest(started(session, call), end)
+    assert stored(parts, digest_of(hidden)) == hidden
 
 
-def test_while_the_sink_is_away_a_stream_waits_in_the_spool(ingesting: IngestedStore) -> None:
+def test_while_the_sink_is_away_a_stream_waits_in_the_spool(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
-    ingesting.sink.is_away = True
-    done = ingesting.ingest(started(session, call), ended_spooled(ingesting, session, call, LONG))
+    parts.sink.is_away = True
+    done = parts.ingest(started(session, call), ended_spooled(parts, session, call, LONG))
     assert done.pending_count == 1
     names = ("digest", "spooled", "role", "size", "line_count", "reason")
-    assert ingesting.rows(schema.pending_artifacts, *names) == [
+    assert parts.rows(schema.pending_artifacts, *names) == [
         (
             digest_of(LONG),
             f"{call}/stdout.zst",
@@ -135,72 +123,70 @@ def test_while_the_sink_is_away_a_stream_waits_in_the_spool(ingesting: IngestedS
             "the sink is away",
         )
     ]
-    assert ingesting.rows(schema.invocations, "state") == [("success",)]
-    assert folders(ingesting) == {str(call)}
-    assert_nothing_dangles(ingesting)
+    assert parts.rows(schema.invocations, "state") == [("success",)]
+    assert folders(parts) == {str(call)}
+    assert_nothing_dangles(parts)
 
 
-def test_what_waits_is_published_when_the_sink_is_back(ingesting: IngestedStore) -> None:
+def test_what_waits_is_published_when_the_sink_is_back(parts: StoreParts) -> None:
     session, one, two = next_id(), next_id(), next_id()
-    ingesting.sink.is_away = True
-    ingesting.ingest(
+    parts.sink.is_away = True
+    parts.ingest(
         started(session, one),
-        ended_spooled(ingesting, session, one, LONG),
+        ended_spooled(parts, session, one, LONG),
         started(session, two),
-        ended_spooled(ingesting, session, two, LONG + b"more"),
+        ended_spooled(parts, session, two, LONG + b"more"),
     )
-    assert ingesting.ingest().published_count == 0
-    assert folders(ingesting) == {str(one), str(two)}
-    ingesting.sink.is_away = False
-    assert ingesting.ingest().published_count == 2
-    assert not ingesting.count(schema.pending_artifacts)
-    assert not folders(ingesting)
-    assert stored(ingesting, digest_of(LONG)) == LONG
-    assert len(referenced(ingesting)) == 2
-    assert_nothing_dangles(ingesting)
-    assert ingesting.ingest().published_count == 0
+    assert parts.ingest().published_count == 0
+    assert folders(parts) == {str(one), str(two)}
+    parts.sink.is_away = False
+    assert parts.ingest().published_count == 2
+    assert not parts.count(schema.pending_artifacts)
+    assert not folders(parts)
+    assert stored(parts, digest_of(LONG)) == LONG
+    assert len(referenced(parts)) == 2
+    assert_nothing_dangles(parts)
+    assert parts.ingest().published_count == 0
 
 
-def test_content_in_memory_waits_as_a_body(ingesting: IngestedStore) -> None:
+def test_content_in_memory_waits_as_a_body(parts: StoreParts) -> None:
     session, call, data = next_id(), next_id(), LONG[:60_000]
-    ingesting.sink.is_away = True
-    ingesting.ingest(started(session, call), ended(session, call, data))
-    assert ingesting.rows(schema.pending_artifacts, "digest", "spooled") == [
-        (digest_of(data), None)
-    ]
-    assert ingesting.body(digest_of(data)) == data
-    assert_nothing_dangles(ingesting)
-    ingesting.sink.is_away = False
-    assert ingesting.ingest().published_count == 1
-    assert stored(ingesting, digest_of(data)) == data
-    assert not ingesting.count(schema.pending_artifacts)
+    parts.sink.is_away = True
+    parts.ingest(started(session, call), ended(session, call, data))
+    assert parts.rows(schema.pending_artifacts, "digest", "spooled") == [(digest_of(data), None)]
+    assert parts.body(digest_of(data)) == data
+    assert_nothing_dangles(parts)
+    parts.sink.is_away = False
+    assert parts.ingest().published_count == 1
+    assert stored(parts, digest_of(data)) == data
+    assert not parts.count(schema.pending_artifacts)
 
 
 def test_the_same_content_of_two_calls_waits_once_and_leaves_no_folder(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
     session, calls = next_id(), [next_id() for _ in range(3)]
-    ingesting.sink.is_away = True
+    parts.sink.is_away = True
     for call in calls:
-        ingesting.ingest(started(session, call), ended_spooled(ingesting, session, call, LONG))
-    assert ingesting.count(schema.pending_artifacts) == 1
-    assert_nothing_dangles(ingesting)
-    ingesting.sink.is_away = False
-    ingesting.ingest()
-    assert not folders(ingesting)
-    assert stored(ingesting, digest_of(LONG)) == LONG
+        parts.ingest(started(session, call), ended_spooled(parts, session, call, LONG))
+    assert parts.count(schema.pending_artifacts) == 1
+    assert_nothing_dangles(parts)
+    parts.sink.is_away = False
+    parts.ingest()
+    assert not folders(parts)
+    assert stored(parts, digest_of(LONG)) == LONG
 
 
-def test_a_call_whose_spooled_stream_is_gone_is_rejected(ingesting: IngestedStore) -> None:
+def test_a_call_whose_spooled_stream_is_gone_is_rejected(parts: StoreParts) -> None:
     session, one, two = next_id(), next_id(), next_id()
-    end = ended_spooled(ingesting, session, one, LONG)
-    (ingesting.spool / str(one) / "stdout.zst").unlink()
-    other = ended_spooled(ingesting, session, two, LONG)
-    ingesting.ingest(started(session, one), end, started(session, two), other)
-    (reason,) = ingesting.rejections()
+    end = ended_spooled(parts, session, one, LONG)
+    (parts.spool / str(one) / "stdout.zst").unlink()
+    other = ended_spooled(parts, session, two, LONG)
+    parts.ingest(started(session, one), end, started(session, two), other)
+    (reason,) = parts.rejections()
     assert reason.startswith("stream stdout: ")
     assert reason.endswith("stdout.zst is missing")
-    assert ingesting.rows(schema.invocations, "id", "state") == [
+    assert parts.rows(schema.invocations, "id", "state") == [
         (one, "started"),
         (two, "success"),
     ]
@@ -208,11 +194,11 @@ def test_a_call_whose_spooled_stream_is_gone_is_rejected(ingesting: IngestedStor
 
 @pytest.mark.parametrize("is_away", [False, True])
 def test_a_shown_call_whose_spooled_stream_is_gone_is_rejected(
-    ingesting: IngestedStore, is_away: bool
+    parts: StoreParts, is_away: bool
 ) -> None:
     session, call = next_id(), next_id()
-    record = spool(ingesting, call, LONG)
-    (ingesting.spool / str(call) / "stdout.zst").unlink()
+    record = spool(parts, call, LONG)
+    (parts.spool / str(call) / "stdout.zst").unlink()
     canonical = encode({**ENVELOPE, "result": None})
     end = ended(
         session,
@@ -222,51 +208,51 @@ def test_a_shown_call_whose_spooled_stream_is_gone_is_rejected(
         shown=as_shown(canonical, b"r"),
         bodies=[canonical, b"r"],
     )
-    ingesting.sink.is_away = is_away
+    parts.sink.is_away = is_away
     after = next_id()
-    ingesting.ingest(started(session, call), end, started(session, after), ended(session, after))
-    assert len(ingesting.rejections()) == 1
-    assert ingesting.rows(schema.invocations, "state") == [("started",), ("success",)]
+    parts.ingest(started(session, call), end, started(session, after), ended(session, after))
+    assert len(parts.rejections()) == 1
+    assert parts.rows(schema.invocations, "state") == [("started",), ("success",)]
 
 
 def test_a_spooled_stream_with_other_bytes_is_rejected_and_its_file_stays(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
     session, call = next_id(), next_id()
-    end = ended_spooled(ingesting, session, call, LONG)
-    file = ingesting.spool / str(call) / "stdout.zst"
+    end = ended_spooled(parts, session, call, LONG)
+    file = parts.spool / str(call) / "stdout.zst"
     file.unlink()
-    spool(ingesting, call, LONG[:-1] + b"!")
-    ingesting.ingest(started(session, call), end)
-    assert "which are not the" in ingesting.rejections()[0]
-    ingesting.ingest()
+    spool(parts, call, LONG[:-1] + b"!")
+    parts.ingest(started(session, call), end)
+    assert "which are not the" in parts.rejections()[0]
+    parts.ingest()
     assert file.is_file()
 
 
-def test_a_path_that_leaves_the_spool_is_rejected(ingesting: IngestedStore) -> None:
+def test_a_path_that_leaves_the_spool_is_rejected(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
-    record = spool(ingesting, call, LONG)
+    record = spool(parts, call, LONG)
     end = ended(session, call, record, spooled="../outside/stdout.zst")
-    ingesting.ingest(started(session, call), end)
-    assert "not a relative, normalised path" in ingesting.rejections()[0]
+    parts.ingest(started(session, call), end)
+    assert "not a relative, normalised path" in parts.rejections()[0]
 
 
 def test_the_end_of_a_call_that_comes_twice_does_not_miss_its_spool(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
     session, call = next_id(), next_id()
-    end = ended_spooled(ingesting, session, call, LONG)
-    ingesting.ingest(started(session, call), end)
-    ingesting.ingest(end)
-    assert not ingesting.rejections()
-    assert ingesting.count(schema.ledger_entries) == 3
+    end = ended_spooled(parts, session, call, LONG)
+    parts.ingest(started(session, call), end)
+    parts.ingest(end)
+    assert not parts.rejections()
+    assert parts.count(schema.ledger_entries) == 3
 
 
-def test_a_folder_that_a_killed_ingester_left_is_removed(ingesting: IngestedStore) -> None:
+def test_a_folder_that_a_killed_ingester_left_is_removed(parts: StoreParts) -> None:
     session, call, running = next_id(), next_id(), next_id()
-    ingesting.ingest(started(session, call), ended(session, call), started(session, running))
-    spool(ingesting, call, LONG)
-    spool(ingesting, running, LONG)
-    spool(ingesting, unknown := next_id(), LONG)
-    ingesting.ingest()
-    assert folders(ingesting) == {str(running), str(unknown)}
+    parts.ingest(started(session, call), ended(session, call), started(session, running))
+    spool(parts, call, LONG)
+    spool(parts, running, LONG)
+    spool(parts, unknown := next_id(), LONG)
+    parts.ingest()
+    assert folders(parts) == {str(running), str(unknown)}

@@ -2,46 +2,48 @@
 
 import os
 import signal
-import time
 from pathlib import Path
 
 import pytest
-from tests.support.lean_store import LeanStore, lean_store, shell_call, shell_output
+from tests.support.ended import made, shell_call
+from tests.support.keeping import rows
+from tests.support.recording import ingested_rows
+from tests.support.waiting import until
 
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.session import Session
 from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.store import Store, create_store
 
 COUNT = "SELECT count(*) FROM invocations WHERE state = 'success'"
 
 
-def committed(store: LeanStore) -> int:
+def committed(store: Store) -> int:
     """Calls in the database, without ingesting any."""
-    with store.database.read() as connection:
-        return int(connection.query(COUNT)[0][0])
+    return int(rows(store, COUNT)[0][0])
 
 
 def test_a_record_acknowledged_by_the_store_is_in_the_database(tmp_path: Path) -> None:
-    with lean_store(str(tmp_path / "a.db"), tmp_path, acknowledge="store") as store:
+    with create_store(tmp_path / "a.db", acknowledge="store") as store:
         session = Session.open(store.recorder)
         for n in range(1, 4):
-            finished = session.start(shell_call()).finish(shell_output())
+            finished = session.start(shell_call()).finish(made())
             assert finished.acknowledged == "store"
             assert committed(store) == n
 
 
 def test_a_conflict_is_raised_where_the_store_acknowledges(tmp_path: Path) -> None:
-    with lean_store(str(tmp_path / "a.db"), tmp_path, acknowledge="store") as store:
+    with create_store(tmp_path / "a.db", acknowledge="store") as store:
         session = Session.open(store.recorder)
-        session.record(EndedCall(shell_call(), shell_output(b"one"), idempotency_key="k"))
+        session.record(EndedCall(shell_call(), made(b"one"), idempotency_key="k"))
         with pytest.raises(InvalidRecordError, match="with other content"):
-            session.record(EndedCall(shell_call(), shell_output(b"two"), idempotency_key="k"))
+            session.record(EndedCall(shell_call(), made(b"two"), idempotency_key="k"))
 
 
 @pytest.mark.parametrize("strict", [False, True])
 def test_a_database_that_is_away_is_said_and_loses_nothing(tmp_path: Path, strict: bool) -> None:
     path = tmp_path / "a.db"
-    with lean_store(str(path), tmp_path, acknowledge="store", strict=strict) as store:
+    with create_store(path, acknowledge="store", strict=strict) as store:
         session = Session.open(store.recorder)
         invocation = session.start(shell_call())
         store.database.close()
@@ -49,49 +51,45 @@ def test_a_database_that_is_away_is_said_and_loses_nothing(tmp_path: Path, stric
         try:
             if strict:
                 with pytest.raises(UnavailableError, match="in the journal"):
-                    invocation.finish(shell_output())
+                    invocation.finish(made())
             else:
-                assert invocation.finish(shell_output()).acknowledged == "journal"
+                assert invocation.finish(made()).acknowledged == "journal"
         finally:
             store.database.close()
             (tmp_path / "away.db").rename(path)
-        assert store.rows(COUNT) == [(1,)]
+        assert ingested_rows(store, COUNT) == [(1,)]
 
 
 def test_the_thread_ingests_what_a_recorder_appends(tmp_path: Path) -> None:
-    with lean_store(str(tmp_path / "a.db"), tmp_path) as store:
+    with create_store(tmp_path / "a.db") as store:
         session = Session.open(store.recorder)
         for _ in range(20):
-            session.start(shell_call()).finish(shell_output())
-        deadline = time.monotonic() + 60
-        while committed(store) < 20 and time.monotonic() < deadline:
-            time.sleep(0.01)
-        assert committed(store) == 20
+            session.start(shell_call()).finish(made())
+        until(lambda: committed(store) == 20)
 
 
 def test_closing_ingests_what_was_appended(tmp_path: Path) -> None:
-    with lean_store(str(tmp_path / "a.db"), tmp_path) as store:
+    with create_store(tmp_path / "a.db") as store:
         session = Session.open(store.recorder)
-        session.start(shell_call()).finish(shell_output())
-        store.background.close()
-        assert committed(store) == 1
+        session.start(shell_call()).finish(made())
+    assert committed(store) == 1
 
 
 def test_a_forked_child_records_without_an_ingester(tmp_path: Path) -> None:
-    with lean_store(str(tmp_path / "a.db"), tmp_path, acknowledge="store") as store:
+    with create_store(tmp_path / "a.db", acknowledge="store") as store:
         session = Session.open(store.recorder)
-        session.start(shell_call()).finish(shell_output())
+        session.start(shell_call()).finish(made())
         child = os.fork()
         if child == 0:
             status = 1
             try:
                 signal.alarm(10)  # long before the 30 seconds of `wait` are over
                 joined = Session.join(store.recorder, session.id)
-                finished = joined.record(EndedCall(shell_call(), shell_output()))
-                store.background.close()
+                finished = joined.record(EndedCall(shell_call(), made()))
+                store.close()
                 status = 0 if finished.acknowledged == "journal" else 1
             finally:
                 os._exit(status)
         _, status = os.waitpid(child, 0)
         assert os.waitstatus_to_exitcode(status) == 0
-        assert store.rows(COUNT) == [(2,)]
+        assert ingested_rows(store, COUNT) == [(2,)]

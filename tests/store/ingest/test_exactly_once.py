@@ -9,18 +9,11 @@ from pathlib import Path
 
 import pytest
 from tests.support.away import gone
+from tests.support.call_facts import ended, message, next_id, started
 from tests.support.disks import SmallDisk, small_disk
 from tests.support.killing import run_and_kill
 from tests.support.lossy_server import LossyServer
-from tests.support.new_store_ingesting import (
-    IngestedStore,
-    ended,
-    ended_spooled,
-    ingested_store,
-    message,
-    next_id,
-    started,
-)
+from tests.support.store_parts import StoreParts, ended_spooled, store_parts
 from tests.support.threads import at_once
 from tests.support.waiting import until
 
@@ -37,7 +30,7 @@ EFFORT = int(os.environ.get("TOOLTRAIL_TEST_EFFORT", "1"))
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
 
 
-def append_calls(store: IngestedStore, count: int) -> list[Position]:
+def append_calls(store: StoreParts, count: int) -> list[Position]:
     """Calls of one session; every fourth has a long output of its own."""
     session, positions = next_id(), list[Position]()
     for n in range(count):
@@ -53,7 +46,7 @@ def append_calls(store: IngestedStore, count: int) -> list[Position]:
     return positions
 
 
-def assert_all_is_applied_once(store: IngestedStore, positions: list[Position]) -> None:
+def assert_all_is_applied_once(store: StoreParts, positions: list[Position]) -> None:
     assert not store.rejections()
     ledger = store.rows(schema.ledger_entries, "n", "hash")
     assert ledger == [(one.index, one.hash) for one in positions]
@@ -81,10 +74,10 @@ def test_an_ingester_that_is_killed_at_any_moment_applies_all_facts_once(
     most, killed = 20_000, 0
 
     def ingest() -> None:
-        with ingested_store(database, tmp_path, is_new=False) as other:
+        with store_parts(database, tmp_path, is_new=False) as other:
             other.ingest()
 
-    with ingested_store(database, tmp_path) as store:
+    with store_parts(database, tmp_path) as store:
         for _ in range(12 * EFFORT):
             positions += append_calls(store, 8)
             while not run_and_kill(ingest, moment := chance.randrange(most)):
@@ -98,14 +91,14 @@ def test_an_ingester_that_is_killed_at_any_moment_applies_all_facts_once(
 
 
 def test_two_processes_and_two_threads_that_ingest_at_once_apply_all_facts_once(
-    ingesting: IngestedStore, database: str, tmp_path: Path
+    parts: StoreParts, database: str, tmp_path: Path
 ) -> None:
     children = list[int]()
     for _ in range(2):
         child = os.fork()
         if child == 0:
             try:
-                with ingested_store(database, tmp_path, is_new=False) as other:
+                with store_parts(database, tmp_path, is_new=False) as other:
                     ingester = other.ingester()
                     while not (tmp_path / "done").exists():
                         ingester.ingest()
@@ -115,12 +108,12 @@ def test_two_processes_and_two_threads_that_ingest_at_once_apply_all_facts_once(
         children.append(child)
     is_done = threading.Event()
 
-    def ingest(store: IngestedStore) -> None:
+    def ingest(store: StoreParts) -> None:
         ingester = store.ingester()
         while not is_done.is_set():
             ingester.ingest()
 
-    shared = ingesting.ingester()
+    shared = parts.ingester()
 
     def ingest_shared() -> None:
         while not is_done.is_set():
@@ -129,26 +122,24 @@ def test_two_processes_and_two_threads_that_ingest_at_once_apply_all_facts_once(
     positions = list[Position]()
 
     def append() -> None:
-        positions.extend(append_calls(ingesting, 60 * EFFORT))
+        positions.extend(append_calls(parts, 60 * EFFORT))
         is_done.set()
         (tmp_path / "done").touch()
 
-    at_once(
-        append, lambda: ingest(ingesting), lambda: ingest(ingesting), ingest_shared, ingest_shared
-    )
+    at_once(append, lambda: ingest(parts), lambda: ingest(parts), ingest_shared, ingest_shared)
     assert [os.waitpid(child, 0)[1] for child in children] == [0, 0]
-    ingesting.ingest()
-    assert_all_is_applied_once(ingesting, positions)
+    parts.ingest()
+    assert_all_is_applied_once(parts, positions)
 
 
 def test_machines_that_share_a_session_write_it_together(database: str, tmp_path: Path) -> None:
     shared = [next_id() for _ in range(6)]
-    with ingested_store(database, tmp_path) as store:
+    with store_parts(database, tmp_path) as store:
         machines = [
-            IngestedStore(store.database, tmp_path / f"spool-{n}", store.sink) for n in range(3)
+            StoreParts(store.database, tmp_path / f"spool-{n}", store.sink) for n in range(3)
         ]
 
-        def run(machine: IngestedStore, seed: int) -> None:
+        def run(machine: StoreParts, seed: int) -> None:
             chance = random.Random(seed)
             for _ in range(5 * EFFORT):
                 # Each machine meets the sessions and bodies in another order.
@@ -178,7 +169,7 @@ def test_machines_that_share_a_session_write_it_together(database: str, tmp_path
 def test_a_lost_answer_to_a_commit_is_resolved_by_the_cursor(
     lossy: LossyServer, tmp_path: Path, is_committed: bool
 ) -> None:
-    with ingested_store(lossy.url, tmp_path) as store:
+    with store_parts(lossy.url, tmp_path) as store:
         positions = append_calls(store, 5)
         lossy.lose_an_answer(b"COPY ledger_entries", is_committed=is_committed)
         with pytest.raises(UnavailableError):
@@ -191,8 +182,8 @@ def test_a_commit_that_comes_after_its_client_gave_up_is_noticed(
     lossy: LossyServer, postgres_url: str, tmp_path: Path
 ) -> None:
     with (
-        ingested_store(lossy.url, tmp_path) as store,
-        ingested_store(postgres_url, tmp_path, is_new=False) as direct,
+        store_parts(lossy.url, tmp_path) as store,
+        store_parts(postgres_url, tmp_path, is_new=False) as direct,
     ):
         positions = append_calls(store, 5)
         second = threading.Thread(target=direct.ingest)
@@ -218,9 +209,9 @@ def test_a_commit_that_comes_after_its_client_gave_up_is_noticed(
 
 
 def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
-    sqlite_ingesting: IngestedStore, monkeypatch: pytest.MonkeyPatch
+    sqlite_parts: StoreParts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = sqlite_ingesting
+    store = sqlite_parts
     monkeypatch.setattr(ingester, "BATCH_FRAMES", 4)
     monkeypatch.setattr(ingester, "_UNBOUNDED_FRAMES", 4)
     positions = append_calls(store, 8)
@@ -240,19 +231,19 @@ def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
 
 
 def test_a_database_that_is_away_gets_all_facts_when_it_is_back(
-    ingesting: IngestedStore, database: str
+    parts: StoreParts, database: str
 ) -> None:
-    positions = append_calls(ingesting, 5)
-    ingesting.ingest()
-    positions += append_calls(ingesting, 5)
-    ingesting.database.close()
+    positions = append_calls(parts, 5)
+    parts.ingest()
+    positions += append_calls(parts, 5)
+    parts.database.close()
     with gone(database):
         for _ in range(2):
             with pytest.raises(UnavailableError):
-                ingesting.ingest()
-        positions += append_calls(ingesting, 5)
-    assert ingesting.ingest().frame_count == 20
-    assert_all_is_applied_once(ingesting, positions)
+                parts.ingest()
+        positions += append_calls(parts, 5)
+    assert parts.ingest().frame_count == 20
+    assert_all_is_applied_once(parts, positions)
 
 
 @pytest.fixture
@@ -273,7 +264,7 @@ def test_a_database_on_a_disk_in_trouble_gets_all_facts_afterwards(
     disk: SmallDisk, tmp_path: Path, trouble: Callable[[SmallDisk], AbstractContextManager[None]]
 ) -> None:
     database = str(disk.folder / "trail.db")
-    with ingested_store(database, tmp_path) as store:
+    with store_parts(database, tmp_path) as store:
         positions = append_calls(store, 3)
         store.ingest()
         positions += append_calls(store, 100)

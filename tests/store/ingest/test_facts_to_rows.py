@@ -3,14 +3,8 @@
 import json
 from uuid import UUID
 
-from tests.support.new_store_ingesting import (
-    IngestedStore,
-    ended,
-    message,
-    moment,
-    next_id,
-    started,
-)
+from tests.support.call_facts import ended, message, moment, next_id, started
+from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
@@ -42,12 +36,12 @@ def opened(session: UUID, *, at: int = 0) -> Entry:
     return Entry(fact, [environment])
 
 
-def test_a_session_is_opened_and_closed(ingesting: IngestedStore) -> None:
+def test_a_session_is_opened_and_closed(parts: StoreParts) -> None:
     session = next_id()
-    ingesting.ingest(
+    parts.ingest(
         opened(session), Entry(SessionClosed(session=session, at=moment(9), reason="done"))
     )
-    assert ingesting.rows(schema.sessions, *SESSION) == [
+    assert parts.rows(schema.sessions, *SESSION) == [
         (
             session,
             "nightly",
@@ -59,36 +53,32 @@ def test_a_session_is_opened_and_closed(ingesting: IngestedStore) -> None:
             "done",
         )
     ]
-    assert ingesting.body(digest_of(b'{"host":"h"}')) == b'{"host":"h"}'
-    assert ingesting.rows(schema.sessions, "entry", "close_entry") == [(0, 1)]
+    assert parts.body(digest_of(b'{"host":"h"}')) == b'{"host":"h"}'
+    assert parts.rows(schema.sessions, "entry", "close_entry") == [(0, 1)]
 
 
 def test_a_session_that_a_fact_joins_begins_with_that_fact_and_is_opened_late(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
     session = next_id()
-    ingesting.ingest(message(session))
-    assert ingesting.rows(schema.sessions, "name", "opened_at", "entry") == [(None, moment(), None)]
-    ingesting.ingest(opened(session, at=5))
-    assert ingesting.rows(schema.sessions, "name", "opened_at", "entry") == [
-        ("nightly", moment(), 1)
-    ]
+    parts.ingest(message(session))
+    assert parts.rows(schema.sessions, "name", "opened_at", "entry") == [(None, moment(), None)]
+    parts.ingest(opened(session, at=5))
+    assert parts.rows(schema.sessions, "name", "opened_at", "entry") == [("nightly", moment(), 1)]
 
 
-def test_a_session_is_joined_and_opened_in_one_batch(ingesting: IngestedStore) -> None:
+def test_a_session_is_joined_and_opened_in_one_batch(parts: StoreParts) -> None:
     session = next_id()
-    ingesting.ingest(message(session), opened(session, at=5))
-    assert ingesting.rows(schema.sessions, "name", "opened_at", "entry") == [
-        ("nightly", moment(), 1)
-    ]
+    parts.ingest(message(session), opened(session, at=5))
+    assert parts.rows(schema.sessions, "name", "opened_at", "entry") == [("nightly", moment(), 1)]
 
 
-def test_a_call_after_the_end_of_its_session_is_late(ingesting: IngestedStore) -> None:
+def test_a_call_after_the_end_of_its_session_is_late(parts: StoreParts) -> None:
     session, before, after, later = next_id(), next_id(), next_id(), next_id()
     closed = Entry(SessionClosed(session=session, at=moment(1)))
-    ingesting.ingest(started(session, before), closed, started(session, after))
-    ingesting.ingest(started(session, later))
-    assert ingesting.rows(schema.invocations, "id", "is_late") == [
+    parts.ingest(started(session, before), closed, started(session, after))
+    parts.ingest(started(session, later))
+    assert parts.rows(schema.invocations, "id", "is_late") == [
         (before, False),
         (after, True),
         (later, True),
@@ -96,16 +86,16 @@ def test_a_call_after_the_end_of_its_session_is_late(ingesting: IngestedStore) -
 
 
 def test_a_session_that_is_closed_twice_stays_as_it_was_closed_first(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
     session = next_id()
-    ingesting.ingest(Entry(SessionClosed(session=session, at=moment(1), reason="one")))
-    ingesting.ingest(Entry(SessionClosed(session=session, at=moment(2), reason="two")))
-    assert ingesting.rows(schema.sessions, "closed_at", "close_reason") == [(moment(1), "one")]
-    assert not ingesting.rejections()
+    parts.ingest(Entry(SessionClosed(session=session, at=moment(1), reason="one")))
+    parts.ingest(Entry(SessionClosed(session=session, at=moment(2), reason="two")))
+    assert parts.rows(schema.sessions, "closed_at", "close_reason") == [(moment(1), "one")]
+    assert not parts.rejections()
 
 
-def test_a_message_keeps_its_text_document_and_payload(ingesting: IngestedStore) -> None:
+def test_a_message_keeps_its_text_document_and_payload(parts: StoreParts) -> None:
     session, name = next_id(), next_id()
     bodies = [b"text \xf0\x9f\x90\xa2", b'{"role":"user"}', b"\xff raw"]
     fact = MessageAdded(
@@ -118,42 +108,42 @@ def test_a_message_keeps_its_text_document_and_payload(ingesting: IngestedStore)
         payload=digest_of(bodies[2]),
         wire_format="anthropic",
     )
-    ingesting.ingest(Entry(fact, bodies))
-    row = ingesting.rows(
+    parts.ingest(Entry(fact, bodies))
+    row = parts.rows(
         schema.messages, "id", "seq", "role", "text", "document", "payload", "wire_format"
     )
     assert row == [(name, 1, "user", *map(digest_of, bodies), "anthropic")]
-    assert [ingesting.body(digest_of(one)) for one in bodies] == bodies
+    assert [parts.body(digest_of(one)) for one in bodies] == bodies
 
 
-def test_offered_tools_are_stored_once_and_offered_in_order(ingesting: IngestedStore) -> None:
+def test_offered_tools_are_stored_once_and_offered_in_order(parts: StoreParts) -> None:
     session = next_id()
     one, two = b'{"name":"one"}', b'{"name":"two"}'
     digests = (digest_of(two), digest_of(one))
     offer = ToolsOffered(session=session, id=next_id(), at=moment(), tools=digests)
-    ingesting.ingest(Entry(offer, [two, one]))
+    parts.ingest(Entry(offer, [two, one]))
     # The definitions were written to the segment before, so the second offer carries none.
     again = ToolsOffered(session=session, id=next_id(), at=moment(1), tools=digests[::-1])
-    ingesting.ingest(Entry(again))
-    assert not ingesting.rejections()
-    assert sorted(ingesting.rows(schema.tools, "name", "digest")) == [
+    parts.ingest(Entry(again))
+    assert not parts.rejections()
+    assert sorted(parts.rows(schema.tools, "name", "digest")) == [
         ("one", digest_of(one)),
         ("two", digest_of(two)),
     ]
-    offers = ingesting.rows(schema.tool_offers, "position", "tool")
+    offers = parts.rows(schema.tool_offers, "position", "tool")
     assert offers == [(0, digests[0]), (1, digests[1]), (0, digests[1]), (1, digests[0])]
-    assert ingesting.rows(schema.messages, "role", "text", "seq") == [
+    assert parts.rows(schema.messages, "role", "text", "seq") == [
         ("tools", EMPTY, 1),
         ("tools", EMPTY, 2),
     ]
 
 
-def test_an_offer_of_a_tool_that_nobody_defined_is_rejected(ingesting: IngestedStore) -> None:
+def test_an_offer_of_a_tool_that_nobody_defined_is_rejected(parts: StoreParts) -> None:
     missing = digest_of(b"never seen")
     offer = ToolsOffered(session=next_id(), id=next_id(), at=moment(), tools=(missing,))
-    ingesting.ingest(Entry(offer))
-    assert ingesting.rejections() == [f"body {missing} is missing"]
-    assert not ingesting.count(schema.sessions)
+    parts.ingest(Entry(offer))
+    assert parts.rejections() == [f"body {missing} is missing"]
+    assert not parts.count(schema.sessions)
 
 
 def leg_document(run: UUID) -> bytes:
@@ -170,7 +160,7 @@ def leg_document(run: UUID) -> bytes:
     )
 
 
-def test_the_legs_of_an_agent_run_are_kept(ingesting: IngestedStore) -> None:
+def test_the_legs_of_an_agent_run_are_kept(parts: StoreParts) -> None:
     session, run = next_id(), next_id()
     document, agent = leg_document(run), b'{"agent":1}'
     leg = AgentLeg(
@@ -183,18 +173,18 @@ def test_the_legs_of_an_agent_run_are_kept(ingesting: IngestedStore) -> None:
     )
     done = encode({"outcome": "succeeded", "attempt_count": 2, "duration_ms": 70})
     outcome = AgentOutcome(session=session, id=next_id(), at=moment(3), document=digest_of(done))
-    ingesting.ingest(Entry(leg, [document, agent]), Entry(outcome, [done]))
+    parts.ingest(Entry(leg, [document, agent]), Entry(outcome, [done]))
     names = ("run_id", "position", "model", "agent_id", "agent", "agent_version", "schema")
-    assert ingesting.rows(schema.agent_legs, *names) == [
+    assert parts.rows(schema.agent_legs, *names) == [
         (run, 0, "m-1", "reviewer", digest_of(agent), "v2", digest_of(b"schema"))
     ]
     ended_names = ("outcome", "escalated_to", "attempt_count", "duration_ms")
-    assert ingesting.rows(schema.agent_outcomes, *ended_names) == [("succeeded", None, 2, 70)]
-    assert ingesting.rows(schema.messages, "role") == [("agent_leg",), ("agent_outcome",)]
+    assert parts.rows(schema.agent_outcomes, *ended_names) == [("succeeded", None, 2, 70)]
+    assert parts.rows(schema.messages, "role") == [("agent_leg",), ("agent_outcome",)]
 
 
 def test_a_leg_whose_document_has_members_of_other_types_is_rejected(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
     good = json.loads(leg_document(next_id()))
     wrong = {
@@ -214,76 +204,76 @@ def test_a_leg_whose_document_has_members_of_other_types_is_rejected(
             document=digest_of(document),
             agent=digest_of(b"{}"),
         )
-        ingesting.append(Entry(leg, [document, b"{}"]))
-    assert ingesting.ingest(message(session)).rejected_count == len(wrong)
-    assert ingesting.count(schema.messages) == 1
-    assert ingesting.rows(schema.messages, "seq") == [(1,)]
+        parts.append(Entry(leg, [document, b"{}"]))
+    assert parts.ingest(message(session)).rejected_count == len(wrong)
+    assert parts.count(schema.messages) == 1
+    assert parts.rows(schema.messages, "seq") == [(1,)]
 
 
-def test_maintenance_is_in_the_ledger(ingesting: IngestedStore) -> None:
+def test_maintenance_is_in_the_ledger(parts: StoreParts) -> None:
     details = b'{"freed":3}'
     fact = Maintenance(
         id=next_id(), at=moment(), action="gc", actor="me", details=digest_of(details)
     )
-    ingesting.ingest(Entry(fact, [details]))
-    assert ingesting.rows(schema.ledger_entries, "kind", "subject_id") == [("maintenance", fact.id)]
-    assert ingesting.body(digest_of(details)) == details
+    parts.ingest(Entry(fact, [details]))
+    assert parts.rows(schema.ledger_entries, "kind", "subject_id") == [("maintenance", fact.id)]
+    assert parts.body(digest_of(details)) == details
 
 
-def test_a_call_that_started_only_is_open(ingesting: IngestedStore) -> None:
+def test_a_call_that_started_only_is_open(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
-    ingesting.ingest(started(session, call))
+    parts.ingest(started(session, call))
     names = ("id", "state", "tool_name", "call_id", "finished_at", "start_entry", "end_entry")
-    assert ingesting.rows(schema.invocations, *names) == [
+    assert parts.rows(schema.invocations, *names) == [
         (call, "started", "bash", "toolu_1", None, 0, None)
     ]
-    assert ingesting.rows(schema.surfaces, "arguments", "output", "receipt") == [
+    assert parts.rows(schema.surfaces, "arguments", "output", "receipt") == [
         ('{"command":"ls"}', None, None)
     ]
 
 
-def test_a_call_is_the_same_rows_in_one_batch_as_in_two(ingesting: IngestedStore) -> None:
+def test_a_call_is_the_same_rows_in_one_batch_as_in_two(parts: StoreParts) -> None:
     session, one, two = next_id(), next_id(), next_id()
-    ingesting.ingest(started(session, one), ended(session, one, b"text\n" * 30, exit_status=3))
-    ingesting.ingest(started(session, two))
-    ingesting.ingest(ended(session, two, b"text\n" * 30, exit_status=3))
+    parts.ingest(started(session, one), ended(session, one, b"text\n" * 30, exit_status=3))
+    parts.ingest(started(session, two))
+    parts.ingest(ended(session, two, b"text\n" * 30, exit_status=3))
     own = {"key", "id", "seq", "start_entry", "end_entry", "invocation_key"}
     for table in (schema.invocations, schema.surfaces):
         names = [column.name for column in table.columns if column.name not in own]
-        first, second = ingesting.rows(table, *names)
+        first, second = parts.rows(table, *names)
         assert first == second
-    assert ingesting.rows(schema.invocations, "start_entry", "end_entry") == [(0, 1), (2, 3)]
-    streams = ingesting.rows(schema.streams, "role", "digest", "size", "receipt_offset")
+    assert parts.rows(schema.invocations, "start_entry", "end_entry") == [(0, 1), (2, 3)]
+    streams = parts.rows(schema.streams, "role", "digest", "size", "receipt_offset")
     assert len(streams) == 4
     assert streams[:2] == streams[2:]
 
 
-def test_entries_of_a_session_are_in_the_order_of_the_journal(ingesting: IngestedStore) -> None:
+def test_entries_of_a_session_are_in_the_order_of_the_journal(parts: StoreParts) -> None:
     session, other, calls = next_id(), next_id(), [next_id() for _ in range(4)]
-    ingesting.ingest(
+    parts.ingest(
         started(session, calls[0]),
         message(session),
         message(other),
         ended(session, calls[0]),
         started(session, calls[1]),
     )
-    ingesting.ingest(message(session), started(session, calls[2]), started(other, calls[3]))
-    assert ingesting.rows(schema.invocations, "id", "seq") == [
+    parts.ingest(message(session), started(session, calls[2]), started(other, calls[3]))
+    assert parts.rows(schema.invocations, "id", "seq") == [
         (calls[0], 1),
         (calls[1], 3),
         (calls[2], 5),
         (calls[3], 2),
     ]
-    assert ingesting.rows(schema.messages, "seq") == [(2,), (1,), (4,)]
+    assert parts.rows(schema.messages, "seq") == [(2,), (1,), (4,)]
 
 
-def test_every_frame_is_in_the_ledger_with_its_hash(ingesting: IngestedStore) -> None:
+def test_every_frame_is_in_the_ledger_with_its_hash(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
-    positions = ingesting.log.record([started(session, call), ended(session, call)])
-    ingesting.ingest()
-    assert ingesting.rows(schema.ledger_entries, "n", "kind", "subject_id", "hash") == [
+    positions = parts.log.record([started(session, call), ended(session, call)])
+    parts.ingest()
+    assert parts.rows(schema.ledger_entries, "n", "kind", "subject_id", "hash") == [
         (0, "call.started", call, positions[0].hash),
         (1, "call.ended", call, positions[1].hash),
     ]
     names = ("entry_count", "next_index", "head")
-    assert ingesting.rows(schema.journals, *names) == [(2, 2, positions[1].hash)]
+    assert parts.rows(schema.journals, *names) == [(2, 2, positions[1].hash)]

@@ -6,8 +6,9 @@ import signal
 from pathlib import Path
 
 import pytest
+from tests.support.call_facts import ended, next_id, started
 from tests.support.killing import end_of
-from tests.support.new_store_ingesting import IngestedStore, ended, next_id, spool, started
+from tests.support.store_parts import StoreParts, spool
 
 from tooltrail.artifacts import Capture, artifact_path
 from tooltrail.journal import Owner, is_alive
@@ -17,7 +18,7 @@ from tooltrail.store import schema
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
 
 
-def dead_owner(store: IngestedStore) -> str:
+def dead_owner(store: StoreParts) -> str:
     """The name of an owner lock whose process was killed."""
     read, write = os.pipe()
     child = os.fork()
@@ -35,110 +36,108 @@ def dead_owner(store: IngestedStore) -> str:
     return name
 
 
-def test_a_call_of_a_living_program_stays_open(ingesting: IngestedStore) -> None:
-    owner = Owner(ingesting.spool)
-    ingesting.ingest(started(next_id(), next_id(), owner=owner.name()))
-    assert ingesting.ingest().recovered_count == 0
-    assert ingesting.rows(schema.invocations, "state") == [("started",)]
+def test_a_call_of_a_living_program_stays_open(parts: StoreParts) -> None:
+    owner = Owner(parts.spool)
+    parts.ingest(started(next_id(), next_id(), owner=owner.name()))
+    assert parts.ingest().recovered_count == 0
+    assert parts.rows(schema.invocations, "state") == [("started",)]
     owner.release()
-    assert ingesting.ingest().recovered_count == 1
-    assert ingesting.rows(schema.invocations, "state") == [("interrupted",)]
+    assert parts.ingest().recovered_count == 1
+    assert parts.rows(schema.invocations, "state") == [("interrupted",)]
 
 
-def test_a_call_without_an_owner_stays_open(ingesting: IngestedStore) -> None:
-    ingesting.ingest(started(next_id(), next_id()))
-    assert ingesting.rows(schema.invocations, "state") == [("started",)]
+def test_a_call_without_an_owner_stays_open(parts: StoreParts) -> None:
+    parts.ingest(started(next_id(), next_id()))
+    assert parts.rows(schema.invocations, "state") == [("started",)]
 
 
 def test_the_call_of_a_dead_program_is_ended_with_the_output_it_left(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
-    session, call, owner = next_id(), next_id(), dead_owner(ingesting)
-    spool(ingesting, call, LONG)
-    spool(ingesting, call, b"short", role="stderr")
-    done = ingesting.ingest(started(session, call, owner=owner))
+    session, call, owner = next_id(), next_id(), dead_owner(parts)
+    spool(parts, call, LONG)
+    spool(parts, call, b"short", role="stderr")
+    done = parts.ingest(started(session, call, owner=owner))
     assert done.recovered_count == 1
-    assert ingesting.rows(
-        schema.invocations, "state", "error_kind", "output_size", "truncated"
-    ) == [("interrupted", "interrupted", len(LONG) + 5, True)]
-    assert ingesting.rows(schema.streams, "role", "digest", "size", "loss_reason") == [
+    assert parts.rows(schema.invocations, "state", "error_kind", "output_size", "truncated") == [
+        ("interrupted", "interrupted", len(LONG) + 5, True)
+    ]
+    assert parts.rows(schema.streams, "role", "digest", "size", "loss_reason") == [
         ("stderr", digest_of(b"short"), 5, None),
         ("stdout", digest_of(LONG), len(LONG), None),
     ]
-    assert ingesting.body(digest_of(b"short")) == b"short"
-    with ingesting.archive.open(artifact_path(digest_of(LONG))) as file:
+    assert parts.body(digest_of(b"short")) == b"short"
+    with parts.archive.open(artifact_path(digest_of(LONG))) as file:
         assert file.read() == LONG
-    ((output, receipt),) = ingesting.rows(schema.surfaces, "output", "receipt")
+    ((output, receipt),) = parts.rows(schema.surfaces, "output", "receipt")
     named = json.loads(output)["error"]["details"]["partial_output"]
     assert [one["role"] for one in named] == ["stderr", "stdout"]
     assert "interrupted" in receipt
-    left_out = ingesting.rows(schema.omissions, "field", "unit", "before_count", "after_count")
+    left_out = parts.rows(schema.omissions, "field", "unit", "before_count", "after_count")
     assert ("stdout", "bytes", len(LONG), 0) in left_out
-    assert not (ingesting.spool / str(call)).exists()
-    assert not is_alive(ingesting.spool, owner)
-    assert not (ingesting.spool / "owners" / f"{owner}.lock").exists()
+    assert not (parts.spool / str(call)).exists()
+    assert not is_alive(parts.spool, owner)
+    assert not (parts.spool / "owners" / f"{owner}.lock").exists()
 
 
-def test_a_call_is_ended_once(ingesting: IngestedStore) -> None:
-    owner = dead_owner(ingesting)
-    ingesting.ingest(started(next_id(), next_id(), owner=owner))
-    assert ingesting.ingest().recovered_count == 0
-    assert ingesting.rows(schema.ledger_entries, "kind") == [("call.started",), ("call.ended",)]
+def test_a_call_is_ended_once(parts: StoreParts) -> None:
+    owner = dead_owner(parts)
+    parts.ingest(started(next_id(), next_id(), owner=owner))
+    assert parts.ingest().recovered_count == 0
+    assert parts.rows(schema.ledger_entries, "kind") == [("call.started",), ("call.ended",)]
 
 
-def test_an_end_that_waits_in_the_journal_counts(ingesting: IngestedStore) -> None:
-    session, call, owner = next_id(), next_id(), dead_owner(ingesting)
-    ingesting.ingest(started(session, call, owner=owner), ended(session, call))
-    assert ingesting.rows(schema.invocations, "state") == [("success",)]
-    assert ingesting.count(schema.ledger_entries) == 2
+def test_an_end_that_waits_in_the_journal_counts(parts: StoreParts) -> None:
+    session, call, owner = next_id(), next_id(), dead_owner(parts)
+    parts.ingest(started(session, call, owner=owner), ended(session, call))
+    assert parts.rows(schema.invocations, "state") == [("success",)]
+    assert parts.count(schema.ledger_entries) == 2
 
 
 def test_a_call_whose_end_was_rejected_is_not_called_interrupted(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
-    session, call, owner = next_id(), next_id(), dead_owner(ingesting)
+    session, call, owner = next_id(), next_id(), dead_owner(parts)
     end = ended(session, call)
-    ingesting.ingest(started(session, call, owner=owner), end._replace(bodies=[]))
-    assert len(ingesting.rejections()) == 1
-    assert ingesting.ingest().recovered_count == 0
-    assert ingesting.rows(schema.invocations, "state") == [("started",)]
+    parts.ingest(started(session, call, owner=owner), end._replace(bodies=[]))
+    assert len(parts.rejections()) == 1
+    assert parts.ingest().recovered_count == 0
+    assert parts.rows(schema.invocations, "state") == [("started",)]
 
 
-def test_an_owner_that_is_no_name_of_a_lock_is_dead(ingesting: IngestedStore) -> None:
-    ingesting.ingest(started(next_id(), next_id(), owner="../../etc/passwd"))
-    assert ingesting.rows(schema.invocations, "state") == [("interrupted",)]
+def test_an_owner_that_is_no_name_of_a_lock_is_dead(parts: StoreParts) -> None:
+    parts.ingest(started(next_id(), next_id(), owner="../../etc/passwd"))
+    assert parts.rows(schema.invocations, "state") == [("interrupted",)]
 
 
 def test_calls_of_one_living_and_one_dead_program_are_told_apart(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
     session, living, dead = next_id(), next_id(), next_id()
-    owner = Owner(ingesting.spool)
-    gone = dead_owner(ingesting)
-    ingesting.ingest(
-        started(session, living, owner=owner.name()), started(session, dead, owner=gone)
-    )
-    assert ingesting.rows(schema.invocations, "id", "state") == [
+    owner = Owner(parts.spool)
+    gone = dead_owner(parts)
+    parts.ingest(started(session, living, owner=owner.name()), started(session, dead, owner=gone))
+    assert parts.rows(schema.invocations, "id", "state") == [
         (living, "started"),
         (dead, "interrupted"),
     ]
     owner.release()
 
 
-def test_what_a_killed_recovery_left_is_in_nobody_s_way(ingesting: IngestedStore) -> None:
-    session, call, owner = next_id(), next_id(), dead_owner(ingesting)
-    spool(ingesting, call, LONG)
-    (ingesting.spool / str(call) / "stdout.recovered.zst").write_bytes(b"half a fra")
-    ingesting.ingest(started(session, call, owner=owner))
-    assert ingesting.rows(schema.streams, "digest") == [(digest_of(LONG),)]
-    assert not ingesting.rejections()
+def test_what_a_killed_recovery_left_is_in_nobody_s_way(parts: StoreParts) -> None:
+    session, call, owner = next_id(), next_id(), dead_owner(parts)
+    spool(parts, call, LONG)
+    (parts.spool / str(call) / "stdout.recovered.zst").write_bytes(b"half a fra")
+    parts.ingest(started(session, call, owner=owner))
+    assert parts.rows(schema.streams, "digest") == [(digest_of(LONG),)]
+    assert not parts.rejections()
 
 
 @pytest.mark.parametrize("cut", [1, 40, 2_000])
 def test_a_file_that_ends_in_the_middle_of_a_frame_is_recovered_as_far_as_it_goes(
-    sqlite_ingesting: IngestedStore, cut: int
+    sqlite_parts: StoreParts, cut: int
 ) -> None:
-    store, session, call = sqlite_ingesting, next_id(), next_id()
+    store, session, call = sqlite_parts, next_id(), next_id()
     owner = dead_owner(store)
     file = store.spool / str(call) / "stdout.zst"
     with Capture("stdout", file, edge_bytes=64, inline_bytes=0, frame_size=64 << 10) as capture:
@@ -155,8 +154,8 @@ def test_a_file_that_ends_in_the_middle_of_a_frame_is_recovered_as_far_as_it_goe
     assert not store.rejections()
 
 
-def test_a_damaged_file_is_kept_as_evidence(sqlite_ingesting: IngestedStore) -> None:
-    store, session, call = sqlite_ingesting, next_id(), next_id()
+def test_a_damaged_file_is_kept_as_evidence(sqlite_parts: StoreParts) -> None:
+    store, session, call = sqlite_parts, next_id(), next_id()
     owner = dead_owner(store)
     file = store.spool / str(call) / "stdout.zst"
     with Capture("stdout", file, edge_bytes=64, inline_bytes=0, frame_size=64 << 10) as capture:
@@ -171,10 +170,10 @@ def test_a_damaged_file_is_kept_as_evidence(sqlite_ingesting: IngestedStore) -> 
     assert kept.read_bytes() == data
 
 
-def test_a_call_without_its_policy_is_not_recovered_for_ever(ingesting: IngestedStore) -> None:
-    start = started(next_id(), next_id(), owner=dead_owner(ingesting))
-    ingesting.ingest(start._replace(repeated=[]))
+def test_a_call_without_its_policy_is_not_recovered_for_ever(parts: StoreParts) -> None:
+    start = started(next_id(), next_id(), owner=dead_owner(parts))
+    parts.ingest(start._replace(repeated=[]))
     for _ in range(3):
-        ingesting.ingest()
-    assert ingesting.count(schema.ledger_entries) == 2
-    assert "policy" in ingesting.rejections()[0]
+        parts.ingest()
+    assert parts.count(schema.ledger_entries) == 2
+    assert "policy" in parts.rejections()[0]

@@ -3,15 +3,8 @@
 from uuid import UUID
 
 import pytest
-from tests.support.new_store_ingesting import (
-    IngestedStore,
-    changed,
-    ended,
-    message,
-    moment,
-    next_id,
-    started,
-)
+from tests.support.call_facts import changed, ended, message, moment, next_id, started
+from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import Entry, Frame, read_journal
 from tooltrail.journal.reading import Cursor
@@ -34,7 +27,7 @@ CONTENT = (
 )
 
 
-def content(store: IngestedStore) -> list[list[tuple[object, ...]]]:
+def content(store: StoreParts) -> list[list[tuple[object, ...]]]:
     """All rows but those of the ledger and of rejected facts."""
     return [store.rows(table) for table in CONTENT]
 
@@ -66,90 +59,85 @@ KINDS = ("session", "message", "start", "end")
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_one_batch", [True, False])
 def test_the_same_fact_twice_changes_nothing_but_the_ledger(
-    ingesting: IngestedStore, kind: str, is_one_batch: bool
+    parts: StoreParts, kind: str, is_one_batch: bool
 ) -> None:
     first, fact, _ = two_of(kind)
-    ingesting.ingest(*first, fact)
-    before = content(ingesting)
+    parts.ingest(*first, fact)
+    before = content(parts)
     again = [changed(fact, at=moment(50))] * 2 if is_one_batch else [fact]
-    assert ingesting.ingest(*again).rejected_count == 0
-    assert content(ingesting) == before
-    assert ingesting.count(schema.ledger_entries) == len(first) + 1 + len(again)
+    assert parts.ingest(*again).rejected_count == 0
+    assert content(parts) == before
+    assert parts.count(schema.ledger_entries) == len(first) + 1 + len(again)
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("is_one_batch", [True, False])
 def test_another_fact_of_the_same_id_is_rejected(
-    ingesting: IngestedStore, kind: str, is_one_batch: bool
+    parts: StoreParts, kind: str, is_one_batch: bool
 ) -> None:
     first, fact, other = two_of(kind)
-    ingesting.append(*first, fact)
+    parts.append(*first, fact)
     if not is_one_batch:
-        ingesting.ingest()
+        parts.ingest()
     behind = message(next_id())
-    assert ingesting.ingest(other, behind).rejected_count == 1
-    (reason,) = ingesting.rejections()
+    assert parts.ingest(other, behind).rejected_count == 1
+    (reason,) = parts.rejections()
     subject = subject_of(other.fact)
     assert str(subject) in reason
     assert f"as entry {len(first)} of journal 1, with other content" in reason
     names = ("journal_key", "n", "subject_id")
-    assert ingesting.rows(schema.rejected_facts, *names) == [(1, len(first) + 1, subject)]
-    assert ingesting.count(schema.messages) == (2 if kind == "message" else 1)
+    assert parts.rows(schema.rejected_facts, *names) == [(1, len(first) + 1, subject)]
+    assert parts.count(schema.messages) == (2 if kind == "message" else 1)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_another_fact_from_another_journal_is_rejected(ingesting: IngestedStore, kind: str) -> None:
+def test_another_fact_from_another_journal_is_rejected(parts: StoreParts, kind: str) -> None:
     first, fact, other = two_of(kind)
-    ingesting.ingest(message(next_id()), *first, fact)
-    elsewhere = other_journal(ingesting)
-    before = content(ingesting)
+    parts.ingest(message(next_id()), *first, fact)
+    elsewhere = parts.other_journal()
+    before = content(parts)
     assert elsewhere.ingest(fact).rejected_count == 0
     assert elsewhere.ingest(other).rejected_count == 1
-    assert f"as entry {len(first) + 1} of journal 1" in ingesting.rejections()[0]
-    assert content(ingesting) == before
-
-
-def other_journal(store: IngestedStore) -> IngestedStore:
-    """The same store from another machine, with a journal of its own."""
-    return IngestedStore(store.database, store.spool.with_name("other-spool"), store.sink)
+    assert f"as entry {len(first) + 1} of journal 1" in parts.rejections()[0]
+    assert content(parts) == before
 
 
 def test_a_session_that_another_machine_opened_late_is_compared_with_that_fact(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
-    session, elsewhere = next_id(), other_journal(ingesting)
-    ingesting.ingest(message(session), message(session), opened(next_id()))
+    session, elsewhere = next_id(), parts.other_journal()
+    parts.ingest(message(session), message(session), opened(next_id()))
     elsewhere.ingest(message(session), opened(session))
-    assert ingesting.ingest(opened(session, at=9)).rejected_count == 0
-    assert ingesting.ingest(opened(session, name="other")).rejected_count == 1
+    assert parts.ingest(opened(session, at=9)).rejected_count == 0
+    assert parts.ingest(opened(session, name="other")).rejected_count == 1
     names = ("journal_key", "open_journal_key", "entry")
-    assert (1, 2, 1) in ingesting.rows(schema.sessions, *names)
+    assert (1, 2, 1) in parts.rows(schema.sessions, *names)
 
 
 def test_a_call_that_another_machine_ended_is_compared_with_that_fact(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
-    session, call, elsewhere = next_id(), next_id(), other_journal(ingesting)
-    ingesting.ingest(started(session, call), message(session))
+    session, call, elsewhere = next_id(), next_id(), parts.other_journal()
+    parts.ingest(started(session, call), message(session))
     assert elsewhere.ingest(ended(session, call)).rejected_count == 0
-    assert ingesting.ingest(ended(session, call, at=30)).rejected_count == 0
-    assert ingesting.ingest(ended(session, call, b"other\n")).rejected_count == 1
+    assert parts.ingest(ended(session, call, at=30)).rejected_count == 0
+    assert parts.ingest(ended(session, call, b"other\n")).rejected_count == 1
     names = ("journal_key", "start_entry", "end_journal_key", "end_entry")
-    assert ingesting.rows(schema.invocations, *names) == [(1, 0, 2, 0)]
+    assert parts.rows(schema.invocations, *names) == [(1, 0, 2, 0)]
 
 
-def test_an_end_without_a_start_is_rejected(ingesting: IngestedStore) -> None:
+def test_an_end_without_a_start_is_rejected(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
-    ingesting.ingest(ended(session, call))
-    assert ingesting.rejections() == [f"no call {call} was started"]
-    assert not any(content(ingesting))
+    parts.ingest(ended(session, call))
+    assert parts.rejections() == [f"no call {call} was started"]
+    assert not any(content(parts))
 
 
-def test_an_end_of_another_session_is_rejected(ingesting: IngestedStore) -> None:
+def test_an_end_of_another_session_is_rejected(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
-    ingesting.ingest(started(session, call), ended(next_id(), call))
-    assert ingesting.rejections() == [f"call {call} is of session {session}"]
-    assert ingesting.rows(schema.invocations, "state") == [("started",)]
+    parts.ingest(started(session, call), ended(next_id(), call))
+    assert parts.rejections() == [f"call {call} is of session {session}"]
+    assert parts.rows(schema.invocations, "state") == [("started",)]
 
 
 def without_body(entry: Entry, n: int) -> Entry:
@@ -157,52 +145,52 @@ def without_body(entry: Entry, n: int) -> Entry:
 
 
 @pytest.mark.parametrize("n", [0, 1])
-def test_an_end_with_a_missing_body_is_rejected(ingesting: IngestedStore, n: int) -> None:
+def test_an_end_with_a_missing_body_is_rejected(parts: StoreParts, n: int) -> None:
     session, call = next_id(), next_id()
     end = ended(session, call)
-    ingesting.ingest(started(session, call), without_body(end, n), message(session))
-    assert ingesting.rejections() == [f"body {digest_of(end.bodies[n])} is missing"]
-    assert ingesting.count(schema.messages) == 1
+    parts.ingest(started(session, call), without_body(end, n), message(session))
+    assert parts.rejections() == [f"body {digest_of(end.bodies[n])} is missing"]
+    assert parts.count(schema.messages) == 1
 
 
 @pytest.mark.parametrize("kind", ["message", "start"])
-def test_a_fact_with_a_missing_body_leaves_nothing(ingesting: IngestedStore, kind: str) -> None:
+def test_a_fact_with_a_missing_body_leaves_nothing(parts: StoreParts, kind: str) -> None:
     _, fact, _ = two_of(kind)
-    ingesting.ingest(fact._replace(bodies=[]))
-    assert ingesting.rejections() == [f"body {digest_of(fact.bodies[0])} is missing"]
-    assert not any(content(ingesting))
+    parts.ingest(fact._replace(bodies=[]))
+    assert parts.rejections() == [f"body {digest_of(fact.bodies[0])} is missing"]
+    assert not any(content(parts))
     # The fact itself may come again, with all its bodies.
-    assert ingesting.ingest(fact).rejected_count == 0
+    assert parts.ingest(fact).rejected_count == 0
 
 
-def test_a_rejected_fact_takes_no_place_in_its_session(ingesting: IngestedStore) -> None:
+def test_a_rejected_fact_takes_no_place_in_its_session(parts: StoreParts) -> None:
     session = next_id()
     good, bad = message(session), message(session, b"gone")._replace(bodies=[])
-    ingesting.ingest(bad, good, bad, message(session))
-    assert ingesting.rows(schema.messages, "seq") == [(1,), (2,)]
+    parts.ingest(bad, good, bad, message(session))
+    assert parts.rows(schema.messages, "seq") == [(1,), (2,)]
 
 
-def test_integers_beyond_64_bits_are_rejected_alone(ingesting: IngestedStore) -> None:
+def test_integers_beyond_64_bits_are_rejected_alone(parts: StoreParts) -> None:
     session, calls = next_id(), [next_id() for _ in range(40)]
     entries = [started(session, call) for call in calls]
     for n in (3, 17, 39):
         entries[n] = changed(entries[n], position=1 << 80)
-    done = ingesting.ingest(*entries)
+    done = parts.ingest(*entries)
     assert (done.frame_count, done.rejected_count) == (40, 3)
     kept = [
         (call, seq + 1)
         for seq, call in enumerate(call for n, call in enumerate(calls) if n not in (3, 17, 39))
     ]
-    assert ingesting.rows(schema.invocations, "id", "seq") == kept
-    assert ingesting.rows(schema.rejected_facts, "n") == [(3,), (17,), (39,)]
+    assert parts.rows(schema.invocations, "id", "seq") == kept
+    assert parts.rows(schema.rejected_facts, "n") == [(3,), (17,), (39,)]
 
 
-def test_an_end_in_the_state_started_is_rejected(ingesting: IngestedStore) -> None:
+def test_an_end_in_the_state_started_is_rejected(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
     end = changed(ended(session, call), state="started")
-    ingesting.ingest(started(session, call), end, message(session))
-    assert len(ingesting.rejections()) == 1
-    assert ingesting.count(schema.messages) == 1
+    parts.ingest(started(session, call), end, message(session))
+    assert len(parts.rejections()) == 1
+    assert parts.count(schema.messages) == 1
 
 
 HOSTILE = (
@@ -217,7 +205,7 @@ HOSTILE = (
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_texts_are_stored(ingesting: IngestedStore, text: str) -> None:
+def test_hostile_texts_are_stored(parts: StoreParts, text: str) -> None:
     session, call = next_id(), next_id()
     start = changed(
         started(session, call, arguments=text.encode("utf-8", "surrogatepass")),
@@ -227,16 +215,16 @@ def test_hostile_texts_are_stored(ingesting: IngestedStore, text: str) -> None:
     )
     end = changed(ended(session, call), error_kind=text)
     said = changed(message(session), role=text, wire_format=text)
-    ingesting.ingest(opened(session, name=text), start, end, said)
-    assert not ingesting.rejections()
+    parts.ingest(opened(session, name=text), start, end, said)
+    assert not parts.rejections()
     readable = text.replace("\0", "\\0").replace("\ud800", "\\ud800")
-    assert ingesting.rows(schema.sessions, "name") == [(readable,)]
-    assert ingesting.rows(schema.invocations, "tool_name", "call_id") == [(readable, readable)]
-    assert ingesting.rows(schema.messages, "role") == [(readable,)]
+    assert parts.rows(schema.sessions, "name") == [(readable,)]
+    assert parts.rows(schema.invocations, "tool_name", "call_id") == [(readable, readable)]
+    assert parts.rows(schema.messages, "role") == [(readable,)]
 
 
 def append_raw(
-    store: IngestedStore, monkeypatch: pytest.MonkeyPatch, fact: bytes, body: bytes
+    store: StoreParts, monkeypatch: pytest.MonkeyPatch, fact: bytes, body: bytes
 ) -> None:
     """Append a frame with any bytes in place of a fact."""
 
@@ -263,22 +251,22 @@ def append_raw(
     ids=range(8),
 )
 def test_a_frame_that_holds_no_known_fact_is_rejected_with_its_bytes(
-    ingesting: IngestedStore, monkeypatch: pytest.MonkeyPatch, fact: bytes
+    parts: StoreParts, monkeypatch: pytest.MonkeyPatch, fact: bytes
 ) -> None:
-    append_raw(ingesting, monkeypatch, fact, b"body")
-    ingesting.ingest(message(next_id()))
-    ((n, data),) = ingesting.rows(schema.rejected_facts, "n", "data")
+    append_raw(parts, monkeypatch, fact, b"body")
+    parts.ingest(message(next_id()))
+    ((n, data),) = parts.rows(schema.rejected_facts, "n", "data")
     assert (n, data) == (0, fact + b"\4\0\0\0body")
-    assert ingesting.rows(schema.ledger_entries, "n", "kind") == [(0, "unknown"), (1, "message")]
-    assert ingesting.count(schema.messages) == 1
+    assert parts.rows(schema.ledger_entries, "n", "kind") == [(0, "unknown"), (1, "message")]
+    assert parts.count(schema.messages) == 1
 
 
-def frames_of(store: IngestedStore) -> list[Frame]:
+def frames_of(store: StoreParts) -> list[Frame]:
     found = read_journal(store.spool / "journal", Cursor())
     return [one for one in found if isinstance(one, Frame)]
 
 
-def damage(store: IngestedStore, frame: Frame) -> None:
+def damage(store: StoreParts, frame: Frame) -> None:
     file = store.spool / "journal" / f"{frame.segment:08d}.seg"
     data = bytearray(file.read_bytes())
     data[frame.offset + 70] ^= 0xFF
@@ -287,44 +275,44 @@ def damage(store: IngestedStore, frame: Frame) -> None:
 
 @pytest.mark.parametrize("is_apart", [True, False])
 def test_damaged_frames_are_kept_and_what_is_behind_them_is_ingested(
-    ingesting: IngestedStore, is_apart: bool
+    parts: StoreParts, is_apart: bool
 ) -> None:
     session = next_id()
     # One by one, since each is proof that those before it were acknowledged.
     for _ in range(6):
-        ingesting.append(message(session))
-    frames = frames_of(ingesting)
-    damage(ingesting, frames[2])
-    damage(ingesting, frames[3] if not is_apart else frames[4])
-    done = ingesting.ingest()
+        parts.append(message(session))
+    frames = frames_of(parts)
+    damage(parts, frames[2])
+    damage(parts, frames[3] if not is_apart else frames[4])
+    done = parts.ingest()
     assert done.frame_count == 4
     gone = {2, 4} if is_apart else {2, 3}
     kept = [(n,) for n in range(6) if n not in gone]
-    assert ingesting.rows(schema.ledger_entries, "n") == kept
-    assert ingesting.rows(schema.rejected_facts, "n")[0] == (None,)
-    assert ingesting.rows(schema.journals, "entry_count", "next_index") == [(4, 6)]
-    ingesting.ingest(message(session))
-    assert ingesting.rows(schema.ledger_entries, "n")[-1] == (6,)
+    assert parts.rows(schema.ledger_entries, "n") == kept
+    assert parts.rows(schema.rejected_facts, "n")[0] == (None,)
+    assert parts.rows(schema.journals, "entry_count", "next_index") == [(4, 6)]
+    parts.ingest(message(session))
+    assert parts.rows(schema.ledger_entries, "n")[-1] == (6,)
 
 
-def test_the_index_goes_on_behind_damage_in_a_later_run(ingesting: IngestedStore) -> None:
+def test_the_index_goes_on_behind_damage_in_a_later_run(parts: StoreParts) -> None:
     session = next_id()
     for _ in range(4):
-        ingesting.append(message(session))
-    frames = frames_of(ingesting)
-    damage(ingesting, frames[1])
-    damage(ingesting, frames[2])
-    damage(ingesting, frames[3])
-    ingesting.ingest()
+        parts.append(message(session))
+    frames = frames_of(parts)
+    damage(parts, frames[1])
+    damage(parts, frames[2])
+    damage(parts, frames[3])
+    parts.ingest()
     # Nothing proves yet that the damaged frames were acknowledged.
-    assert ingesting.rows(schema.ledger_entries, "n") == [(0,)]
-    ingesting.ingest(message(session))
-    assert ingesting.count(schema.ledger_entries) == 2
-    assert ingesting.count(schema.messages) == 2
+    assert parts.rows(schema.ledger_entries, "n") == [(0,)]
+    parts.ingest(message(session))
+    assert parts.count(schema.ledger_entries) == 2
+    assert parts.count(schema.messages) == 2
 
 
-def test_a_segment_that_is_missing_is_reported(sqlite_ingesting: IngestedStore) -> None:
-    store, session = sqlite_ingesting, next_id()
+def test_a_segment_that_is_missing_is_reported(sqlite_parts: StoreParts) -> None:
+    store, session = sqlite_parts, next_id()
     large = b"x" * (6 << 20)
     for n in range(9):
         store.append(message(session, large + bytes([n])))

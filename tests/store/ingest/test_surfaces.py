@@ -4,15 +4,8 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.support.new_store_ingesting import (
-    IngestedStore,
-    as_shown,
-    changed,
-    ended,
-    ingested_store,
-    next_id,
-    started,
-)
+from tests.support.call_facts import as_shown, changed, ended, next_id, started
+from tests.support.store_parts import StoreParts, store_parts
 
 from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
@@ -25,7 +18,7 @@ from tooltrail.store.references import expand_canonical, expand_output, stream_m
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "s", "error": None}
 
 
-def restored(store: IngestedStore, shown: Shown | None = None) -> dict[str, bytes]:
+def restored(store: StoreParts, shown: Shown | None = None) -> dict[str, bytes]:
     """The surfaces of the only call, as a reader restores them."""
     ((output, canonical, receipt, made, is_exact),) = store.rows(
         schema.surfaces, "output", "canonical", "receipt", "shown", "is_exact"
@@ -55,7 +48,7 @@ def restored(store: IngestedStore, shown: Shown | None = None) -> dict[str, byte
 
 
 def ingest_shown(
-    store: IngestedStore, canonical: bytes, receipt: bytes, stdout: bytes = b"out\n"
+    store: StoreParts, canonical: bytes, receipt: bytes, stdout: bytes = b"out\n"
 ) -> dict[str, bytes]:
     session, call = next_id(), next_id()
     shown = as_shown(canonical, receipt)
@@ -80,32 +73,30 @@ LONG = 'line with a tab\t, a quote" and \u00e9\U0001f422\n' * 5
         (LONG, f"$ \0\n{LONG}"),
     ],
 )
-def test_what_was_shown_is_kept_byte_for_byte(
-    ingesting: IngestedStore, stdout: str, receipt: str
-) -> None:
+def test_what_was_shown_is_kept_byte_for_byte(parts: StoreParts, stdout: str, receipt: str) -> None:
     canonical = encode({**ENVELOPE, "result": {"stdout": stdout, "again": stdout}})
-    texts = ingest_shown(ingesting, canonical, receipt.encode(), stdout.encode())
+    texts = ingest_shown(parts, canonical, receipt.encode(), stdout.encode())
     assert texts["canonical"] == canonical
     assert texts["receipt"] == receipt.encode()
     assert texts["stdout"] == stdout.encode()
 
 
-def test_a_stream_that_stands_in_the_receipt_is_stored_once(ingesting: IngestedStore) -> None:
+def test_a_stream_that_stands_in_the_receipt_is_stored_once(parts: StoreParts) -> None:
     canonical = encode({**ENVELOPE, "result": {"stdout": LONG}})
-    ingest_shown(ingesting, canonical, f"$ ls\n{LONG}".encode(), LONG.encode())
-    ((stored, receipt),) = ingesting.rows(schema.surfaces, "canonical", "receipt")
+    ingest_shown(parts, canonical, f"$ ls\n{LONG}".encode(), LONG.encode())
+    ((stored, receipt),) = parts.rows(schema.surfaces, "canonical", "receipt")
     assert f'{{"$tooltrail.receipt":[5,{len(LONG.encode())}]}}' in stored
     assert receipt == f"$ ls\n{LONG}"
-    assert ingesting.body(digest_of(LONG.encode())) is None
+    assert parts.body(digest_of(LONG.encode())) is None
 
 
 @pytest.mark.parametrize("receipt", [b"\xff\xfe bytes", b"\xed\xa0\x80 a lone surrogate"])
 def test_a_receipt_that_no_text_column_can_hold_is_exact_as_a_body(
-    ingesting: IngestedStore, receipt: bytes
+    parts: StoreParts, receipt: bytes
 ) -> None:
     canonical = encode({**ENVELOPE, "result": {"stdout": "\ud800"}})
-    assert ingest_shown(ingesting, canonical, receipt)["receipt"] == receipt
-    ((is_exact,),) = ingesting.rows(schema.surfaces, "is_exact")
+    assert ingest_shown(parts, canonical, receipt)["receipt"] == receipt
+    ((is_exact,),) = parts.rows(schema.surfaces, "is_exact")
     assert not is_exact
 
 
@@ -119,51 +110,51 @@ def test_a_receipt_that_no_text_column_can_hold_is_exact_as_a_body(
     ],
 )
 def test_a_foreign_canonical_result_is_kept_byte_for_byte(
-    ingesting: IngestedStore, canonical: bytes
+    parts: StoreParts, canonical: bytes
 ) -> None:
-    assert ingest_shown(ingesting, canonical, LONG.encode())["canonical"] == canonical
+    assert ingest_shown(parts, canonical, LONG.encode())["canonical"] == canonical
 
 
-def test_arguments_with_a_nul_are_exact_as_a_body(ingesting: IngestedStore) -> None:
+def test_arguments_with_a_nul_are_exact_as_a_body(parts: StoreParts) -> None:
     session, call, arguments = next_id(), next_id(), b'{"a":"\0"}'
-    ingesting.ingest(started(session, call, arguments=arguments))
-    assert ingesting.rows(schema.surfaces, "arguments", "is_exact") == [('{"a":"\\0"}', False)]
-    assert ingesting.body(digest_of(arguments)) == arguments
+    parts.ingest(started(session, call, arguments=arguments))
+    assert parts.rows(schema.surfaces, "arguments", "is_exact") == [('{"a":"\\0"}', False)]
+    assert parts.body(digest_of(arguments)) == arguments
 
 
 @pytest.mark.parametrize("is_started_before", [False, True])
 def test_arguments_that_are_not_exact_leave_the_result_readable(
-    ingesting: IngestedStore, is_started_before: bool
+    parts: StoreParts, is_started_before: bool
 ) -> None:
     session, call = next_id(), next_id()
-    ingesting.append(started(session, call, arguments=b"\xff"))
+    parts.append(started(session, call, arguments=b"\xff"))
     if is_started_before:
-        ingesting.ingest()
-    ingesting.ingest(ended(session, call, LONG.encode()))
-    ((is_exact, canonical),) = ingesting.rows(schema.surfaces, "is_exact", "canonical")
-    assert not is_exact, ingesting.rejections()
+        parts.ingest()
+    parts.ingest(ended(session, call, LONG.encode()))
+    ((is_exact, canonical),) = parts.rows(schema.surfaces, "is_exact", "canonical")
+    assert not is_exact, parts.rejections()
     assert "$tooltrail.receipt" in canonical
-    assert restored(ingesting)["stdout"] == LONG.encode()
+    assert restored(parts)["stdout"] == LONG.encode()
 
 
 @pytest.mark.parametrize(
     "stdout", [b"", b"plain\n", LONG.encode(), b"\xff\x00 binary", b"nul \0 in text", b"x" * 15_000]
 )
 def test_a_result_that_nobody_was_shown_is_projected_and_rendered(
-    ingesting: IngestedStore, stdout: bytes
+    parts: StoreParts, stdout: bytes
 ) -> None:
     session, call = next_id(), next_id()
     end = ended(session, call, stdout)
-    ingesting.ingest(started(session, call), end)
-    assert not ingesting.rejections()
-    texts = restored(ingesting)
+    parts.ingest(started(session, call), end)
+    assert not parts.rejections()
+    texts = restored(parts)
     assert texts["output"] == end.bodies[0]
     assert texts["stdout"] == stdout
     assert texts["canonical"].startswith(b'{"error":null,"result":{')
-    assert ingesting.rows(schema.surfaces, "renderer") == [("command",)]
+    assert parts.rows(schema.surfaces, "renderer") == [("command",)]
 
 
-def all_rows(store: IngestedStore) -> dict[str, list[tuple[object, ...]]]:
+def all_rows(store: StoreParts) -> dict[str, list[tuple[object, ...]]]:
     """All rows of a store, without the times and the place of this run."""
     of_this_run = {"ingested_at", "created_at", "host", "spool", "rejected_at", "noticed_at"}
     return {
@@ -171,6 +162,7 @@ def all_rows(store: IngestedStore) -> dict[str, list[tuple[object, ...]]]:
             table, *(one.name for one in table.columns if one.name not in of_this_run)
         )
         for table in schema.metadata.sorted_tables
+        if table is not schema.store_info
     }
 
 
@@ -184,13 +176,13 @@ def calls_of(session: UUID) -> list[Entry]:
 
 def test_the_same_journal_gives_the_same_rows_in_two_stores(database: str, tmp_path: Path) -> None:
     entries = calls_of(next_id())
-    with ingested_store(database, tmp_path) as store:
+    with store_parts(database, tmp_path) as store:
         store.ingest(*entries)
         first = all_rows(store)
         folder = tmp_path / "other"
         folder.mkdir()
         (folder / "spool").symlink_to(tmp_path / "spool")
-        with ingested_store(str(folder / "other.db"), folder) as other:
+        with store_parts(str(folder / "other.db"), folder) as other:
             # One by one, where the first store took a batch.
             for _ in range(3):
                 other.ingest()
@@ -199,28 +191,21 @@ def test_the_same_journal_gives_the_same_rows_in_two_stores(database: str, tmp_p
     assert first["omissions"]
 
 
-def test_omissions_are_counted(ingesting: IngestedStore) -> None:
+def test_omissions_are_counted(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
     omission = OmissionFact(
         stage="render", field="stdout", unit="bytes", before=10, after=3, reason="budget \0"
     )
     canonical, receipt = encode({**ENVELOPE, "result": None}), b"cut"
-    shown = as_shown(canonical, receipt)
-    shown = Shown(
-        canonical=shown.canonical,
-        receipt=shown.receipt,
-        renderer="seen",
-        renderer_version=0,
-        omissions=(omission,),
-    )
-    ingesting.ingest(
+    shown = as_shown(canonical, receipt, omissions=(omission,))
+    parts.ingest(
         started(session, call), ended(session, call, shown=shown, bodies=[canonical, receipt])
     )
     names = ("n", "stage", "field", "unit", "before_count", "after_count", "reason")
-    assert ingesting.rows(schema.omissions, *names) == [
+    assert parts.rows(schema.omissions, *names) == [
         (0, "render", "stdout", "bytes", 10, 3, "budget \\0")
     ]
-    assert ingesting.rows(schema.invocations, "truncated") == [(True,)]
+    assert parts.rows(schema.invocations, "truncated") == [(True,)]
 
 
 def submitted(session: UUID, call: UUID, **result: object) -> Entry:
@@ -237,11 +222,11 @@ def submitted(session: UUID, call: UUID, **result: object) -> Entry:
     return ended(session, call, shown=shown, bodies=[canonical, b"no"])
 
 
-def test_the_verdict_on_a_structured_output_is_a_row(ingesting: IngestedStore) -> None:
+def test_the_verdict_on_a_structured_output_is_a_row(parts: StoreParts) -> None:
     session, call = next_id(), next_id()
-    ingesting.ingest(started(session, call), submitted(session, call))
+    parts.ingest(started(session, call), submitted(session, call))
     names = ("schema", "attempt", "valid", "document")
-    assert ingesting.rows(schema.structured_outputs, *names) == [
+    assert parts.rows(schema.structured_outputs, *names) == [
         (digest_of(b"schema"), 2, False, '{"error_count":7,"errors":[{"path":"$"}]}')
     ]
 
@@ -250,21 +235,21 @@ def test_the_verdict_on_a_structured_output_is_a_row(ingesting: IngestedStore) -
     "result", [{"schema_digest": "md5:00"}, {"attempt": "two"}, {"valid": 1}, {"schema_digest": 5}]
 )
 def test_a_verdict_with_members_of_other_types_is_rejected(
-    ingesting: IngestedStore, result: dict[str, object]
+    parts: StoreParts, result: dict[str, object]
 ) -> None:
     session, call = next_id(), next_id()
-    ingesting.ingest(started(session, call), submitted(session, call, **result))
-    assert len(ingesting.rejections()) == 1
-    assert ingesting.rows(schema.invocations, "state") == [("started",)]
+    parts.ingest(started(session, call), submitted(session, call, **result))
+    assert len(parts.rejections()) == 1
+    assert parts.rows(schema.invocations, "state") == [("started",)]
 
 
 def test_a_stream_whose_size_is_not_that_of_its_body_is_rejected(
-    ingesting: IngestedStore,
+    parts: StoreParts,
 ) -> None:
     session, call = next_id(), next_id()
     canonical, receipt = encode({**ENVELOPE, "result": None}), b"r"
     end = ended(session, call, shown=as_shown(canonical, receipt), bodies=[canonical, receipt])
     assert isinstance(end.fact, CallEnded)
     wrong = end.fact.streams[0].replaced(size=9)
-    ingesting.ingest(started(session, call), changed(end, streams=(wrong,)))
-    assert ingesting.rejections() == ["stream stdout has 4 bytes, not 9"]
+    parts.ingest(started(session, call), changed(end, streams=(wrong,)))
+    assert parts.rejections() == ["stream stdout has 4 bytes, not 9"]

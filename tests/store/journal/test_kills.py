@@ -7,9 +7,7 @@ import os
 import select
 import shutil
 import signal
-import tempfile
 import time
-from collections.abc import Iterator
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -41,14 +39,6 @@ SEAL_BYTES = 12_000
 SEED = "kills of a journal"
 
 pytestmark = pytest.mark.timeout(1200)
-
-
-@pytest.fixture
-def memory() -> Iterator[Path]:
-    """A folder on a fast disk: a kill takes nothing from the page cache."""
-    place = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=place if place.is_dir() else None) as name:
-        yield Path(name)
 
 
 def test_nothing_acknowledged_is_lost_when_writers_are_killed(

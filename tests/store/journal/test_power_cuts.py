@@ -6,8 +6,7 @@ next process would read it, and written to. `TOOLTRAIL_TEST_EFFORT` says how man
 """
 
 import shutil
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from random import Random
 
@@ -27,14 +26,6 @@ SEAL_BYTES = 12_000
 SEED = "power cuts of a journal"
 
 pytestmark = pytest.mark.timeout(1200)
-
-
-@pytest.fixture
-def memory() -> Iterator[Path]:
-    """A folder for images on a fast disk, since hundreds are synced."""
-    place = Path("/dev/shm")
-    with tempfile.TemporaryDirectory(dir=place if place.is_dir() else None) as name:
-        yield Path(name).resolve()
 
 
 def test_every_acknowledged_fact_is_there_after_a_power_cut(memory: Path) -> None:

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import threading
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -11,7 +10,8 @@ from uuid import UUID
 
 import pytest
 from tests.support.agents.recorded import beginning, ending, version
-from tests.support.lean_store import LeanStore, lean_store, shell_call, shell_output
+from tests.support.ended import made, shell_call
+from tests.support.recording import ingested_rows
 from tests.support.waiting import until
 
 from tooltrail.journal.ended_calls import EndedCall
@@ -40,22 +40,23 @@ DAY = datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=UTC)
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[LeanStore]:
-    with lean_store(str(tmp_path / "trail.db"), tmp_path) as made:
-        yield made
+def store(sqlite_store: Store) -> Store:
+    return sqlite_store
 
 
-def test_a_call_is_on_disk_before_its_tool_runs(store: LeanStore) -> None:
+def test_a_call_is_on_disk_before_its_tool_runs(store: Store) -> None:
     with Session.open(store.recorder, title="build") as session:
         session.start(shell_call("make"))
-        assert store.rows("SELECT state, tool_name FROM invocations") == [("started", "Bash")]
+        assert ingested_rows(store, "SELECT state, tool_name FROM invocations") == [
+            ("started", "Bash")
+        ]
 
 
-def test_a_finished_call_has_its_three_surfaces(sqlite_store: Store) -> None:
-    output = shell_output(b"one\ntwo\n", exit_status=3)
-    with sqlite_store.open_session() as session:
+def test_a_finished_call_has_its_three_surfaces(store: Store) -> None:
+    output = made(b"one\ntwo\n", exit_status=3)
+    with store.open_session() as session:
         finished = session.start(shell_call("make")).finish(output)
-    detail = sqlite_store.reader.invocation(finished.invocation_id)
+    detail = store.reader.invocation(finished.invocation_id)
     assert detail.arguments == b'{"command":"make"}'
     assert detail.complete_json == output.to_json().decode()
     assert detail.canonical_json == finished.canonical.to_json().decode()
@@ -66,28 +67,28 @@ def test_a_finished_call_has_its_three_surfaces(sqlite_store: Store) -> None:
     assert (summary.state, summary.exit_status, summary.output_size) == ("success", 3, 8)
 
 
-def test_plain_content_of_a_tool_that_has_a_family_is_content(store: LeanStore) -> None:
+def test_plain_content_of_a_tool_that_has_a_family_is_content(store: Store) -> None:
     output = CompleteOutput.success("Read", GenericOutput.of("plain text"))
     with Session.open(store.recorder) as session:
         finished = session.start(ToolCall.of("Read", {})).finish(output)
     assert "plain text" in finished.receipt.text
-    assert store.rows("SELECT family, renderer FROM invocations, surfaces") == [
+    assert ingested_rows(store, "SELECT family, renderer FROM invocations, surfaces") == [
         ("file_read", "generic")
     ]
 
 
-def test_a_long_stream_in_memory_becomes_an_artifact(store: LeanStore, tmp_path: Path) -> None:
+def test_a_long_stream_in_memory_becomes_an_artifact(store: Store, tmp_path: Path) -> None:
     text = b"a line of output\n" * 10_000
     with Session.open(store.recorder) as session:
-        finished = session.start(shell_call()).finish(shell_output(text))
-    [(size, line_count)] = store.rows("SELECT size, line_count FROM artifacts")
+        finished = session.start(shell_call()).finish(made(text))
+    [(size, line_count)] = ingested_rows(store, "SELECT size, line_count FROM artifacts")
     assert (size, line_count) == (len(text), 10_000)
     [path] = (tmp_path / "artifacts").rglob("*.zst")
     assert path.name.removesuffix(".zst") in finished.receipt.text
 
 
 def test_a_captured_stream_becomes_an_artifact_and_leaves_the_spool(
-    store: LeanStore, tmp_path: Path
+    store: Store, tmp_path: Path
 ) -> None:
     with Session.open(store.recorder) as session:
         invocation = session.start(shell_call())
@@ -99,14 +100,14 @@ def test_a_captured_stream_becomes_an_artifact_and_leaves_the_spool(
             stdout=stdout, stderr=StreamRecord.from_bytes("stderr", b""), exit_status=0
         )
         invocation.finish(CompleteOutput.success("Bash", result))
-    assert store.rows("SELECT size FROM artifacts") == [(101_000,)]
+    assert ingested_rows(store, "SELECT size FROM artifacts") == [(101_000,)]
     assert len(list((tmp_path / "artifacts").rglob("*.zst"))) == 1
     # The ingester commits first, and removes the folder then.
     until(lambda: not invocation.spool.exists())
 
 
 @pytest.mark.parametrize("count", [50, 5_000])
-def test_what_a_result_leaves_out_becomes_an_artifact(store: LeanStore, count: int) -> None:
+def test_what_a_result_leaves_out_becomes_an_artifact(store: Store, count: int) -> None:
     hits = tuple(
         WebSearchHit(title=f"page {n}", url=f"https://example.org/{n}") for n in range(count)
     )
@@ -114,37 +115,38 @@ def test_what_a_result_leaves_out_becomes_an_artifact(store: LeanStore, count: i
     output = CompleteOutput.success("WebSearch", found)
     session = Session.open(store.recorder)
     finished = session.start(ToolCall.of("WebSearch", {}), family="web_search").finish(output)
-    [(role, size)] = store.rows(
+    [(role, size)] = ingested_rows(
+        store,
         "SELECT i.role, a.size FROM invocation_artifacts AS i JOIN artifacts AS a"
-        " ON a.digest = i.digest"
+        " ON a.digest = i.digest",
     )
     assert role == "hidden"
     assert finished.canonical.result is not None
     assert size > (16 * 1024 if count > 1000 else 0)
 
 
-def test_a_role_takes_one_capture(store: LeanStore) -> None:
+def test_a_role_takes_one_capture(store: Store) -> None:
     invocation = Session.open(store.recorder).start(shell_call())
     invocation.capture("stdout")
     with pytest.raises(InvalidRecordError, match="has a capture already"):
         invocation.capture("stdout")
 
 
-def test_a_call_is_finished_once(store: LeanStore) -> None:
+def test_a_call_is_finished_once(store: Store) -> None:
     invocation = Session.open(store.recorder).start(shell_call())
-    invocation.finish(shell_output())
+    invocation.finish(made())
     with pytest.raises(InvocationFinishedError):
-        invocation.finish(shell_output())
+        invocation.finish(made())
 
 
-def test_an_output_of_another_tool_is_refused(store: LeanStore) -> None:
+def test_an_output_of_another_tool_is_refused(store: Store) -> None:
     invocation = Session.open(store.recorder).start(shell_call())
     other = CompleteOutput.failure("Read", ToolError(kind="internal", message="no"))
     with pytest.raises(InvalidRecordError, match="not of 'Read'"):
         invocation.finish(other)
 
 
-def test_a_stream_must_carry_the_bytes_of_its_digest(store: LeanStore) -> None:
+def test_a_stream_must_carry_the_bytes_of_its_digest(store: Store) -> None:
     invocation = Session.open(store.recorder).start(shell_call())
     right = StreamRecord.from_bytes("stdout", b"right")
     wrong = right.model_copy(update={"content": b"wrong", "head": b"wrong"})
@@ -153,29 +155,29 @@ def test_a_stream_must_carry_the_bytes_of_its_digest(store: LeanStore) -> None:
         invocation.finish(CompleteOutput.success("Bash", result))
 
 
-def test_an_interrupted_call_keeps_what_it_printed(store: LeanStore) -> None:
+def test_an_interrupted_call_keeps_what_it_printed(store: Store) -> None:
     invocation = Session.open(store.recorder).start(shell_call())
     invocation.interrupt("stopped by hand", [StreamRecord.from_bytes("stdout", b"half")])
-    assert store.rows("SELECT state, error_kind FROM invocations") == [
+    assert ingested_rows(store, "SELECT state, error_kind FROM invocations") == [
         ("interrupted", "interrupted")
     ]
-    assert store.rows("SELECT role, size FROM streams") == [("stdout", 4)]
+    assert ingested_rows(store, "SELECT role, size FROM streams") == [("stdout", 4)]
 
 
-def test_a_receipt_that_the_model_saw_is_kept_as_it_was(store: LeanStore) -> None:
+def test_a_receipt_that_the_model_saw_is_kept_as_it_was(store: Store) -> None:
     with Session.open(store.recorder) as session:
-        session.record(EndedCall(shell_call(), shell_output(), seen="what the model saw"))
-    assert store.rows("SELECT receipt, renderer, renderer_version FROM surfaces") == [
+        session.record(EndedCall(shell_call(), made(), seen="what the model saw"))
+    assert ingested_rows(store, "SELECT receipt, renderer, renderer_version FROM surfaces") == [
         ("what the model saw", "seen", 0)
     ]
 
 
-def test_given_times_are_kept_to_the_microsecond(store: LeanStore) -> None:
+def test_given_times_are_kept_to_the_microsecond(store: Store) -> None:
     end = DAY + timedelta(milliseconds=1500)
-    ended = EndedCall(shell_call(), shell_output(), started_at=DAY, finished_at=end)
+    ended = EndedCall(shell_call(), made(), started_at=DAY, finished_at=end)
     Session.open(store.recorder).record(ended)
-    [(started, finished, duration)] = store.rows(
-        "SELECT started_at, finished_at, duration_ms FROM invocations"
+    [(started, finished, duration)] = ingested_rows(
+        store, "SELECT started_at, finished_at, duration_ms FROM invocations"
     )
     assert started == (DAY - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
     assert (finished - started, duration) == (1_500_000, 1500)
@@ -190,109 +192,112 @@ def test_given_times_are_kept_to_the_microsecond(store: LeanStore) -> None:
     ],
 )
 def test_impossible_times_are_refused(
-    store: LeanStore, started: datetime | None, finished: datetime | None
+    store: Store, started: datetime | None, finished: datetime | None
 ) -> None:
     session = Session.open(store.recorder)
     with pytest.raises(InvalidRecordError):
-        session.record(
-            EndedCall(shell_call(), shell_output(), started_at=started, finished_at=finished)
-        )
+        session.record(EndedCall(shell_call(), made(), started_at=started, finished_at=finished))
 
 
-def test_importing_again_changes_nothing(store: LeanStore) -> None:
+def test_importing_again_changes_nothing(store: Store) -> None:
     for _ in range(2):
         session = Session.open(store.recorder, idempotency_key="log-7", at=DAY)
         session.message(Message.of("user", "go"), at=DAY, idempotency_key="log-7/0")
         calls = [
-            EndedCall(shell_call(str(n)), shell_output(), idempotency_key=f"log-7/{n}")
-            for n in range(1, 4)
+            EndedCall(shell_call(str(n)), made(), idempotency_key=f"log-7/{n}") for n in range(1, 4)
         ]
         assert len(list(session.record_many(calls))) == 3
-    assert store.rows("SELECT count(*) FROM invocations") == [(3,)]
-    assert store.rows("SELECT count(*) FROM messages") == [(1,)]
-    assert store.rows("SELECT count(*) FROM sessions") == [(1,)]
-    assert store.rows("SELECT count(*) FROM rejected_facts") == [(0,)]
+    assert ingested_rows(store, "SELECT count(*) FROM invocations") == [(3,)]
+    assert ingested_rows(store, "SELECT count(*) FROM messages") == [(1,)]
+    assert ingested_rows(store, "SELECT count(*) FROM sessions") == [(1,)]
+    assert ingested_rows(store, "SELECT count(*) FROM rejected_facts") == [(0,)]
 
 
-def test_a_key_with_other_content_is_listed_with_its_reason(store: LeanStore) -> None:
+def test_a_key_with_other_content_is_listed_with_its_reason(store: Store) -> None:
     session = Session.open(store.recorder)
     for text in (b"first", b"second"):
-        session.record(EndedCall(shell_call(), shell_output(text), idempotency_key="same"))
-    [(reason,)] = store.rows("SELECT reason FROM rejected_facts")
+        session.record(EndedCall(shell_call(), made(text), idempotency_key="same"))
+    [(reason,)] = ingested_rows(store, "SELECT reason FROM rejected_facts")
     assert "is recorded already" in reason
     assert "with other content: output" in reason
-    assert store.rows("SELECT count(*) FROM invocations") == [(1,)]
+    assert ingested_rows(store, "SELECT count(*) FROM invocations") == [(1,)]
 
 
 @pytest.mark.parametrize("key", ["", "k" * 1001])
-def test_a_key_must_have_a_length(store: LeanStore, key: str) -> None:
+def test_a_key_must_have_a_length(store: Store, key: str) -> None:
     session = Session.open(store.recorder)
     with pytest.raises(InvalidRecordError, match="1 to 1,000 characters"):
-        session.record(EndedCall(shell_call(), shell_output(), idempotency_key=key))
+        session.record(EndedCall(shell_call(), made(), idempotency_key=key))
 
 
-def test_processes_join_a_session_by_its_name(store: LeanStore) -> None:
+def test_processes_join_a_session_by_its_name(store: Store) -> None:
     joined = Session.join(store.recorder, "nightly-build")
-    joined.start(shell_call("first")).finish(shell_output())
+    joined.start(shell_call("first")).finish(made())
     opened = Session.open(store.recorder, name="nightly-build", title="Nightly")
     assert opened.id == joined.id
-    assert store.rows("SELECT name, title FROM sessions") == [("nightly-build", "Nightly")]
-    assert store.rows("SELECT count(*) FROM invocations") == [(1,)]
+    assert ingested_rows(store, "SELECT name, title FROM sessions") == [
+        ("nightly-build", "Nightly")
+    ]
+    assert ingested_rows(store, "SELECT count(*) FROM invocations") == [(1,)]
 
 
-def test_a_session_takes_a_name_or_a_key(store: LeanStore) -> None:
+def test_a_session_takes_a_name_or_a_key(store: Store) -> None:
     with pytest.raises(InvalidRecordError, match="not both"):
         Session.open(store.recorder, name="a", idempotency_key="b")
 
 
 def test_a_closed_session_takes_no_more_here_and_marks_what_comes_from_elsewhere(
-    store: LeanStore,
+    store: Store,
 ) -> None:
     session = Session.open(store.recorder)
     session.close("the run is over")
     with pytest.raises(SessionClosedError):
         session.start(shell_call())
-    Session.join(store.recorder, session.id).start(shell_call()).finish(shell_output())
-    assert store.rows("SELECT is_late FROM invocations") == [(1,)]
-    assert store.rows("SELECT close_reason FROM sessions") == [("the run is over",)]
+    Session.join(store.recorder, session.id).start(shell_call()).finish(made())
+    assert ingested_rows(store, "SELECT is_late FROM invocations") == [(1,)]
+    assert ingested_rows(store, "SELECT close_reason FROM sessions") == [("the run is over",)]
 
 
-def test_entries_of_a_session_have_one_order(store: LeanStore) -> None:
+def test_entries_of_a_session_have_one_order(store: Store) -> None:
     with Session.open(store.recorder) as session:
         session.messages([Message.of("user", "a"), Message.of("assistant", "b")])
-        session.start(shell_call()).finish(shell_output())
+        session.start(shell_call()).finish(made())
         session.message(Message.of("assistant", "c"))
-    assert store.rows(
-        "SELECT seq FROM messages UNION ALL SELECT seq FROM invocations ORDER BY 1"
+    assert ingested_rows(
+        store, "SELECT seq FROM messages UNION ALL SELECT seq FROM invocations ORDER BY 1"
     ) == [(1,), (2,), (3,), (4,)]
-    assert store.rows("SELECT seq FROM invocations") == [(3,)]
+    assert ingested_rows(store, "SELECT seq FROM invocations") == [(3,)]
 
 
-def test_offered_tools_are_kept_once_for_each_version(store: LeanStore) -> None:
+def test_offered_tools_are_kept_once_for_each_version(store: Store) -> None:
     read, write = ToolDefinition(name="read"), ToolDefinition(name="write")
     session = Session.open(store.recorder)
     session.offer_tools([read, write])
     session.offer_tools([read])
-    assert store.rows("SELECT name FROM tools ORDER BY name") == [("read",), ("write",)]
-    assert store.rows("SELECT position FROM tool_offers ORDER BY message_key, position") == [
+    assert ingested_rows(store, "SELECT name FROM tools ORDER BY name") == [("read",), ("write",)]
+    assert ingested_rows(
+        store, "SELECT position FROM tool_offers ORDER BY message_key, position"
+    ) == [
         (0,),
         (1,),
         (0,),
     ]
 
 
-def test_an_unknown_family_is_refused_before_anything_is_recorded(store: LeanStore) -> None:
+def test_an_unknown_family_is_refused_before_anything_is_recorded(store: Store) -> None:
     session = Session.open(store.recorder)
     with pytest.raises(NotFoundError):
         session.start(shell_call(), family="no such family")
-    assert store.rows("SELECT count(*) FROM invocations") == [(0,)]
+    assert ingested_rows(store, "SELECT count(*) FROM invocations") == [(0,)]
 
 
-def test_each_call_says_where_it_ran(store: LeanStore, tmp_path: Path) -> None:
+def test_each_call_says_where_it_ran(store: Store, tmp_path: Path) -> None:
     session = Session.open(store.recorder)
-    session.start(shell_call()).finish(shell_output())
-    [(environment,)] = store.rows("SELECT environment FROM invocations")
-    [(digest,)] = store.rows(f"SELECT digest FROM bodies WHERE digest = x'{environment.hex()}'")
+    session.start(shell_call()).finish(made())
+    [(environment,)] = ingested_rows(store, "SELECT environment FROM invocations")
+    [(digest,)] = ingested_rows(
+        store, f"SELECT digest FROM bodies WHERE digest = x'{environment.hex()}'"
+    )
     assert digest == environment
     known = decode(environment_json())
     assert isinstance(known, dict)
@@ -330,31 +335,31 @@ def test_a_commit_between_two_calls_is_seen(
         until(partial(is_at, commit))
 
 
-def test_threads_share_a_session(store: LeanStore) -> None:
+def test_threads_share_a_session(store: Store) -> None:
     session = Session.open(store.recorder)
 
     def work() -> None:
         for _ in range(10):
-            session.start(shell_call()).finish(shell_output())
+            session.start(shell_call()).finish(made())
 
     threads = [threading.Thread(target=work) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert store.rows("SELECT count(*), count(DISTINCT seq), max(seq) FROM invocations") == [
-        (80, 80, 80)
-    ]
+    assert ingested_rows(
+        store, "SELECT count(*), count(DISTINCT seq), max(seq) FROM invocations"
+    ) == [(80, 80, 80)]
 
 
-def test_tasks_record_what_threads_record(store: LeanStore) -> None:
+def test_tasks_record_what_threads_record(store: Store) -> None:
     session = Session.open(store.recorder)
 
     async def work(n: int) -> UUID:
         invocation = await session.astart(shell_call(str(n)))
-        finished = await invocation.afinish(shell_output(b"%d\n" % n))
+        finished = await invocation.afinish(made(b"%d\n" % n))
         await session.amessage(Message.of("assistant", str(n)))
-        await session.arecord(EndedCall(shell_call("ended"), shell_output()))
+        await session.arecord(EndedCall(shell_call("ended"), made()))
         return finished.invocation_id
 
     async def run() -> list[UUID]:
@@ -362,11 +367,13 @@ def test_tasks_record_what_threads_record(store: LeanStore) -> None:
 
     ids = asyncio.run(run())
     assert len(set(ids)) == 20
-    assert store.rows("SELECT count(*) FROM invocations WHERE state = 'success'") == [(40,)]
-    assert store.rows("SELECT count(*) FROM messages") == [(20,)]
+    assert ingested_rows(store, "SELECT count(*) FROM invocations WHERE state = 'success'") == [
+        (40,)
+    ]
+    assert ingested_rows(store, "SELECT count(*) FROM messages") == [(20,)]
 
 
-def test_every_kind_of_fact_can_be_recorded_from_a_task(store: LeanStore) -> None:
+def test_every_kind_of_fact_can_be_recorded_from_a_task(store: Store) -> None:
     agent = version()
 
     async def run() -> UUID:
@@ -375,7 +382,7 @@ def test_every_kind_of_fact_can_be_recorded_from_a_task(store: LeanStore) -> Non
             await session.aoffer_tools([ToolDefinition(name="read")])
             await session.amessages([Message.of("system", "be brief"), Message.of("user", "go")])
             assert await session.amessages([]) == []
-            calls = [EndedCall(shell_call(str(n)), shell_output()) for n in range(3)]
+            calls = [EndedCall(shell_call(str(n)), made()) for n in range(3)]
             assert [one.call async for one in session.arecord_many(calls)] == [
                 one.call for one in calls
             ]
@@ -389,8 +396,8 @@ def test_every_kind_of_fact_can_be_recorded_from_a_task(store: LeanStore) -> Non
         return session.id
 
     session_id = asyncio.run(run())
-    assert store.rows("SELECT id, title FROM sessions") == [(session_id.bytes, "agent")]
-    assert store.rows("SELECT role FROM messages ORDER BY seq") == [
+    assert ingested_rows(store, "SELECT id, title FROM sessions") == [(session_id.bytes, "agent")]
+    assert ingested_rows(store, "SELECT role FROM messages ORDER BY seq") == [
         ("agent_leg",),
         ("tools",),
         ("system",),
@@ -398,13 +405,15 @@ def test_every_kind_of_fact_can_be_recorded_from_a_task(store: LeanStore) -> Non
         ("agent_outcome",),
         ("user",),
     ]
-    assert store.rows("SELECT count(*) FROM invocations WHERE state = 'success'") == [(3,)]
-    assert store.rows("SELECT close_reason FROM sessions") == [(None,)]
+    assert ingested_rows(store, "SELECT count(*) FROM invocations WHERE state = 'success'") == [
+        (3,)
+    ]
+    assert ingested_rows(store, "SELECT close_reason FROM sessions") == [(None,)]
 
 
-def test_a_task_interrupts_a_call(sqlite_store: Store) -> None:
+def test_a_task_interrupts_a_call(store: Store) -> None:
     async def run() -> Finished:
-        async with await sqlite_store.aopen_session(title="agent") as session:
+        async with await store.aopen_session(title="agent") as session:
             invocation = await session.astart(shell_call())
             stream = StreamRecord.from_bytes("stdout", b"so far")
             finished = await invocation.ainterrupt("the user left", [stream])
@@ -414,16 +423,16 @@ def test_a_task_interrupts_a_call(sqlite_store: Store) -> None:
 
     finished = asyncio.run(run())
     assert finished.state == "interrupted"
-    assert sqlite_store.reader.invocation(finished.invocation_id).summary.state == "interrupted"
+    assert store.reader.invocation(finished.invocation_id).summary.state == "interrupted"
 
 
-def test_what_fails_for_one_task_leaves_the_others_alone(store: LeanStore) -> None:
+def test_what_fails_for_one_task_leaves_the_others_alone(store: Store) -> None:
     session = Session.open(store.recorder)
 
     async def work(n: int) -> str:
         key = "" if n == 3 else f"key {n}"
         try:
-            await session.arecord(EndedCall(shell_call(), shell_output(), idempotency_key=key))
+            await session.arecord(EndedCall(shell_call(), made(), idempotency_key=key))
         except InvalidRecordError:
             return "refused"
         return "recorded"
@@ -432,10 +441,10 @@ def test_what_fails_for_one_task_leaves_the_others_alone(store: LeanStore) -> No
         return await asyncio.gather(*(work(n) for n in range(6)))
 
     assert asyncio.run(run()) == ["recorded"] * 3 + ["refused"] + ["recorded"] * 2
-    assert store.rows("SELECT count(*) FROM invocations") == [(5,)]
+    assert ingested_rows(store, "SELECT count(*) FROM invocations") == [(5,)]
 
 
-def test_a_task_that_is_cancelled_leaves_the_thread_working(store: LeanStore) -> None:
+def test_a_task_that_is_cancelled_leaves_the_thread_working(store: Store) -> None:
     session = Session.open(store.recorder)
 
     async def run() -> None:
@@ -445,17 +454,17 @@ def test_a_task_that_is_cancelled_leaves_the_thread_working(store: LeanStore) ->
         with pytest.raises(asyncio.CancelledError):
             await task
         invocation = await session.astart(shell_call("kept"))
-        await invocation.afinish(shell_output())
+        await invocation.afinish(made())
 
     asyncio.run(run())
-    assert store.rows(
+    assert ingested_rows(
+        store,
         "SELECT state FROM invocations JOIN surfaces ON invocation_key = key"
-        " WHERE arguments LIKE '%kept%'"
+        " WHERE arguments LIKE '%kept%'",
     ) == [("success",)]
 
 
-def test_a_read_only_spool_is_an_error_that_names_it(store: LeanStore, tmp_path: Path) -> None:
-    blocked = tmp_path / "spool"
-    blocked.write_bytes(b"")  # a file where the folder should be
-    with pytest.raises(Exception, match=str(blocked)):
+def test_a_read_only_spool_is_an_error_that_names_it(store: Store) -> None:
+    store.spool.write_bytes(b"")  # a file where the folder should be
+    with pytest.raises(Exception, match=str(store.spool)):
         Session.open(store.recorder)

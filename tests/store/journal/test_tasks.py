@@ -6,34 +6,36 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.lean_store import LeanStore, lean_store, shell_call, shell_output
+from tests.support.ended import made, shell_call
+from tests.support.recording import ingested_rows
 
 from tooltrail.journal import Acknowledge, Cursor, Frame, read_journal
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.session import Session
 from tooltrail.journal.work import Work
 from tooltrail.records import InvalidRecordError, UnavailableError
+from tooltrail.store import Store, create_store
 
 ROWS = "SELECT count(*) FROM invocations"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[LeanStore]:
-    with lean_store(str(tmp_path / "a.db"), tmp_path, acknowledge="store") as opened:
+def store(tmp_path: Path) -> Iterator[Store]:
+    with create_store(tmp_path / "a.db", acknowledge="store") as opened:
         yield opened
 
 
-def frame_count(store: LeanStore) -> int:
+def frame_count(store: Store) -> int:
     items = read_journal(store.spool / "journal", Cursor())
     return sum(isinstance(item, Frame) for item in items)
 
 
-async def together(store: LeanStore, outputs: dict[str, bytes]) -> list[object]:
+async def together(store: Store, outputs: dict[str, bytes]) -> list[object]:
     """Record calls with these keys from one task each; give what they got or what they raised."""
     session = Session.join(store.recorder, "s")
 
     async def record(key: str, output: bytes) -> Acknowledge:
-        ended = EndedCall(shell_call(), shell_output(output), idempotency_key=key.strip("+"))
+        ended = EndedCall(shell_call(), made(output), idempotency_key=key.strip("+"))
         return (await session.arecord(ended)).acknowledged
 
     work = (record(key, output) for key, output in outputs.items())
@@ -41,7 +43,7 @@ async def together(store: LeanStore, outputs: dict[str, bytes]) -> list[object]:
 
 
 def test_a_rejected_fact_fails_its_task_alone_and_no_fact_is_appended_twice(
-    store: LeanStore,
+    store: Store,
 ) -> None:
     asyncio.run(together(store, {"taken": b"first"}))
     before = frame_count(store)
@@ -51,7 +53,7 @@ def test_a_rejected_fact_fails_its_task_alone_and_no_fact_is_appended_twice(
 
 
 def test_a_failed_sync_fails_every_task_and_nothing_is_appended_twice(
-    store: LeanStore, monkeypatch: pytest.MonkeyPatch
+    store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: object) -> None:
         raise UnavailableError("the disk failed")
@@ -60,11 +62,11 @@ def test_a_failed_sync_fails_every_task_and_nothing_is_appended_twice(
         patch.setattr(store.recorder.log, "sync", fail)
         got = asyncio.run(together(store, {"a": b"", "b": b"", "c": b""}))
     assert {type(one) for one in got} == {UnavailableError}
-    assert store.rows(ROWS) == [(3,)]
+    assert ingested_rows(store, ROWS) == [(3,)]
     assert frame_count(store) == 3 * 2
 
 
-def test_a_task_whose_loop_was_closed_leaves_the_thread_working(store: LeanStore) -> None:
+def test_a_task_whose_loop_was_closed_leaves_the_thread_working(store: Store) -> None:
     may_go_on = threading.Event()
 
     def make() -> tuple[Work, None]:

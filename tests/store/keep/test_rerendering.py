@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 from tests.support.effort import times
+from tests.support.ended import made
 from tests.support.keeping import ingested, paths
 from tests.support.outputs import returned
 from tests.support.rewording import reworded, without
@@ -33,7 +34,6 @@ from tooltrail.records import (
     render,
 )
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.families.command import CommandOutput
 from tooltrail.store.keep.rerendering import Rerendering, Wording, rerender
 from tooltrail.store.store import Store
 from tooltrail.store.views import InvocationDetail
@@ -111,16 +111,6 @@ def record(
     return Recorded(cast("InvocationDetail", detail), {used.digest: used.to_json().decode()})
 
 
-def command(stdout: bytes = b"kept\n", stderr: bytes = b"", status: int = 0) -> CompleteOutput:
-    result = CommandOutput(
-        command="ls",
-        exit_status=status,
-        stdout=StreamRecord.from_bytes("stdout", stdout),
-        stderr=StreamRecord.from_bytes("stderr", stderr),
-    )
-    return CompleteOutput.success("Bash", result)
-
-
 def with_foreign(name: str = "foreign") -> FamilyRegistry:
     """The families of today and one more, with numbers of its own."""
     families = default_families()
@@ -138,7 +128,7 @@ def with_foreign(name: str = "foreign") -> FamilyRegistry:
 
 
 def test_what_today_s_renderers_made_is_the_same() -> None:
-    for output in (command(), command(BIG, b"\xff\xfe", 3), returned("lookup", "kept")):
+    for output in (made(), made(BIG, b"\xff\xfe", 3), returned("lookup", "kept")):
         family = TODAY.of_tool(output.tool_name).name
         found = record(output, TODAY, family=family).rerender(TODAY)
         assert (found.state, found.drifted, found.reason) == ("same", False, "")
@@ -157,7 +147,7 @@ def test_a_stored_call_is_compared_without_its_complete_output(store: Store) -> 
 
 
 def test_other_text_of_another_version_is_drift() -> None:
-    kept = record(command())
+    kept = record(made())
     found = kept.rerender(reworded("command", "Exited with 0\n", version=5))
     reason = "it was worded by renderer command 4, today's is command 5"
     today = Wording("Exited with 0\n", "command", 5)
@@ -168,17 +158,17 @@ def test_other_text_of_another_version_is_drift() -> None:
 
 
 def test_other_text_of_the_same_version_is_drift_that_says_so() -> None:
-    found = record(command()).rerender(reworded("command", "Exited with 0\n", version=4))
+    found = record(made()).rerender(reworded("command", "Exited with 0\n", version=4))
     assert found.state == "drifted"
     assert found.reason == "renderer command 4 gives other text, although its version is the same"
 
 
 def test_a_missing_line_end_is_drift() -> None:
-    assert record(command()).rerender(reworded("command", "exit status 0", version=4)).drifted
+    assert record(made()).rerender(reworded("command", "exit status 0", version=4)).drifted
 
 
 def test_the_same_text_of_another_version_is_no_drift() -> None:
-    kept = record(command())
+    kept = record(made())
     found = kept.rerender(reworded("command", "exit status 0\n", version=5))
     assert found == kept.same(Wording("exit status 0\n", "command", 5))
     assert not found.drifted
@@ -199,14 +189,14 @@ def looking(canonical: CanonicalResult, _: object) -> str:
 def test_a_canonical_result_that_no_renderer_reads_any_more_is_drift(
     renderer: Any, why: str
 ) -> None:
-    kept = record(command())
+    kept = record(made())
     found = kept.rerender(reworded("command", renderer))
     reason = f"today's command family cannot word the canonical result: {why}"
     assert found == Rerendering(kept.detail.summary.id, "drifted", reason, STORED, None)
 
 
 def test_the_receipt_of_a_family_that_is_gone_cannot_be_compared() -> None:
-    kept = record(command())
+    kept = record(made())
     found = kept.rerender(without("command"))
     reason = "the family 'command' is not known to this program"
     assert found == Rerendering(kept.detail.summary.id, "incomparable", reason, STORED)
@@ -222,14 +212,14 @@ def test_a_policy_with_fewer_numbers_than_today_s_has_today_s_defaults() -> None
 
     policy = default_policy(THEN).applied_to("Bash")
     policy = policy.for_tool("Bash", command_chars=77)
-    kept = record(command(), policy=policy)
+    kept = record(made(), policy=policy)
     assert kept.rerender(reworded("command", remember, version=4, budget=WiderBudget())).today
     assert shown[0][1] == 5
 
 
 def test_a_policy_that_today_s_bounds_refuse_is_not_readable() -> None:
     today = reworded("command", "exit status 0\n", budget=NarrowerBudget())
-    found = record(command()).rerender(today)
+    found = record(made()).rerender(today)
     assert found.state == "incomparable"
     assert found.reason == (
         "the policy is not readable: command_chars: Input should be less than or equal to 100"
@@ -246,7 +236,7 @@ def test_a_policy_that_today_s_bounds_refuse_is_not_readable() -> None:
     ],
 )
 def test_a_policy_of_another_kind_is_not_readable(document: str, why: str) -> None:
-    kept = record(command())
+    kept = record(made())
     kept.policies[kept.detail.policy_digest] = document
     found = kept.rerender(TODAY)
     assert found.state == "incomparable"
@@ -302,7 +292,7 @@ def test_any_policy_gives_the_same_receipt_again(
 
 
 def test_an_open_invocation_has_nothing_to_compare() -> None:
-    kept = record(command())
+    kept = record(made())
     cast("Any", kept.detail).summary.state = "started"
     reason = "the invocation has not ended, so there is no receipt"
     assert kept.rerender(TODAY) == Rerendering(kept.detail.summary.id, "open", reason)
@@ -310,7 +300,7 @@ def test_an_open_invocation_has_nothing_to_compare() -> None:
 
 @pytest.mark.parametrize("surface", ["receipt", "canonical_json"])
 def test_a_lost_surface_is_damage(surface: str) -> None:
-    kept = record(command())
+    kept = record(made())
     setattr(kept.detail, surface, None)
     name = kept.detail.summary.id
     with pytest.raises(DamageError, match=f"a surface of invocation {name} is missing") as caught:

@@ -3,7 +3,9 @@
 from uuid import UUID
 
 import pytest
-from tests.support.new_store_read import ReadStore, at, call, entries_of
+from tests.support.call_facts import moment
+from tests.support.recorded_calls import call, entries_of
+from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
@@ -15,18 +17,18 @@ TWIN = UUID("01890000-aaaa-7000-8000-0000dddddeef")
 
 
 @pytest.fixture
-def named(new_store: ReadStore) -> ReadStore:
+def named(parts: StoreParts) -> StoreParts:
     made = [
         call(SESSION, 1, receipt=b"r", tool="read"),
         call(SESSION, 3, receipt=b"r"),
         call(TWIN, 2, receipt=b"r", tool="read"),
     ]
-    opened = Entry(SessionOpened(session=SESSION, at=at(9), name="nightly/build"))
-    new_store.record(opened, *entries_of(made))
-    return new_store
+    opened = Entry(SessionOpened(session=SESSION, at=moment(9), name="nightly/build"))
+    parts.ingest(opened, *entries_of(made))
+    return parts
 
 
-def seq_of(store: ReadStore, name: str) -> tuple[UUID, int]:
+def seq_of(store: StoreParts, name: str) -> tuple[UUID, int]:
     summary = store.reader.invocation(name).summary
     return summary.session_id, summary.seq
 
@@ -43,12 +45,12 @@ def seq_of(store: ReadStore, name: str) -> tuple[UUID, int]:
     ],
 )
 def test_an_invocation_is_named_by_its_place(
-    named: ReadStore, name: str, place: tuple[UUID, int]
+    named: StoreParts, name: str, place: tuple[UUID, int]
 ) -> None:
     assert seq_of(named, name) == place
 
 
-def test_an_invocation_is_named_by_any_unique_end_of_its_id(named: ReadStore) -> None:
+def test_an_invocation_is_named_by_any_unique_end_of_its_id(named: StoreParts) -> None:
     for one in named.reader.invocations().items:
         digits = one.id.hex
         for name in (str(one.id), digits.upper(), digits[-12:], digits[-11:]):
@@ -58,12 +60,12 @@ def test_an_invocation_is_named_by_any_unique_end_of_its_id(named: ReadStore) ->
 @pytest.mark.parametrize(
     "name", ["nightly/build", str(SESSION), "beef", "0beef", "@last", SESSION.hex.upper()]
 )
-def test_a_session_is_named(named: ReadStore, name: str) -> None:
+def test_a_session_is_named(named: StoreParts, name: str) -> None:
     assert named.reader.session(name).id == SESSION
 
 
 @pytest.mark.parametrize("name", ["0189", "01890000aaaa", "01890000-aaaa-7000-8000-0000"])
-def test_a_beginning_of_two_is_ambiguous(named: ReadStore, name: str) -> None:
+def test_a_beginning_of_two_is_ambiguous(named: StoreParts, name: str) -> None:
     with pytest.raises(AmbiguousNameError) as caught:
         named.reader.session(name)
     assert caught.value.candidates == (str(TWIN), str(SESSION))
@@ -72,18 +74,18 @@ def test_a_beginning_of_two_is_ambiguous(named: ReadStore, name: str) -> None:
 @pytest.mark.parametrize(
     "name", ["", "abc", "zzzz", "@last:nothing", "beef#9", "beef#x", "beef#", "#1", "f" * 32]
 )
-def test_what_nothing_is_named_is_not_found(named: ReadStore, name: str) -> None:
+def test_what_nothing_is_named_is_not_found(named: StoreParts, name: str) -> None:
     with pytest.raises(NotFoundError):
         named.reader.invocation(name)
 
 
-def test_an_empty_store_has_no_last(new_store: ReadStore) -> None:
-    for ask in (new_store.reader.invocation, new_store.reader.session):
+def test_an_empty_store_has_no_last(parts: StoreParts) -> None:
+    for ask in (parts.reader.invocation, parts.reader.session):
         with pytest.raises(NotFoundError, match="yet"):
             ask("@last")
 
 
-def test_two_sessions_of_one_name_are_ambiguous(named: ReadStore) -> None:
-    named.record(Entry(SessionOpened(session=new_id(), at=at(1), name="nightly/build")))
+def test_two_sessions_of_one_name_are_ambiguous(named: StoreParts) -> None:
+    named.ingest(Entry(SessionOpened(session=new_id(), at=moment(1), name="nightly/build")))
     with pytest.raises(AmbiguousNameError):
         named.reader.session("nightly/build")

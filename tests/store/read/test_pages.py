@@ -10,7 +10,9 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.support.new_store_read import Call, ReadStore, at, call, entries_of, read_store
+from tests.support.call_facts import moment
+from tests.support.recorded_calls import Call, call, entries_of
+from tests.support.store_parts import StoreParts, store_parts
 
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
@@ -108,14 +110,14 @@ def record_of(made: Call, seq: int, agent: str | None) -> Record:
     )
 
 
-def fill(store: ReadStore) -> Filled:
+def fill(store: StoreParts) -> Filled:
     sessions = [new_id() for _ in AGENTS]
     opened = [
-        Entry(SessionOpened(session=one, at=at(0), agent=agent))
+        Entry(SessionOpened(session=one, at=moment(0), agent=agent))
         for one, agent in zip(sessions, AGENTS, strict=True)
     ]
     made = made_calls(sessions)
-    store.record(*opened, *entries_of(made))
+    store.ingest(*opened, *entries_of(made))
     seqs = dict.fromkeys(sessions, 0)
     records: list[Record] = []
     for one in made:
@@ -128,7 +130,7 @@ def fill(store: ReadStore) -> Filled:
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
     folder: Path = tmp_path_factory.mktemp("filled")
-    with read_store(str(folder / "trail.db"), folder) as store:
+    with store_parts(str(folder / "trail.db"), folder) as store:
         yield fill(store)
 
 
@@ -179,8 +181,8 @@ def filters(filled: Filled) -> st.SearchStrategy[InvocationFilter]:
         "error_kinds": some([*KINDS, "nothing"]),
         "agents": some(["main", "helper", "nobody"]),
         "exit_statuses": some([0, 1, 137, 5]),
-        "since": st.integers(-5, 65).map(at),
-        "until": st.integers(-5, 65).map(at),
+        "since": st.integers(-5, 65).map(moment),
+        "until": st.integers(-5, 65).map(moment),
         "min_size": st.sampled_from([0, 1, 10, 11, 32_768, 40_000, 70_000, 70_001]),
     }
     names = st.lists(st.sampled_from(sorted(members)), max_size=3, unique=True)
@@ -230,8 +232,8 @@ def test_a_page_is_the_same_however_few_are_looked_through_first(
         check(filled, where, limit, oldest_first=data.draw(st.booleans()))
 
 
-def test_both_engines_page_by_every_member_and_pair(new_store: ReadStore) -> None:
-    filled = fill(new_store)
+def test_both_engines_page_by_every_member_and_pair(parts: StoreParts) -> None:
+    filled = fill(parts)
     members: dict[str, Any] = {
         "sessions": tuple(filled.sessions[:2]),
         "invocations": tuple(one.id for one in filled.records[:30]),
@@ -242,8 +244,8 @@ def test_both_engines_page_by_every_member_and_pair(new_store: ReadStore) -> Non
         "error_kinds": ("timeout",),
         "agents": ("main",),
         "exit_statuses": (1, 137),
-        "since": at(10),
-        "until": at(40),
+        "since": moment(10),
+        "until": moment(40),
         "min_size": 40_000,
     }
     for first in members:
@@ -276,7 +278,7 @@ def test_a_list_of_nothing_is_refused(filled: Filled) -> None:
         ({"error_kinds": ("timeout",)}, "ix_invocations_error_kind_started_at "),
         ({"exit_statuses": (1,)}, "ix_invocations_exit_status_started_at "),
         (
-            {"tools": ("bash",), "states": ("error",), "since": at(1)},
+            {"tools": ("bash",), "states": ("error",), "since": moment(1)},
             "ix_invocations_tool_name_started_at ",
         ),
     ],
@@ -288,7 +290,9 @@ def test_sqlite_reads_a_page_from_one_index(
     order = pages.Order("seq" if where.sessions else "started_at", oldest_first, after=7)
     lead = next(iter(chosen), None)
     query = pages.select_keys(where, order, 10, lead)
-    values = [at(1).toordinal() if isinstance(one, datetime) else str(one) for one in query.values]
+    values = [
+        moment(1).toordinal() if isinstance(one, datetime) else str(one) for one in query.values
+    ]
     with filled.reader.database.read() as connection:
         plan = connection.query(f"EXPLAIN QUERY PLAN {query.text}", values)
     used = [line for *_, line in plan if "H invocations" in line or "N invocations" in line]
@@ -298,7 +302,7 @@ def test_sqlite_reads_a_page_from_one_index(
 
 def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(InvalidRecordError, match="has no zone"):
-        InvocationFilter(since=at(0).replace(tzinfo=None))
+        InvocationFilter(since=moment(0).replace(tzinfo=None))
 
 
 def test_a_filter_that_can_fit_nothing_is_refused(filled: Filled) -> None:
@@ -329,7 +333,7 @@ def test_odd_words_in_a_filter_find_nothing(filled: Filled, word: str) -> None:
 
 def test_times_of_other_zones_are_the_same_moments(filled: Filled) -> None:
     there = timezone(timedelta(hours=-9, minutes=-30))
-    for since in (at(10), at(40)):
+    for since in (moment(10), moment(40)):
         here = filled.reader.count_invocations(InvocationFilter(since=since))
         elsewhere = InvocationFilter(since=since.astimezone(there))
         assert filled.reader.count_invocations(elsewhere) == here

@@ -1,7 +1,9 @@
 """Every view is compared with the facts that were recorded."""
 
 import pytest
-from tests.support.new_store_read import Call, ReadStore, at, call, entries_of
+from tests.support.call_facts import moment
+from tests.support.recorded_calls import Call, call, entries_of
+from tests.support.store_parts import StoreParts
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.journal import Entry
@@ -82,7 +84,7 @@ def assert_is(detail: InvocationDetail, made: Call, seq: int) -> None:
         assert detail.receipt.renderer_name == "seen"
 
 
-def test_an_invocation_gives_back_what_was_recorded(new_store: ReadStore) -> None:
+def test_an_invocation_gives_back_what_was_recorded(parts: StoreParts) -> None:
     session = new_id()
     made = [
         call(session, 1, stdout=b"hello\n" * 40, stderr=b"warning"),
@@ -97,14 +99,14 @@ def test_an_invocation_gives_back_what_was_recorded(new_store: ReadStore) -> Non
         ),
         call(session, 5, receipt=b"denied", state="denied", end={"duration_ms": None}),
     ]
-    new_store.record(*entries_of(made))
+    parts.ingest(*entries_of(made))
     for seq, one in enumerate(made, 1):
-        assert_is(new_store.reader.invocation(one.started.id), one, seq)
-    page = new_store.reader.invocations()
+        assert_is(parts.reader.invocation(one.started.id), one, seq)
+    page = parts.reader.invocations()
     assert list(page.items) == [summary_of(one, n) for n, one in enumerate(made, 1)][::-1]
 
 
-def test_texts_that_no_database_holds_come_back_byte_for_byte(new_store: ReadStore) -> None:
+def test_texts_that_no_database_holds_come_back_byte_for_byte(parts: StoreParts) -> None:
     session = new_id()
     canonical = canonical_json.encode({"summary_text": ODD.decode("utf-8", "surrogateescape")})
     made = [
@@ -114,53 +116,51 @@ def test_texts_that_no_database_holds_come_back_byte_for_byte(new_store: ReadSto
         call(session, 4, arguments=ODD, state=None),
         call(session, 5, arguments=ODD, stdout=ODD),
     ]
-    new_store.record(*entries_of(made))
+    parts.ingest(*entries_of(made))
     for one in made:
-        detail = new_store.reader.invocation(one.started.id)
+        detail = parts.reader.invocation(one.started.id)
         assert detail.arguments == one.arguments
         if one.receipt is not None:
             assert detail.receipt is not None
             assert detail.receipt.digest == digest_of(one.receipt)
-    texts = [new_store.reader.invocation(one.started.id) for one in made]
+    texts = [parts.reader.invocation(one.started.id) for one in made]
     assert texts[1].receipt is not None
     assert texts[1].receipt.text.encode("utf-8", "surrogateescape") == ODD
     assert texts[2].canonical_json == canonical.decode()
 
 
 def test_a_stream_in_the_receipt_is_restored_there_and_in_the_canonical(
-    new_store: ReadStore,
+    parts: StoreParts,
 ) -> None:
     content = b"a stream of some length, twice: " * 3
     canonical = canonical_json.encode({"result": {"stdout": content.decode()}})
     receipt = b"before \xc3\xa4 " + content + b" behind"
     made = call(new_id(), receipt=receipt, canonical=canonical, stdout=content, stderr=b"other")
-    new_store.record(*made.entries())
-    detail = new_store.reader.invocation(made.started.id)
+    parts.ingest(*made.entries())
+    detail = parts.reader.invocation(made.started.id)
     assert detail.canonical_json == canonical.decode()
     stdout, stderr = detail.streams
     assert stdout.receipt_offset == len(b"before \xc3\xa4 ")
     assert stderr.receipt_offset is None
     for view, data in ((stdout, content), (stderr, b"other")):
-        with new_store.reader.open_stream(view) as source:
+        with parts.reader.open_stream(view) as source:
             assert source.read() == data
 
 
-def test_a_captured_stream_is_an_artifact_with_an_owner(new_store: ReadStore) -> None:
+def test_a_captured_stream_is_an_artifact_with_an_owner(parts: StoreParts) -> None:
     session, other = new_id(), new_id()
     made = call(session, 1, receipt=b"cut", stdout=LOG)
-    assert made.ended is not None
-    assert made.ended.shown is not None
     digest, path = digest_of(LOG), artifact_path(digest_of(LOG))
     omission = OmissionFact(
         stage="projection", field="stdout", unit="bytes", before=9, after=4, reason="too long"
     )
-    shown = made.ended.shown.replaced(
+    shown = made.shown.replaced(
         omissions=(omission,),
         artifacts=(ArtifactFact(role="stdout", digest=digest),),
     )
-    made.ended = new_store.spooled(made.ended, "stdout", LOG, shown=shown)
-    new_store.record(*made.entries(), *call(other, 2, receipt=b"r").entries())
-    reader = new_store.reader
+    made.capture(parts, LOG, shown=shown)
+    parts.ingest(*made.entries(), *call(other, 2, receipt=b"r").entries())
+    reader = parts.reader
     detail = reader.invocation(made.started.id)
     assert_is(detail, made, 1)
     assert detail.artifacts == (("stdout", path),)
@@ -182,16 +182,16 @@ def test_a_captured_stream_is_an_artifact_with_an_owner(new_store: ReadStore) ->
     assert reader.artifacts(cursor=path) == []
 
 
-def test_texts_that_the_ingester_made_come_back_byte_for_byte(new_store: ReadStore) -> None:
+def test_texts_that_the_ingester_made_come_back_byte_for_byte(parts: StoreParts) -> None:
     made = call(new_id(), stdout=b"out")
-    new_store.record(*made.entries())
-    before = new_store.reader.invocation("@last")
+    parts.ingest(*made.entries())
+    before = parts.reader.invocation("@last")
     assert before.receipt is not None
     assert before.canonical_json is not None
     texts = [before.canonical_json.encode(), ODD]
     shown = shown_json(made_shown(texts[0], texts[1], ("mine", 1), (), ()))
-    new_store.damage("DELETE FROM surfaces")
-    with new_store.database.write() as connection:
+    parts.alter("DELETE FROM surfaces")
+    with parts.database.write() as connection:
         columns: dict[str, object] = {"arguments": made.arguments.decode()}
         columns["output"] = before.complete_json
         columns |= {"canonical": before.canonical_json, "receipt": "a substitute"}
@@ -201,65 +201,64 @@ def test_texts_that_the_ingester_made_come_back_byte_for_byte(new_store: ReadSto
         for data in (ODD, shown):
             stored = {"digest": connection.sha(digest_of(data)), "size": len(data)}
             connection.insert_once("bodies", [{**stored, "encoding": "raw", "data": data}])
-    detail = new_store.reader.invocation("@last")
+    detail = parts.reader.invocation("@last")
     assert detail.damage is None
     assert detail.canonical_json == before.canonical_json
     assert detail.receipt is not None
     assert detail.receipt.digest == digest_of(ODD)
 
 
-def test_a_stream_is_found_by_its_invocation_and_role(new_store: ReadStore) -> None:
+def test_a_stream_is_found_by_its_invocation_and_role(parts: StoreParts) -> None:
     made = call(new_id(), receipt=b"cut", stdout=b"out", stderr=b"err")
-    new_store.record(*made.entries())
-    reader = new_store.reader
+    parts.ingest(*made.entries())
+    reader = parts.reader
     assert reader.stream("@last", "stderr") == reader.invocation("@last").stream("stderr")
     with pytest.raises(NotFoundError, match="has no stream 'order'"):
         reader.stream("@last", "order")
 
 
-def test_a_stream_that_waits_is_named_with_its_reason(new_store: ReadStore) -> None:
+def test_a_stream_that_waits_is_named_with_its_reason(parts: StoreParts) -> None:
     made = call(new_id(), receipt=b"cut", stdout=LOG)
-    assert made.ended is not None
-    made.ended = new_store.spooled(made.ended, "stdout", LOG)
-    sink = new_store.spool.parent / "artifacts"
+    made.capture(parts, LOG)
+    sink = parts.spool.parent / "artifacts"
     sink.rename(sink.with_name("elsewhere"))
-    new_store.record(*made.entries())
-    reader = new_store.reader
+    parts.ingest(*made.entries())
+    reader = parts.reader
     (waiting,) = reader.waiting_streams()
     assert (waiting.invocation_id, waiting.role) == (made.started.id, "stdout")
     assert reader.waiting_streams(made.started.session) == [waiting]
-    assert waiting.is_in(new_store.spool)
+    assert waiting.is_in(parts.spool)
     stream = reader.invocation(made.started.id).streams[0]
     assert stream.pending_reason == waiting.reason
     with pytest.raises(UnavailableError, match="is not stored yet"):
         reader.open_stream(stream)
 
 
-def test_sessions_come_newest_first_with_what_their_facts_say(new_store: ReadStore) -> None:
+def test_sessions_come_newest_first_with_what_their_facts_say(parts: StoreParts) -> None:
     first, second, bare = new_id(), new_id(), new_id()
     environment = canonical_json.encode({"host": "here"})
     opened = SessionOpened(
         session=first,
-        at=at(1),
+        at=moment(1),
         name="nightly",
         title="a title",
         agent="tester",
         environment=digest_of(environment),
     )
-    new_store.record(
+    parts.ingest(
         Entry(opened, [environment]),
-        Entry(SessionOpened(session=second, at=at(5), parent=first)),
+        Entry(SessionOpened(session=second, at=moment(5), parent=first)),
         *call(first, 6, receipt=b"r").entries(),
         *call(first, 7, state=None).entries(),
         *call(bare, 3, receipt=b"r").entries(),
-        Entry(SessionClosed(session=first, at=at(9), reason="done")),
+        Entry(SessionClosed(session=first, at=moment(9), reason="done")),
     )
-    reader = new_store.reader
+    reader = parts.reader
     views = reader.sessions()
     assert [one.id for one in views] == [second, bare, first]
     view = views[2]
     assert (view.name, view.title, view.agent) == ("nightly", "a title", "tester")
-    assert (view.opened_at, view.closed_at, view.close_reason) == (at(1), at(9), "done")
+    assert (view.opened_at, view.closed_at, view.close_reason) == (moment(1), moment(9), "done")
     assert view.environment == environment.decode()
     assert (view.invocation_count, view.open_count) == (2, 1)
     assert (views[0].parent_id, views[0].closed_at) == (first, None)
@@ -269,13 +268,13 @@ def test_sessions_come_newest_first_with_what_their_facts_say(new_store: ReadSto
         reader.sessions(cursor=new_id())
 
 
-def test_a_conversation_has_every_entry_in_its_order(new_store: ReadStore) -> None:
+def test_a_conversation_has_every_entry_in_its_order(parts: StoreParts) -> None:
     session = new_id()
     payload, document = b'{"raw": 1}', canonical_json.encode({"role": "user"})
     said = MessageAdded(
         session=session,
         id=new_id(),
-        at=at(1),
+        at=moment(1),
         role="user",
         text=digest_of(b"please look"),
         document=digest_of(document),
@@ -285,15 +284,15 @@ def test_a_conversation_has_every_entry_in_its_order(new_store: ReadStore) -> No
     slow = call(session, 2, receipt=b"slow", start={"message": said.id, "position": 3})
     quick = call(session, 3, receipt=b"quick")
     assert slow.ended is not None
-    reply = MessageAdded(session=session, id=new_id(), at=at(5), role="assistant", text=EMPTY)
-    new_store.record(
+    reply = MessageAdded(session=session, id=new_id(), at=moment(5), role="assistant", text=EMPTY)
+    parts.ingest(
         Entry(said, [b"please look", document, payload]),
-        slow.start_entry(),
+        slow.start,
         *quick.entries(),
-        slow.end_entry(slow.ended),
+        *slow.entries()[1:],
         Entry(reply),
     )
-    view, messages, calls = new_store.reader.conversation(session, payloads=True)
+    view, messages, calls = parts.reader.conversation(session, payloads=True)
     assert view.id == session
     assert [(m.id, m.seq, m.role, m.text) for m in messages] == [
         (said.id, 1, "user", "please look"),
@@ -306,10 +305,10 @@ def test_a_conversation_has_every_entry_in_its_order(new_store: ReadStore) -> No
     assert (calls[0].message_id, calls[0].position) == (said.id, 3)
     # When the slow call ended, the three entries before the reply had begun; so for the quick one.
     assert [one.ended_at_seq for one in calls] == [4, 4]
-    assert new_store.reader.conversation(session)[1][0].payload is None
+    assert parts.reader.conversation(session)[1][0].payload is None
 
 
-def test_offered_tools_are_given_by_session_and_by_version(new_store: ReadStore) -> None:
+def test_offered_tools_are_given_by_session_and_by_version(parts: StoreParts) -> None:
     first, second = new_id(), new_id()
     old, new, other = (
         ToolDefinition(name=name, description=what)
@@ -321,16 +320,16 @@ def test_offered_tools_are_given_by_session_and_by_version(new_store: ReadStore)
         fact = ToolsOffered(
             session=session,
             id=new_id(),
-            at=at(seconds),
+            at=moment(seconds),
             tools=tuple(digest_of(one) for one in bodies),
         )
-        new_store.record(Entry(fact, bodies))
-    new_store.record(*call(first, 5, tool="bash", receipt=b"r").entries())
-    reader = new_store.reader
+        parts.ingest(Entry(fact, bodies))
+    parts.ingest(*call(first, 5, tool="bash", receipt=b"r").entries())
+    reader = parts.reader
     assert [one.definition for one in reader.tools()] == [other, old, new]
     assert [one.definition for one in reader.tools("read", latest=True)] == [old]
     assert [(t.name, t.family, t.offered_at) for t in reader.tools("bash")] == [
-        ("bash", "command", at(1))
+        ("bash", "command", moment(1))
     ]
     assert [one.definition for one in reader.offered_tools(first)] == [old]
     assert reader.offered_tools(second) == []
@@ -338,7 +337,7 @@ def test_offered_tools_are_given_by_session_and_by_version(new_store: ReadStore)
     assert [[t.definition for t in m.tools or ()] for m in messages] == [[new], []]
 
 
-def test_the_legs_of_an_agent_run_are_messages_with_their_facts(new_store: ReadStore) -> None:
+def test_the_legs_of_an_agent_run_are_messages_with_their_facts(parts: StoreParts) -> None:
     session, agent = new_id(), b"configuration"
     started = LegStarted(
         run_id=session,
@@ -352,42 +351,42 @@ def test_the_legs_of_an_agent_run_are_messages_with_their_facts(new_store: ReadS
     )
     ended = LegEnded(outcome="answered", reason="it answered", duration_ms=5)
     bodies = [leg_fact_json(one).encode() for one in (started, ended)]
-    new_store.record(
+    parts.ingest(
         Entry(
             AgentLeg(
                 session=session,
                 id=new_id(),
-                at=at(1),
+                at=moment(1),
                 document=digest_of(bodies[0]),
                 agent=digest_of(agent),
             ),
             [bodies[0], agent],
         ),
         Entry(
-            AgentOutcome(session=session, id=new_id(), at=at(2), document=digest_of(bodies[1])),
+            AgentOutcome(session=session, id=new_id(), at=moment(2), document=digest_of(bodies[1])),
             [bodies[1]],
         ),
     )
-    messages = new_store.reader.conversation(session)[1]
+    messages = parts.reader.conversation(session)[1]
     assert [(m.role, m.leg, m.text) for m in messages] == [
         ("agent", started, started.sentence),
         ("agent", ended, ended.sentence),
     ]
 
 
-def test_totals_count_what_was_recorded(new_store: ReadStore) -> None:
+def test_totals_count_what_was_recorded(parts: StoreParts) -> None:
     session = new_id()
     made = [
         call(session, 1, receipt=b"r", stdout=b"x" * 100),
         call(session, 2, receipt=b"r", state="error"),
         call(session, 3, state=None),
     ]
-    new_store.record(*entries_of(made))
-    counts = new_store.reader.counts(with_bodies=True)
+    parts.ingest(*entries_of(made))
+    counts = parts.reader.counts(with_bodies=True)
     assert (counts.sessions, counts.produced_bytes, counts.lost_bytes) == (1, 100, 0)
     assert counts.invocations == {"success": 1, "error": 1, "started": 1}
     assert (counts.artifact_count, counts.lossy_count) == (0, 0)
     # The policy, the stream that is not in its receipt, and the empty ones.
     assert (counts.body_count, counts.body_bytes) == (3, len(made[0].policy) + 100)
-    assert new_store.reader.counts().body_count is None
-    assert new_store.reader.policy_json(digest_of(made[0].policy)) == made[0].policy.decode()
+    assert parts.reader.counts().body_count is None
+    assert parts.reader.policy_json(digest_of(made[0].policy)) == made[0].policy.decode()

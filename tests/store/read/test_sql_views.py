@@ -5,7 +5,9 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.support.new_store_read import ReadStore, at, call, entries_of
+from tests.support.call_facts import moment
+from tests.support.recorded_calls import call, entries_of
+from tests.support.store_parts import StoreParts
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.journal import Entry
@@ -18,7 +20,7 @@ from tooltrail.store.sql_views import VIEWS
 LOG = b"line\n" * 4_000
 
 
-def rows(store: ReadStore, sql: str) -> list[dict[str, Any]]:
+def rows(store: StoreParts, sql: str) -> list[dict[str, Any]]:
     with store.database.read() as connection:
         cursor: Any = connection.driver.cursor()
         cursor.execute(sql)
@@ -30,20 +32,20 @@ def spelled(moment: datetime) -> str:
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f") + "Z"
 
 
-def test_every_view_is_empty_in_an_empty_store(new_store: ReadStore) -> None:
+def test_every_view_is_empty_in_an_empty_store(parts: StoreParts) -> None:
     for name in VIEWS:
-        assert rows(new_store, f"SELECT * FROM {name}") == []
+        assert rows(parts, f"SELECT * FROM {name}") == []
 
 
-def test_invocations_show_readable_ids_times_and_digests(new_store: ReadStore) -> None:
+def test_invocations_show_readable_ids_times_and_digests(parts: StoreParts) -> None:
     session, message = new_id(), new_id()
     ended = call(
         session, 12.5, receipt=b"the receipt", start={"call_id": "c/1", "message": message}
     )
     running = call(session, 13, state=None)
-    opened = SessionOpened(session=session, at=at(1), name="nightly", agent="tester")
-    new_store.record(Entry(opened), *ended.entries(), *running.entries())
-    first, second = rows(new_store, "SELECT * FROM v_invocations ORDER BY seq")
+    opened = SessionOpened(session=session, at=moment(1), name="nightly", agent="tester")
+    parts.ingest(Entry(opened), *ended.entries(), *running.entries())
+    first, second = rows(parts, "SELECT * FROM v_invocations ORDER BY seq")
     assert ended.ended is not None
     assert {
         "id": str(ended.started.id),
@@ -69,35 +71,35 @@ def test_invocations_show_readable_ids_times_and_digests(new_store: ReadStore) -
     assert second["message_id"] is None
 
 
-def test_a_failed_call_has_the_status_error(new_store: ReadStore) -> None:
-    new_store.record(*call(new_id(), receipt=b"no", state="denied").entries())
-    assert rows(new_store, "SELECT state, status FROM v_invocations") == [
+def test_a_failed_call_has_the_status_error(parts: StoreParts) -> None:
+    parts.ingest(*call(new_id(), receipt=b"no", state="denied").entries())
+    assert rows(parts, "SELECT state, status FROM v_invocations") == [
         {"state": "denied", "status": "error"}
     ]
 
 
 @pytest.mark.parametrize(
-    "moment",
+    "opened_at",
     [
         datetime(1969, 12, 31, 23, 59, 59, 999_999, UTC),
         datetime(1970, 1, 1, tzinfo=UTC),
         datetime(2026, 2, 28, 23, 59, 59, 1, UTC),
     ],
 )
-def test_sessions_show_times_to_the_microsecond(new_store: ReadStore, moment: datetime) -> None:
+def test_sessions_show_times_to_the_microsecond(parts: StoreParts, opened_at: datetime) -> None:
     session, parent = new_id(), new_id()
-    opened = SessionOpened(session=session, at=moment, title="a title", parent=parent)
-    closed = SessionClosed(session=session, at=at(9), reason="done")
-    new_store.record(Entry(opened), *call(session, receipt=b"r").entries(), Entry(closed))
-    assert rows(new_store, "SELECT * FROM v_sessions") == [
+    opened = SessionOpened(session=session, at=opened_at, title="a title", parent=parent)
+    closed = SessionClosed(session=session, at=moment(9), reason="done")
+    parts.ingest(Entry(opened), *call(session, receipt=b"r").entries(), Entry(closed))
+    assert rows(parts, "SELECT * FROM v_sessions") == [
         {
             "id": str(session),
             "name": None,
             "title": "a title",
             "agent": None,
             "parent_id": str(parent),
-            "opened_at": spelled(moment),
-            "closed_at": spelled(at(9)),
+            "opened_at": spelled(opened_at),
+            "closed_at": spelled(moment(9)),
             "close_reason": "done",
             "environment": None,
             "invocation_count": 1,
@@ -106,15 +108,13 @@ def test_sessions_show_times_to_the_microsecond(new_store: ReadStore, moment: da
     ]
 
 
-def test_artifacts_and_omissions_show_their_calls(new_store: ReadStore) -> None:
+def test_artifacts_and_omissions_show_their_calls(parts: StoreParts) -> None:
     session = UUID(int=7)
     made = call(session, 3, receipt=b"cut", stdout=LOG)
-    assert made.ended is not None
-    assert made.ended.shown is not None
     digest = digest_of(LOG)
     shown = Shown(
-        canonical=made.ended.shown.canonical,
-        receipt=made.ended.shown.receipt,
+        canonical=made.shown.canonical,
+        receipt=made.shown.receipt,
         renderer="seen",
         renderer_version=0,
         omissions=(
@@ -124,9 +124,9 @@ def test_artifacts_and_omissions_show_their_calls(new_store: ReadStore) -> None:
         ),
         artifacts=(ArtifactFact(role="stdout", digest=digest),),
     )
-    made.ended = new_store.spooled(made.ended, "stdout", LOG, shown=shown)
-    new_store.record(Entry(SessionOpened(session=session, at=at(1), name="n")), *entries_of([made]))
-    (artifact,) = rows(new_store, "SELECT * FROM v_artifacts")
+    made.capture(parts, LOG, shown=shown)
+    parts.ingest(Entry(SessionOpened(session=session, at=moment(1), name="n")), *entries_of([made]))
+    (artifact,) = rows(parts, "SELECT * FROM v_artifacts")
     owner = {
         "invocation_id": str(made.started.id),
         "tool_name": "bash",
@@ -141,10 +141,10 @@ def test_artifacts_and_omissions_show_their_calls(new_store: ReadStore) -> None:
         "role": "stdout",
         **owner,
     }.items() <= artifact.items()
-    (omission,) = rows(new_store, "SELECT * FROM v_omissions")
+    (omission,) = rows(parts, "SELECT * FROM v_omissions")
     assert omission == {
         **owner,
-        "started_at": spelled(at(3)),
+        "started_at": spelled(moment(3)),
         "n": 0,
         "stage": "projection",
         "field": "stdout",

@@ -3,7 +3,9 @@
 import subprocess
 import sys
 
-from tests.support.new_store_read import ReadStore, at, call
+from tests.support.call_facts import moment
+from tests.support.recorded_calls import call
+from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
@@ -29,14 +31,16 @@ print(*sorted({"pydantic", "sqlalchemy", "alembic", "fsspec", "psycopg", "rich"}
 """
 
 
-def test_a_reader_needs_neither_models_nor_a_toolkit(sqlite_new_store: ReadStore) -> None:
+def test_a_reader_needs_neither_models_nor_a_toolkit(sqlite_parts: StoreParts) -> None:
     session, text = new_id(), b"please look"
     definition = ToolDefinition(name="bash").to_json()
-    said = MessageAdded(session=session, id=new_id(), at=at(1), role="user", text=digest_of(text))
-    offer = ToolsOffered(session=session, id=new_id(), at=at(2), tools=(digest_of(definition),))
+    said = MessageAdded(
+        session=session, id=new_id(), at=moment(1), role="user", text=digest_of(text)
+    )
+    offer = ToolsOffered(session=session, id=new_id(), at=moment(2), tools=(digest_of(definition),))
     made = call(session, 3, receipt=b"r", stdout=b"x" * 100)
-    sqlite_new_store.record(Entry(said, [text]), Entry(offer, [definition]), *made.entries())
-    path = sqlite_new_store.spool.parent / "trail.db"
+    sqlite_parts.ingest(Entry(said, [text]), Entry(offer, [definition]), *made.entries())
+    path = sqlite_parts.spool.parent / "trail.db"
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(path)], check=True, capture_output=True, text=True
     )

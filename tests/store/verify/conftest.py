@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from sqlalchemy import URL
-from tests.support.new_store_verifying import NewStore, fill, new_store, open_store_at
+from tests.support.every_fact import fill
 from tests.support.postgres import fresh_database
+from tests.support.store_parts import StoreParts, store_parts
 
 
 @pytest.fixture(scope="module")
@@ -20,15 +21,15 @@ def module_postgres_url(postgres_server: URL) -> Iterator[str]:
 def template(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Folder of a filled SQLite store, to be copied."""
     folder: Path = tmp_path_factory.mktemp("template")
-    with new_store(str(folder / "trail.db"), folder) as store:
+    with store_parts(str(folder / "trail.db"), folder) as store:
         fill(store)
     return folder
 
 
 @pytest.fixture
-def copied(template: Path, tmp_path: Path) -> Iterator[NewStore]:
+def copied(template: Path, tmp_path: Path) -> Iterator[StoreParts]:
     """A filled SQLite store for one test."""
     folder = tmp_path / "copy"
     shutil.copytree(template, folder)
-    with open_store_at(str(folder / "trail.db"), folder) as store:
+    with store_parts(str(folder / "trail.db"), folder, is_new=False) as store:
         yield store

@@ -8,7 +8,8 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import Boolean, Column, LargeBinary, Table
-from tests.support.new_store_verifying import NewStore, fill, new_store
+from tests.support.every_fact import fill
+from tests.support.store_parts import StoreParts, store_parts
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest
@@ -22,12 +23,12 @@ COMPARED = [one for one in COLUMNS if str(one) not in NOT_EVIDENCE]
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def filled(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[NewStore]:
+) -> Iterator[StoreParts]:
     folder: Path = tmp_path_factory.mktemp("filled")
     target = str(folder / "trail.db")
     if request.param == "postgresql":
         target = request.getfixturevalue("module_postgres_url")
-    with new_store(target, folder) as store:
+    with store_parts(target, folder) as store:
         fill(store)
         yield store
 
@@ -59,7 +60,7 @@ def altered(  # noqa: PLR0911  one return for each kind of column
     return value + 1000 if isinstance(value, int) else 7
 
 
-def row_of(store: NewStore, column: Column[Any]) -> dict[str, Any]:
+def row_of(store: StoreParts, column: Column[Any]) -> dict[str, Any]:
     """A row whose value of the column is to be altered; one that has a value where there is one."""
     table = column.table
     names = ", ".join(f'"{one.name}"' for one in table.columns)
@@ -70,14 +71,14 @@ def row_of(store: NewStore, column: Column[Any]) -> dict[str, Any]:
     return dict(zip((one.name for one in table.columns), rows[0], strict=True))
 
 
-def set_value(store: NewStore, column: Column[Any], key: dict[str, Any], value: Any) -> None:
+def set_value(store: StoreParts, column: Column[Any], key: dict[str, Any], value: Any) -> None:
     where = " AND ".join(f'"{name}" = ?' for name in key)
     sql = f'UPDATE "{column.table.name}" SET "{column.name}" = ? WHERE {where}'
     store.run(sql, [value, *key.values()])
 
 
 def subjects_of(  # noqa: C901, PLR0911  one case for each table
-    store: NewStore, table: Table, row: dict[str, Any]
+    store: StoreParts, table: Table, row: dict[str, Any]
 ) -> set[str]:
     """What a finding about a row may name."""
 
@@ -118,7 +119,7 @@ def subjects_of(  # noqa: C901, PLR0911  one case for each table
             return {f"{owner} {uuid(name)}"}
 
 
-def _members_of(store: NewStore, session_key: int) -> set[str]:
+def _members_of(store: StoreParts, session_key: int) -> set[str]:
     """The calls of a session; each names its session by the key."""
     rows = store.run("SELECT id FROM invocations WHERE session_key = ?", [session_key])
     return {f"call {UUID(bytes=one) if isinstance(one, bytes) else one}" for (one,) in rows}
@@ -134,15 +135,15 @@ KEYS = {
 """Who alters what names a row, removes a row and adds another: findings name both."""
 
 
-def test_an_intact_store_has_no_damage(filled: NewStore) -> None:
+def test_an_intact_store_has_no_damage(filled: StoreParts) -> None:
     assert filled.damage() == []
 
 
-def test_an_intact_store_has_no_damage_when_every_receipt_is_made_anew(filled: NewStore) -> None:
+def test_an_intact_store_has_no_damage_when_every_receipt_is_made_anew(filled: StoreParts) -> None:
     assert filled.damage(receipts=True) == []
 
 
-def test_every_evidence_table_of_the_store_has_rows(filled: NewStore) -> None:
+def test_every_evidence_table_of_the_store_has_rows(filled: StoreParts) -> None:
     empty = [
         one.name
         for one in schema.EVIDENCE
@@ -156,7 +157,7 @@ def test_what_is_no_evidence_are_columns_of_evidence_tables() -> None:
 
 
 @pytest.mark.parametrize("column", COMPARED, ids=str)
-def test_a_change_of_one_value_is_named(filled: NewStore, column: Column[Any]) -> None:
+def test_a_change_of_one_value_is_named(filled: StoreParts, column: Column[Any]) -> None:
     table, row = column.table, row_of(filled, column)
     assert isinstance(table, Table)
     expected = subjects_of(filled, table, row)

@@ -6,18 +6,8 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import Column
-from tests.support.new_store_verifying import (
-    LARGE,
-    LONG,
-    ODD,
-    OPENED,
-    RICH,
-    SHORT,
-    SHOWN,
-    SPOOLED,
-    TEXT,
-    NewStore,
-)
+from tests.support.every_fact import LARGE, LONG, ODD, OPENED, RICH, SHORT, SHOWN, SPOOLED, TEXT
+from tests.support.store_parts import StoreParts
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest, digest_of
@@ -37,18 +27,18 @@ UNUSUAL = [
 ]
 
 
-def named(store: NewStore) -> set[str]:
+def named(store: StoreParts) -> set[str]:
     return {one.subject for one in store.damage()}
 
 
-def object_of(store: NewStore) -> Path:
-    return store.sink / ARTIFACT
+def object_of(store: StoreParts) -> Path:
+    return store.spool.parent / "artifacts" / ARTIFACT
 
 
 @pytest.mark.parametrize("column", ["arguments", "output", "canonical", "receipt"])
 @pytest.mark.parametrize("call", [SHORT, LARGE, SPOOLED, SHOWN, ODD], ids=lambda one: str(one.int))
 def test_one_altered_character_of_a_text_is_named(
-    copied: NewStore, column: str, call: UUID
+    copied: StoreParts, column: str, call: UUID
 ) -> None:
     copied.run(
         f"UPDATE surfaces SET {column} = substr({column}, 1, length({column}) - 1) || '?'"
@@ -58,7 +48,7 @@ def test_one_altered_character_of_a_text_is_named(
     assert named(copied) == {f"call {call}"}
 
 
-def test_one_altered_bit_of_each_body_is_named(copied: NewStore) -> None:
+def test_one_altered_bit_of_each_body_is_named(copied: StoreParts) -> None:
     rows = copied.run("SELECT key, digest, data FROM bodies WHERE length(data) > 0")
     for key, digest, data in rows:
         middle = len(data) // 2
@@ -69,7 +59,7 @@ def test_one_altered_bit_of_each_body_is_named(copied: NewStore) -> None:
     assert len(rows) > 5
 
 
-def test_an_altered_artifact_is_named(copied: NewStore) -> None:
+def test_an_altered_artifact_is_named(copied: StoreParts) -> None:
     path = object_of(copied)
     data = bytearray(path.read_bytes())
     data[len(data) // 2] ^= 1
@@ -79,7 +69,7 @@ def test_an_altered_artifact_is_named(copied: NewStore) -> None:
 
 
 @pytest.mark.parametrize("what", ["nothing", "folder", "link"])
-def test_an_artifact_that_is_no_file_is_named(copied: NewStore, what: str) -> None:
+def test_an_artifact_that_is_no_file_is_named(copied: StoreParts, what: str) -> None:
     path = object_of(copied)
     path.unlink()
     if what == "folder":
@@ -89,7 +79,7 @@ def test_an_artifact_that_is_no_file_is_named(copied: NewStore, what: str) -> No
     assert named(copied) == {f"artifact {ARTIFACT}"}
 
 
-def test_an_artifact_whose_row_and_object_are_gone_is_named(copied: NewStore) -> None:
+def test_an_artifact_whose_row_and_object_are_gone_is_named(copied: StoreParts) -> None:
     object_of(copied).unlink()
     copied.run("DELETE FROM artifacts WHERE digest = ?", [bytes.fromhex(digest_of(LONG * 3)[7:])])
     (found,) = copied.damage()
@@ -97,7 +87,7 @@ def test_an_artifact_whose_row_and_object_are_gone_is_named(copied: NewStore) ->
 
 
 @pytest.mark.parametrize("column", UNUSUAL, ids=str)
-def test_a_value_of_another_kind_stops_nothing(copied: NewStore, column: Column[Any]) -> None:
+def test_a_value_of_another_kind_stops_nothing(copied: StoreParts, column: Column[Any]) -> None:
     table, name = column.table.name, column.name
     copied.run("PRAGMA writable_schema = ON")
     sql = "UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL', '') WHERE name = ?"
@@ -112,7 +102,7 @@ def test_a_value_of_another_kind_stops_nothing(copied: NewStore, column: Column[
         assert ("messages", "created_at") in noticed, value
 
 
-def test_several_damages_are_all_named(copied: NewStore) -> None:
+def test_several_damages_are_all_named(copied: StoreParts) -> None:
     copied.run("UPDATE invocations SET duration_ms = 'x' WHERE id = ?", [SHORT.bytes])
     copied.run("UPDATE invocations SET tool_name = x'ff00' WHERE id = ?", [LARGE.bytes])
     copied.run(
@@ -142,7 +132,7 @@ def test_several_damages_are_all_named(copied: NewStore) -> None:
     assert any("surfaces" in one for one in found)
 
 
-def test_a_page_that_cannot_be_read_stops_nothing(copied: NewStore) -> None:
+def test_a_page_that_cannot_be_read_stops_nothing(copied: StoreParts) -> None:
     assert isinstance(copied.database.target, SqliteTarget)
     path = str(copied.database.target.path)
     copied.run("UPDATE sessions SET title = 'altered' WHERE id = ?", [OPENED.bytes])
@@ -161,7 +151,7 @@ def test_a_page_that_cannot_be_read_stops_nothing(copied: NewStore) -> None:
 
 
 def test_receipts_that_were_rewritten_with_their_digest_show_when_made_anew(
-    copied: NewStore,
+    copied: StoreParts,
 ) -> None:
     ((key, stored, receipt, renderer, version),) = copied.run(
         "SELECT s.invocation_key, s.canonical, s.receipt, s.renderer, s.renderer_version"

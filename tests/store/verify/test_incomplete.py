@@ -5,67 +5,47 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from tests.support.new_store_verifying import (
-    AT,
-    FAMILIES,
-    LONG,
-    OPENED,
-    NewStore,
-    command,
-    drop_guards,
-    end,
-    new_store,
-    start,
-)
+from tests.support.call_facts import ended, started
+from tests.support.every_fact import AT, LONG, OPENED
+from tests.support.store_parts import StoreParts, ended_spooled, store_parts
 
-from tooltrail.artifacts import Capture
-from tooltrail.journal import Entry, JournalLog
+from tooltrail.journal import Entry
 from tooltrail.records.facts import SessionClosed, SessionOpened
-from tooltrail.store.ingest.ingester import Ingester
 from tooltrail.store.verify import Totals
 
 FIRST, SECOND, THIRD = (UUID(int=n) for n in range(601, 604))
 
 
 @pytest.fixture
-def empty(database: str, tmp_path: Path) -> Iterator[NewStore]:
-    with new_store(database, tmp_path) as store:
-        drop_guards(store)
+def empty(database: str, tmp_path: Path) -> Iterator[StoreParts]:
+    with store_parts(database, tmp_path) as store:
+        store.drop_guards()
         yield store
-
-
-def ingest_other(store: NewStore, spool: Path, entries: list[Entry]) -> None:
-    """Record in a journal of another machine, and ingest it."""
-    JournalLog(spool / "journal").append(entries)
-    Ingester(store.database, store.archive, spool, FAMILIES).ingest()
 
 
 def opened() -> Entry:
     return Entry(SessionOpened(session=OPENED, at=AT, name="shared"))
 
 
-def test_an_empty_store_has_no_findings(empty: NewStore) -> None:
+def test_an_empty_store_has_no_findings(empty: StoreParts) -> None:
     assert empty.verify() == []
 
 
-def test_sessions_that_two_journals_share_have_no_damage(empty: NewStore, tmp_path: Path) -> None:
-    empty.log.append([opened(), start(FIRST)])
-    empty.ingest()
-    others = [opened(), start(SECOND), end(SECOND, command(b"there\n"))]
-    ingest_other(empty, tmp_path / "other", others)
+def test_sessions_that_two_journals_share_have_no_damage(empty: StoreParts) -> None:
+    empty.ingest(opened(), started(OPENED, FIRST))
+    empty.other_journal().ingest(
+        opened(), started(OPENED, SECOND), ended(OPENED, SECOND, b"there\n")
+    )
     closed = Entry(SessionClosed(session=OPENED, at=AT))
-    empty.log.append([end(FIRST, command(b"here\n")), start(THIRD), closed])
-    empty.ingest()
+    empty.ingest(ended(OPENED, FIRST, b"here\n"), started(OPENED, THIRD), closed)
     totals = Totals()
     assert [one for one in empty.verify(totals=totals) if one.kind == "damage"] == []
     assert totals.checked["calls"] == 3
 
 
-def test_a_removed_call_of_one_of_two_journals_is_named(empty: NewStore, tmp_path: Path) -> None:
-    empty.log.append([opened(), start(FIRST), end(FIRST, command(b"here\n"))])
-    empty.ingest()
-    others = [start(SECOND), end(SECOND, command(b"there\n"))]
-    ingest_other(empty, tmp_path / "other", others)
+def test_a_removed_call_of_one_of_two_journals_is_named(empty: StoreParts) -> None:
+    empty.ingest(opened(), started(OPENED, FIRST), ended(OPENED, FIRST, b"here\n"))
+    empty.other_journal().ingest(started(OPENED, SECOND), ended(OPENED, SECOND, b"there\n"))
     for table in ("streams", "surfaces"):
         empty.run(
             f"DELETE FROM {table} WHERE invocation_key ="
@@ -75,7 +55,7 @@ def test_a_removed_call_of_one_of_two_journals_is_named(empty: NewStore, tmp_pat
     assert {one.subject for one in empty.damage()} == {f"call {SECOND}"}
 
 
-def lose(store: NewStore, call: UUID) -> None:
+def lose(store: StoreParts, call: UUID) -> None:
     """Leave of a call that started what a damaged place of the journal leaves of it."""
     ((key, seq, n),) = store.run(
         "SELECT key, seq, start_entry FROM invocations WHERE id = ?",
@@ -90,10 +70,11 @@ def lose(store: NewStore, call: UUID) -> None:
 
 @pytest.mark.parametrize("is_kept", [True, False])
 def test_a_hole_is_damage_unless_a_damaged_place_explains_it(
-    empty: NewStore, *, is_kept: bool
+    empty: StoreParts, *, is_kept: bool
 ) -> None:
-    empty.log.append([start(one, b"%d" % one.int) for one in (FIRST, SECOND, THIRD)])
-    empty.ingest()
+    empty.ingest(
+        *[started(OPENED, one, arguments=b"%d" % one.int) for one in (FIRST, SECOND, THIRD)]
+    )
     lose(empty, SECOND)
     if is_kept:
         empty.run(
@@ -107,26 +88,15 @@ def test_a_hole_is_damage_unless_a_damaged_place_explains_it(
     assert "entry 1 of" in found[0].subject
 
 
-def test_a_stream_that_waits_for_the_sink_is_listed(empty: NewStore) -> None:
-    path = empty.spool / str(FIRST) / "stdout.zst"
-    with Capture("stdout", path, edge_bytes=4096, inline_bytes=0) as capture:
-        capture.write(LONG)
-    record = capture.close().record
-    spooled = {"stdout": f"{FIRST}/stdout.zst"}
-    empty.log.append([start(FIRST), end(FIRST, command(record), spooled=spooled)])
-    away = empty.sink.with_name("away")
-    empty.sink.rename(away)
-    empty.sink.write_bytes(b"no folder")
-    empty.ingest()
-    empty.sink.unlink()
-    away.rename(empty.sink)
+def test_a_stream_that_waits_for_the_sink_is_listed(empty: StoreParts) -> None:
+    empty.sink.is_away = True
+    empty.ingest(started(OPENED, FIRST), ended_spooled(empty, OPENED, FIRST, LONG))
     (found,) = empty.verify()
     assert (found.kind, found.table) == ("incomplete", "pending_artifacts")
 
 
-def test_a_text_that_retention_removed_needs_a_tombstone(empty: NewStore) -> None:
-    empty.log.append([start(FIRST), end(FIRST, command(b"here\n"))])
-    empty.ingest()
+def test_a_text_that_retention_removed_needs_a_tombstone(empty: StoreParts) -> None:
+    empty.ingest(started(OPENED, FIRST), ended(OPENED, FIRST, b"here\n"))
     empty.run("UPDATE surfaces SET receipt = NULL")
     assert {one.subject for one in empty.damage()} == {f"call {FIRST}"}
     ((digest,),) = empty.run("SELECT shown FROM surfaces")

@@ -5,7 +5,8 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import Table
-from tests.support.new_store_verifying import LARGE, NewStore
+from tests.support.every_fact import LARGE
+from tests.support.store_parts import StoreParts
 
 from tooltrail.journal.frames import link
 from tooltrail.store import schema
@@ -23,7 +24,7 @@ def keys_of(table: Table) -> list[str]:
 
 
 @pytest.mark.parametrize("table", schema.EVIDENCE, ids=lambda one: str(one.name))
-def test_each_removed_row_is_noticed(copied: NewStore, table: Table) -> None:
+def test_each_removed_row_is_noticed(copied: StoreParts, table: Table) -> None:
     names = [one.name for one in table.columns]
     rows = copied.run(f"SELECT * FROM {table.name}")
     unseen = list[dict[str, Any]]()
@@ -40,7 +41,7 @@ def test_each_removed_row_is_noticed(copied: NewStore, table: Table) -> None:
 
 
 @pytest.mark.parametrize("table", ["invocations", "messages", "sessions", "tools"])
-def test_a_row_without_a_fact_is_named(copied: NewStore, table: str) -> None:
+def test_a_row_without_a_fact_is_named(copied: StoreParts, table: str) -> None:
     (row,) = copied.run(f"SELECT * FROM {table} ORDER BY key LIMIT 1")
     names = [one.name for one in schema.metadata.tables[table].columns]
     values: dict[str, Any] = dict(zip(names, row, strict=True))
@@ -59,7 +60,7 @@ def test_a_row_without_a_fact_is_named(copied: NewStore, table: str) -> None:
 
 @pytest.mark.parametrize("table", CHILDREN, ids=lambda one: str(one.name))
 def test_a_row_of_a_call_or_message_that_is_not_there_is_named(
-    copied: NewStore, table: Table
+    copied: StoreParts, table: Table
 ) -> None:
     (row,) = copied.run(f"SELECT * FROM {table.name} LIMIT 1")
     copied.run(f"INSERT INTO {table.name} VALUES ({', '.join('?' * len(row))})", [999, *row[1:]])
@@ -68,7 +69,7 @@ def test_a_row_of_a_call_or_message_that_is_not_there_is_named(
 
 
 @pytest.mark.parametrize("table", ["streams", "omissions", "invocation_artifacts", "tool_offers"])
-def test_one_more_row_of_a_call_or_message_is_named(copied: NewStore, table: str) -> None:
+def test_one_more_row_of_a_call_or_message_is_named(copied: StoreParts, table: str) -> None:
     (row,) = copied.run(f"SELECT * FROM {table} LIMIT 1")
     values = [row[0], 77, *row[2:]]
     copied.run(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", values)
@@ -77,7 +78,7 @@ def test_one_more_row_of_a_call_or_message_is_named(copied: NewStore, table: str
     assert {one.subject.split()[-1] for one in copied.damage()} == {str(UUID(bytes=name))}
 
 
-def test_two_entries_that_changed_places_are_named(copied: NewStore) -> None:
+def test_two_entries_that_changed_places_are_named(copied: StoreParts) -> None:
     facts = dict(copied.run("SELECT n, fact FROM ledger_entries WHERE n IN (2, 3)"))
     for n, other in ((2, 3), (3, 2)):
         copied.run("UPDATE ledger_entries SET fact = ? WHERE n = ?", [facts[other], n])
@@ -85,7 +86,7 @@ def test_two_entries_that_changed_places_are_named(copied: NewStore) -> None:
     assert {("entry 2", "hash"), ("entry 3", "hash")} <= columns
 
 
-def test_a_chain_that_was_computed_again_ends_in_another_head(copied: NewStore) -> None:
+def test_a_chain_that_was_computed_again_ends_in_another_head(copied: StoreParts) -> None:
     rows = copied.run("SELECT n, fact FROM ledger_entries ORDER BY n")
     head = bytes(32)
     for n, fact in rows:
@@ -98,17 +99,17 @@ def test_a_chain_that_was_computed_again_ends_in_another_head(copied: NewStore) 
     assert (found.table, found.column) == ("journals", "head")
 
 
-def test_a_cut_tail_is_named(copied: NewStore) -> None:
+def test_a_cut_tail_is_named(copied: StoreParts) -> None:
     copied.run("DELETE FROM ledger_entries WHERE n = (SELECT max(n) FROM ledger_entries)")
     assert {one.column for one in copied.damage()} == {"entry_count", "head", "next_index"}
 
 
-def test_a_journal_that_is_gone_is_named(copied: NewStore) -> None:
+def test_a_journal_that_is_gone_is_named(copied: StoreParts) -> None:
     copied.run("DELETE FROM journals")
     assert {(one.table, one.column) for one in copied.damage()} == {("journals", None)}
 
 
-def test_a_call_that_is_removed_with_all_its_rows_is_named(copied: NewStore) -> None:
+def test_a_call_that_is_removed_with_all_its_rows_is_named(copied: StoreParts) -> None:
     ((key,),) = copied.run("SELECT key FROM invocations WHERE id = ?", [LARGE.bytes])
     for table in CHILDREN:
         if "invocation_key" in table.columns:
@@ -117,7 +118,7 @@ def test_a_call_that_is_removed_with_all_its_rows_is_named(copied: NewStore) -> 
     assert [one.subject for one in copied.damage()] == [f"call {LARGE}"]
 
 
-def test_a_call_that_is_removed_with_its_entries_leaves_holes(copied: NewStore) -> None:
+def test_a_call_that_is_removed_with_its_entries_leaves_holes(copied: StoreParts) -> None:
     ((key, start, end),) = copied.run(
         "SELECT key, start_entry, end_entry FROM invocations WHERE id = ?", [LARGE.bytes]
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.support.wire.fake_provider import request_problems
-from tests.support.wire.schemas import problems
+from tests.support.wire.schemas import TARGETS, problems
 
 from tooltrail.records import (
     CallBlock,
@@ -54,6 +54,7 @@ def test_a_tool_definition(name: str) -> None:
     for tool in TOOLS[name]:
         assert problems(f"{name}.tool", tool) == []
     assert known.write_tools([]).request == {}
+    assert known.read_tools({}) == ()
 
 
 CALL = ToolCall(tool_name="get_weather", arguments_raw='{"city":"Paris"}', call_id="call_a")
@@ -292,14 +293,24 @@ CHOICES: list[tuple[str, ToolChoice, dict[str, Any]]] = [
 ]
 
 
+TYPES = {"toolConfig": "tool_config", "generationConfig": "generation_config"}
+
+
+def check_types(name: str, request_members: dict[str, Any]) -> None:
+    """Check what the types of the official client say of some members of a request."""
+    for member, value in request_members.items():
+        target = f"{name}.{TYPES.get(member, member)}"
+        if target in TARGETS:
+            assert problems(target, value) == []
+
+
 @pytest.mark.parametrize(("name", "choice", "request_members"), CHOICES)
 def test_a_forced_choice(name: str, choice: ToolChoice, request_members: dict[str, Any]) -> None:
     known = wire_format(name)
     export = known.write_choice(choice)
     assert export.request == request_members
     assert export.report.changes == ()
-    if "tool_choice" in request_members:
-        assert problems(f"{name}.tool_choice", request_members["tool_choice"]) == []
+    check_types(name, request_members)
 
 
 UNENFORCED: list[tuple[str, ToolChoice, dict[str, Any], str]] = [
@@ -311,6 +322,12 @@ UNENFORCED: list[tuple[str, ToolChoice, dict[str, Any], str]] = [
         ToolChoice("none"),
         {},
         "the model calls no tool only where the request offers none: leave the tools out",
+    ),
+    (
+        "ollama",
+        ToolChoice("auto", parallel=False),
+        {},
+        "the model may call several tools at once",
     ),
     (
         "anthropic",
@@ -367,6 +384,7 @@ SHAPES: dict[str, Any] = {
 def test_structured_output(name: str) -> None:
     known = wire_format(name)
     assert known.write_structured(WANTED).request == SHAPES[name]
+    check_types(name, SHAPES[name])
 
 
 @pytest.mark.parametrize(

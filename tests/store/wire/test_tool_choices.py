@@ -39,6 +39,8 @@ def test_the_choices_of_responses_are_as_its_server_takes_them() -> None:
     assert write(CUSTOM).request == {"tool_choice": named[1]}
     among = {"type": "allowed_tools", "mode": "required", "tools": named}
     assert write(BOTH).request == {"tool_choice": among}
+    free: Any = write(FREE).request["tool_choice"]
+    assert free["mode"] == "auto"
 
 
 @pytest.mark.parametrize("name", ["anthropic", "gemini", "ollama", "mcp", "text-fallback"])

@@ -15,10 +15,11 @@ import threading
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any, Literal
 
 from tests.support.agents.spelled_answers import Turn, spell_stream, spell_whole
+from tests.support.serving import LOOPBACK, QuietHandler, serving, url_of
 from tests.support.wire.fake_provider import request_problems
 
 FORMATS = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
@@ -86,29 +87,22 @@ class ScriptedProvider:
 @contextmanager
 def scripted_provider(script: Iterable[Step] = ()) -> Generator[ScriptedProvider]:
     """A server for a test, on a port that is free; each request gets the next step."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server = ThreadingHTTPServer(LOOPBACK, _Handler)
     server.daemon_threads = False
-    provider = ScriptedProvider(f"http://127.0.0.1:{server.server_address[1]}", script=list(script))
+    provider = ScriptedProvider(url_of(server), script=list(script))
     server.provider = provider  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield provider
-    finally:
-        provider.stopping.set()
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with serving(server):
+        try:
+            yield provider
+        finally:
+            provider.stopping.set()
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(QuietHandler):
     # A connection for each request: none is left behind when a test ends.
     protocol_version = "HTTP/1.0"
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  its name there
-        pass
-
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802  the name there
         provider: ScriptedProvider = self.server.provider  # type: ignore[attr-defined]
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         path, _, query = self.path.partition("?")
@@ -116,11 +110,11 @@ class _Handler(BaseHTTPRequestHandler):
         headers = {name.lower(): value for name, value in self.headers.items()}
         provider.requests.append((self.path, headers, body))
         if wire_format is None:
-            self._send(404, b"<html>not here</html>", "text/html", ())
+            self.send(404, b"<html>not here</html>", "text/html")
         elif found := request_problems(wire_format, body):
             provider.refused.append(found)
             error = json.dumps({"error": {"message": "; ".join(found)}}).encode()
-            self._send(400, error, "application/json", ())
+            self.send(400, error)
         else:
             with suppress(ConnectionError):
                 self._play(wire_format, _streams(path, query, wire_format, body))
@@ -129,7 +123,7 @@ class _Handler(BaseHTTPRequestHandler):
         provider: ScriptedProvider = self.server.provider  # type: ignore[attr-defined]
         step = provider.script.pop(0)
         if isinstance(step, Refusal):
-            self._send(step.status, step.body, step.content_type, step.headers)
+            self.send(step.status, step.body, step.content_type, step.headers)
             return
         delivery = step if isinstance(step, Delivery) else Delivery(step)
         spell = spell_stream if streams else spell_whole
@@ -159,21 +153,6 @@ class _Handler(BaseHTTPRequestHandler):
             except OSError:
                 break
         provider.left.set()
-
-    def _send(
-        self,
-        status: int,
-        data: bytes,
-        content_type: str,
-        headers: Iterable[tuple[str, str]],
-    ) -> None:
-        self.send_response(status)
-        self.send_header("content-type", content_type)
-        self.send_header("content-length", str(len(data)))
-        for name, value in headers:
-            self.send_header(name, value)
-        self.end_headers()
-        self.wfile.write(data)
 
 
 def _streams(path: str, query: str, wire_format: str, body: Any) -> bool:

@@ -9,12 +9,12 @@ every server takes is narrower than what most take. Results stand in the order o
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.support.wire import anthropic_checks, chat_checks, gemini_checks, responses_checks
 from tests.support.wire.ollama_checks import ollama_rules
-from tests.support.wire.sendable import JsonObject, name_problems, repeated, value_problems
+from tests.support.wire.sendable import value_problems
 
 History = Sequence[Mapping[str, Any]]
 
@@ -24,26 +24,15 @@ def chat_problems(messages: History) -> list[str]:
     return [*value_problems(messages, "messages"), *chat_checks.chat_rules(messages)]
 
 
-def responses_problems(
-    items: History, *, continues: bool = False, adjacent: bool = False
-) -> list[str]:
+def responses_problems(items: History, *, continues: bool = False) -> list[str]:
     """Of the input of Responses.
 
     Args:
         items: the input as a list.
         continues: whether the server has what came before.
-        adjacent: whether to be as strict as DeepSeek's endpoint: nothing between calls and outputs.
     """
-    rules = responses_checks.responses_rules(items, continues=continues, adjacent=adjacent)
+    rules = responses_checks.responses_rules(items, continues=continues)
     return [*value_problems(items, "input"), *rules]
-
-
-def replay_problems(items: History) -> list[str]:
-    """Of the input of Responses, what the official client says when it is to take it up again.
-
-    It knows functions, messages and reasoning; of a history with anything else it says nothing.
-    """
-    return list(responses_checks.replay_rules(items))
 
 
 def anthropic_problems(messages: History) -> list[str]:
@@ -81,28 +70,3 @@ _CHECKS: dict[str, tuple[str, Callable[[History], list[str]]]] = {
     "gemini": ("contents", gemini_problems),
     "ollama": ("messages", ollama_problems),
 }
-
-
-def tool_problems(wire_format: str, tools: Iterable[JsonObject]) -> list[str]:
-    """The rules that definitions of tools break: names are legal and unique."""
-    names = [name for tool in tools for name in _tool_names(tool)]
-    legal = _LEGAL.get(wire_format)
-    found = [told for name in names if legal for told in name_problems(name, legal, "tools")]
-    return [*found, *repeated(names, "tool")]
-
-
-_LEGAL = {
-    "openai": chat_checks.NAME,
-    "openai-responses": responses_checks.NAME,
-    "anthropic": anthropic_checks.NAME,
-    "gemini": gemini_checks.NAME,
-}
-
-
-def _tool_names(tool: JsonObject) -> Iterator[Any]:
-    """Tools of the provider's own have no name of the caller's, namespaces have many."""
-    told = tool.get("function") or tool.get("custom") or tool
-    for declared in gemini_checks.member(tool, "functionDeclarations") or ():
-        yield declared.get("name")
-    if "name" in told and tool.get("type") != "namespace":
-        yield told["name"]

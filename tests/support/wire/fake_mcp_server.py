@@ -5,13 +5,13 @@
 # pyright: reportUnknownArgumentType=false
 
 import json
-import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
+from tests.support.serving import LOOPBACK, QuietHandler, serving, url_of
 from tests.support.wire.schemas import problems
 
 _REVISION = "2025-11-25"
@@ -58,51 +58,32 @@ class FakeMcpServer:
 @contextmanager
 def fake_mcp_server(tools: list[Any], results: list[Any]) -> Generator[FakeMcpServer]:
     """A server for a test, on a port that is free."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server = ThreadingHTTPServer(LOOPBACK, _Handler)
     server.daemon_threads = True
-    fake = FakeMcpServer(f"http://127.0.0.1:{server.server_address[1]}/mcp", tools, results)
+    fake = FakeMcpServer(f"{url_of(server)}/mcp", tools, results)
     server.fake = fake  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with serving(server):
         yield fake
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  its name there
-        pass
-
-    def do_GET(self) -> None:
+class _Handler(QuietHandler):
+    def do_GET(self) -> None:  # noqa: N802  the name there
         # It has nothing to say by itself.
-        self._send(405, None)
+        self.send(405, b"")
 
-    def do_DELETE(self) -> None:
-        self._send(200, None)
+    def do_DELETE(self) -> None:  # noqa: N802  the name there
+        self.send(200, b"")
 
-    def do_POST(self) -> None:
+    def do_POST(self) -> None:  # noqa: N802  the name there
         fake: FakeMcpServer = self.server.fake  # type: ignore[attr-defined]
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if "id" not in request:
-            self._send(202, None)
+            self.send(202, b"")
             return
         head = {"jsonrpc": "2.0", "id": request["id"]}
         result = fake.result_of(request["method"], request)
         if result is None:
-            error = {"code": _NO_SUCH_METHOD, "message": "Method not found"}
-            self._send(200, {**head, "error": error})
+            answer = {"error": {"code": _NO_SUCH_METHOD, "message": "Method not found"}}
         else:
-            self._send(200, {**head, "result": result})
-
-    def _send(self, status: int, body: Any) -> None:
-        data = b"" if body is None else json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
+            answer = {"result": result}
+        self.send(200, json.dumps({**head, **answer}).encode())

@@ -11,13 +11,13 @@ handed to it beforehand: one answer for each request, in order.
 
 import json
 import re
-import threading
 from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import ThreadingHTTPServer
 from typing import Any
 
+from tests.support.serving import LOOPBACK, QuietHandler, serving, url_of
 from tests.support.wire.checks import history_problems
 from tests.support.wire.schemas import problems
 
@@ -80,52 +80,34 @@ class FakeProvider:
 @contextmanager
 def fake_provider() -> Generator[FakeProvider]:
     """A server for a test, on a port that is free."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    server = ThreadingHTTPServer(LOOPBACK, _Handler)
     server.daemon_threads = True
-    provider = FakeProvider(f"http://127.0.0.1:{server.server_address[1]}")
+    provider = FakeProvider(url_of(server))
     server.provider = provider  # type: ignore[attr-defined]
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
+    with serving(server):
         yield provider
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
 
 
-class _Handler(BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  its name there
-        pass
-
-    def do_POST(self) -> None:
+class _Handler(QuietHandler):
+    def do_POST(self) -> None:  # noqa: N802  the name there
         provider: FakeProvider = self.server.provider  # type: ignore[attr-defined]
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         path = self.path.partition("?")[0]
         wire_format = next((name for known, name in _PATHS if known.fullmatch(path)), None)
         if wire_format is None:
-            self._send(404, b"{}", "application/json")
+            self.send(404, b"{}")
             return
         provider.requests.append(Request(wire_format, path, body))
         if found := request_problems(wire_format, body):
             provider.refused.append(found)
             error = _error(wire_format, "; ".join(found))
-            self._send(400, json.dumps(error).encode(), "application/json")
+            self.send(400, json.dumps(error).encode())
             return
         answer = provider.answers.pop(0)
         if isinstance(answer, bytes):
-            self._send(200, answer, "application/json")
+            self.send(200, answer)
         else:
             self._stream(answer, _STREAM_TYPES.get(wire_format, "text/event-stream"))
-
-    def _send(self, status: int, data: bytes, content_type: str) -> None:
-        self.send_response(status)
-        self.send_header("content-type", content_type)
-        self.send_header("content-length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
 
     def _stream(self, chunks: list[bytes], content_type: str) -> None:
         self.send_response(200)

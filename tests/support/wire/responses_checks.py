@@ -1,4 +1,4 @@
-"""The rules of Responses for a history, and the official client's own."""
+"""The rules of Responses for a history."""
 
 # JSON of others, looked at as it is.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
@@ -8,7 +8,6 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import pytest
 from tests.support.wire.sendable import JsonObject, escape_problems, name_problems, repeated
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -38,18 +37,13 @@ _PREFIXES = {
 }
 """What the id of an item begins with; it is not the id of the call, and may be left away."""
 
-_FUNCTION_ITEMS = {"function_call", "function_call_output", "message", "reasoning"}
 
-
-def responses_rules(
-    items: Sequence[JsonObject], *, continues: bool = False, adjacent: bool = False
-) -> Iterator[str]:
+def responses_rules(items: Sequence[JsonObject], *, continues: bool = False) -> Iterator[str]:
     """Every call has one output, after all calls of its batch and in their order.
 
     Args:
         items: the input.
         continues: whether earlier items are with the server, which may have the calls.
-        adjacent: whether nothing may be between the calls and their outputs.
     """
     pending: list[tuple[str, Any]] = []
     is_answering = False
@@ -63,7 +57,7 @@ def responses_rules(
         elif _is_output(item):
             yield from _output(item, pending, where, continues=continues)
             is_answering = bool(pending)
-        elif pending and (adjacent or item.get("role") in {"user", "system", "developer"}):
+        elif pending and item.get("role") in {"user", "system", "developer"}:
             yield f"{where} comes before the outputs of {pending}"
     if pending:
         yield f"there are no outputs of {pending}"
@@ -121,19 +115,3 @@ def _output(
     if pair != pending[0]:
         yield f"{where} is not in the order of the calls"
     pending.remove(pair)
-
-
-def replay_rules(items: Sequence[JsonObject]) -> Iterator[str]:
-    """What the client says of a history of functions alone when it takes one up again.
-
-    It is private there. Of a history that has other items, which it does not know, nothing is said.
-    """
-    runner: Any = pytest.importorskip("openai.lib.responses_tool_runner")
-    if {item.get("type") or "message" for item in items} - _FUNCTION_ITEMS:
-        return
-    names = {item.get("name") for item in items if item.get("type") == "function_call"}
-    tools = [{"type": "function", "name": name} for name in names]
-    try:
-        runner._history_calls(list(items), tools)
-    except ValueError as error:
-        yield f"the client cannot take it up: {error}"

@@ -55,10 +55,6 @@ _OLLAMA_KEYS: dict[str, Schema] = {
     "function": {"id": {"type": "string"}, "type": {"const": "function"}},
     "arguments": {"index": {"type": "integer", "minimum": 0}},
     "parameters": {"parameters": {"type": "object"}},
-    "messages": {
-        "messages": {"type": "array", "items": {"$ref": "#/$defs/Message"}},
-        "think": {"enum": [True, False, "low", "medium", "high", "max"]},
-    },
 }
 """What the server reads where the client's type has nothing or something else, by a key that only
 such an object has: the titles of objects repeat."""

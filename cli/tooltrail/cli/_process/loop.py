@@ -104,16 +104,13 @@ class Loop:
         self._timed_out = False
         self._reaped = False
 
-    def run(self) -> None:
-        """Return when the child has ended, its output is read, and the readers have it."""
+    def run(self) -> ChildExit:
+        """What happened, when the child has ended, its output is read, and the readers have it."""
         self._selector.register(self._relay.wake_fd, selectors.EVENT_READ, self._on_signals)
         while not self._is_over():
             for key, _ in self._selector.select(self._wait_s(time.monotonic())):
                 key.data()
             self._on_time(time.monotonic())
-
-    def outcome(self) -> ChildExit:
-        """What happened; to be asked after `run`."""
         return ChildExit(
             exit_status=self._child.exit_status,
             signal=self._child.signal,

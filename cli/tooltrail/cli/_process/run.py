@@ -87,8 +87,7 @@ def run_child(
             agenda=agenda,
             on_idle=on_idle,
         )
-        loop.run()
-        return loop.outcome()
+        return loop.run()
 
 
 def is_on_terminal() -> bool:

@@ -32,15 +32,13 @@ class Source(NamedTuple):
     capacity: int
 
 
-class Spawned(NamedTuple):
-    """A started child and where its output comes from; the caller closes the sources."""
-
-    child: Child
-    sources: dict[StreamName, Source]
-
-
-def spawn(argv: Sequence[str], cwd: str | None, pty: "PseudoTerminal | None") -> Spawned:
+def spawn(
+    argv: Sequence[str], cwd: str | None, pty: "PseudoTerminal | None"
+) -> tuple[Child, dict[StreamName, Source]]:
     """Start `argv` in a process group of its own, on a pseudo-terminal if one is given.
+
+    Returns:
+        The child, and where its output comes from; the caller closes the sources.
 
     Raises:
         SpawnFailure: the folder or the command is at fault, or the system is out of means.
@@ -49,11 +47,11 @@ def spawn(argv: Sequence[str], cwd: str | None, pty: "PseudoTerminal | None") ->
     try:
         if pty is not None:
             child = Child(_popen(argv, cwd, **pty.plan()))
-            return Spawned(child, {"stdout": Source(pty.start_reading(), _DEFAULT_PIPE_SIZE)})
+            return child, {"stdout": Source(pty.start_reading(), _DEFAULT_PIPE_SIZE)}
         for _ in range(2):
             fds += os.pipe()
         child = Child(_popen(argv, cwd, stdout=fds[1], stderr=fds[3], process_group=0))
-        return Spawned(child, {"stdout": _source(fds.pop(0)), "stderr": _source(fds.pop(1))})
+        return child, {"stdout": _source(fds.pop(0)), "stderr": _source(fds.pop(1))}
     except OSError as error:
         raise failure_of(error, argv, cwd) from error
     except ValueError as error:

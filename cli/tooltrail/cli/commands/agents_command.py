@@ -10,8 +10,8 @@ from tooltrail.cli._agent_options import Endpoint, endpoint_options
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, output_options, store_options, time_option
-from tooltrail.cli._output import print_records, print_table, say
-from tooltrail.cli._times import Moment
+from tooltrail.cli._output import Listing, print_table, say
+from tooltrail.cli._times import MOMENT
 
 
 @click.group("agents")
@@ -28,20 +28,17 @@ def command() -> None:
     type=click.Path(exists=True, path_type=Path),
 )
 @output_options
-def check(paths: tuple[Path, ...], style: str | None, fields: str | None) -> ExitCode:
+def check(paths: tuple[Path, ...], output: Listing) -> ExitCode:
     """Check all agent configurations in files and below folders.
 
     Each problem is printed with its file, line and path. Exits with 1 if there is a problem.
     """
-    from tooltrail.cli._agent_checks import CHECK_FIELDS, check_paths, check_records, check_rows
+    from tooltrail.cli._agent_checks import CHECK_MEMBERS, check_paths, check_rows
 
     checked = check_paths(paths)
-    if style or fields:
-        print_records(check_records(checked), style or "json", fields, names=CHECK_FIELDS)
-    else:
-        print_table(
-            ("FILE", "AGENT", "VERSION", "TIERS", "TOOLS", "RESULT", "VERDICT"), check_rows(checked)
-        )
+    if not output.print_records(checked, CHECK_MEMBERS):
+        header = ("FILE", "AGENT", "VERSION", "TIERS", "TOOLS", "RESULT", "VERDICT")
+        print_table(header, check_rows(checked))
     problems = [problem for one in checked for problem in one.problems]
     for problem in problems:
         say(str(problem))
@@ -88,7 +85,6 @@ def run(
     """
     from tooltrail.agents import load_agent, run_agent, workspace_tools
     from tooltrail.cli._agent_running import (
-        code_of_run,
         print_run,
         run_until_signal,
         say_event,
@@ -115,7 +111,7 @@ def run(
     if not quiet:
         say_outcome(ended)
     print_run(ended, as_json=as_json)
-    return code_of_run(ended)
+    return ExitCode.OK if ended.is_success else ExitCode.INCOMPLETE
 
 
 @command.command("stats")
@@ -123,10 +119,10 @@ def run(
 @click.option("--agent", metavar="ID", help="Only this agent.")
 @click.option(
     "--since",
-    type=Moment(),
+    type=MOMENT,
     help="Runs that started at this time or later: 2h, 3d, yesterday, a date.",
 )
-@click.option("--until", type=Moment(), help="Runs that started before this time.")
+@click.option("--until", type=MOMENT, help="Runs that started before this time.")
 @output_options
 def stats(
     *,
@@ -134,8 +130,7 @@ def stats(
     agent: str | None,
     since: datetime | None,
     until: datetime | None,
-    style: str | None,
-    fields: str | None,
+    output: Listing,
 ) -> None:
     """Count the outcomes of agent runs.
 
@@ -145,19 +140,13 @@ def stats(
     from datetime import UTC
 
     from tooltrail.agents import agent_statistics
-    from tooltrail.cli._agent_statistics import (
-        STATISTICS_FIELDS,
-        print_statistics,
-        statistics_records,
-    )
+    from tooltrail.cli._agent_statistics import STATISTICS_MEMBERS, print_statistics
 
     with location.open() as store:
         now = datetime.now(UTC)
         found = agent_statistics(store.reader, now=now, agent=agent, since=since, until=until)
-    if style or fields:
-        print_records(statistics_records(found), style or "json", fields, names=STATISTICS_FIELDS)
-        return
-    print_statistics(found)
+    if not output.print_records(found, STATISTICS_MEMBERS):
+        print_statistics(found)
 
 
 @command.command("ls")
@@ -165,20 +154,16 @@ def stats(
 @click.option("--agent", metavar="ID", help="Only this agent.")
 @output_options
 @time_option
-def ls(
-    *, location: Location, agent: str | None, style: str | None, fields: str | None, utc: bool
-) -> None:
+def ls(*, location: Location, agent: str | None, output: Listing, utc: bool) -> None:
     """List the recorded versions of agents, oldest first within an agent."""
-    from tooltrail.cli._agent_schemas import VERSION_FIELDS, version_records, version_rows
+    from tooltrail.cli._agent_schemas import VERSION_MEMBERS, version_rows
     from tooltrail.store import agent_versions
 
     with location.open() as store:
         found = agent_versions(store.reader, agent)
-    if style or fields:
-        print_records(version_records(found), style or "json", fields, names=VERSION_FIELDS)
-        return
-    header = ("VERSION", "AGENT", "CALLED", "SCHEMA", "FIRST RUN")
-    print_table(header, version_rows(found, utc=utc))
+    if not output.print_records(found, VERSION_MEMBERS):
+        header = ("VERSION", "AGENT", "CALLED", "SCHEMA", "FIRST RUN")
+        print_table(header, version_rows(found, utc=utc))
 
 
 @command.command("diff")
@@ -187,31 +172,16 @@ def ls(
 @click.argument("new", metavar="NEW")
 @click.option("--stored", is_flag=True, help="Also validate all recorded results against NEW.")
 @output_options
-def diff(
-    *,
-    location: Location,
-    old: str,
-    new: str,
-    stored: bool,
-    style: str | None,
-    fields: str | None,
-) -> ExitCode:
+def diff(*, location: Location, old: str, new: str, stored: bool, output: Listing) -> ExitCode:
     """Compare the result schemas of two agent versions.
 
     OLD and NEW are files, folders, or digests of recorded versions. Exits with 1 if a result that
     was valid for OLD may be invalid for NEW.
     """
-    from tooltrail.cli._agent_schemas import (
-        CHANGE_FIELDS,
-        Comparison,
-        change_records,
-        change_rows,
-    )
+    from tooltrail.cli._agent_schemas import CHANGE_MEMBERS, Comparison, change_rows
 
     compared = Comparison.of(old, new, location, stored=stored)
-    if style or fields:
-        print_records(change_records(compared), style or "json", fields, names=CHANGE_FIELDS)
-    else:
+    if not output.print_records(compared.changes, CHANGE_MEMBERS):
         print_table(("EFFECT", "CHANGE", "FIELD", "WHAT"), change_rows(compared))
     compared.say_stored()
     return ExitCode.DAMAGED if compared.is_breaking else ExitCode.OK

@@ -4,41 +4,38 @@ from __future__ import annotations
 
 import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import (
-    follow_options,
     json_option,
     output_options,
     store_options,
     time_option,
 )
 from tooltrail.cli._output import (
+    Listing,
+    attributes,
     copy_blocks,
     copy_stream,
     counted,
-    print_records,
+    print_array,
     print_table,
-    print_views,
     say,
     size_of,
     write,
 )
-from tooltrail.cli._ranges import LineCount, Range, range_from
-from tooltrail.cli._searching import Search, search_options
+from tooltrail.cli._ranges import LineCount, Range, RangeType
 from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from tooltrail.artifacts import ArtifactReader
     from tooltrail.store import ArtifactView
 
+NUMBER = click.IntRange(min=0)
 LINES = LineCount(min=0)
 PATH_HELP = "PATH is a path from `artifact ls`, a digest, or a unique beginning of a digest."
 GREP_HELP = (
@@ -58,9 +55,7 @@ command.add_command(relocate)
 @store_options
 @click.option("--invocation", metavar="INVOCATION", help="List artifacts of this invocation.")
 @click.option("--session", metavar="SESSION", help="List artifacts of this session.")
-@click.option(
-    "-n", "count", type=click.IntRange(min=0), default=0, help="Number of artifacts, 0 for all."
-)
+@click.option("-n", "count", type=NUMBER, default=0, help="Number of artifacts, 0 for all.")
 @click.option("--cursor", metavar="PATH", help="Continue after this path.")
 @output_options
 @time_option
@@ -71,8 +66,7 @@ def ls(
     session: str | None,
     count: int,
     cursor: str | None,
-    style: str | None,
-    fields: str | None,
+    output: Listing,
     utc: bool,
 ) -> None:
     """List artifacts by path."""
@@ -89,11 +83,9 @@ def ls(
     if count and len(views) > count:
         views = views[:count]
         say(f"{count:,} of more; --cursor {views[-1].path} for the next")
-    if style or fields:
-        print_views(views, ArtifactView, style or "json", fields)
-        return
-    header = ("SIZE", "STORED", "LINES", "CREATED", "PATH")
-    print_table(header, [_row(view, utc) for view in views], right=header[:3])
+    if not output.print_records(views, attributes(*ArtifactView.__slots__)):
+        header = ("SIZE", "STORED", "LINES", "CREATED", "PATH")
+        print_table(header, [_row(view, utc) for view in views], right=header[:3])
 
 
 def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
@@ -112,13 +104,13 @@ def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
 @click.option(
     "--bytes",
     "part",
-    callback=range_from(0, is_inclusive=False),
+    type=RangeType(0, is_inclusive=False),
     metavar="A:B",
     help="Bytes A to B, counted from 0, without B. Also A:, :B, and A for one byte.",
 )
 @click.option(
     "--lines",
-    callback=range_from(1, is_inclusive=True),
+    type=RangeType(1, is_inclusive=True),
     metavar="A:B",
     help="Lines A to B, counted from 1. Also A:, :B, and A for one line.",
 )
@@ -126,26 +118,19 @@ def cat(location: Location, path: str, part: Range | None, lines: Range | None) 
     """Print the bytes of an artifact, all of them or a range."""
     if part and lines:
         raise click.UsageError("--bytes and --lines exclude each other")
+    from tooltrail.cli._artifacts import artifact_reader, open_whole, read_through
+
     if part or lines:
-        from tooltrail.cli._parts import artifact_reader
-
+        first, last = part or (0, None)
         with artifact_reader(location, path, is_checked=True) as reader:
-            copy_blocks(_blocks(reader, part, lines), sys.stdout.buffer)
+            blocks = reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(first, last)
+            copy_blocks(blocks, sys.stdout.buffer)
         return
-    from tooltrail.cli._artifacts import open_whole, read_through
-
     with location.open() as store:
         with open_whole(store, path) as source:
             read_through(source)
         with open_whole(store, path) as source:
             copy_stream(source, sys.stdout.buffer)
-
-
-def _blocks(reader: ArtifactReader, part: Range | None, lines: Range | None) -> Iterator[bytes]:
-    """A range of bytes or of lines."""
-    if lines is not None:
-        return reader.iter_line_bytes(lines.first, lines.last)
-    return reader.iter_bytes(*part or (0, None))
 
 
 @command.command(epilog=PATH_HELP)
@@ -154,7 +139,7 @@ def _blocks(reader: ArtifactReader, part: Range | None, lines: Range | None) -> 
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
 def head(location: Location, path: str, lines: int) -> None:
     """Print the first lines of an artifact."""
-    from tooltrail.cli._parts import artifact_reader
+    from tooltrail.cli._artifacts import artifact_reader
 
     with artifact_reader(location, path, is_checked=True) as reader:
         copy_blocks(reader.iter_head(lines), sys.stdout.buffer)
@@ -164,14 +149,19 @@ def head(location: Location, path: str, lines: int) -> None:
 @store_options
 @click.argument("path")
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
-@follow_options
+@click.option(
+    "-f", "follow", is_flag=True, help="Follow the output until the invocation has ended."
+)
+@click.option(
+    "--stream", "role", metavar="ROLE", help="With -f: print only this stream, on stdout."
+)
 def tail(location: Location, path: str, lines: int, follow: bool, role: str | None) -> int:
     """Print the last lines of an artifact.
 
     With -f, PATH may also name an invocation. Its output is printed until the invocation ends,
     with stderr on stderr.
     """
-    from tooltrail.cli._parts import artifact_reader
+    from tooltrail.cli._artifacts import artifact_reader
 
     if follow or role is not None:
         from tooltrail.cli._following import follow_output
@@ -194,7 +184,23 @@ def tail(location: Location, path: str, lines: int, follow: bool, role: str | No
 @store_options
 @click.argument("pattern")
 @click.argument("path")
-@search_options
+@click.option(
+    "-F", "--fixed-strings", "literal", is_flag=True, help="Search for PATTERN as plain text."
+)
+@click.option("-i", "--ignore-case", is_flag=True, help="Ignore the case of ASCII letters.")
+@click.option(
+    "-v", "--invert-match", "invert", is_flag=True, help="Print the lines that do not match."
+)
+@click.option(
+    "-B", "--before-context", "before", type=NUMBER, help="Lines of context before each match."
+)
+@click.option(
+    "-A", "--after-context", "after", type=NUMBER, help="Lines of context after each match."
+)
+@click.option(
+    "-C", "--context", "around", type=NUMBER, default=0, help="Lines of context before and after."
+)
+@click.option("-m", "--max-count", type=NUMBER, help="Stop after this many matches.")
 @click.option(
     "-c", "--count", "only_count", is_flag=True, help="Print the number of matching lines."
 )
@@ -208,24 +214,29 @@ def grep(
     location: Location,
     pattern: str,
     path: str,
-    search: Search,
+    before: int | None,
+    after: int | None,
+    around: int,
     only_count: bool,
     numbers: bool,
     offsets: bool,
     as_json: bool,
+    **search: Any,
 ) -> int:
     """Print the lines of an artifact that match a regular expression or a text."""
+    from tooltrail.cli._artifacts import artifact_reader
     from tooltrail.cli._matches import Style, print_count, print_lines, print_lines_as_json
-    from tooltrail.cli._parts import artifact_reader
 
+    # `search` has the other arguments of `ArtifactReader.grep` by their names.
+    before = around if before is None else before
+    after = around if after is None else after
     with artifact_reader(location, path) as reader:
         if only_count:
-            found = print_count(search.count(reader, pattern), as_json=as_json)
-        elif as_json:
-            found = print_lines_as_json(search.matches(reader, pattern))
+            found = print_count(reader.count_matches(pattern, **search), as_json=as_json)
         else:
-            style = Style(numbers, offsets, separated=search.before + search.after > 0)
-            found = print_lines(search.matches(reader, pattern), style)
+            matches = reader.grep(pattern, before=before, after=after, **search)
+            style = Style(numbers, offsets, separated=before + after > 0)
+            found = print_lines_as_json(matches) if as_json else print_lines(matches, style)
     return ExitCode.OK if found else ExitCode.NOT_FOUND
 
 
@@ -241,7 +252,7 @@ def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
     with location.open() as store:
         facts = facts_of(store, find_artifact(store, path))
     if as_json:
-        print_records([facts], "json")
+        print_array([facts])
         return
     for line in fact_lines(facts, utc=utc):
         write(f"{line}\n")
@@ -259,7 +270,7 @@ def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
         verdicts = verify_artifacts(store, [find_artifact(store, path) for path in paths])
     bad = [verdict for verdict in verdicts if verdict.state != "ok"]
     if as_json:
-        print_records([asdict(verdict) for verdict in verdicts], "json")
+        print_array(map(asdict, verdicts))
     else:
         for verdict in bad:
             write(f"{verdict.state:10} {verdict.path}: {verdict.reason}\n")
@@ -267,8 +278,6 @@ def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
     found = counted(len(verdicts), "artifact")
     say(f"{found}, {size_of(total)}: {states_of(bad)}")
     states = {verdict.state for verdict in bad}
-    if "damaged" in states:
-        return ExitCode.DAMAGED
-    if "unreadable" in states:
+    if "unreadable" in states and "damaged" not in states:
         return ExitCode.UNAVAILABLE
-    return ExitCode.INCOMPLETE if bad else ExitCode.OK
+    return ExitCode.of_damage(is_damaged="damaged" in states, is_incomplete=bool(bad))

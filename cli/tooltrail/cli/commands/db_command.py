@@ -5,8 +5,11 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
-from tooltrail.cli._output import print_records, say, write
+from tooltrail.cli._output import counted, print_array, printable, say, size_of, write
 from tooltrail.migrations import HEAD_REVISION
+
+_ALL = 100
+"""Of a hundred: what a bar shows where the whole is known only when the work is under way."""
 
 
 @click.group("db")
@@ -26,7 +29,7 @@ def current(location: Location, as_json: bool) -> int:
 
     revision = store_revision(location.database)
     if as_json:
-        print_records([{"revision": revision, "head": HEAD_REVISION}], "json")
+        print_array([{"revision": revision, "head": HEAD_REVISION}])
     else:
         write(f"{revision}{' (head)' if revision == HEAD_REVISION else ''}\n")
     if revision == HEAD_REVISION:
@@ -64,9 +67,25 @@ def check(location: Location, as_json: bool) -> int:
 
     Changes nothing. Exits with 1 if there is a problem, with 5 if the store needs an upgrade.
     """
-    from tooltrail.cli._databases import check_with_bar
+    from contextlib import closing
 
-    return check_with_bar(location, as_json=as_json)
+    from tooltrail.cli._progress import progress_bar
+    from tooltrail.store import iter_problems, open_existing, parse_target
+
+    with (
+        closing(open_existing(parse_target(location.database))) as database,
+        progress_bar("checking", _ALL) as update,
+    ):
+        count = 0
+        found = iter_problems(database, lambda done, of: update(done * _ALL // of, 0))
+        if as_json:
+            count = print_array({"problem": problem} for problem in found)
+        else:
+            for problem in found:
+                write(f"{printable(problem)}\n")
+                count += 1
+    say(f"{counted(count, 'problem')} found" if count else "no problem found")
+    return ExitCode.DAMAGED if count else ExitCode.OK
 
 
 @command.command()
@@ -86,13 +105,27 @@ def backup(location: Location, as_json: bool, target: str) -> None:
 
     For a store on a PostgreSQL server, use pg_dump.
     """
-    from tooltrail.cli._databases import back_up_with_bar, say_backup
+    from dataclasses import asdict
+
+    from tooltrail.cli._interruption import interruptible_between_steps
+    from tooltrail.cli._progress import progress_bar
+    from tooltrail.store import back_up_store
 
     if not target:
         raise click.UsageError("TARGET is empty; name a file")
-    made = back_up_with_bar(location, target)
-    if as_json:
-        from dataclasses import asdict
+    with interruptible_between_steps() as check, progress_bar("copying", _ALL) as update:
 
-        print_records([asdict(made)], "json")
-    say_backup(made)
+        def tell(done: int, of: int) -> None:
+            update(done * _ALL // max(of, 1), done)
+            check()
+
+        made = back_up_store(
+            location.database, target, artifacts=location.artifacts, on_progress=tell
+        )
+    if as_json:
+        print_array([asdict(made)])
+    say(f"{made.path}: {size_of(made.size)}, the whole database at revision {made.revision}")
+    say(
+        f"the artifacts are not in it; they are in {made.artifacts}, "
+        "and --artifacts leads there from a store that is opened elsewhere"
+    )

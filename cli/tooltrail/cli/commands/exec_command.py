@@ -30,10 +30,8 @@ class ExecCommand(click.Command):
 
 def _parameters() -> list[click.Parameter]:
     options = [
-        click.Option([option.flag], metavar=option.metavar, help=option.help)
-        if option.metavar
-        else click.Option([option.flag], is_flag=True, help=option.help)
-        for option in OPTIONS
+        click.Option([one.flag], metavar=one.metavar, is_flag=one.metavar is None, help=one.help)
+        for one in OPTIONS
     ]
     return [*options, click.Argument(["argv"], metavar=ARGUMENTS, nargs=-1, required=True)]
 

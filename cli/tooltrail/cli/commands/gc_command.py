@@ -6,15 +6,15 @@ import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
-from tooltrail.cli._output import print_records
-from tooltrail.cli._times import Duration
+from tooltrail.cli._output import print_array
+from tooltrail.cli._times import DURATION
 
 
 @click.command("gc")
 @store_options
 @click.option(
     "--grace",
-    type=Duration(),
+    type=DURATION,
     default="24h",
     show_default=True,
     help="Keep objects that are younger: 30s, 15m, 24h, 7d.",
@@ -47,7 +47,7 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
         plan = plan_with_bar(store, grace)
         report = prune_with_bar(store, plan) if yes and plan.total.count else None
     if as_json:
-        print_records([record_of(plan, report, dry_run=not yes)], "json")
+        print_array([record_of(plan, report, dry_run=not yes)])
     else:
         print_plan(plan)
     say_outcome(plan, report, dry_run=not yes)

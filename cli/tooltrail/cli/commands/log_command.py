@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from tooltrail.cli._filters import filter_options
-from tooltrail.cli._listing import read_page
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import duration_of, print_table, print_views, say, size_of
+from tooltrail.cli._output import Listing, attributes, duration_of, print_table, say, size_of
 from tooltrail.cli._times import shown
 
 if TYPE_CHECKING:
-    from tooltrail.store import InvocationFilter, InvocationView, Page
+    from tooltrail.store import InvocationFilter, InvocationView
 
 _HEADER = ("ID", "STARTED", "TOOL", "STATE", "EXIT", "TIME", "OUTPUT", "CALL")
 
@@ -41,8 +40,7 @@ def command(
     cursor: str | None,
     reverse: bool,
     follow: bool,
-    style: str | None,
-    fields: str | None,
+    output: Listing,
     utc: bool,
 ) -> None:
     """List invocations, newest first.
@@ -58,38 +56,42 @@ def command(
     """
     from tooltrail.store.views import InvocationView
 
+    members = attributes(*InvocationView.__slots__)
     if follow:
-        from tooltrail.cli._log_following import LogFollower, follow_log
+        from tooltrail.cli._log_following import follow_log, write_row
 
-        style = _follow_style(style, fields, is_paged=cursor is not None or reverse)
-        follow_log(location, where, count, LogFollower(_HEADER, _row, style, fields, utc=utc))
+        output = _without_end(output, is_paged=cursor is not None or reverse)
+        for number, views in enumerate(follow_log(location, where, count)):
+            if number == 0 and output.style is None:
+                write_row(_HEADER)
+            for view in views:
+                if not output.print_records([view], members):
+                    write_row(_row(view, utc))
         return
-    page, total = read_page(location, where, count=count, cursor=cursor, oldest_first=reverse)
-    if style or fields:
-        print_views(page.items, InvocationView, style or "json", fields)
-    else:
-        _print_log(page, utc)
+    with location.open() as store:
+        page = store.reader.invocations(
+            where, limit=count or None, cursor=cursor, oldest_first=reverse
+        )
+        total = store.reader.count_invocations(where) if page.next_cursor else len(page.items)
+    if not output.print_records(page.items, members):
+        rows = [_row(view, utc) for view in page.items]
+        print_table(_HEADER, rows, right=("EXIT", "TIME", "OUTPUT"))
     if page.next_cursor is not None:
-        shown_of = f"{len(page.items):,} of {total:,}"
-        say(f"{shown_of}; -n 0 for all, --cursor {page.next_cursor} for the next")
+        part = f"{len(page.items):,} of {total:,}"
+        say(f"{part}; -n 0 for all, --cursor {page.next_cursor} for the next")
 
 
-def _follow_style(style: str | None, fields: str | None, *, is_paged: bool) -> str | None:
-    """The style of a list without an end.
+def _without_end(output: Listing, *, is_paged: bool) -> Listing:
+    """How a list without an end is to be printed.
 
     Raises:
         click.UsageError: one that only a list with an end can have.
     """
     if is_paged:
         raise click.UsageError("-f cannot be combined with --cursor or --reverse")
-    if style not in (None, "ndjson"):
+    if output.style not in (None, "ndjson"):
         raise click.UsageError("-f prints a table or --ndjson: the list has no end")
-    return "ndjson" if fields else style
-
-
-def _print_log(page: Page[InvocationView], utc: bool) -> None:
-    rows = [_row(view, utc) for view in page.items]
-    print_table(_HEADER, rows, right=("EXIT", "TIME", "OUTPUT"))
+    return output._replace(style="ndjson") if output.fields else output
 
 
 def _row(view: InvocationView, utc: bool) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
-from tooltrail.cli._output import print_records
+from tooltrail.cli._output import print_array
 
 
 @click.command("relocate")
@@ -37,7 +37,6 @@ def relocate(
     --artifacts with --delete-old.
     """
     from tooltrail.cli._relocating import (
-        code_of,
         print_problems,
         record_of,
         relocate_with_bar,
@@ -51,8 +50,9 @@ def relocate(
             store, new_root, allow_damage=allow_damage, delete_old=delete_old
         )
     if as_json:
-        print_records([record_of(report)], "json")
+        print_array([record_of(report)])
     else:
         print_problems(report)
     say_outcome(report)
-    return code_of(report)
+    damaged, missing = bool(report.damaged), bool(report.missing)
+    return ExitCode.of_damage(is_damaged=damaged, is_incomplete=missing)

@@ -5,7 +5,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
-from tooltrail.cli._output import counted, print_records, printable, say
+from tooltrail.cli._output import counted, print_array, printable, say
 
 
 @click.command("repair")
@@ -30,7 +30,7 @@ def command(location: Location, as_json: bool) -> int:
         done = store.ingest()
         left = read_condition(store)
     if as_json:
-        print_records([asdict(done)], "json")
+        print_array([asdict(done)])
     say(
         f"{counted(done.frame_count, 'fact')} ingested,"
         f" {counted(done.recovered_count, 'call')} of killed programs ended as interrupted,"

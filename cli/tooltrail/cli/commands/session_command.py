@@ -8,7 +8,7 @@ import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import print_table, print_views, say, write
+from tooltrail.cli._output import Listing, attributes, print_table, say, write
 from tooltrail.cli._times import shown
 from tooltrail.records.errors import SessionClosedError
 
@@ -74,8 +74,7 @@ def ls(
     location: Location,
     count: int,
     cursor: str | None,
-    style: str | None,
-    fields: str | None,
+    output: Listing,
     utc: bool,
 ) -> None:
     """List sessions, newest first."""
@@ -88,11 +87,9 @@ def ls(
     if count and len(views) > count:
         views = views[:count]
         say(f"{count:,} of more; -n 0 for all, --cursor {views[-1].id} for the next")
-    if style or fields:
-        print_views(views, SessionView, style or "json", fields)
-        return
-    header = ("SESSION", "OPENED", "CLOSED", "CALLS", "OPEN", "AGENT", "TITLE")
-    print_table(header, [_row(view, utc) for view in views], right=("CALLS", "OPEN"))
+    if not output.print_records(views, attributes(*SessionView.__slots__)):
+        header = ("SESSION", "OPENED", "CLOSED", "CALLS", "OPEN", "AGENT", "TITLE")
+        print_table(header, [_row(view, utc) for view in views], right=("CALLS", "OPEN"))
 
 
 def _row(view: SessionView, utc: bool) -> tuple[str, ...]:

@@ -17,14 +17,13 @@ from tooltrail.cli._options import json_option, store_options, time_option
 from tooltrail.cli._output import (
     copy_stream,
     on_terminal,
-    print_records,
+    print_array,
     say,
     write,
     write_bytes,
 )
 
 if TYPE_CHECKING:
-    from tooltrail.records import DamageError
     from tooltrail.store import InvocationDetail, Reader, Store, StreamView
 
 SURFACES = ("complete", "canonical", "receipt", "input")
@@ -77,32 +76,22 @@ def command(
             return _print_surface(store, detail, surface)
         if rerender:
             return _print_rerendering(store, detail, as_json=as_json)
-        if as_json:
-            return _print_json(store.reader, detail)
-        return _print_overview(store.reader, detail, in_columns=side_by_side, utc=utc)
+        return _print_all(store.reader, detail, as_json=as_json, in_columns=side_by_side, utc=utc)
 
 
-def _print_json(reader: Reader, detail: InvocationDetail) -> int:
-    from tooltrail.cli._surfaces import as_record, damage_of
-
-    print_records([as_record(detail)], "json")
-    return _said_damaged(damage_of(detail, reader))
-
-
-def _print_overview(
-    reader: Reader, detail: InvocationDetail, *, in_columns: bool, utc: bool
+def _print_all(
+    reader: Reader, detail: InvocationDetail, *, as_json: bool, in_columns: bool, utc: bool
 ) -> int:
-    from tooltrail.cli._surfaces import damage_of, describe, describe_side_by_side
+    from tooltrail.cli._surfaces import as_record, damage_of, describe, describe_side_by_side
 
-    if in_columns:
+    if as_json:
+        print_array([as_record(detail)])
+    elif in_columns:
         width = shutil.get_terminal_size().columns
         write(describe_side_by_side(detail, reader, utc=utc, width=width))
     else:
         write(describe(detail, reader, utc=utc))
-    return _said_damaged(damage_of(detail, reader))
-
-
-def _said_damaged(error: DamageError | None) -> int:
+    error = damage_of(detail, reader)
     if error is None:
         return ExitCode.OK
     say_error(error)
@@ -115,7 +104,7 @@ def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool)
 
     found = rerender(store.reader, detail, store.families)
     if as_json:
-        print_records([asdict(found)], "json")
+        print_array([asdict(found)])
     else:
         write(on_terminal(diff_of(found)))
     if found.state == "open":

@@ -5,7 +5,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options, time_option
-from tooltrail.cli._output import print_records, say, write
+from tooltrail.cli._output import print_array, say, write
 
 
 @click.command("status")
@@ -26,7 +26,7 @@ def command(location: Location, bodies: bool, as_json: bool, utc: bool) -> int:
         status = status_of(store, with_bodies=bodies)
         store.lag = None  # a warning says so
     if as_json:
-        print_records([status], "json")
+        print_array([status])
     else:
         write("".join(f"{line}\n" for line in lines_of(status, utc=utc)))
     for warning in warnings_of(status, utc=utc):

@@ -1,6 +1,8 @@
 """`tooltrail tools`: the tools that models were offered, and how any provider spells them."""
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,13 +16,86 @@ from tooltrail.cli._export_options import (
     write_report,
 )
 from tooltrail.cli._location import Location
-from tooltrail.cli._offers import TOOL_FIELDS, WantedTools, tool_records, wanted_tools_options
-from tooltrail.cli._options import output_options, store_options, time_option
-from tooltrail.cli._output import print_records, print_table, say, write
+from tooltrail.cli._options import (
+    gathered,
+    output_options,
+    stacked,
+    store_options,
+    time_option,
+)
+from tooltrail.cli._output import (
+    Listing,
+    Members,
+    attributes,
+    print_table,
+    say,
+    short_digest,
+    write,
+)
 from tooltrail.cli._times import shown
 
-_DIGEST_CHARS = 19
-"""Of a digest in a table: its algorithm and twelve digits."""
+if TYPE_CHECKING:
+    from tooltrail.store import Reader, ToolView
+
+
+@dataclass(frozen=True, slots=True)
+class WantedTools:
+    """What was asked for.
+
+    Attributes:
+        session: whose latest offer it is to be; None for all that the store has.
+        names: of the tools; none for all of them.
+    """
+
+    session: str | None
+    names: tuple[str, ...]
+
+    def read(self, reader: "Reader", *, latest: bool = False) -> "list[ToolView]":
+        """The versions of these tools.
+
+        Args:
+            reader: of the store.
+            latest: whether to leave out all but the latest version of each. What a session offered
+                last is the latest, also where it has a name twice.
+
+        Raises:
+            NotFoundError: there is no such session, or no tool of a name that was asked for.
+        """
+        from tooltrail.records import NotFoundError
+
+        if self.session is None:
+            found = reader.tools(latest=latest)
+        else:
+            found = reader.offered_tools(self.session)
+        missing = [name for name in self.names if all(tool.name != name for tool in found)]
+        if missing:
+            where = "" if self.session is None else f" by session {self.session}"
+            raise NotFoundError(f"no tool {missing[0]!r} was offered{where}")
+        return [tool for tool in found if not self.names or tool.name in self.names]
+
+
+TOOL_MEMBERS: Members = {
+    **attributes("digest", "name", "family", "offered_at"),
+    "definition": lambda tool: tool.definition.model_dump(exclude_defaults=True),
+}
+"""JSON fields of a version of a tool."""
+
+wanted_tools_options = stacked(
+    click.option(
+        "--session",
+        metavar="SESSION",
+        help="Tools that this session offered last: an id, a name, a part of an id, or @last.",
+    ),
+    click.option(
+        "--tool",
+        "names",
+        metavar="NAME",
+        multiple=True,
+        help="Tools of this name. May be repeated.",
+    ),
+    gathered("wanted", WantedTools),
+)
+"""`--session` and `--tool`, handed on as one `wanted`."""
 
 
 @click.group("tools")
@@ -33,21 +108,18 @@ def command() -> None:
 @wanted_tools_options
 @output_options
 @time_option
-def ls(
-    *, location: Location, wanted: WantedTools, style: str | None, fields: str | None, utc: bool
-) -> None:
+def ls(*, location: Location, wanted: WantedTools, output: Listing, utc: bool) -> None:
     """List the versions of all tools, or the tools that a session offered last.
 
     A version is named by the digest of its definition. Each version is listed once per store.
     """
     with location.open() as store:
         tools = wanted.read(store.reader)
-    if style or fields:
-        print_records(tool_records(tools), style or "json", fields, names=TOOL_FIELDS)
+    if output.print_records(tools, TOOL_MEMBERS):
         return
     rows = [
         (
-            tool.digest[:_DIGEST_CHARS],
+            short_digest(tool.digest),
             tool.name,
             tool.family or "-",
             shown(tool.offered_at, utc=utc),

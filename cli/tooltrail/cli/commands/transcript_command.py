@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 import click
 
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._export_options import PROVIDERS, Exporting, export_options
+from tooltrail.cli._export_options import PROVIDERS, export_options
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import policy_option, store_options
+from tooltrail.cli._options import gathered, named_option, store_options
 from tooltrail.cli._transcribing import STYLES, Transcribing
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     help="Compact tool results, oldest first, until the document has at most BUDGET tokens (UTF-8 "
     "bytes / 4).",
 )
-@policy_option
+@named_option("--policy", type=click.Path(path_type=Path, dir_okay=False))
 @export_options
 @click.option(
     "--provider-exact",
@@ -56,17 +56,14 @@ if TYPE_CHECKING:
     metavar="FILENAME",
     help="Write the document to this file.",
 )
+@gathered("asked", Transcribing)
 def command(
     *,
     location: Location,
     session: str,
     last: str | None,
     policy: Path | None,
-    style: str,
-    tokens: int | None,
-    is_exact: bool,
-    exporting: Exporting,
-    output: Path | None,
+    asked: Transcribing,
 ) -> ExitCode:
     """Print a session as a conversation, with the receipt that the model saw of each tool call.
 
@@ -85,11 +82,10 @@ def command(
     """
     from tooltrail.transcripts.transcript import load_transcript, until
 
-    asked = Transcribing(style, tokens, exporting, output, is_exact=is_exact)
     asked.refuse_contradictions()
-    compaction = None if tokens is None and policy is None else _compaction(policy)
+    compaction = None if asked.tokens is None and policy is None else _compaction(policy)
     with location.open() as store:
-        transcript = load_transcript(store.reader, session, payloads=is_exact)
+        transcript = load_transcript(store.reader, session, payloads=asked.is_exact)
     return asked.answer(transcript if last is None else until(transcript, last), compaction)
 
 
@@ -97,4 +93,4 @@ def _compaction(policy: Path | None) -> "CompactionBudget":
     from tooltrail.cli._policy import read_policy
     from tooltrail.records import DEFAULT_POLICY
 
-    return (read_policy(policy) or DEFAULT_POLICY).compaction
+    return (DEFAULT_POLICY if policy is None else read_policy(policy)).compaction

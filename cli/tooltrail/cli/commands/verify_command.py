@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 import click
 
+from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
 from tooltrail.cli._output import print_array, printable, say, write
@@ -26,7 +27,6 @@ def command(location: Location, receipts: bool, is_quick: bool, as_json: bool) -
     Exits with 1 when a record was altered, removed or added, and with 4 when something is
     incomplete: an invocation that has not ended, or a fact that could not be applied.
     """
-    from tooltrail.cli._verification import code_of, summary_of
     from tooltrail.store.verify import Totals, verify
 
     totals = Totals()
@@ -44,5 +44,7 @@ def command(location: Location, receipts: bool, is_quick: bool, as_json: bool) -
         else:
             for one in found:
                 write(f"{one.kind:10} {printable(one.message)}\n")
-    say(summary_of(totals))
-    return code_of(totals)
+    checked = ", ".join(f"{count:,} {what}" for what, count in totals.checked.items() if count)
+    damaged, incomplete = totals.damage_count, totals.incomplete_count
+    say(f"compared {checked or 'nothing'}: {damaged:,} damaged, {incomplete:,} incomplete")
+    return ExitCode.of_damage(is_damaged=damaged > 0, is_incomplete=incomplete > 0)

@@ -18,7 +18,6 @@ from tooltrail.records import (
     ResultBlock,
     TextBlock,
     ToolCall,
-    ToolDefinition,
 )
 from tooltrail.wire import DEFAULT_EXPORT_POLICY, Export, ToolChoice, wire_format
 
@@ -199,21 +198,6 @@ def test_what_anthropic_said_of_a_call_goes_back_to_it_alone() -> None:
         native,
         [("provider_data_dropped", "toolset_name"), ("provider_data_dropped", "caller")],
     )
-
-
-@pytest.mark.parametrize("kind", ["mcp", "builtin"])
-def test_the_kind_of_a_call_is_told_to_be_unsaid(kind: Any) -> None:
-    _, report = asked(ToolCall(tool_name="f", call_id="a", kind=kind))
-    assert report == [("provider_data_dropped", f"kind {kind}")]
-
-
-def test_free_text_is_where_the_tool_that_was_offered_has_it() -> None:
-    tools: Any = ANTHROPIC.write_tools([ToolDefinition(name="sql", kind="custom")]).request["tools"]
-    assert tools[0]["input_schema"]["required"] == ["input"]
-    call = ToolCall(tool_name="sql", kind="custom", arguments_raw="SELECT 1", call_id="a")
-    told, report = asked(call)
-    assert told["input"] == {"input": "SELECT 1"}
-    assert report == [("arguments_wrapped", "no object; in 'input'")]
 
 
 def test_several_blocks_of_a_result_are_as_many() -> None:

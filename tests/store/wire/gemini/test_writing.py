@@ -17,7 +17,6 @@ from tooltrail.records import (
     ResultBlock,
     TextBlock,
     ToolCall,
-    ToolDefinition,
 )
 from tooltrail.wire import DEFAULT_EXPORT_POLICY, Export, ToolChoice, wire_format
 
@@ -197,18 +196,6 @@ def test_what_can_be_no_part_is_dropped(native: Any) -> None:
     assert [kind for kind, _ in changes(export)] == ["provider_data_dropped"]
 
 
-@pytest.mark.parametrize("kind", ["mcp", "builtin"])
-def test_the_kind_of_a_call_is_told_to_be_unsaid(kind: Any) -> None:
-    call = ToolCall(tool_name="f", call_id="a", kind=kind)
-    result = ResultBlock(call_id="a", content=(TextBlock(text="1"),))
-    export = write(
-        Message.of("user", "go"),
-        model(CallBlock(call=call)),
-        Message(role="tool", blocks=(result,)),
-    )
-    assert changes(export) == [("provider_data_dropped", f"kind {kind}")]
-
-
 def test_a_call_in_pieces_goes_back_without_the_pieces() -> None:
     members: Any = {"willContinue": True, "partialArgs": [], "brandNew": 1}
     call = ToolCall(
@@ -228,23 +215,6 @@ def test_a_call_in_pieces_goes_back_without_the_pieces() -> None:
         ("incomplete_unsaid", "the call was cut off, or may have been"),
         ("provider_data_dropped", "partialArgs, willContinue"),
     ]
-
-
-def test_free_text_is_where_the_tool_that_was_offered_has_it() -> None:
-    tool = ToolDefinition(name="sql", kind="custom")
-    tools: Any = GEMINI.write_tools([tool]).request["tools"]
-    schema = tools[0]["functionDeclarations"][0]["parametersJsonSchema"]
-    assert schema["required"] == ["input"]
-    call = ToolCall(tool_name="sql", kind="custom", arguments_raw="SELECT 1", call_id="a")
-    result = ResultBlock(call_id="a", content=(TextBlock(text="1"),))
-    export = write(
-        Message.of("user", "go"),
-        model(CallBlock(call=call)),
-        Message(role="tool", blocks=(result,)),
-    )
-    contents: Any = export.request["contents"]
-    assert contents[1]["parts"][0]["functionCall"]["args"] == {"input": "SELECT 1"}
-    assert changes(export) == [("arguments_wrapped", "no object; in 'input'")]
 
 
 def test_two_messages_of_the_system_are_one_and_told() -> None:

@@ -1,7 +1,5 @@
 """Sessions of JSON-RPC messages: rounds, tasks, and what is of the protocol alone."""
 
-import sys
-
 import pytest
 from pydantic import JsonValue
 
@@ -456,25 +454,6 @@ def session(count: int) -> Conversation:
         messages.append(request(number))
         messages.append(response(number, done("x")))
     return read(*messages)
-
-
-def test_the_work_grows_with_the_calls_and_not_with_their_square() -> None:
-    def steps(count: int) -> int:
-        conversation, taken = session(count), 0
-
-        def profile(*_: object) -> None:
-            nonlocal taken
-            taken += 1
-
-        before = sys.getprofile()
-        sys.setprofile(profile)
-        try:
-            FORMAT.read_history(written(conversation).request)
-        finally:
-            sys.setprofile(before)
-        return taken
-
-    assert steps(1_000) < 12 * steps(100)
 
 
 def test_ten_thousand_calls_are_written_and_read() -> None:

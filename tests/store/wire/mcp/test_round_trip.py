@@ -5,13 +5,10 @@ and annotations survive; ids of calls, batches, thoughts and what is said beside
 """
 
 import json
-import re
 from collections.abc import Iterator
-from typing import Any
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from pydantic import JsonValue
 from tests.support.conversations import (
     conversations,
     json_objects,
@@ -21,6 +18,7 @@ from tests.support.conversations import (
     tool_names,
 )
 from tests.support.wire.schemas import problems
+from tests.support.wire.sendable import value_problems
 
 from tooltrail.records import (
     CallBlock,
@@ -140,28 +138,11 @@ def own_conversations(draw: st.DrawFn) -> Conversation:
     return Conversation.of(messages)
 
 
-_UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-
-
-def unsendable(value: JsonValue) -> Iterator[str]:
-    """Texts and keys with characters that cannot be sent."""
-    if isinstance(value, str):
-        if _UNSENDABLE.search(value):
-            yield value
-    elif isinstance(value, list):
-        for item in value:
-            yield from unsendable(item)
-    elif isinstance(value, dict):
-        for name, member in value.items():
-            yield from unsendable(name)
-            yield from unsendable(member)
-
-
 def schema_problems(export: Export) -> Iterator[str]:
     """By the types of the revision in which a request is written, and its response with it."""
     revision = ""
     for message in objects_in(export.request["messages"]):
-        yield from unsendable(message)
+        yield from value_problems(message)
         if "method" in message:
             revision = "2026" if "protocolVersion" in str(message) else "2025"
             yield from problems(f"mcp-{revision}.request", message)
@@ -303,7 +284,7 @@ def test_whatever_a_record_holds_becomes_messages_that_can_be_sent(
 ) -> None:
     export = written(conversation)
     assert json.loads(json.dumps(export.request, allow_nan=False).encode()) == export.request
-    assert list(unsendable(export.request)) == []
+    assert list(value_problems(export.request)) == []
     if has_rounds(conversation):
         return
     assert list(schema_problems(export)) == []
@@ -311,81 +292,3 @@ def test_whatever_a_record_holds_becomes_messages_that_can_be_sent(
     requests = [one["id"] for one in messages if "method" in one]
     assert [one["id"] for one in messages if "method" not in one] == requests
     assert len(set(map(repr, requests))) == len(requests)
-
-
-@st.composite
-def nearly_normal(draw: st.DrawFn) -> Conversation:
-    """Calls and results, one member of one of which is as any record may have it."""
-    messages = list(draw(conversations().map(calls_alone) | own_conversations()).messages)
-    if not messages:
-        return Conversation()
-    number = draw(st.integers(0, len(messages) - 1))
-    (block,) = messages[number].blocks
-    assert isinstance(block, CallBlock | ResultBlock)
-    update: dict[str, object]
-    if isinstance(block, CallBlock):
-        update = draw(
-            _one_of(
-                tool_name=tool_names,
-                arguments_raw=any_arguments,
-                extras=any_extras,
-                namespace=any_texts,
-                call_id=any_ids,
-            )
-        )
-        call = ToolCall.model_validate({**block.call.model_dump(), **update})
-        changed = block.model_copy(update={"call": call})
-        messages[number] = messages[number].model_copy(update={"blocks": (changed,)})
-    else:
-        update = draw(
-            _one_of(
-                status=any_statuses,
-                content=st.lists(any_blocks).map(tuple),
-                has_structured=st.just(value=True),
-                extras=any_extras,
-            )
-        )
-        messages[number] = messages[number].model_copy(
-            update={"blocks": (block.model_copy(update=update),)}
-        )
-    origin = draw(st.sampled_from([OWN, None, OWN.model_copy(update={"extras": {"a": 1}})]))
-    messages[number] = messages[number].model_copy(update={"origin": origin})
-    return Conversation.of(messages)
-
-
-def _one_of(**members: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, object]]:
-    return st.sampled_from(sorted(members)).flatmap(
-        lambda name: members[name].map(lambda value: {name: value})
-    )
-
-
-def calls_alone(conversation: Conversation) -> Conversation:
-    """Each call without its id and with its result, and nothing that is spoken."""
-    return Conversation.of(
-        message.model_copy(update={"origin": None, "blocks": (block,)})
-        for message in expected(conversation).messages
-        for block in message.blocks
-    )
-
-
-@settings(suppress_health_check=[HealthCheck.too_slow])
-@given(nearly_normal())
-def test_what_comes_back_otherwise_is_in_the_report(conversation: Conversation) -> None:
-    export = written(conversation)
-    if not export.report:
-        assert untold(FORMAT.read_history(export.request)) == untold(expected(conversation))
-
-
-def untold(conversation: Conversation) -> Conversation:
-    """Without what belongs to the messages of JSON-RPC, which are made anew."""
-    messages: list[Message] = []
-    for message in conversation.messages:
-        (block,) = message.blocks
-        if isinstance(block, CallBlock):
-            extras = {**block.call.extras, "jsonrpc": None, "_meta": None}
-            call = ToolCall.model_validate({**block.call.model_dump(), "extras": extras})
-            block = block.model_copy(update={"call": call})
-        elif isinstance(block, ResultBlock):
-            block = block.model_copy(update={"extras": {**block.extras, "jsonrpc": None}})
-        messages.append(message.model_copy(update={"blocks": (block,)}))
-    return Conversation.of(messages)

@@ -1,19 +1,7 @@
-"""Tools, choice and shape in a request to Ollama."""
+"""Tools and shape in a request to Ollama, beyond the rows of the mapping table."""
 
-import pytest
-from pydantic import JsonValue
-
-from tooltrail.records import (
-    CallBlock,
-    Conversation,
-    Message,
-    ResultBlock,
-    ResultStatus,
-    TextBlock,
-    ToolCall,
-    ToolDefinition,
-)
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, JsonObject, StructuredFormat, ToolChoice
+from tooltrail.records import ToolDefinition
+from tooltrail.wire import JsonObject, StructuredFormat
 from tooltrail.wire.ollama import FORMAT
 
 SCHEMA: JsonObject = {
@@ -22,120 +10,11 @@ SCHEMA: JsonObject = {
     "properties": {"city": {"type": "string", "description": "where", "enum": ["Paris"]}},
 }
 TOOL = ToolDefinition(name="get_weather", description="The weather.", parameters=SCHEMA)
-NATIVE_TOOL: JsonObject = {
-    "type": "function",
-    "function": {"name": "get_weather", "description": "The weather.", "parameters": SCHEMA},
-}
 
 
-def conversation(status: ResultStatus) -> Conversation:
-    call = ToolCall(tool_name="f", arguments_raw='{"b":1,"a":[true]}', call_id="call_1")
-    result = ResultBlock(
-        call_id="call_1", tool_name="f", status=status, content=(TextBlock(text="18 C"),)
-    )
-    return Conversation.of(
-        [
-            Message(role="assistant", blocks=(CallBlock(call=call),)),
-            Message(role="tool", blocks=(result,)),
-        ]
-    )
-
-
-def test_the_mapping_table_tool_definition() -> None:
-    export = FORMAT.write_tools([TOOL])
-    assert export.request == {"tools": [NATIVE_TOOL]}
-    assert not export.report
-    assert FORMAT.read_tools({"tools": [NATIVE_TOOL]}) == (TOOL,)
-
-
-def test_the_mapping_table_call_arguments_are_an_object() -> None:
-    native: JsonObject = {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [
-            {"id": "call_1", "function": {"name": "f", "arguments": {"b": 1, "a": [True]}}}
-        ],
-    }
-    export = FORMAT.write_history(conversation("unknown"), DEFAULT_EXPORT_POLICY)
-    messages = export.request["messages"]
-    assert isinstance(messages, list)
-    assert messages[0] == native
-    (read,) = FORMAT.read_history({"messages": [native]}).messages
-    assert read.calls[0].arguments_raw == '{"b":1,"a":[true]}'
-
-
-@pytest.mark.parametrize(
-    ("status", "content", "kinds", "read_back"),
-    [
-        ("ok", "18 C", [], "unknown"),
-        ("unknown", "18 C", [], "unknown"),
-        ("error", "ERROR: 18 C", ["error_as_prefix"], "error"),
-        ("denied", "ERROR: 18 C", ["status_flattened", "error_as_prefix"], "error"),
-    ],
-)
-def test_the_mapping_table_results_and_errors(
-    status: ResultStatus, content: str, kinds: list[str], read_back: ResultStatus
-) -> None:
-    native: JsonObject = {
-        "role": "tool",
-        "content": content,
-        "tool_name": "f",
-        "tool_call_id": "call_1",
-    }
-    export = FORMAT.write_history(conversation(status), DEFAULT_EXPORT_POLICY)
-    messages = export.request["messages"]
-    assert isinstance(messages, list)
-    assert messages[1] == native
-    assert [change.kind for change in export.report] == kinds
-    (read,) = FORMAT.read_history({"messages": [native]}).messages
-    assert read.results == (
-        ResultBlock(
-            call_id="call_1",
-            tool_name="f",
-            status=read_back,
-            content=(TextBlock(text=content),),
-        ),
-    )
-
-
-@pytest.mark.parametrize(
-    ("choice", "details"),
-    [
-        (ToolChoice("auto"), []),
-        (ToolChoice("auto", parallel=True), []),
-        (
-            ToolChoice("none"),
-            ["the model calls no tool only where the request offers none: leave the tools out"],
-        ),
-        (ToolChoice("required"), ["required: the model may answer without a call"]),
-        (ToolChoice("tool", ("f",)), ["tool f: the model may answer without a call"]),
-        (ToolChoice("tool", ("f", "g")), ["tool f, g: the model may answer without a call"]),
-        (ToolChoice("auto", parallel=False), ["the model may call several tools at once"]),
-        (
-            ToolChoice("tool", ("f",), parallel=False),
-            [
-                "tool f: the model may answer without a call",
-                "the model may call several tools at once",
-            ],
-        ),
-    ],
-)
-def test_the_mapping_table_forced_choice_is_not_enforced(
-    choice: ToolChoice, details: list[str]
-) -> None:
-    export = FORMAT.write_choice(choice)
-    assert export.request == {}
-    assert [change.detail for change in export.report] == details
-    assert {change.kind for change in export.report} <= {"choice_not_enforced"}
-
-
-@pytest.mark.parametrize(
-    ("wanted", "native"),
-    [(StructuredFormat(SCHEMA), SCHEMA), (StructuredFormat(None), "json")],
-)
-def test_the_mapping_table_structured_output(wanted: StructuredFormat, native: JsonValue) -> None:
-    export = FORMAT.write_structured(wanted)
-    assert export.request == {"format": native}
+def test_any_json_is_asked_for_by_a_word() -> None:
+    export = FORMAT.write_structured(StructuredFormat(None))
+    assert export.request == {"format": "json"}
     assert not export.report
 
 

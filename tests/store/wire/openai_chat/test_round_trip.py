@@ -9,9 +9,6 @@ from random import Random
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.conversations import ids_used_once, json_objects, spoken_texts, tool_names
-from tests.support.nasty_messages import tangled_conversations
-from tests.support.wire.checks import history_problems
-from tests.support.wire.schemas import problems
 
 from tooltrail.records import (
     CallBlock,
@@ -26,8 +23,8 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, ExportPolicy, JsonObject
-from tooltrail.wire.members import objects_in, spelled
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, JsonObject
+from tooltrail.wire.members import spelled
 from tooltrail.wire.openai_chat import FORMAT
 
 PREFIX = "ERROR: "
@@ -131,17 +128,6 @@ def test_what_the_provider_said_itself_comes_back_to_it(conversation: Conversati
     again = FORMAT.read_history(export.request)
     assert without_origins(again) == without_origins(conversation)
     assert FORMAT.write_history(again, DEFAULT_EXPORT_POLICY).request == export.request
-
-
-@given(tangled_conversations | own_conversations())
-def test_whatever_a_record_holds_becomes_messages_that_can_be_sent(
-    conversation: Conversation,
-) -> None:
-    export = FORMAT.write_history(conversation, ExportPolicy(replay_provider_data=False))
-    assert history_problems("openai", export.request) == []
-    for message in objects_in(export.request["messages"]):
-        assert problems("openai.message", message) == []
-    FORMAT.read_history(export.request)
 
 
 @given(own_conversations(), st.randoms(use_true_random=False))

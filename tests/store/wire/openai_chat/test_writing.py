@@ -294,14 +294,6 @@ def test_what_another_provider_said_for_itself_stays_behind() -> None:
     ]
 
 
-@pytest.mark.parametrize("kind", ["builtin", "mcp"])
-def test_calls_of_another_kind_are_functions_and_that_is_told(kind: Any) -> None:
-    call = CallBlock(call=ToolCall(tool_name="f", call_id="call_1", kind=kind))
-    export = written(said(call), ANSWER)
-    assert told(export)[0]["tool_calls"][0]["type"] == "function"
-    assert kinds(export) == ["provider_data_dropped"]
-
-
 @pytest.mark.parametrize(
     "message", [said(), said(THOUGHT), said(TextBlock(text="", is_refusal=True))]
 )

@@ -1,7 +1,6 @@
 """Conversations written as the input of a Responses request, whoever had them."""
 
 import json
-import sys
 from typing import Literal
 
 import pytest
@@ -22,7 +21,6 @@ from tests.support.wire.responses_messages import (
 
 from tooltrail.records import (
     CallBlock,
-    Conversation,
     MediaBlock,
     Message,
     ProviderBlock,
@@ -31,8 +29,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire import ExportPolicy, ExportRefusedError, JsonObject
-from tooltrail.wire.openai_responses import FORMAT
+from tooltrail.wire import ExportPolicy, JsonObject
 
 
 def test_the_items_of_a_turn_keep_their_order_and_all_outputs_follow() -> None:
@@ -362,12 +359,6 @@ def test_calls_of_somebody_else_are_the_assistants() -> None:
     assert kinds(export) == ["role_changed"]
 
 
-def test_a_result_within_the_message_of_its_call_is_told_once() -> None:
-    said = Message(role="assistant", blocks=(CallBlock(call=call()), result(TEXT)))
-    export = written(said)
-    assert [one["type"] for one in items_of(export)] == ["function_call", "function_call_output"]
-
-
 def test_missing_results_are_marked_and_ids_made_legal_and_different() -> None:
     twice = asked(call(), call(call_id="call_1"), call(call_id="x" * 70))
     export = written(twice, answered(result(TEXT)))
@@ -386,12 +377,6 @@ def test_a_namespace_is_sent_if_it_is_legal(namespace: str, is_sent: bool) -> No
     export = written(asked(call(namespace=namespace)), answered(result(TEXT)))
     assert items_of(export)[0].get("namespace") == (namespace if is_sent else None)
     assert bool(export.report) is not is_sent
-
-
-def test_a_strict_export_refuses_what_would_be_lost() -> None:
-    with pytest.raises(ExportRefusedError):
-        written(OWN_SAID, policy=ExportPolicy(strict=True))
-    assert written(OWN_SAID, answered(result(TEXT)), policy=ExportPolicy(strict=True)).request
 
 
 def test_an_item_of_the_provider_is_described_where_only_parts_can_stand() -> None:
@@ -419,30 +404,3 @@ def test_texts_that_cannot_be_sent_are_replaced_everywhere() -> None:
     export = written(Message.of("user", bad), said, answered(result(TextBlock(text=bad), PNG)))
     assert "text_replaced" in kinds(export)
     assert json.dumps(export.request, ensure_ascii=False).encode()
-
-
-def test_the_work_grows_as_a_session_does_and_no_faster() -> None:
-    def session(count: int) -> Conversation:
-        messages: list[Message] = []
-        for number in range(1, count + 1):
-            messages += [asked(call(number)), answered(result(TEXT, number=number))]
-        return Conversation.of(messages)
-
-    def steps_of(count: int) -> int:
-        conversation, steps = session(count), 0
-
-        def step(*_: object) -> None:
-            nonlocal steps
-            steps += 1
-
-        before = sys.getprofile()
-        sys.setprofile(step)
-        try:
-            FORMAT.read_history(FORMAT.write_history(conversation, ExportPolicy()).request)
-        finally:
-            sys.setprofile(before)
-        return steps
-
-    assert steps_of(400) < 5 * steps_of(100)
-    export = FORMAT.write_history(session(10_000), ExportPolicy())
-    assert len(FORMAT.read_history(export.request).messages) == 20_000

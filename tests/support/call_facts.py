@@ -1,0 +1,137 @@
+"""Facts of calls of the shell, and of messages, as they are appended to a journal."""
+
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from tooltrail.journal import Entry
+from tooltrail.records import (
+    CommandOutput,
+    CompleteOutput,
+    StreamRecord,
+    default_families,
+    default_policy,
+)
+from tooltrail.records.digests import digest_of
+from tooltrail.records.facts import CallEnded, CallStarted, MessageAdded, Shown, StreamFact
+
+FAMILIES = default_families()
+POLICY = default_policy(FAMILIES)
+POLICY_JSON = POLICY.to_json()
+EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
+
+_numbers = itertools.count(1)
+
+
+def next_id() -> UUID:
+    """An id that no test has seen yet."""
+    return UUID(int=(7 << 76) | (2 << 62) | next(_numbers))
+
+
+def moment(seconds: float = 0) -> datetime:
+    """A time of the test, the same in every run."""
+    return EPOCH + timedelta(seconds=seconds)
+
+
+def command(
+    stdout: bytes | StreamRecord, stderr: bytes = b"", exit_status: int = 0, *, tool: str = "bash"
+) -> CompleteOutput:
+    """The output of a command."""
+    out = stdout if isinstance(stdout, StreamRecord) else StreamRecord.from_bytes("stdout", stdout)
+    result = CommandOutput(
+        command="ls",
+        stdout=out,
+        stderr=StreamRecord.from_bytes("stderr", stderr),
+        exit_status=exit_status,
+    )
+    return CompleteOutput.success(tool, result)
+
+
+def started(
+    session: UUID,
+    call: UUID,
+    *,
+    arguments: bytes = b'{"command":"ls"}',
+    at: float = 0,
+    bodies: Sequence[bytes] = (),
+    **members: Any,
+) -> Entry:
+    """The start of a call; of the shell, unless the members of the fact say more."""
+    members = {"tool_name": "bash", "family": "command", "call_id": "toolu_1", **members}
+    fact = CallStarted(
+        session=session,
+        id=call,
+        at=moment(at),
+        arguments=digest_of(arguments),
+        policy=POLICY.digest,
+        **members,
+    )
+    return Entry(fact, [arguments, *bodies], [POLICY_JSON])
+
+
+def ended(
+    session: UUID,
+    call: UUID,
+    output: bytes | StreamRecord | CompleteOutput = b"out\n",
+    *,
+    spooled: str | None = None,
+    bodies: Sequence[bytes] = (),
+    at: float = 1,
+    exit_status: int | None = 0,
+    **members: Any,
+) -> Entry:
+    """The end of a call.
+
+    Args:
+        session: of the call.
+        call: its id.
+        output: complete, or the output of a command.
+        spooled: where its stdout is in the spool; otherwise the bytes are in the entry.
+        bodies: more bodies of the fact.
+        at: seconds after the beginning of the test.
+        exit_status: of the fact.
+        members: more members of the fact.
+    """
+    if not isinstance(output, CompleteOutput):
+        output = command(output, exit_status=exit_status or 0)
+    places = {} if spooled is None else {"stdout": spooled}
+    document = output.to_json()
+    members = {"state": "success", "duration_ms": 3, **members}
+    fact = CallEnded(
+        session=session,
+        id=call,
+        at=moment(at),
+        output=digest_of(document),
+        streams=tuple(StreamFact.of(one, places.get(one.role)) for one in output.streams),
+        exit_status=exit_status,
+        **members,
+    )
+    contents = [one.content or b"" for one in output.streams if one.role not in places]
+    return Entry(fact, [document, *contents, *bodies])
+
+
+def as_shown(
+    canonical: bytes, receipt: bytes, *, renderer: str = "seen", version: int = 0, **members: Any
+) -> Shown:
+    return Shown(
+        canonical=digest_of(canonical),
+        receipt=digest_of(receipt),
+        renderer=renderer,
+        renderer_version=version,
+        **members,
+    )
+
+
+def message(session: UUID, text: bytes = b"hello", *, id: UUID | None = None) -> Entry:  # noqa: A002
+    fact = MessageAdded(
+        session=session, id=id or next_id(), at=moment(), role="user", text=digest_of(text)
+    )
+    return Entry(fact, [text])
+
+
+def changed(entry: Entry, **members: object) -> Entry:
+    """The same entry with other members of its fact."""
+    fact: Any = entry.fact.replaced(**members)
+    return entry._replace(fact=fact)
