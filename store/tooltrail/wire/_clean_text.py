@@ -1,8 +1,13 @@
-"""Text and JSON that every provider takes: what none of them can carry is replaced, and counted.
+"""Text and JSON that every provider takes: what a server cannot take is replaced, and counted.
 
-Lone surrogates make clients raise and servers answer 400 to each later request of the conversation,
-also where they are escapes in a text of JSON. NUL and other control characters are legal JSON, but
-not every server keeps them. All become U+FFFD; tab, newline and carriage return stay.
+Two things become U+FFFD, also where they are escapes in a text of JSON:
+
+- lone surrogates. Clients raise, since UTF-8 cannot carry them, and Anthropic's server answers 400
+  to each later request of the conversation (github.com/anthropics/claude-code/issues/1939);
+- NUL. A server of llama.cpp broke its answers off behind one
+  (github.com/aebrer/dreb/issues/352).
+
+Every other character goes out as it is, the escapes and bells of a terminal among them.
 """
 
 import json
@@ -15,8 +20,8 @@ from tooltrail.records import InvalidRecordError, read_json
 from tooltrail.wire.exports import ExportReport
 
 _REPLACEMENT = "\ufffd"
-_UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-_SUSPECT_ESCAPE = re.compile(r"\\u(?:00[01]|007[fF]|[dD][89a-fA-F])")
+_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+_SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 """Escapes in a text of JSON that may spell such a character; pairs of surrogates are among them."""
 
 _ESCAPE = re.compile(

@@ -11,7 +11,8 @@ from tests.support.conversations import json_values, sendable_texts
 from tooltrail.wire._clean_text import CleanText, compact, sendable
 from tooltrail.wire.exports import ExportReport
 
-UNSENDABLE = {*map(chr, range(32)), "\x7f", *map(chr, range(0xD800, 0xE000))} - set("\t\n\r")
+UNSENDABLE = {"\0", *map(chr, range(0xD800, 0xE000))}
+TERMINAL = "".join(map(chr, [*range(1, 32), 0x7F, *range(0x80, 0xA0)]))
 any_texts = st.text(st.characters() | st.sampled_from("\0\x1b\x7f\ud800\udfff\n"), max_size=30)
 
 
@@ -50,7 +51,7 @@ def test_json_that_can_be_sent_keeps_its_spelling(
         (r'{"a": "x\uDFFFy"}', r'{"a": "x\ufffdy"}'),
         (r'["\ude00\ud83d"]', r'["\ufffd\ufffd"]'),
         (r'["\ud83d\ud83d\ude00"]', r'["\ufffd\ud83d\ude00"]'),
-        (r'["\u0000\u001F\u007F\u007f"]', r'["\ufffd\ufffd\ufffd\ufffd"]'),
+        (r'["\u0000\u001F\u007F\u007f"]', r'["\ufffd\u001F\u007F\u007f"]'),
         (r'{"\u0000": 1.50, "b":  2}', r'{"\ufffd": 1.50, "b":  2}'),
         (r'["\\\ud800"]', r'["\\\ufffd"]'),
         # What a strict reader refuses, a server's reader may take.
@@ -67,7 +68,8 @@ def test_escapes_that_spell_what_cannot_be_sent_are_replaced(text: str, expected
 @pytest.mark.parametrize(
     "text",
     [
-        r'["\t\n\r\u0009\u000a\u000D"]',
+        r'["\t\n\r\u0009\u000a\u000D\u001b\u0007\b\f\u007F"]',
+        json.dumps(TERMINAL),
         r'["\ud83d\ude00"]',
         r'["\\ud800 \\u0000"]',
         r'{"path": "C:\\\\u0000"}',
@@ -102,8 +104,15 @@ def test_a_value_that_can_be_sent_is_the_same(value: JsonValue) -> None:
 def test_values_are_cleaned_to_the_bottom_and_counted_once() -> None:
     clean, report = made()
     dirty: JsonValue = {"a\0": ["\ud800", {"b": "ok\x1b"}, 1, None, True]}
-    assert clean.value(dirty, "here") == {"a\ufffd": ["\ufffd", {"b": "ok\ufffd"}, 1, None, True]}
-    assert [change.detail for change in report] == ["3 characters that cannot be sent"]
+    assert clean.value(dirty, "here") == {"a\ufffd": ["\ufffd", {"b": "ok\x1b"}, 1, None, True]}
+    assert [change.detail for change in report] == ["2 characters that cannot be sent"]
+
+
+def test_what_a_terminal_takes_as_an_order_is_sent_as_it_is() -> None:
+    clean, report = made()
+    assert sendable(TERMINAL) == clean.text(TERMINAL, "here") == TERMINAL
+    assert clean.value({TERMINAL: [TERMINAL]}, "here") == {TERMINAL: [TERMINAL]}
+    assert not report
 
 
 def test_keys_that_differ_in_what_cannot_be_sent_stay_different() -> None:

@@ -13,9 +13,9 @@ from typing import Any
 
 JsonObject = Mapping[str, Any]
 
-_UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
-"""Control characters but tab, line feed and carriage return, and halves of surrogate pairs. Servers
-or clients refuse NUL and the halves, and then every later request of the session too."""
+_UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+"""NUL and halves of surrogate pairs, which servers or clients refuse, and then every later request
+of the session too."""
 
 
 def value_problems(value: Any, where: str = "") -> Iterator[str]:

@@ -37,7 +37,7 @@ FORMAT = wire_format("text-fallback")
 NAMES_RESULTS = {"tool_result": True, "harmony": True}
 """Families whose results say the name of the tool; Claude's say it of those that are no errors."""
 
-UNSENDABLE = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
+UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 
 
 def written(conversation: Conversation, family: str = "tool_result") -> Export:
