@@ -156,8 +156,8 @@ def _write(value: object, emit: _Emit, depth: int) -> None:
 def _speller_of(value: object) -> _Spell | None:
     """What spells a scalar; None for anything else."""
     found = _SPELLERS.get(type(value))
-    if found is None and isinstance(value, str | int | float):  # a class that extends one
-        return next(_SPELLERS[one] for one in (str, int, float) if isinstance(value, one))
+    if found is None:  # a class that extends one, or no scalar
+        return next((_SPELLERS[one] for one in (str, int, float) if isinstance(value, one)), None)
     return found
 
 
