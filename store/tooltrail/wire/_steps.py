@@ -124,9 +124,8 @@ class _Planner:
     def _without_results(self, message: Message, where: str) -> Message | None:
         """What a message says beside results; None when that is nothing."""
         kept = tuple(block for block in message.blocks if not isinstance(block, ResultBlock))
-        if message.role == "tool" and message.origin is not None and message.origin.extras:
-            note = ", ".join(sorted(message.origin.extras))
-            self._writing.note("provider_data_dropped", where, note)
+        if message.role == "tool":
+            self._writing.note_message_extras(message, where)
         if message.role == "tool" and kept:
             self._writing.note("role_changed", where, "what is no result is said by the user")
             return Message(role="user", blocks=kept)
@@ -208,9 +207,7 @@ class _Planner:
         call = asked.block.call
         self._note_incomplete(call, asked.where)
         self._writing.note_extras(asked.block, asked.where)
-        if call.extras:
-            note = ", ".join(sorted(call.extras))
-            self._writing.note("provider_data_dropped", asked.where, note)
+        self._writing.note_dropped(call.extras, asked.where)
         arguments = self._writing.arguments_text(call, asked.where)
         kind: TextKind = "custom" if call.kind == "custom" else "function"
         return TextCall(_name_of(call), call.call_id or None, arguments, kind)

@@ -15,21 +15,19 @@ from tooltrail.wire.anthropic.reading import read_history, read_response
 from tooltrail.wire.anthropic.streaming import MessagesAssembler
 from tooltrail.wire.anthropic.usage import USAGE
 from tooltrail.wire.anthropic.writing import is_result, write_history
-from tooltrail.wire.formats import WireFormat, sturdy
+from tooltrail.wire.formats import WireFormat
 
-FORMAT = sturdy(
-    WireFormat(
-        name=NAME,
-        capabilities=CAPABILITIES,
-        read_response=read_response,
-        new_assembler=MessagesAssembler,
-        read_history=read_history,
-        write_history=write_history,
-        is_result=is_result,
-        write_tools=write_tools,
-        read_tools=read_tools,
-        write_choice=write_choice,
-        write_structured=write_structured,
-        usage=USAGE,
-    )
+FORMAT = WireFormat(
+    name=NAME,
+    capabilities=CAPABILITIES,
+    response_reader=read_response,
+    new_assembler=MessagesAssembler,
+    history_reader=read_history,
+    history_writer=write_history,
+    is_result=is_result,
+    tools_writer=write_tools,
+    tools_reader=read_tools,
+    choice_writer=write_choice,
+    shape_writer=write_structured,
+    usage=USAGE,
 )

@@ -2,12 +2,9 @@
 
 from collections.abc import Iterable
 
-from pydantic import JsonValue
-
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.anthropic.limits import CAPABILITIES, NAME
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
+from tooltrail.wire.anthropic.limits import NAME
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
@@ -15,17 +12,9 @@ _TOOL = frozenset({"name", "description", "input_schema", "strict"})
 _MODES = {"auto": "auto", "none": "none", "required": "any"}
 
 
-def _writing() -> Writing:
-    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-
-
-def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
     """`{"tools": […]}`; a tool without parameters has the schema of an empty object."""
-    writing = _writing()
-    natives: list[JsonValue] = [
-        _write_tool(writing, tool, where) for where, tool in writing.offered(tools)
-    ]
-    return writing.export({"tools": natives} if natives else {})
+    return writing.tools(tools, _write_tool)
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
@@ -70,9 +59,8 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
     )
 
 
-def write_choice(choice: ToolChoice) -> Export:
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`{"tool_choice": …}`; of several named tools none can be forced, so any may be called."""
-    writing = _writing()
     native: JsonObject = {"type": _MODES.get(choice.mode, "any")}
     if choice.mode == "tool" and len(choice.names) == 1:
         native = {"type": "tool", "name": writing.names.of(choice.names[0], "tool_choice")}
@@ -85,15 +73,14 @@ def write_choice(choice: ToolChoice) -> Export:
     elif choice.parallel is not None:
         native["disable_parallel_tool_use"] = not choice.parallel
     writing.note_free_choice(choice, "tool_choice")
-    return writing.export({"tool_choice": native})
+    return {"tool_choice": native}
 
 
-def write_structured(wanted: StructuredFormat) -> Export:
+def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
     """`{"output_config": {"format": …}}`; a schema has no name here."""
-    writing = _writing()
     writing.note_schema(wanted, "output_config")
     schema: JsonObject = {"type": "object"} if wanted.schema is None else wanted.schema
     if wanted.schema is None:
         writing.note("schema_reduced", "output_config", "any JSON is an object here")
     native: JsonObject = {"type": "json_schema", "schema": schema}
-    return writing.export({"output_config": {"format": native}})
+    return {"output_config": {"format": native}}

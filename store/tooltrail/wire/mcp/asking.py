@@ -4,8 +4,6 @@ from collections.abc import Iterable, Mapping
 
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
-from tooltrail.wire.mcp.limits import CAPABILITIES, NAME
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
@@ -28,15 +26,9 @@ _FREE_TEXT: JsonObject = {
 """The schema of a tool that takes free text; calls of it are written the same way."""
 
 
-def _writing() -> Writing:
-    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-
-
-def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
     """`{"tools": […]}`, as a server lists them."""
-    writing = _writing()
-    natives = [_write_tool(writing, tool, where) for where, tool in writing.offered(tools)]
-    return writing.export({"tools": [*natives]} if natives else {})
+    return writing.tools(tools, _write_tool)
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
@@ -51,8 +43,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
         for name, member in tool.extras.items()
         if name in _MEMBERS and isinstance(member, _MEMBERS[name])
     }
-    if foreign := sorted(tool.extras.keys() - own.keys()):
-        writing.note("provider_data_dropped", where, ", ".join(foreign))
+    writing.note_dropped(tool.extras.keys() - own.keys(), where)
     return {**native, **object_in(writing.clean.value({**own}, where))}
 
 
@@ -91,19 +82,17 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
     )
 
 
-def write_choice(choice: ToolChoice) -> Export:
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """Nothing: whoever sends a request has chosen."""
-    writing = _writing()
     if choice.mode != "auto" or choice.parallel is False:
         note = "no model is spoken to here: whoever sends a request has chosen"
         writing.note("choice_not_enforced", "tool_choice", note)
     writing.note_free_choice(choice, "tool_choice")
-    return writing.export({})
+    return {}
 
 
-def write_structured(wanted: StructuredFormat) -> Export:
+def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
     """Nothing: the shape of a result is in the definition of its tool."""
-    writing = _writing()
     note = f"{wanted.name}: a request cannot ask for a shape; a tool has its outputSchema"
     writing.note("schema_reduced", "format", note)
-    return writing.export({})
+    return {}

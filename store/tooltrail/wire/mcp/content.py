@@ -16,7 +16,6 @@ from tooltrail.records import (
     ResourceBlock,
     TextBlock,
 )
-from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 
@@ -87,9 +86,7 @@ def write_block(writing: Writing, block: ContentBlock, where: str, *, replays: b
 
 
 def _described(writing: Writing, block: ContentBlock, where: str) -> JsonObject:
-    note = describe_block(block)
-    writing.note("block_described", where, note)
-    return {"type": "text", "text": writing.clean.text(note, where)}
+    return {"type": "text", "text": writing.clean.text(writing.described(block, where), where)}
 
 
 def _native(

@@ -5,6 +5,8 @@ around calls has no place. A call that took several rounds is written with all o
 protocol that they came from, and never as several calls.
 """
 
+from collections.abc import Iterator
+
 from pydantic import JsonValue
 
 from tooltrail.records import CallBlock, Conversation, ResultBlock
@@ -77,15 +79,9 @@ def write_response(
     return writing.export(native)
 
 
-def write_history(
-    conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
-) -> Export:
-    """`{"messages": […]}`: each call as a request, and behind it the response to it.
-
-    Raises:
-        ExportRefusedError: something would be changed, and the policy is strict.
-    """
-    return _History(Writing(NAME, CAPABILITIES, policy), conversation).export()
+def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
+    """`{"messages": […]}`: each call as a request, and behind it the response to it."""
+    return {"messages": list(_History(writing, conversation).messages())}
 
 
 class _History:
@@ -103,30 +99,24 @@ class _History:
             for result in message.results
         }
 
-    def export(self) -> Export:
-        messages: list[JsonValue] = []
+    def messages(self) -> Iterator[JsonValue]:
         self._note_tool_messages()
         for step in steps(self._writing, self._conversation):
             self._say(step)
             if isinstance(step, Answers):
                 for answered in step.answered:
-                    messages.extend(self._exchange(step, answered))
-        return self._writing.export({"messages": messages})
+                    yield from self._exchange(step, answered)
 
     def _note_tool_messages(self) -> None:
         for index, message in enumerate(self._conversation.messages):
-            if message.role == "tool" and message.origin is not None and message.origin.extras:
-                note = ", ".join(sorted(message.origin.extras))
-                self._writing.note("provider_data_dropped", f"messages[{index}]", note)
+            if message.role == "tool":
+                self._writing.note_message_extras(message, f"messages[{index}]")
 
     def _say(self, step: Said | Answers) -> None:
         for block in step.message.blocks:
             if not isinstance(block, CallBlock | ResultBlock):
                 self._writing.dropped_block(block, step.where)
-        origin = step.message.origin
-        if origin is not None and origin.extras:
-            note = ", ".join(sorted(origin.extras))
-            self._writing.note("provider_data_dropped", step.where, note)
+        self._writing.note_message_extras(step.message, step.where)
         if not step.message.blocks:
             self._writing.note("message_empty", step.where, "a message without blocks")
         if isinstance(step, Answers) and len(step.answered) > 1:
@@ -238,9 +228,8 @@ def _result(
     extras = {name: member for name, member in result.extras.items() if name != RPC}
     if replays:
         return {**object_in(writing.clean.value(extras, where)), **members}
-    lost = [*extras, *({"task"} & object_in(result.extras.get(RPC)).keys())]
-    if lost:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(lost)))
+    lost = {"task"} & object_in(result.extras.get(RPC)).keys()
+    writing.note_dropped([*extras, *lost], where)
     return members
 
 

@@ -7,9 +7,7 @@ from collections.abc import Iterable
 
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
-from tooltrail.wire.ollama.limits import CAPABILITIES, NAME
 from tooltrail.wire.ollama.tool_schemas import dropped_paths
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
@@ -23,15 +21,9 @@ _FREE_TEXT: JsonObject = {
 """The schema of a tool that takes free text; calls of it are written the same way."""
 
 
-def _writing() -> Writing:
-    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-
-
-def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
     """`{"tools": […]}`, with schemas as they are; the report has what the server drops of them."""
-    writing = _writing()
-    natives = [_write_tool(writing, tool, where) for where, tool in writing.offered(tools)]
-    return writing.export({"tools": [*natives]} if natives else {})
+    return writing.tools(tools, _write_tool)
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
@@ -46,8 +38,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
         _note_dropped(writing, tool.parameters, where)
     if tool.strict:
         writing.note("schema_reduced", where, "strict: the server enforces no schema of a tool")
-    if tool.extras:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(tool.extras)))
+    writing.note_dropped(tool.extras, where)
     return {"type": "function", "function": members}
 
 
@@ -75,9 +66,8 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
     )
 
 
-def write_choice(choice: ToolChoice) -> Export:
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """Nothing: the format has no such member."""
-    writing = _writing()
     if choice.mode == "none":
         note = "the model calls no tool only where the request offers none: leave the tools out"
         writing.note("choice_not_enforced", "tool_choice", note)
@@ -89,13 +79,12 @@ def write_choice(choice: ToolChoice) -> Export:
         note = "the model may call several tools at once"
         writing.note("choice_not_enforced", "parallel", note)
     writing.note_free_choice(choice, "tool_choice")
-    return writing.export({})
+    return {}
 
 
-def write_structured(wanted: StructuredFormat) -> Export:
+def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
     """`{"format": …}`: the schema itself, or `json`."""
-    writing = _writing()
     writing.note_schema(wanted, "format")
     if wanted.schema is None:
-        return writing.export({"format": "json"})
-    return writing.export({"format": writing.clean.value(wanted.schema, "format")})
+        return {"format": "json"}
+    return {"format": writing.clean.value(wanted.schema, "format")}

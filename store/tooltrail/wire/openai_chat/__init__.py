@@ -5,7 +5,7 @@ as it comes, and flagged where it matters: no index, the same index for all call
 missing or repeated, arguments that are an object.
 """
 
-from tooltrail.wire.formats import WireFormat, sturdy
+from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.openai_chat.asking import (
     read_tools,
     write_choice,
@@ -19,19 +19,17 @@ from tooltrail.wire.openai_chat.streaming import ChatAssembler
 from tooltrail.wire.openai_chat.usage import USAGE
 from tooltrail.wire.openai_chat.writing import is_result, write_history
 
-FORMAT = sturdy(
-    WireFormat(
-        name="openai",
-        capabilities=CAPABILITIES,
-        read_response=read_response,
-        new_assembler=ChatAssembler,
-        read_history=read_history,
-        write_history=write_history,
-        is_result=is_result,
-        write_tools=write_tools,
-        read_tools=read_tools,
-        write_choice=write_choice,
-        write_structured=write_structured,
-        usage=USAGE,
-    )
+FORMAT = WireFormat(
+    name="openai",
+    capabilities=CAPABILITIES,
+    response_reader=read_response,
+    new_assembler=ChatAssembler,
+    history_reader=read_history,
+    history_writer=write_history,
+    is_result=is_result,
+    tools_writer=write_tools,
+    tools_reader=read_tools,
+    choice_writer=write_choice,
+    shape_writer=write_structured,
+    usage=USAGE,
 )

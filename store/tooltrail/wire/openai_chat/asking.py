@@ -7,26 +7,17 @@ from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
-from tooltrail.wire.openai_chat.limits import CAPABILITIES, NAME
+from tooltrail.wire.openai_chat.limits import NAME
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 _CUSTOM = frozenset({"name", "description", "format"})
 
 
-def _writing() -> Writing:
-    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-
-
-def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
     """`{"tools": […]}`. `strict` is sent where a definition says so, and left out elsewhere."""
-    writing = _writing()
-    natives: list[JsonValue] = [
-        _write_tool(writing, tool, where) for where, tool in writing.offered(tools)
-    ]
-    return writing.export({"tools": natives} if natives else {})
+    return writing.tools(tools, _write_tool)
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
@@ -86,9 +77,8 @@ def _extras(members: JsonObject, known: frozenset[str]) -> dict[str, Any]:
     return {"wire_format": NAME, "extras": extras} if extras else {}
 
 
-def write_choice(choice: ToolChoice) -> Export:
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`tool_choice`, and `parallel_tool_calls` where the choice says something of it."""
-    writing = _writing()
     request: JsonObject = {"tool_choice": choice.mode}
     named: list[JsonValue] = []
     for name in choice.names:
@@ -105,18 +95,17 @@ def write_choice(choice: ToolChoice) -> Export:
         request["tool_choice"] = {"type": "allowed_tools", "allowed_tools": allowed}
     if choice.parallel is not None:
         request["parallel_tool_calls"] = choice.parallel
-    return writing.export(request)
+    return request
 
 
-def write_structured(wanted: StructuredFormat) -> Export:
+def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
     """`{"response_format": …}`."""
-    writing = _writing()
     if wanted.schema is None:
-        return writing.export({"response_format": {"type": "json_object"}})
+        return {"response_format": {"type": "json_object"}}
     schema: JsonObject = {"name": writing.names.of(wanted.name, "response_format")}
     if wanted.description is not None:
         schema["description"] = wanted.description
     schema["schema"] = wanted.schema
     if wanted.strict is not None:
         schema["strict"] = wanted.strict
-    return writing.export({"response_format": {"type": "json_schema", "json_schema": schema}})
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}

@@ -160,8 +160,7 @@ def with_extras(
             whole[name] = {**object_in(found), **object_in(value)}
         else:
             unsaid.append(name)
-    if unsaid:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(unsaid)))
+    writing.note_dropped(unsaid, where)
     return whole
 
 

@@ -18,12 +18,9 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
-from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.members import JsonObject, object_in, text_in
-from tooltrail.wire.openai_chat.limits import CAPABILITIES, NAME
 from tooltrail.wire.openai_chat.parts import is_part, with_extras, write_media
 from tooltrail.wire.openai_chat.reading import CALL, MESSAGE, REASONING
 
@@ -35,15 +32,8 @@ _PLACES = (*REASONING, "content", "refusal", "tool_calls")
 """The order in which the members of a message are read."""
 
 
-def write_history(
-    conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
-) -> Export:
-    """`{"messages": […]}`.
-
-    Raises:
-        ExportRefusedError: something would be changed, and the policy is strict.
-    """
-    writing = Writing(NAME, CAPABILITIES, policy)
+def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
+    """`{"messages": […]}`."""
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
         if isinstance(step, Answers):
@@ -51,7 +41,7 @@ def write_history(
             messages.extend(_write_result(writing, step, answered) for answered in step.answered)
         elif said := _write_said(writing, step):
             messages.append(said)
-    return writing.export({"messages": messages})
+    return {"messages": messages}
 
 
 def is_result(item: JsonObject) -> bool:
@@ -205,9 +195,8 @@ def _text(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> str:
         elif isinstance(block, ProviderBlock):
             writing.dropped_block(block, where)
         else:
-            writing.note("block_described", where, describe_block(block))
+            texts.append(writing.described(block, where))
             writing.note_extras(block, where)
-            texts.append(describe_block(block))
     return writing.joined(texts, where)
 
 

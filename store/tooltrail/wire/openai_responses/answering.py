@@ -3,7 +3,6 @@
 from pydantic import JsonValue
 
 from tooltrail.records import ContentBlock, MediaBlock, ProviderBlock, ResultBlock, TextBlock
-from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._steps import Answered
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject
@@ -54,9 +53,8 @@ def _with_besides(
     taken = {name: call.extras[name] for name in call.extras if name not in _NOT_TAKEN}
     if not str(taken.get("id", "")).startswith(_ID_PREFIXES[kind]):
         taken.pop("id", None)
-    if len(taken) < len(call.extras) and replays:
-        dropped = ", ".join(sorted(call.extras.keys() - taken.keys()))
-        writing.note("provider_data_dropped", where, dropped)
+    if replays:
+        writing.note_dropped(call.extras.keys() - taken.keys(), where)
     extras = taken if replays else call.extras
     return with_extras(writing, head, extras, where, replays=replays)
 
@@ -90,7 +88,6 @@ def _part(writing: Writing, block: ContentBlock, where: str, *, replays: bool) -
         part = write_part(writing, block, where, replays=replays)
         if part is not None:
             return part
-    described = describe_block(block)
-    writing.note("block_described", where, described)
+    text = writing.clean.text(writing.described(block, where), where)
     writing.note_extras(block, where)
-    return {"type": "input_text", "text": writing.clean.text(described, where)}
+    return {"type": "input_text", "text": text}

@@ -11,9 +11,7 @@ from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
-from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME
 from tooltrail.wire.openai_responses.parts import cleaned
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
@@ -46,17 +44,9 @@ _PROVIDED = frozenset(
 """Types of tools that the provider made, and of groups of tools."""
 
 
-def _writing() -> Writing:
-    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-
-
-def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
     """`{"tools": […]}`."""
-    writing = _writing()
-    natives: list[JsonValue] = [
-        _write_tool(writing, tool, where) for where, tool in writing.offered(tools)
-    ]
-    return writing.export({"tools": natives} if natives else {})
+    return writing.tools(tools, _write_tool)
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
@@ -87,9 +77,7 @@ def _flat(grammar: JsonValue) -> JsonValue:
 
 def _extras(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
     own = {name: value for name, value in tool.extras.items() if _is_own(name, value)}
-    if len(own) < len(tool.extras):
-        dropped = ", ".join(sorted(tool.extras.keys() - own.keys()))
-        writing.note("provider_data_dropped", where, dropped)
+    writing.note_dropped(tool.extras.keys() - own.keys(), where)
     return cleaned(writing, own, where)
 
 
@@ -133,12 +121,11 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
             return ToolDefinition(name=name or label or str(kind), extras=native)
 
 
-def write_choice(choice: ToolChoice) -> Export:
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`tool_choice`, and `parallel_tool_calls` where the choice says something of it.
 
     A choice of the mode `auto` with names lets the model call these tools, or none.
     """
-    writing = _writing()
     named: list[JsonValue] = [
         {
             "type": "custom" if name in choice.custom_names else "function",
@@ -158,14 +145,13 @@ def write_choice(choice: ToolChoice) -> Export:
     request: JsonObject = {"tool_choice": native}
     if choice.parallel is not None:
         request["parallel_tool_calls"] = choice.parallel
-    return writing.export(request)
+    return request
 
 
-def write_structured(wanted: StructuredFormat) -> Export:
+def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
     """`{"text": {"format": …}}`."""
-    writing = _writing()
     if wanted.schema is None:
-        return writing.export({"text": {"format": {"type": "json_object"}}})
+        return {"text": {"format": {"type": "json_object"}}}
     members: JsonObject = {
         "type": "json_schema",
         "name": writing.names.of(wanted.name, "text.format"),
@@ -175,4 +161,4 @@ def write_structured(wanted: StructuredFormat) -> Export:
     members["schema"] = cleaned(writing, wanted.schema, "text.format")
     if wanted.strict is not None:
         members["strict"] = wanted.strict
-    return writing.export({"text": {"format": members}})
+    return {"text": {"format": members}}

@@ -116,15 +116,14 @@ def with_extras(
     """What is written, with what its provider said besides; none of its members is replaced."""
     kept = kept_extras(writing, extras, where, replays=replays)
     unsaid = [name for name, value in kept.items() if name in native or value is None]
-    if unsaid:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(unsaid)))
+    writing.note_dropped(unsaid, where)
     return {**{name: kept[name] for name in kept if name not in unsaid}, **native}
 
 
 def kept_extras(writing: Writing, extras: JsonObject, where: str, *, replays: bool) -> JsonObject:
     """What goes back to the provider that said it; the report names what does not."""
-    if extras and not replays:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(extras)))
+    if not replays:
+        writing.note_dropped(extras, where)
         return {}
     return cleaned(writing, extras, where)
 

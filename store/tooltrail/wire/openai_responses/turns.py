@@ -13,7 +13,6 @@ from tooltrail.records import (
     ResultBlock,
     TextBlock,
 )
-from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._steps import Answered, Answers, Said
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, text_in
@@ -28,7 +27,7 @@ def write_turn(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
     turn = _Turn(writing, message, where, replays=writing.replays(message))
     if message.role != "assistant":
         writing.note("role_changed", where, f"{message.role} is assistant here")
-    note_message(writing, message, where)
+    writing.note_message_extras(message, where)
     outputs: list[JsonObject] = []
     for block in step.blocks() if isinstance(step, Answers) else message.blocks:
         if isinstance(block, Answered):
@@ -41,13 +40,6 @@ def write_turn(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
     turn.close()
     yield from turn.items
     yield from outputs
-
-
-def note_message(writing: Writing, message: Message, where: str) -> None:
-    """Tell what a provider said of a whole message: items have no place for it."""
-    if message.origin is not None and message.origin.extras:
-        note = ", ".join(sorted(message.origin.extras))
-        writing.note("provider_data_dropped", where, note)
 
 
 def without_item(extras: JsonObject) -> JsonObject:
@@ -90,8 +82,7 @@ class _Turn:
         elif not isinstance(block, ResultBlock):
             # A result is written behind the call that it belongs to.
             self.close()
-            described = describe_block(block)
-            self.writing.note("block_described", self.where, described)
+            described = self.writing.described(block, self.where)
             self.writing.note_extras(block, self.where)
             self._say(described, {})
 

@@ -11,16 +11,13 @@ from itertools import count
 from pydantic import JsonValue
 
 from tooltrail.records import Conversation, MediaBlock, MessageBlock, ProviderBlock, TextBlock
-from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._steps import Answers, Said, steps
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.openai_responses.items import ITEM
-from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME
 from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES
 from tooltrail.wire.openai_responses.parts import write_part
-from tooltrail.wire.openai_responses.turns import note_message, without_item, write_turn
+from tooltrail.wire.openai_responses.turns import without_item, write_turn
 
 _NAMES_ANOTHER = frozenset({"item_reference", "local_shell_call_output"})
 """Items whose `id` is that of the item they belong to."""
@@ -29,15 +26,8 @@ _STEM_LENGTH = 56
 """Characters of an id that are kept in front of a number; 64 are allowed."""
 
 
-def write_history(
-    conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
-) -> Export:
-    """`{"input": […]}`; system messages are items of it.
-
-    Raises:
-        ExportRefusedError: something would be changed, and the policy is strict.
-    """
-    writing = Writing(NAME, CAPABILITIES, policy)
+def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
+    """`{"input": […]}`; system messages are items of it."""
     items: list[JsonObject] = []
     follows_turn = False
     for step in steps(writing, conversation):
@@ -51,7 +41,7 @@ def write_history(
             writing.note("order_changed", step.where, note)
         follows_turn = is_turn and isinstance(step, Said)
         items.extend(written)
-    return writing.export({"input": [*_with_ids_of_their_own(writing, items)]})
+    return {"input": [*_with_ids_of_their_own(writing, items)]}
 
 
 def _with_ids_of_their_own(writing: Writing, items: list[JsonObject]) -> Iterator[JsonObject]:
@@ -81,7 +71,7 @@ def _write_said(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
     """A message of the user, of the system or of the developer."""
     message, where = step.message, step.where
     replays = writing.replays(message)
-    note_message(writing, message, where)
+    writing.note_message_extras(message, where)
     parts: list[JsonObject] = []
     for block in message.blocks:
         if object_in(block.extras.get(ITEM)):
@@ -118,6 +108,6 @@ def _write_block(
     if block.type == "reasoning":
         writing.dropped_block(block, where)
         return None
-    writing.note("block_described", where, describe_block(block))
+    text = writing.clean.text(writing.described(block, where), where)
     writing.note_extras(block, where)
-    return {"type": "input_text", "text": writing.clean.text(describe_block(block), where)}
+    return {"type": "input_text", "text": text}

@@ -24,8 +24,8 @@ from tooltrail.records import (
 )
 from tooltrail.wire import Export, ExportPolicy, ExportRefusedError, JsonObject
 from tooltrail.wire.members import objects_in
+from tooltrail.wire.ollama import FORMAT
 from tooltrail.wire.ollama.reading import read_history
-from tooltrail.wire.ollama.writing import write_history
 
 PNG = "iVBORw0KGgoAAAANSUhEUg=="
 OWN = Origin(wire_format="ollama")
@@ -33,7 +33,7 @@ IMAGE = MediaBlock(kind="image", media_type="image/png", data=PNG)
 
 
 def exported(*messages: Message, policy: ExportPolicy | None = None) -> Export:
-    return write_history(Conversation.of(messages), policy or ExportPolicy())
+    return FORMAT.write_history(Conversation.of(messages), policy or ExportPolicy())
 
 
 def natives(export: Export) -> list[JsonObject]:
@@ -378,7 +378,7 @@ def test_the_work_grows_with_the_calls_and_not_with_their_square() -> None:
         before = sys.getprofile()
         sys.setprofile(profile)
         try:
-            export = write_history(conversation)
+            export = FORMAT.write_history(conversation)
             read_history(export.request)
         finally:
             sys.setprofile(before)
@@ -388,7 +388,7 @@ def test_the_work_grows_with_the_calls_and_not_with_their_square() -> None:
 
 
 def test_ten_thousand_calls_are_written_and_read() -> None:
-    export = write_history(session(10_000))
+    export = FORMAT.write_history(session(10_000))
     conversation = read_history(export.request)
     assert sum(len(message.calls) for message in conversation.messages) == 10_000
     assert not export.report
