@@ -8,18 +8,6 @@ from pydantic import JsonValue
 from tooltrail.agents.config_problems import Path, Place
 
 
-class NoDocumentError(Exception):
-    """A text whose structure cannot be read any further.
-
-    Attributes:
-        place: where reading ended.
-    """
-
-    def __init__(self, place: Place, message: str) -> None:
-        super().__init__(message)
-        self.place = place
-
-
 @dataclass(frozen=True, slots=True)
 class Node:
     """A value with its place.
@@ -60,10 +48,20 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something in a document that is not taken as it is, and does not keep the rest from being
-    read.
-    """
+    """Something that is wrong with a document."""
 
     place: Place
     path: Path
     message: str
+
+
+class NoDocumentError(Exception):
+    """A text whose structure cannot be read any further.
+
+    Attributes:
+        fault: where reading ended, and why.
+    """
+
+    def __init__(self, place: Place, message: str) -> None:
+        super().__init__(message)
+        self.fault = Fault(place, (), message)

@@ -124,7 +124,7 @@ class HttpModel:
                 httpx.AsyncClient(timeout=timeout, follow_redirects=False) as client,
                 client.stream(
                     "POST",
-                    self.base_url + endpoint.path(self.name, streams=self.streams),
+                    self.base_url + endpoint.path_of(self.name, streams=self.streams),
                     headers=endpoint.headers(self._key),
                     json=endpoint.body(self.name, members, streams=self.streams),
                 ) as response,

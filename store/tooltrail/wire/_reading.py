@@ -1,17 +1,23 @@
 """What readers of several formats share: calls cut off, data for one provider, results."""
 
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
+from typing import TypeVar, get_args
+
+from pydantic import JsonValue
 
 from tooltrail.records import (
     CallBlock,
     CallFlag,
     ContentBlock,
+    InvalidRecordError,
     MediaBlock,
     Message,
     MessageBlock,
     Origin,
     ProviderBlock,
     ResultBlock,
+    Role,
     TextBlock,
     ToolCall,
 )
@@ -21,6 +27,27 @@ from tooltrail.wire.members import JsonObject, text_in
 
 BlockT = TypeVar("BlockT", bound=MessageBlock)
 CallT = TypeVar("CallT", bound=CallBlock)
+
+ROLES: Mapping[str, Role] = {role: role for role in get_args(Role)}
+"""The roles of formats that name them as records do."""
+
+
+def messages_in(request: JsonObject) -> list[JsonValue]:
+    """The messages of a request, whatever they are.
+
+    Raises:
+        InvalidRecordError: it has none.
+    """
+    natives = request.get("messages")
+    if not isinstance(natives, list):
+        raise InvalidRecordError("the request has no messages")
+    return natives
+
+
+def by_speaker(blocks: Iterable[MessageBlock]) -> Iterator[tuple[Role, tuple[MessageBlock, ...]]]:
+    """The blocks of a user's message in runs: results, which are a tool's, and all else."""
+    for is_result, run in groupby(blocks, key=lambda one: isinstance(one, ResultBlock)):
+        yield "tool" if is_result else "user", tuple(run)
 
 
 def cut_off(block: BlockT) -> BlockT:
@@ -36,6 +63,14 @@ def cut_message(message: Message) -> Message:
         return message
     blocks = tuple(map(cut_off, message.blocks))
     return message.model_copy(update={"blocks": blocks, "is_complete": False})
+
+
+def cut_calls(blocks: list[MessageBlock], *, is_complete: bool, is_cut: bool) -> None:
+    """Flag the calls of an answer that may be cut off: all, or the last one of one cut short."""
+    calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
+    # Only the last call can be cut off, unless nobody knows where the answer ended.
+    for number in calls if not is_complete else calls[-1:] if is_cut else ():
+        blocks[number] = cut_off(blocks[number])
 
 
 class RepeatedIds:
@@ -72,6 +107,8 @@ def is_for_provider(block: MessageBlock) -> bool:
     if isinstance(block, CallBlock):
         return bool(block.call.extras)
     if isinstance(block, MediaBlock) and is_file_name(block.uri):
+        return True
+    if isinstance(block, ResultBlock) and any(map(is_for_provider, block.content)):
         return True
     return isinstance(block, ProviderBlock) or bool(block.extras)
 

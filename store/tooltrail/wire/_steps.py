@@ -20,8 +20,7 @@ from tooltrail.wire._identifiers import CallIds
 from tooltrail.wire._pairing import Asked, Batch, pair
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.text_fallback.families import TextCall, TextResult, text_family
-from tooltrail.wire.text_fallback.names import spelled_name
-from tooltrail.wire.text_fallback.telling import TextKind
+from tooltrail.wire.text_fallback.family import TextKind, spelled_name
 
 _NO_RESULT = "[no result recorded: interrupted; outcome unknown, verify before retrying]"
 _UNKNOWN = "[unknown: what the model was shown of this call is not recorded]"

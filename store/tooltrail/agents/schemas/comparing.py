@@ -135,11 +135,15 @@ class _Comparing:
         yield from _bounds_changed(path, former, latter)
         yield from _rules_changed(path, former, latter)
         yield from self._fields_changed(path, former, latter, depth)
-        yield from self._items_changed(path, former, latter, depth)
+        if "items" in latter:
+            old_items = former.get("items", True)
+            yield from self.changes(f"{path}[]", old_items, latter["items"], depth + 1)
 
     def _refers(self, *schemas: Schema) -> bool:
         """Whether the same words may mean something else in the other document."""
-        is_same = json_key(_definitions(self.before)) == json_key(_definitions(self.after))
+        is_same = json_key(_bare(self.before.schemas[""])) == json_key(
+            _bare(self.after.schemas[""])
+        )
         return not is_same and any("$ref" in str(schema) for schema in schemas)
 
     def _fields_changed(
@@ -148,7 +152,7 @@ class _Comparing:
         former, latter = _properties(old), _properties(new)
         was, now = _required(old), _required(new)
         for name in latter:
-            place = f"{path}.{name}" if path else name
+            place = _below(path, name)
             if name in former:
                 yield from self.changes(place, former[name], latter[name], depth + 1)
             else:
@@ -156,7 +160,7 @@ class _Comparing:
         for name in former:
             if name in latter:
                 continue
-            place = f"{path}.{name}" if path else name
+            place = _below(path, name)
             is_free = self._takes(new.get("additionalProperties", True), former[name])
             effect: Effect = "compatible" if is_free else "breaking"
             yield SchemaChange(place, "field_removed", "it is not spoken of any more", effect)
@@ -197,14 +201,11 @@ class _Comparing:
             wording = "fields of other names are not free any more"
             yield SchemaChange(path, "other_fields", wording, "breaking")
         else:
-            yield from self.changes(f"{path}.*" if path else "*", former, latter, depth + 1)
+            yield from self.changes(_below(path, "*"), former, latter, depth + 1)
 
-    def _items_changed(
-        self, path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue], depth: int
-    ) -> Iterator[SchemaChange]:
-        if "items" not in new:
-            return
-        yield from self.changes(f"{path}[]", old.get("items", True), new["items"], depth + 1)
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def _bare(schema: Schema) -> Schema:
@@ -224,10 +225,6 @@ def _bare(schema: Schema) -> Schema:
     return schema
 
 
-def _definitions(resolving: _Resolving) -> JsonValue:
-    return _bare(resolving.schemas[""])
-
-
 def _properties(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
     return cast("Mapping[str, JsonValue]", schema.get("properties") or {})
 
@@ -239,11 +236,11 @@ def _required(schema: Mapping[str, JsonValue]) -> list[str]:
 def _required_changed(path: str, was: Sequence[str], now: Sequence[str]) -> Iterator[SchemaChange]:
     for name in now:
         if name not in was:
-            place = f"{path}.{name}" if path else name
+            place = _below(path, name)
             yield SchemaChange(place, "required_added", "it must be there", "breaking")
     for name in was:
         if name not in now:
-            place = f"{path}.{name}" if path else name
+            place = _below(path, name)
             yield SchemaChange(place, "required_removed", "it may be missing", "compatible")
 
 

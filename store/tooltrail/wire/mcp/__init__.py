@@ -6,12 +6,7 @@ and `write_result` are what a client, a server or a proxy needs; `FORMAT` tells 
 """
 
 from tooltrail.wire.formats import WireFormat
-from tooltrail.wire.mcp.asking import (
-    read_tools,
-    write_choice,
-    write_structured,
-    write_tools,
-)
+from tooltrail.wire.mcp import asking
 from tooltrail.wire.mcp.calls import read_call, write_call
 from tooltrail.wire.mcp.limits import CAPABILITIES, LATEST, RequestId, Revision
 from tooltrail.wire.mcp.outcomes import (
@@ -33,10 +28,10 @@ FORMAT = WireFormat(
     history_reader=read_history,
     history_writer=write_history,
     is_result=is_result,
-    tools_writer=write_tools,
-    tools_reader=read_tools,
-    choice_writer=write_choice,
-    shape_writer=write_structured,
+    tools_writer=asking.write_tools,
+    tools_reader=asking.read_tools,
+    choice_writer=asking.write_choice,
+    shape_writer=asking.write_structured,
 )
 
 __all__ = [

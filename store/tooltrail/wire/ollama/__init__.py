@@ -5,29 +5,23 @@ drops ids on both ways, so requests are to be posted as they are, without it.
 """
 
 from tooltrail.wire.formats import WireFormat
-from tooltrail.wire.ollama.asking import (
-    read_tools,
-    write_choice,
-    write_structured,
-    write_tools,
-)
-from tooltrail.wire.ollama.limits import CAPABILITIES
+from tooltrail.wire.ollama import asking
+from tooltrail.wire.ollama.limits import CAPABILITIES, NAME, USAGE
 from tooltrail.wire.ollama.reading import read_history, read_response
 from tooltrail.wire.ollama.streaming import OllamaAssembler
-from tooltrail.wire.ollama.usage import USAGE
 from tooltrail.wire.ollama.writing import is_result, write_history
 
 FORMAT = WireFormat(
-    name="ollama",
+    name=NAME,
     capabilities=CAPABILITIES,
     response_reader=read_response,
     new_assembler=OllamaAssembler,
     history_reader=read_history,
     history_writer=write_history,
     is_result=is_result,
-    tools_writer=write_tools,
-    tools_reader=read_tools,
-    choice_writer=write_choice,
-    shape_writer=write_structured,
+    tools_writer=asking.write_tools,
+    tools_reader=asking.read_tools,
+    choice_writer=asking.write_choice,
+    shape_writer=asking.write_structured,
     usage=USAGE,
 )

@@ -3,16 +3,23 @@
 Nothing can make the model call a tool, so nothing pretends to: the report says it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+
+from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
-from tooltrail.wire.ollama.tool_schemas import dropped_paths
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _FUNCTION = frozenset({"name", "description", "parameters"})
 _SHOWN_PATHS = 20
+
+_ROOT = frozenset({"type", "$defs", "items", "required", "properties"})
+_PROPERTY = frozenset({"anyOf", "type", "items", "description", "enum", "properties", "required"})
+"""What the server keeps of a schema and of a property: all else it drops before the model sees the
+tool (`ToolFunctionParameters` and `ToolProperty` of its api/types.go)."""
+
 _FREE_TEXT: JsonObject = {
     "type": "object",
     "required": ["arguments"],
@@ -43,11 +50,24 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
 
 
 def _note_dropped(writing: Writing, schema: JsonObject, where: str) -> None:
-    paths = dropped_paths(schema)
+    paths = list(_dropped_paths(schema, _ROOT, ""))
     if not paths:
         return
     more = f" and {len(paths) - _SHOWN_PATHS:,} more" if len(paths) > _SHOWN_PATHS else ""
     writing.note("schema_reduced", where, f"dropped: {', '.join(paths[:_SHOWN_PATHS])}{more}")
+
+
+def _dropped_paths(schema: JsonValue, kept: frozenset[str], path: str) -> Iterator[str]:
+    """The members that the server drops, as paths from the root of the schema."""
+    if not isinstance(schema, dict):
+        yield path.removesuffix("/")
+        return
+    yield from (f"{path}{name}" for name in schema if name not in kept)
+    for name, member in object_in(schema.get("properties")).items():
+        yield from _dropped_paths(member, _PROPERTY, f"{path}properties/{name}/")
+    if "anyOf" in kept:
+        for number, member in enumerate(list_in(schema.get("anyOf"))):
+            yield from _dropped_paths(member, _PROPERTY, f"{path}anyOf/{number}/")
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:

@@ -4,11 +4,8 @@ The server reads them as standard base64 (RFC 4648 section 4) and refuses the wh
 that fails.
 """
 
-import base64
-import binascii
-
 from tooltrail.records import MediaBlock
-from tooltrail.wire.media_uris import has_bytes
+from tooltrail.wire.media_uris import decoded, has_bytes
 
 _HEAD_CHARS = 16
 """Characters of base64 that hold the first twelve bytes."""
@@ -25,10 +22,7 @@ def is_image(block: object) -> bool:
 
 
 def _media_type(data: str) -> str | None:
-    try:
-        head = base64.b64decode(data[:_HEAD_CHARS], validate=True)
-    except (binascii.Error, ValueError):
-        return None
+    head = decoded(data[:_HEAD_CHARS]) or b""
     if head.startswith(b"\x89PNG\r\n\x1a\n"):
         return "image/png"
     if head.startswith(b"\xff\xd8\xff"):

@@ -1,9 +1,18 @@
-"""What Ollama's native chat can carry."""
+"""What Ollama's native chat can carry, and where an answer has its tokens.
+
+The tokens of Ollama's chat: on the line that says `done`, beside the message.
+
+Old servers leave `prompt_eval_count` out when the whole prompt was in their cache.
+"""
 
 import re
 import sys
 
+from pydantic import JsonValue
+
 from tooltrail.wire.capabilities import Capabilities
+from tooltrail.wire.members import JsonObject
+from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling
 
 NAME = "ollama"
 
@@ -24,3 +33,14 @@ CAPABILITIES = Capabilities(
     forces_choice=False,
     result_media=frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"}),
 )
+
+
+def _find(event: JsonObject) -> JsonValue:
+    return event
+
+
+def _read(counts: Counts) -> TokenCounts:
+    return TokenCounts(counts.get("prompt_eval_count"), counts.get("eval_count"))
+
+
+USAGE = UsageSpelling(("eval_count", "prompt_eval_count"), _find, _read)

@@ -6,9 +6,9 @@ from the calls: `done_reason` is `stop` with them and without. Members that are 
 extras, members of another kind than theirs become provider blocks.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from tooltrail.records import (
     CallBlock,
@@ -21,12 +21,11 @@ from tooltrail.records import (
     ProviderBlock,
     ReasoningBlock,
     ResultBlock,
-    Role,
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, cut_off, result_of_text
-from tooltrail.wire.members import JsonObject, object_in, others, spelled, text_in
+from tooltrail.wire._reading import ROLES, RepeatedIds, cut_calls, messages_in, result_of_text
+from tooltrail.wire.members import JsonObject, object_in, others, raw_arguments, text_in
 from tooltrail.wire.ollama.asking import read_tools
 from tooltrail.wire.ollama.images import image_of_base64
 from tooltrail.wire.ollama.limits import NAME
@@ -36,14 +35,6 @@ _MESSAGE = frozenset({"role", "content", "thinking", "images", "tool_calls"})
 _RESULT = frozenset({"role", "content", "images", "tool_name", "name", "tool_call_id"})
 _CALL = frozenset({"id", "type", "function"})
 _FUNCTION = frozenset({"name", "arguments"})
-_TOO_DEEP = "the answer is nested deeper than a record can hold"
-_ROLES: Mapping[str, Role] = {
-    "system": "system",
-    "developer": "developer",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
 
 
 def read_response(payload: JsonObject) -> Response:
@@ -81,20 +72,6 @@ def read_answer(
         is_done: whether something else than `last` says that the answer came to its end.
         odd: what the message has besides, and was not as the format says.
     """
-    try:
-        return _read_answer(native, last, failure, is_done=is_done, odd=odd)
-    except ValidationError:
-        return Response.of((), failure, (_TOO_DEEP,))
-
-
-def _read_answer(
-    native: JsonObject,
-    last: JsonObject,
-    failure: ProviderFailure | None,
-    *,
-    is_done: bool,
-    odd: Iterable[JsonValue],
-) -> Response:
     blocks = [*_assistant_blocks(native), *(ProviderBlock(native=one) for one in odd)]
     unread, remarks = [*_unread(native, blocks)], [*_remarks(blocks)]
     is_whole = is_done or last.get("done") is True
@@ -108,10 +85,7 @@ def _read_answer(
         extras=others(native, _MESSAGE),
     )
     is_cut = origin.finish_reason == "length"
-    calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
-    # Only the last call can be cut off, unless nobody knows where the answer ended.
-    for number in calls if not is_whole else calls[-1:] if is_cut else ():
-        blocks[number] = cut_off(blocks[number])
+    cut_calls(blocks, is_complete=is_whole, is_cut=is_cut)
     message = Message(
         role="assistant",
         blocks=tuple(blocks),
@@ -158,22 +132,11 @@ def read_history(request: JsonObject) -> Conversation:
     """The messages and tools of a request.
 
     Raises:
-        InvalidRecordError: there are no messages, or one is no object, has no role, or is nested
-            deeper than a record can hold.
+        InvalidRecordError: there are no messages, or one is no object or has no role.
     """
-    try:
-        return _read_history(request)
-    except ValidationError as error:
-        raise InvalidRecordError("a message is nested deeper than a record can hold") from error
-
-
-def _read_history(request: JsonObject) -> Conversation:
-    natives = request.get("messages")
-    if not isinstance(natives, list):
-        raise InvalidRecordError("the request has no messages")
     messages: list[Message] = []
     results: list[ResultBlock] = []
-    for position, native in enumerate(natives):
+    for position, native in enumerate(messages_in(request)):
         members = object_in(native)
         if members.get("role") == "tool":
             # One message for each result here, one for the whole batch in the conversation.
@@ -195,7 +158,7 @@ def _read_message(native: JsonObject, position: int) -> Message:
     spelled_role = text_in(native.get("role"))
     if spelled_role is None:
         raise InvalidRecordError(f"messages[{position}] has no role")
-    role = _ROLES.get(spelled_role)
+    role = ROLES.get(spelled_role)
     if role is None:
         # Some models are steered by roles of their own, such as `control`.
         return Message(
@@ -279,17 +242,8 @@ def _read_call(native: JsonObject, position: int) -> ToolCall:
         extras["function"] = beside
     return ToolCall(
         tool_name=text_in(function.get("name")) or "",
-        arguments_raw=_raw_arguments(function.get("arguments")),
+        arguments_raw=raw_arguments(function.get("arguments")),
         call_id=text_in(native.get("id")),
         position=position,
         extras=extras,
     )
-
-
-def _raw_arguments(value: JsonValue) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        # Servers in between that speak another format send the text that the model wrote.
-        return value
-    return spelled(value)

@@ -6,30 +6,24 @@ missing or repeated, arguments that are an object.
 """
 
 from tooltrail.wire.formats import WireFormat
-from tooltrail.wire.openai_chat.asking import (
-    read_tools,
-    write_choice,
-    write_structured,
-    write_tools,
-)
+from tooltrail.wire.openai_chat import asking
 from tooltrail.wire.openai_chat.histories import read_history
-from tooltrail.wire.openai_chat.limits import CAPABILITIES
+from tooltrail.wire.openai_chat.limits import CAPABILITIES, NAME, USAGE
 from tooltrail.wire.openai_chat.reading import read_response
 from tooltrail.wire.openai_chat.streaming import ChatAssembler
-from tooltrail.wire.openai_chat.usage import USAGE
 from tooltrail.wire.openai_chat.writing import is_result, write_history
 
 FORMAT = WireFormat(
-    name="openai",
+    name=NAME,
     capabilities=CAPABILITIES,
     response_reader=read_response,
     new_assembler=ChatAssembler,
     history_reader=read_history,
     history_writer=write_history,
     is_result=is_result,
-    tools_writer=write_tools,
-    tools_reader=read_tools,
-    choice_writer=write_choice,
-    shape_writer=write_structured,
+    tools_writer=asking.write_tools,
+    tools_reader=asking.read_tools,
+    choice_writer=asking.write_choice,
+    shape_writer=asking.write_structured,
     usage=USAGE,
 )

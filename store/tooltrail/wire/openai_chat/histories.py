@@ -18,21 +18,14 @@ from tooltrail.records import (
     ResultBlock,
     Role,
 )
-from tooltrail.wire._reading import is_for_provider, result_of_text
+from tooltrail.wire._reading import ROLES, is_for_provider, messages_in, result_of_text
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.openai_chat.asking import read_tools
 from tooltrail.wire.openai_chat.limits import NAME
 from tooltrail.wire.openai_chat.parts import is_part, read_content
 from tooltrail.wire.openai_chat.reading import assistant_blocks, message_extras
 
-_ROLES: Mapping[str, Role] = {
-    "system": "system",
-    "developer": "developer",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-    "function": "tool",
-}
+_ROLES: Mapping[str, Role] = {**ROLES, "function": "tool"}
 _SAID = frozenset({"role", "content"})
 _RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 
@@ -43,10 +36,9 @@ def read_history(request: JsonObject) -> Conversation:
     Raises:
         InvalidRecordError: there are no messages, or one is no object or of an unknown role.
     """
-    natives = request.get("messages")
-    if not isinstance(natives, list):
-        raise InvalidRecordError("the request has no messages")
-    read = (_read_message(object_in(native), place) for place, native in enumerate(natives))
+    read = (
+        _read_message(object_in(native), place) for place, native in enumerate(messages_in(request))
+    )
     messages: list[Message] = []
     # One message for each result here, one for the whole batch in the conversation.
     for is_answer, group in groupby(read, key=lambda message: message.role == "tool"):

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 from pydantic import JsonValue
 
 from tooltrail.records import (
-    CallBlock,
     CallFlag,
     Message,
     MessageBlock,
@@ -18,14 +17,14 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, cut_off, origin_of_choice
+from tooltrail.wire._reading import RepeatedIds, cut_calls, origin_of_choice
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
     object_in,
     objects_in,
     others,
-    spelled,
+    raw_arguments,
     text_in,
 )
 from tooltrail.wire.openai_chat.limits import NAME
@@ -70,7 +69,9 @@ def read_response(payload: JsonObject) -> Response:
         members = object_in(native)
         unread += unread_of(members)
         remarks += _remarks_of(members)
-        messages.append(read_choice_message(members, origin_of(payload, choice, position)))
+        messages.append(
+            read_choice_message(members, origin_of_choice(NAME, payload, choice, position))
+        )
     if not choices and failure is None:
         unread.append("the answer has neither choices nor an error")
     return Response.of(messages, failure, unread, remarks)
@@ -132,11 +133,6 @@ def choice_failure(choice: JsonObject) -> ProviderFailure | None:
     return None
 
 
-def origin_of(payload: JsonObject, choice: JsonObject, position: int) -> Origin:
-    """Which answer a choice is."""
-    return origin_of_choice(NAME, payload, choice, position)
-
-
 def read_choice_message(
     native: JsonObject,
     origin: Origin,
@@ -154,10 +150,7 @@ def read_choice_message(
     """
     is_cut = origin.finish_reason in _CUT_SHORT
     blocks = [*assistant_blocks(native, flags)]
-    calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
-    # Only the last call can be cut off, unless nobody knows where the answer ended.
-    for number in calls if not is_complete else calls[-1:] if is_cut else ():
-        blocks[number] = cut_off(blocks[number])
+    cut_calls(blocks, is_complete=is_complete, is_cut=is_cut)
     if extras := message_extras(native):
         origin = origin.model_copy(update={"extras": extras})
     return Message(
@@ -225,12 +218,12 @@ def _read_call(native: JsonObject, position: int, flags: tuple[CallFlag, ...]) -
     is_custom = isinstance(native.get("custom"), dict)
     member = "custom" if is_custom else "function"
     members = object_in(native.get(member))
-    raw, is_text = raw_arguments(members.get("input" if is_custom else "arguments"))
-    if not is_text:
+    arguments = members.get("input" if is_custom else "arguments")
+    if not isinstance(arguments, str | None):
         flags = (*flags, "arguments_were_object")
     return ToolCall(
         tool_name=text_in(members.get("name")) or "",
-        arguments_raw=raw,
+        arguments_raw=raw_arguments(arguments),
         call_id=text_in(native.get("id")),
         kind="custom" if is_custom else "function",
         position=position,
@@ -246,10 +239,3 @@ def _call_extras(native: JsonObject, member: str, members: JsonObject) -> JsonOb
     call_id = native.get("id")
     # An id that is no text is none to any caller, and still what the provider said.
     return extras if isinstance(call_id, str | None) else {**extras, "id": call_id}
-
-
-def raw_arguments(value: JsonValue) -> tuple[str, bool]:
-    """The text of arguments, and whether they came as text or not at all."""
-    if isinstance(value, str | None):
-        return value or "", True
-    return spelled(value), False

@@ -6,17 +6,11 @@ speak the format differently are taken as they come, and what is odd is flagged 
 """
 
 from tooltrail.wire.formats import WireFormat
-from tooltrail.wire.openai_responses.asking import (
-    read_tools,
-    write_choice,
-    write_structured,
-    write_tools,
-)
+from tooltrail.wire.openai_responses import asking
 from tooltrail.wire.openai_responses.histories import read_history
-from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME
+from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME, USAGE
 from tooltrail.wire.openai_responses.reading import read_response
 from tooltrail.wire.openai_responses.streaming import ResponsesAssembler
-from tooltrail.wire.openai_responses.usage import USAGE
 from tooltrail.wire.openai_responses.writing import is_result, write_history
 
 FORMAT = WireFormat(
@@ -27,9 +21,9 @@ FORMAT = WireFormat(
     history_reader=read_history,
     history_writer=write_history,
     is_result=is_result,
-    tools_writer=write_tools,
-    tools_reader=read_tools,
-    choice_writer=write_choice,
-    shape_writer=write_structured,
+    tools_writer=asking.write_tools,
+    tools_reader=asking.read_tools,
+    choice_writer=asking.write_choice,
+    shape_writer=asking.write_structured,
     usage=USAGE,
 )

@@ -125,8 +125,6 @@ def _origin(blocks: tuple[MessageBlock, ...]) -> Origin | None:
 
 def _is_native(block: MessageBlock) -> bool:
     """Whether a block says something that only this format can carry."""
-    if isinstance(block, CallBlock):
-        return bool(block.call.extras) or block.call.kind == "builtin"
-    if isinstance(block, ResultBlock):
-        return bool(block.extras) or any(map(_is_native, block.content))
+    if isinstance(block, CallBlock) and block.call.kind == "builtin":
+        return True
     return is_for_provider(block) or isinstance(block, ReasoningBlock)

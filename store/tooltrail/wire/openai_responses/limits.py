@@ -1,8 +1,15 @@
-"""What OpenAI Responses can carry."""
+"""What OpenAI Responses can carry, and where an answer has its tokens.
+
+The tokens of Responses: in `usage` of the response, of a stream in the one that ends it.
+"""
 
 import re
 
+from pydantic import JsonValue
+
 from tooltrail.wire.capabilities import Capabilities
+from tooltrail.wire.members import JsonObject, object_in
+from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling
 
 NAME = "openai-responses"
 
@@ -28,3 +35,20 @@ CAPABILITIES = Capabilities(
     tool_name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
     result_media=IMAGE_TYPES | {"application/pdf"},
 )
+
+
+def _find(event: JsonObject) -> JsonValue:
+    if "response" in event:
+        return object_in(event["response"]).get("usage")
+    return event.get("usage")
+
+
+def _read(counts: Counts) -> TokenCounts:
+    return TokenCounts(
+        counts.get("input_tokens"),
+        counts.get("output_tokens"),
+        counts.get("input_tokens_details.cached_tokens"),
+    )
+
+
+USAGE = UsageSpelling(("usage", "response"), _find, _read)

@@ -14,8 +14,8 @@ from tooltrail.wire._clean_text import compact
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.text_fallback.family import TextCall, TextFamily
 from tooltrail.wire.text_fallback.markup import tags
-from tooltrail.wire.text_fallback.telling import TextCall, TextFamily
 
 _TAG = "tools"
 _MARKS = tags(_TAG)

@@ -26,9 +26,8 @@ from tooltrail.records import (
 )
 from tooltrail.wire._reading import RepeatedIds
 from tooltrail.wire.text_fallback.families import TextFamily, text_family
+from tooltrail.wire.text_fallback.family import TextCall, split_name
 from tooltrail.wire.text_fallback.markup import FENCES, THOUGHTS
-from tooltrail.wire.text_fallback.names import split_name
-from tooltrail.wire.text_fallback.telling import FoundCall
 
 _FENCE = r"^ {0,3}(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$"
 _THOUGHT = r"<(?P<ends>/?)(?P<thought>think|thinking)>"
@@ -148,12 +147,11 @@ class _Reading:
             self.blocks.insert(0, ReasoningBlock(text=thought))
 
     def _take_calls(self, begin: re.Match[str]) -> None:
-        found = self._family.take_calls(self._text, begin)
-        self._place = found.end
-        if found.calls:
+        calls, self._place = self._family.take_calls(self._text, begin)
+        if calls:
             self._add_text(begin.start(), is_before=True)
-            self._add_calls(found.calls)
-            self._said = found.end
+            self._add_calls(calls)
+            self._said = self._place
 
     def _take_thought(self, begin: re.Match[str]) -> None:
         if not self._begins_line(begin.start()):
@@ -242,14 +240,14 @@ class _Reading:
         if text:
             self.blocks.append(TextBlock(text=plain_text(self._family, text)))
 
-    def _add_calls(self, found: Sequence[FoundCall]) -> None:
+    def _add_calls(self, found: Sequence[TextCall]) -> None:
         for one in found:
             if one.problem is not None:
                 self.unread.append(f"call {self._count} is not as it should be: {one.problem}")
             self.blocks.append(self._repeated.flagged(self._call(one)))
             self._count += 1
 
-    def _call(self, found: FoundCall) -> ToolCall:
+    def _call(self, found: TextCall) -> ToolCall:
         flags: tuple[CallFlag, ...] = () if found.problem is None else ("incomplete",)
         namespace, tool_name = split_name(found.tool_name)
         return ToolCall(

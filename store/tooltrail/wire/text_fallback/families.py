@@ -5,7 +5,7 @@ from types import MappingProxyType
 
 from tooltrail.records import NotFoundError
 from tooltrail.wire.text_fallback import anthropic_xml, harmony, hermes, llama, mistral, tagged
-from tooltrail.wire.text_fallback.telling import TextCall, TextFamily, TextResult
+from tooltrail.wire.text_fallback.family import TextCall, TextFamily, TextResult
 
 __all__ = ["FAMILIES", "TextCall", "TextFamily", "TextResult", "text_family"]
 

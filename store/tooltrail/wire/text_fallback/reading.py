@@ -4,7 +4,7 @@ An answer is in the shape of a chat (`choices[0].message.content`), or its text 
 `content`. Which calls a text has is for its family to say. Other members are kept as extras.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from pydantic import JsonValue
@@ -18,10 +18,9 @@ from tooltrail.records import (
     Origin,
     ProviderBlock,
     ReasoningBlock,
-    Role,
     TextBlock,
 )
-from tooltrail.wire._reading import cut_off, origin_of_choice, result_of_text
+from tooltrail.wire._reading import ROLES, cut_calls, messages_in, origin_of_choice, result_of_text
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
@@ -34,9 +33,9 @@ from tooltrail.wire.members import (
 from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_of
 from tooltrail.wire.text_fallback.asking import read_tools
 from tooltrail.wire.text_fallback.calls_in_text import read_calls
+from tooltrail.wire.text_fallback.family import TextFamily
 from tooltrail.wire.text_fallback.limits import NAME
 from tooltrail.wire.text_fallback.results_in_text import Pending, read_results
-from tooltrail.wire.text_fallback.telling import TextFamily
 
 REASONING = ("reasoning_content", "reasoning")
 """Members in which servers put what the model thought."""
@@ -44,13 +43,6 @@ REASONING = ("reasoning_content", "reasoning")
 _CUT_SHORT = {"length", "content_filter"}
 _MESSAGE = frozenset({"role", "content", *REASONING})
 _ANSWER = frozenset({"id", "model", "error", "choices"})
-_ROLES: Mapping[str, Role] = {
-    "system": "system",
-    "developer": "developer",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
 
 
 def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
@@ -69,7 +61,12 @@ def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
         if not isinstance(one.get("message"), dict):
             odd.unread.append(f"choice {number} has no message")
     messages = tuple(
-        read_answer(family, object_in(one.get("message")), origin_of(members, one, position), odd)
+        read_answer(
+            family,
+            object_in(one.get("message")),
+            origin_of_choice(NAME, members, one, position),
+            odd,
+        )
         for position, one in enumerate(choices)
     )
     return Response.of(messages, failure, odd.unread, odd.remarks)
@@ -87,11 +84,6 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
         # Servers that always have the member leave it empty where there was none.
         return None
     return failure_of(error, error)
-
-
-def origin_of(payload: JsonObject, choice: JsonObject, position: int) -> Origin:
-    """Which answer a choice is."""
-    return origin_of_choice(NAME, payload, choice, position)
 
 
 def read_answer(
@@ -114,10 +106,7 @@ def read_answer(
     is_cut = origin.finish_reason in _CUT_SHORT
     is_complete = is_complete and origin.finish_reason != "error"
     blocks = [*_thoughts(native), *_said(family, native.get("content"), odd)]
-    calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
-    # Only the last call can be cut off, unless nobody knows where the answer ended.
-    for number in calls if not is_complete else calls[-1:] if is_cut else ():
-        blocks[number] = cut_off(blocks[number])
+    cut_calls(blocks, is_complete=is_complete, is_cut=is_cut)
     if native.get("tool_calls"):
         odd.unread.append("the answer has native calls; this format has them in its text alone")
     if extras := others(native, _MESSAGE):
@@ -177,12 +166,9 @@ def read_history(family: TextFamily, request: JsonObject) -> Conversation:
     Raises:
         InvalidRecordError: there are no messages, or one is no object or of an unknown role.
     """
-    natives = request.get("messages")
-    if not isinstance(natives, list):
-        raise InvalidRecordError("the request has no messages")
     pending = Pending(family)
     messages: list[Message] = []
-    for position, native in enumerate(natives):
+    for position, native in enumerate(messages_in(request)):
         for message in _read_message(family, object_in(native), position, pending):
             if message.role == "tool" and messages and messages[-1].role == "tool":
                 # One batch of results, in several messages.
@@ -196,7 +182,7 @@ def read_history(family: TextFamily, request: JsonObject) -> Conversation:
 def _read_message(
     family: TextFamily, native: JsonObject, position: int, pending: Pending
 ) -> Iterator[Message]:
-    role = _ROLES.get(str(native.get("role")))
+    role = ROLES.get(str(native.get("role")))
     if role is None:
         raise InvalidRecordError(f"messages[{position}] has no role that is known")
     extras = others(native, _MESSAGE if role == "assistant" else frozenset({"role", "content"}))

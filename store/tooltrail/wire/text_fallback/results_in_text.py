@@ -11,8 +11,7 @@ from collections.abc import Iterable
 
 from tooltrail.records import ResultBlock, TextBlock, ToolCall
 from tooltrail.wire._reading import result_of_text
-from tooltrail.wire.text_fallback.names import spelled_name
-from tooltrail.wire.text_fallback.telling import FoundResult, TextFamily
+from tooltrail.wire.text_fallback.family import FoundResult, TextFamily, spelled_name
 
 
 class Pending:

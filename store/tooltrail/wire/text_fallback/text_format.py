@@ -8,12 +8,7 @@ from tooltrail.records import Conversation
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.members import JsonObject
-from tooltrail.wire.text_fallback.asking import (
-    read_tools,
-    write_choice,
-    write_structured,
-    write_tools,
-)
+from tooltrail.wire.text_fallback import asking
 from tooltrail.wire.text_fallback.families import text_family
 from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
 from tooltrail.wire.text_fallback.reading import read_history, read_response
@@ -47,10 +42,10 @@ def _format(
         history_reader=partial(read_history, family),
         history_writer=history_writer,
         is_result=is_result,
-        tools_writer=partial(write_tools, family),
-        tools_reader=read_tools,
-        choice_writer=write_choice,
-        shape_writer=write_structured,
+        tools_writer=partial(asking.write_tools, family),
+        tools_reader=asking.read_tools,
+        choice_writer=asking.write_choice,
+        shape_writer=asking.write_structured,
     )
 
 

@@ -30,8 +30,13 @@ from tooltrail.wire.text_fallback.calls_in_text import (
     read_calls,
 )
 from tooltrail.wire.text_fallback.families import TextFamily, text_family
-from tooltrail.wire.text_fallback.names import spelled_name, split_name
-from tooltrail.wire.text_fallback.telling import TextCall, TextKind, TextResult
+from tooltrail.wire.text_fallback.family import (
+    TextCall,
+    TextKind,
+    TextResult,
+    spelled_name,
+    split_name,
+)
 
 _ROLES = {"developer": "system"}
 
