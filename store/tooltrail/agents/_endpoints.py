@@ -56,13 +56,7 @@ class Endpoint:
         return headers
 
     def body(self, model: str, members: JsonObject, *, streams: bool) -> JsonObject:
-        """The body of a request.
-
-        Args:
-            model: that is asked.
-            members: the conversation and all that goes with it.
-            streams: whether the answer is to come as a stream.
-        """
+        """The body of a request."""
         asked = dict(self.stream_members if streams else self.whole_members)
         named: JsonObject = {"model": model} if self.has_model else {}
         return {**named, **members, **asked}

@@ -91,11 +91,7 @@ def _worded(error: MarkedYAMLError, text: str) -> NoDocumentError:
 
 
 class _Composer:
-    """Makes a node of the events of one document. Used once.
-
-    Attributes:
-        faults: what was not taken as it is.
-    """
+    """Makes a node of the events of one document. Used once."""
 
     def __init__(self, events: Iterator[Event]) -> None:
         self.faults: list[Fault] = []

@@ -13,12 +13,8 @@ class Node:
     """A value with its place.
 
     Attributes:
-        value: of JSON types.
-        place: where it begins.
         size: characters and values in it, its aliases written out.
         depth: levels of nesting in it, the same; 0 for a scalar.
-        members: the nodes in it, by key or position.
-        keys: the places of its keys.
     """
 
     value: JsonValue
@@ -56,11 +52,7 @@ class Fault:
 
 
 class NoDocumentError(Exception):
-    """A text whose structure cannot be read any further.
-
-    Attributes:
-        fault: where reading ended, and why.
-    """
+    """A text whose structure cannot be read any further."""
 
     def __init__(self, place: Place, message: str) -> None:
         super().__init__(message)

@@ -37,7 +37,6 @@ class CheckedAgent:
     """A file that was looked at.
 
     Attributes:
-        path: of the file.
         config: what it holds; None where that is no configuration.
         problems: everything that is wrong; none for a file that is as it should be. That two files
             have the same id is a problem of both, which are read all the same.

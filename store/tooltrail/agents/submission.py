@@ -61,8 +61,6 @@ class Judge:
     """Holds each submission of one leg against the schema.
 
     Attributes:
-        agent: the id of the agent.
-        schema: of its result.
         format_name: of the wire format that the model is asked in.
         attempt_count: submissions so far, also those that could not be read.
     """

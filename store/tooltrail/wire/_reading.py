@@ -1,6 +1,7 @@
 """What readers of several formats share: calls cut off, data for one provider, results."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from itertools import groupby
 from typing import TypeVar, get_args
 
@@ -65,12 +66,44 @@ def cut_message(message: Message) -> Message:
     return message.model_copy(update={"blocks": blocks, "is_complete": False})
 
 
-def cut_calls(blocks: list[MessageBlock], *, is_complete: bool, is_cut: bool) -> None:
-    """Flag the calls of an answer that may be cut off: all, or the last one of one cut short."""
+def message_of_answer(
+    blocks: list[MessageBlock], origin: Origin, *, is_complete: bool, is_cut: bool
+) -> Message:
+    """The message of an answer, its calls flagged that may be cut off.
+
+    Only the last call of one that was cut short can be, unless nobody knows where it ended.
+    """
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
-    # Only the last call can be cut off, unless nobody knows where the answer ended.
     for number in calls if not is_complete else calls[-1:] if is_cut else ():
         blocks[number] = cut_off(blocks[number])
+    is_whole = is_complete and not is_cut
+    return Message(role="assistant", blocks=tuple(blocks), origin=origin, is_complete=is_whole)
+
+
+def merge_results(messages: Iterable[Message]) -> Iterator[Message]:
+    """The messages, of which those with the results of one batch are one.
+
+    Some formats have a message for each result, and a conversation has one for the whole batch.
+    """
+    for is_tool, group in groupby(messages, key=lambda message: message.role == "tool"):
+        if is_tool:
+            first, *more = group
+            blocks = (*first.blocks, *(block for one in more for block in one.blocks))
+            yield first.model_copy(update={"blocks": blocks})
+        else:
+            yield from group
+
+
+def with_origins(
+    messages: Iterable[Message], wire_format: str, native_ids: AbstractSet[str | None]
+) -> list[Message]:
+    """The messages, with an origin for those that asked for results that this format alone has."""
+    return [
+        message.model_copy(update={"origin": Origin(wire_format=wire_format)})
+        if message.origin is None and any(call.call_id in native_ids for call in message.calls)
+        else message
+        for message in messages
+    ]
 
 
 class RepeatedIds:

@@ -36,6 +36,20 @@ from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
 ERROR_PREFIX = "ERROR: "
 """What the text of a failure begins with in formats without an error flag."""
 
+INPUT_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+"""The parameters of a tool of free text in a format that has none: the text is one member."""
+
+ARGUMENTS_SCHEMA: JsonObject = {
+    "type": "object",
+    "required": ["arguments"],
+    "properties": {"arguments": {"type": "string"}},
+}
+"""The same where that member has the name that `arguments_object` gives it by default."""
+
 _SHOWN_CHARS = 40
 _INVALID = "invalid_json"
 _WRAPPED = "arguments"
@@ -43,16 +57,7 @@ _WRAPPED = "arguments"
 
 @dataclass(slots=True)
 class Writing:
-    """One export under way.
-
-    Attributes:
-        format_name: of the format that is written.
-        capabilities: what it can carry.
-        policy: how what it cannot carry is written.
-        report: what was changed so far.
-        names: of tools on the wire.
-        clean: of texts.
-    """
+    """One export under way."""
 
     format_name: str
     capabilities: Capabilities
@@ -300,11 +305,10 @@ class Writing:
         return is_public(media.uri) or (is_file_name(media.uri) and self.replays(message))
 
     def note_media(self, block: MediaBlock, where: str, *members: str) -> None:
-        """Tell what is not said of media: extras, and these members where they have a value."""
+        """Tell what is not said of media: these members, where they have a value."""
         unsaid = [name for name in members if getattr(block, name)]
         if unsaid:
             self.note("block_described", where, f"of {block.kind}: no {', '.join(unsaid)} here")
-        self.note_extras(block, where)
 
     def extras(self, message: Message, extras: JsonObject, where: str) -> JsonObject:
         """What goes back to the provider that said it; dropped and noted for any other."""

@@ -85,7 +85,8 @@ class WireFormat:
         """The conversation and the tools in the body of a request.
 
         Raises:
-            InvalidRecordError: there is none, or it has a part that no record can hold.
+            InvalidRecordError: there is none, a message has no role that is known, or a part is
+                none that a record can hold.
         """
         return self.history_reader(_bounded(request))
 

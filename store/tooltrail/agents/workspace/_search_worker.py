@@ -44,14 +44,7 @@ _MAX_PRINTED = 8 << 20
 
 @dataclass(slots=True)
 class Findings:
-    """What was found so far.
-
-    Attributes:
-        most: lines that are given back.
-        count: lines that were found.
-        lines: those that are given back.
-        unread: files and folders that could not be read.
-    """
+    """What was found so far."""
 
     most: int
     count: int = 0

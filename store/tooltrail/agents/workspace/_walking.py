@@ -19,7 +19,6 @@ class Entry:
     """Something in a folder.
 
     Attributes:
-        parts: its path.
         mode: its kind, as `lstat` tells it.
         folder: the descriptor of the folder that it is in, open until the next entry is asked for.
         is_unread: whether it is a folder that could not be gone into, or is too deep for it.

@@ -49,11 +49,7 @@ EDIT = define(
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """Changes files one after the other, whatever thread asks; what others change is not locked.
-
-    Attributes:
-        workspace: whose files.
-    """
+    """Changes files one after the other, whatever thread asks; what others change is not locked."""
 
     workspace: WorkspaceFolder
     _turns: Lock = field(default_factory=Lock, repr=False, compare=False)

@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._writing import Writing
+from tooltrail.wire._tools import read_function
+from tooltrail.wire._writing import INPUT_SCHEMA, Writing
 from tooltrail.wire.anthropic.limits import NAME
-from tooltrail.wire.members import JsonObject, objects_in, others, text_in
+from tooltrail.wire.members import JsonObject, objects_in, others
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _TOOL = frozenset({"name", "description", "input_schema", "strict"})
@@ -27,12 +28,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
     if tool.kind == "custom":
         # There are no tools of free text here: the text is the one member of an object.
         writing.note("schema_reduced", where, "free text is the member 'input' of an object")
-        schema: JsonObject = {
-            "type": "object",
-            "properties": {"input": {"type": "string"}},
-            "required": ["input"],
-        }
-        native["input_schema"] = schema
+        native["input_schema"] = INPUT_SCHEMA
     else:
         native["input_schema"] = {"type": "object", **(tool.parameters or {})}
     if tool.strict is not None:
@@ -46,17 +42,9 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
-    schema, strict = native.get("input_schema"), native.get("strict")
+    schema = native.get("input_schema")
     is_bare = schema == {"type": "object"}
-    extras = others(native, _TOOL)
-    return ToolDefinition(
-        name=text_in(native.get("name")) or "",
-        description=text_in(native.get("description")),
-        parameters=schema if isinstance(schema, dict) and not is_bare else None,
-        strict=strict if isinstance(strict, bool) else None,
-        wire_format=NAME if extras else None,
-        extras=extras,
-    )
+    return read_function(native, None if is_bare else schema, others(native, _TOOL), NAME)
 
 
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:

@@ -10,11 +10,8 @@ a cache and what was written to one stands beside it and is input too, so all th
 
 import re
 
-from pydantic import JsonValue
-
 from tooltrail.wire.capabilities import Capabilities
-from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling, total
+from tooltrail.wire.usage import UsageSpelling, usage_of
 
 NAME = "anthropic"
 
@@ -31,18 +28,10 @@ CAPABILITIES = Capabilities(
     takes_empty_output=False,
 )
 
-_READ = "cache_read_input_tokens"
-_INPUT = ("input_tokens", "cache_creation_input_tokens", _READ)
-
-
-def _find(event: JsonObject) -> JsonValue:
-    if "message" in event:
-        return object_in(event["message"]).get("usage")
-    return event.get("usage")
-
-
-def _read(counts: Counts) -> TokenCounts:
-    return TokenCounts(total(counts, *_INPUT), counts.get("output_tokens"), counts.get(_READ))
-
-
-USAGE = UsageSpelling(("usage", "message"), _find, _read)
+USAGE = UsageSpelling(
+    ("usage", "message"),
+    usage_of("message"),
+    ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+    ("output_tokens",),
+    ("cache_read_input_tokens",),
+)

@@ -1,7 +1,6 @@
 """Images and documents as Anthropic's blocks spell them."""
 
 import base64
-from collections.abc import Iterator
 
 from tooltrail.records import MediaBlock
 from tooltrail.records.blocks import MediaKind
@@ -54,16 +53,6 @@ def write_media(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
     if block.name is not None and block.kind == "document":
         native["title"] = block.name
     return native
-
-
-def unsaid_members(block: MediaBlock) -> Iterator[str]:
-    """What a native block does not say of media."""
-    if block.kind == "image" and block.name is not None:
-        yield "name"
-    if block.data is None:
-        yield "media_type"
-    else:
-        yield "uri"
 
 
 def _source(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:

@@ -120,11 +120,7 @@ def read_message(
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The messages and tools of a request, its `system` as the first message.
-
-    Raises:
-        InvalidRecordError: there are no messages, or one is no object or of an unknown role.
-    """
+    """The messages and tools of a request, its `system` as the first message."""
     messages: list[Message] = []
     if system := request.get("system"):
         blocks = tuple(_blocks(system))

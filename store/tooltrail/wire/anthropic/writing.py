@@ -21,7 +21,7 @@ from tooltrail.records import (
 )
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.anthropic.media import unsaid_members, write_media
+from tooltrail.wire.anthropic.media import write_media
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
 
 _BEGINNING = "(the conversation begins with the assistant)"
@@ -199,8 +199,9 @@ def _media(writing: Writing, message: Message, block: MediaBlock, where: str) ->
     native = write_media(block, tells_place=writing.tells_place(message, block))
     if native is None:
         return None
-    bare = block.model_copy(update={"extras": {}})
-    writing.note_media(bare, where, *unsaid_members(block))
+    unsaid = ["name"] if block.kind == "image" else []
+    unsaid.append("uri" if block.data is not None else "media_type")
+    writing.note_media(block, where, *unsaid)
     return writing.beside(native, message, block.extras, where)
 
 

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Iterator
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._writing import Writing
+from tooltrail.wire._tools import read_function
+from tooltrail.wire._writing import INPUT_SCHEMA, Writing
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.parts import camel
-from tooltrail.wire.members import JsonObject, objects_in, others, text_in
+from tooltrail.wire.members import JsonObject, objects_in, others
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _DECLARATION = frozenset({"name", "description", "parametersJsonSchema"})
@@ -37,12 +38,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
         native["description"] = tool.description
     if tool.kind == "custom":
         writing.note("schema_reduced", where, "free text is the member 'input' of an object")
-        schema: JsonObject = {
-            "type": "object",
-            "properties": {"input": {"type": "string"}},
-            "required": ["input"],
-        }
-        native["parametersJsonSchema"] = schema
+        native["parametersJsonSchema"] = INPUT_SCHEMA
     elif tool.parameters is not None and "parameters" not in extras:
         native["parametersJsonSchema"] = tool.parameters
     return native
@@ -70,13 +66,7 @@ def _read_declaration(native: JsonObject) -> ToolDefinition:
     if schema is None and "parameters" in native:
         # The older form of a schema; it goes back as it came, and others get its meaning.
         schema = _json_schema(native["parameters"])
-    return ToolDefinition(
-        name=text_in(native.get("name")) or "",
-        description=text_in(native.get("description")),
-        parameters=schema if isinstance(schema, dict) else None,
-        wire_format=NAME if extras else None,
-        extras=extras,
-    )
+    return read_function(native, schema, extras, NAME)
 
 
 def _json_schema(value: JsonValue) -> JsonValue:

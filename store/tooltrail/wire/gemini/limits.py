@@ -8,12 +8,10 @@ thoughts are output that `candidatesTokenCount` leaves out. Cached tokens are wi
 
 import re
 
-from pydantic import JsonValue
-
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.gemini.parts import camel
-from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling, total
+from tooltrail.wire.members import object_in
+from tooltrail.wire.usage import UsageSpelling
 
 NAME = "gemini"
 
@@ -29,17 +27,10 @@ CAPABILITIES = Capabilities(
     marks_empty_output=False,
 )
 
-
-def _find(event: JsonObject) -> JsonValue:
-    return camel(object_in(event.get("usageMetadata") or event.get("usage_metadata")))
-
-
-def _read(counts: Counts) -> TokenCounts:
-    return TokenCounts(
-        total(counts, "promptTokenCount", "toolUsePromptTokenCount"),
-        total(counts, "candidatesTokenCount", "thoughtsTokenCount"),
-        counts.get("cachedContentTokenCount"),
-    )
-
-
-USAGE = UsageSpelling(("usageMetadata", "usage_metadata"), _find, _read)
+USAGE = UsageSpelling(
+    ("usageMetadata", "usage_metadata"),
+    lambda event: camel(object_in(event.get("usageMetadata") or event.get("usage_metadata"))),
+    ("promptTokenCount", "toolUsePromptTokenCount"),
+    ("candidatesTokenCount", "thoughtsTokenCount"),
+    ("cachedContentTokenCount",),
+)

@@ -161,11 +161,7 @@ def read_candidate(
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The contents and tools of a request, its `systemInstruction` as the first message.
-
-    Raises:
-        InvalidRecordError: there are no contents, or one is no object or of an unknown role.
-    """
+    """The contents and tools of a request, its `systemInstruction` as the first message."""
     request = camel(request)
     given, system = request.get("contents"), request.get("systemInstruction")
     messages: list[Message] = []

@@ -3,8 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._writing import Writing
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire._tools import read_function
+from tooltrail.wire._writing import ARGUMENTS_SCHEMA, Writing
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _TOOL = frozenset({"name", "description", "inputSchema"})
@@ -17,13 +18,6 @@ _MEMBERS: Mapping[str, type] = {
     "_meta": dict,
 }
 """What else a definition may say here; other extras are another provider's."""
-
-_FREE_TEXT: JsonObject = {
-    "type": "object",
-    "required": ["arguments"],
-    "properties": {"arguments": {"type": "string"}},
-}
-"""The schema of a tool that takes free text; calls of it are written the same way."""
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
@@ -50,7 +44,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
 def _schema(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
     if tool.kind == "custom":
         writing.note("schema_reduced", where, "the free text, of any grammar, is in 'arguments'")
-        return _FREE_TEXT
+        return ARGUMENTS_SCHEMA
     if tool.parameters is None:
         # The member is required; this is how a tool says that it takes nothing.
         return {"type": "object", "additionalProperties": False}
@@ -69,16 +63,9 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
         messages = list_in(request["messages"])
         return tuple(tool for one in messages for tool in read_tools(object_in(one)))
     listed = object_in(request.get("result", request))
-    return tuple(map(_read_tool, objects_in(listed.get("tools"))))
-
-
-def _read_tool(native: JsonObject) -> ToolDefinition:
-    schema, description = native.get("inputSchema"), native.get("description")
-    return ToolDefinition(
-        name=text_in(native.get("name")) or "",
-        description=description if isinstance(description, str) else None,
-        parameters=schema if isinstance(schema, dict) else None,
-        extras=others(native, _TOOL),
+    return tuple(
+        read_function(native, native.get("inputSchema"), others(native, _TOOL))
+        for native in objects_in(listed.get("tools"))
     )
 
 

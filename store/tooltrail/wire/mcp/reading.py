@@ -93,9 +93,6 @@ def read_history(request: JsonObject) -> Conversation:
 
     Handshakes, notifications of progress and what a server asks of its client are of the protocol
     and are passed over. A response to nothing that is known is kept as a provider block.
-
-    Raises:
-        InvalidRecordError: there are no messages.
     """
     session = _Session()
     for native in messages_in(request):

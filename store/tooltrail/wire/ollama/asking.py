@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._writing import Writing
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire._tools import read_function
+from tooltrail.wire._writing import ARGUMENTS_SCHEMA, Writing
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _FUNCTION = frozenset({"name", "description", "parameters"})
@@ -19,13 +20,6 @@ _ROOT = frozenset({"type", "$defs", "items", "required", "properties"})
 _PROPERTY = frozenset({"anyOf", "type", "items", "description", "enum", "properties", "required"})
 """What the server keeps of a schema and of a property: all else it drops before the model sees the
 tool (`ToolFunctionParameters` and `ToolProperty` of its api/types.go)."""
-
-_FREE_TEXT: JsonObject = {
-    "type": "object",
-    "required": ["arguments"],
-    "properties": {"arguments": {"type": "string"}},
-}
-"""The schema of a tool that takes free text; calls of it are written the same way."""
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
@@ -39,7 +33,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
         members["description"] = writing.clean.text(tool.description, where)
     if tool.kind == "custom":
         writing.note("schema_reduced", where, "the free text, of any grammar, is in 'arguments'")
-        members["parameters"] = _FREE_TEXT
+        members["parameters"] = ARGUMENTS_SCHEMA
     elif tool.parameters is not None:
         members["parameters"] = writing.clean.value(tool.parameters, where)
         _note_dropped(writing, tool.parameters, where)
@@ -77,13 +71,7 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
     members = object_in(native.get("function"))
-    parameters, description = members.get("parameters"), members.get("description")
-    return ToolDefinition(
-        name=text_in(members.get("name")) or "",
-        description=description if isinstance(description, str) else None,
-        parameters=parameters if isinstance(parameters, dict) else None,
-        extras=others(members, _FUNCTION),
-    )
+    return read_function(members, members.get("parameters"), others(members, _FUNCTION))
 
 
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:

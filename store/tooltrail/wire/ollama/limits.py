@@ -8,11 +8,8 @@ Old servers leave `prompt_eval_count` out when the whole prompt was in their cac
 import re
 import sys
 
-from pydantic import JsonValue
-
 from tooltrail.wire.capabilities import Capabilities
-from tooltrail.wire.members import JsonObject
-from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling
+from tooltrail.wire.usage import UsageSpelling
 
 NAME = "ollama"
 
@@ -34,13 +31,9 @@ CAPABILITIES = Capabilities(
     result_media=frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"}),
 )
 
-
-def _find(event: JsonObject) -> JsonValue:
-    return event
-
-
-def _read(counts: Counts) -> TokenCounts:
-    return TokenCounts(counts.get("prompt_eval_count"), counts.get("eval_count"))
-
-
-USAGE = UsageSpelling(("eval_count", "prompt_eval_count"), _find, _read)
+USAGE = UsageSpelling(
+    ("eval_count", "prompt_eval_count"),
+    lambda event: event,
+    ("prompt_eval_count",),
+    ("eval_count",),
+)

@@ -24,8 +24,15 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import ROLES, RepeatedIds, cut_calls, messages_in, result_of_text
-from tooltrail.wire.members import JsonObject, object_in, others, raw_arguments, text_in
+from tooltrail.wire._reading import (
+    ROLES,
+    RepeatedIds,
+    merge_results,
+    message_of_answer,
+    messages_in,
+    result_of_text,
+)
+from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
 from tooltrail.wire.ollama.asking import read_tools
 from tooltrail.wire.ollama.images import image_of_base64
 from tooltrail.wire.ollama.limits import NAME
@@ -73,7 +80,7 @@ def read_answer(
         odd: what the message has besides, and was not as the format says.
     """
     blocks = [*_assistant_blocks(native), *(ProviderBlock(native=one) for one in odd)]
-    unread, remarks = [*_unread(native, blocks)], [*_remarks(blocks)]
+    unread, remarks = _oddities(native, blocks)
     is_whole = is_done or last.get("done") is True
     if not is_whole and failure is None:
         unread.append("the answer does not say that it is done")
@@ -85,42 +92,26 @@ def read_answer(
         extras=others(native, _MESSAGE),
     )
     is_cut = origin.finish_reason == "length"
-    cut_calls(blocks, is_complete=is_whole, is_cut=is_cut)
-    message = Message(
-        role="assistant",
-        blocks=tuple(blocks),
-        origin=origin,
-        is_complete=is_whole and not is_cut,
-    )
+    message = message_of_answer(blocks, origin, is_complete=is_whole, is_cut=is_cut)
     return Response.of((message,), failure, unread, remarks)
 
 
-def _unread(native: JsonObject, blocks: list[MessageBlock]) -> Iterator[str]:
+def _oddities(native: JsonObject, blocks: list[MessageBlock]) -> tuple[list[str], list[str]]:
+    """What of the message is not as the format says: what may be of a call, and all else."""
+    unread, remarks = list[str](), list[str]()
     if native.get("role", "assistant") != "assistant":
-        yield "the message is not of the role assistant"
+        unread.append("the message is not of the role assistant")
     for block in blocks:
-        if isinstance(block, ProviderBlock) and not _is_thinking(block):
-            yield _odd_member(block)
+        if isinstance(block, ProviderBlock):
+            names = [*object_in(block.native)]
+            # Whatever was thought, no call is a part of it.
+            odd = remarks if names == ["thinking"] else unread
+            odd.append(f"{', '.join(names) or 'a line'} of the message is not what it is to be")
     calls = [block.call for block in blocks if isinstance(block, CallBlock)]
-    for native_call, call in zip(_native_calls(native), calls, strict=True):
-        if isinstance(_function(native_call).get("arguments"), str) and not _is_object(call):
-            yield f"the arguments of call {call.position} are a text, not an object"
-
-
-def _remarks(blocks: list[MessageBlock]) -> Iterator[str]:
-    for block in blocks:
-        if isinstance(block, ProviderBlock) and _is_thinking(block):
-            yield _odd_member(block)
-
-
-def _odd_member(block: ProviderBlock) -> str:
-    names = ", ".join(object_in(block.native)) or "a line"
-    return f"{names} of the message is not what it is to be"
-
-
-def _is_thinking(block: ProviderBlock) -> bool:
-    # Whatever it is, no call is a part of it.
-    return [*object_in(block.native)] == ["thinking"]
+    for function, call in zip(map(_function, _native_calls(native)), calls, strict=True):
+        if isinstance(function.get("arguments"), str) and not _is_object(call):
+            unread.append(f"the arguments of call {call.position} are a text, not an object")
+    return unread, remarks
 
 
 def _is_object(call: ToolCall) -> bool:
@@ -129,29 +120,9 @@ def _is_object(call: ToolCall) -> bool:
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The messages and tools of a request.
-
-    Raises:
-        InvalidRecordError: there are no messages, or one is no object or has no role.
-    """
-    messages: list[Message] = []
-    results: list[ResultBlock] = []
-    for position, native in enumerate(messages_in(request)):
-        members = object_in(native)
-        if members.get("role") == "tool":
-            # One message for each result here, one for the whole batch in the conversation.
-            results.append(_read_result(members))
-            continue
-        _close(results, messages)
-        messages.append(_read_message(members, position))
-    _close(results, messages)
-    return Conversation.of(messages, read_tools(request))
-
-
-def _close(results: list[ResultBlock], messages: list[Message]) -> None:
-    if results:
-        messages.append(Message(role="tool", blocks=tuple(results)))
-        results.clear()
+    """The messages and tools of a request."""
+    read = (_read_message(object_in(one), n) for n, one in enumerate(messages_in(request)))
+    return Conversation.of(merge_results(read), read_tools(request))
 
 
 def _read_message(native: JsonObject, position: int) -> Message:
@@ -159,6 +130,8 @@ def _read_message(native: JsonObject, position: int) -> Message:
     if spelled_role is None:
         raise InvalidRecordError(f"messages[{position}] has no role")
     role = ROLES.get(spelled_role)
+    if role == "tool":
+        return Message(role="tool", blocks=(_read_result(native),))
     if role is None:
         # Some models are steered by roles of their own, such as `control`.
         return Message(
@@ -225,10 +198,7 @@ def _is_call(native: JsonValue) -> bool:
 
 
 def _native_calls(native: JsonObject) -> list[JsonObject]:
-    calls = native.get("tool_calls")
-    if not isinstance(calls, list):
-        return []
-    return [call for call in calls if isinstance(call, dict) and _is_call(call)]
+    return list(filter(_is_call, objects_in(native.get("tool_calls"))))
 
 
 def _function(call: JsonObject) -> JsonObject:

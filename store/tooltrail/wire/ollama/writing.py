@@ -62,10 +62,8 @@ def _write_said(writing: Writing, step: Said) -> JsonObject | None:
     message, where = step.message, step.where
     if (whole := _whole_message(message)) and writing.replays(message):
         return object_in(writing.clean.value(whole, where))
-    role = message.role
-    if role == "developer":
-        role = "system"
-        writing.note("role_changed", where, "developer is system here")
+    role = "system" if message.role == "developer" else message.role
+    writing.note_role(message.role, role, where)
     native = {"role": role, **_spoken(writing, message, message.blocks, where)}
     if not (native["content"] or len(native) > 2):
         writing.note("message_empty", where, "nothing of it can be said here")

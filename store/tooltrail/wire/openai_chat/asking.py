@@ -1,18 +1,15 @@
 """What a Chat Completions request asks for besides its messages: tools, choice, shape."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
+from tooltrail.wire._tools import read_openai_tool
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
+from tooltrail.wire.members import JsonObject, object_in, objects_in
 from tooltrail.wire.openai_chat.limits import NAME
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
-
-_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
-_CUSTOM = frozenset({"name", "description", "format"})
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
@@ -52,29 +49,9 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
-    custom = native.get("custom")
-    if isinstance(custom, dict):
-        return ToolDefinition(
-            name=text_in(custom.get("name")) or "",
-            description=text_in(custom.get("description")),
-            kind="custom",
-            grammar=custom.get("format"),
-            **_extras(custom, _CUSTOM),
-        )
-    members = object_in(native.get("function"))
-    parameters, strict = members.get("parameters"), members.get("strict")
-    return ToolDefinition(
-        name=text_in(members.get("name")) or "",
-        description=text_in(members.get("description")),
-        parameters=parameters if isinstance(parameters, dict) else None,
-        strict=strict if isinstance(strict, bool) else None,
-        **_extras(members, _FUNCTION),
-    )
-
-
-def _extras(members: JsonObject, known: frozenset[str]) -> dict[str, Any]:
-    extras = others(members, known)
-    return {"wire_format": NAME, "extras": extras} if extras else {}
+    is_custom = isinstance(native.get("custom"), dict)
+    members = object_in(native.get("custom" if is_custom else "function"))
+    return read_openai_tool(members, is_custom=is_custom, wire_format=NAME)
 
 
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:

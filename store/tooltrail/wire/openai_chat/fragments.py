@@ -75,14 +75,7 @@ class Call:
 
 @dataclass(slots=True)
 class _Fragment:
-    """A fragment, read.
-
-    Attributes:
-        index: the place that it tells; None for none.
-        call_id: None where there is none, or an empty one.
-        name: the same.
-        arguments: empty where there are none.
-    """
+    """A fragment, read."""
 
     index: int | None
     call_id: str | None

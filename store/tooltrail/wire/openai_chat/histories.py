@@ -5,7 +5,6 @@ says besides its content. What a result says besides goes back with the message 
 """
 
 from collections.abc import Mapping
-from itertools import groupby
 
 from pydantic import JsonValue
 
@@ -18,7 +17,14 @@ from tooltrail.records import (
     ResultBlock,
     Role,
 )
-from tooltrail.wire._reading import ROLES, is_for_provider, messages_in, result_of_text
+from tooltrail.wire._reading import (
+    ROLES,
+    is_for_provider,
+    merge_results,
+    messages_in,
+    result_of_text,
+    with_origins,
+)
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.openai_chat.asking import read_tools
 from tooltrail.wire.openai_chat.limits import NAME
@@ -31,23 +37,13 @@ _RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The messages and tools of a request.
-
-    Raises:
-        InvalidRecordError: there are no messages, or one is no object or of an unknown role.
-    """
+    """The messages and tools of a request."""
     read = (
         _read_message(object_in(native), place) for place, native in enumerate(messages_in(request))
     )
-    messages: list[Message] = []
-    # One message for each result here, one for the whole batch in the conversation.
-    for is_answer, group in groupby(read, key=lambda message: message.role == "tool"):
-        if is_answer:
-            blocks = tuple(block for message in group for block in message.blocks)
-            messages.append(Message(role="tool", blocks=blocks))
-        else:
-            messages.extend(group)
-    return Conversation.of(_with_origins(messages), read_tools(request))
+    messages = list(merge_results(read))
+    native = {result.call_id for message in messages for result in message.results if result.extras}
+    return Conversation.of(with_origins(messages, NAME, native), read_tools(request))
 
 
 def _read_message(native: JsonObject, position: int) -> Message:
@@ -80,16 +76,3 @@ def _read_result(native: JsonObject) -> ResultBlock:
     return result.model_copy(
         update={"structured": value, "has_structured": is_value, "extras": extras}
     )
-
-
-def _with_origins(messages: list[Message]) -> list[Message]:
-    """The messages, with an origin for those that asked for results that say more."""
-    native = {result.call_id for message in messages for result in message.results if result.extras}
-    if not native:
-        return messages
-    return [
-        message.model_copy(update={"origin": Origin(wire_format=NAME)})
-        if message.origin is None and any(call.call_id in native for call in message.calls)
-        else message
-        for message in messages
-    ]

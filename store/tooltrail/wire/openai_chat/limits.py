@@ -9,11 +9,8 @@ DeepSeek, Mistral and Moonshot.
 
 import re
 
-from pydantic import JsonValue
-
 from tooltrail.wire.capabilities import Capabilities
-from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling, first, total
+from tooltrail.wire.usage import UsageSpelling, usage_of
 
 NAME = "openai"
 
@@ -23,30 +20,16 @@ CAPABILITIES = Capabilities(
     tool_name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
 )
 
-_THOUGHTS = "completion_tokens_details.reasoning_tokens"
-_OUTPUT = ("completion_tokens", _THOUGHTS)
-_CACHED = (
-    "prompt_tokens_details.cached_tokens",
-    "prompt_cache_hit_tokens",
-    "num_cached_tokens",
-    "cached_tokens",
+USAGE = UsageSpelling(
+    ("usage", "x_groq"),
+    usage_of("x_groq"),
+    ("prompt_tokens",),
+    ("completion_tokens",),
+    (
+        "prompt_tokens_details.cached_tokens",
+        "prompt_cache_hit_tokens",
+        "num_cached_tokens",
+        "cached_tokens",
+    ),
+    thoughts="completion_tokens_details.reasoning_tokens",
 )
-
-
-def _find(event: JsonObject) -> JsonValue:
-    usage = event.get("usage")
-    if usage or "x_groq" not in event:
-        return usage
-    return object_in(event["x_groq"]).get("usage")
-
-
-def _read(counts: Counts) -> TokenCounts:
-    said = counts.get("completion_tokens")
-    thought = counts.get(_THOUGHTS)
-    # xAI counts thoughts beside the answer, all others within it; only the sum tells which.
-    if thought and counts.get("total_tokens") == total(counts, "prompt_tokens", *_OUTPUT):
-        said = total(counts, *_OUTPUT)
-    return TokenCounts(counts.get("prompt_tokens"), said, first(counts, *_CACHED))
-
-
-USAGE = UsageSpelling(("usage", "x_groq"), _find, _read)

@@ -108,7 +108,7 @@ def write_media(
         writing.note("block_described", where, f"a file without a name is {_UNNAMED!r} here")
     if block.media_type == "audio/mp3":
         writing.note("block_described", where, "audio/mp3 is audio/mpeg here")
-    writing.note_media(block.model_copy(update={"extras": {}}), where, *unsaid)
+    writing.note_media(block, where, *unsaid)
     return with_extras(writing, message, part, block.extras, where)
 
 

@@ -17,7 +17,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, cut_calls, origin_of_choice
+from tooltrail.wire._reading import RepeatedIds, message_of_answer, origin_of_choice
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
@@ -150,15 +150,9 @@ def read_choice_message(
     """
     is_cut = origin.finish_reason in _CUT_SHORT
     blocks = [*assistant_blocks(native, flags)]
-    cut_calls(blocks, is_complete=is_complete, is_cut=is_cut)
     if extras := message_extras(native):
         origin = origin.model_copy(update={"extras": extras})
-    return Message(
-        role="assistant",
-        blocks=tuple(blocks),
-        origin=origin,
-        is_complete=is_complete and not is_cut,
-    )
+    return message_of_answer(blocks, origin, is_complete=is_complete, is_cut=is_cut)
 
 
 def assistant_blocks(

@@ -147,8 +147,7 @@ def _take_thoughts(
     if member is None or not writing.replays(message):
         writing.dropped_block(block, where)
         return None
-    besides = {name: value for name, value in block.extras.items() if name != "member"}
-    writing.note_extras(block.model_copy(update={"extras": besides}), where)
+    writing.note_dropped(block.extras.keys() - {"member"}, where)
     members.setdefault(member, []).append(block.text)
     return member
 
@@ -246,8 +245,7 @@ def _text_part(
     writing: Writing, message: Message, block: TextBlock, where: str
 ) -> JsonObject | None:
     """The part of a text; None for one in which nothing is said."""
-    plain = block.model_copy(update={"extras": {}})
-    writing.note_text(plain, where)
+    writing.note_refusal(block, where)
     native: JsonObject = {"type": "text", "text": writing.clean.text(block.text, where)}
     part = with_extras(writing, message, native, block.extras, where)
     return part if block.text or len(part) > len(native) else None

@@ -10,13 +10,13 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
+from tooltrail.wire._tools import read_openai_tool
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.openai_responses.parts import cleaned
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
-_FUNCTION = frozenset({"type", "name", "description", "parameters", "strict"})
-_CUSTOM = frozenset({"type", "name", "description", "format"})
+_TYPE = frozenset({"type"})
 _OWN_EXTRAS = frozenset({"allowed_callers", "async", "defer_loading", "output_schema"})
 """What else this format takes of a tool."""
 
@@ -96,29 +96,11 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
-    name, text = text_in(native.get("name")), native.get("description")
-    description = text if isinstance(text, str) else None
-    match native.get("type"):
-        case "custom":
-            return ToolDefinition(
-                name=name or "",
-                description=description,
-                kind="custom",
-                grammar=native.get("format"),
-                extras=others(native, _CUSTOM),
-            )
-        case "function" | None:
-            parameters, strict = native.get("parameters"), native.get("strict")
-            return ToolDefinition(
-                name=name or "",
-                description=description,
-                parameters=parameters if isinstance(parameters, dict) else None,
-                strict=strict if isinstance(strict, bool) else None,
-                extras=others(native, _FUNCTION),
-            )
-        case kind:
-            label = text_in(native.get("server_label"))
-            return ToolDefinition(name=name or label or str(kind), extras=native)
+    kind = native.get("type")
+    if kind in ("custom", "function", None):
+        return read_openai_tool(others(native, _TYPE), is_custom=kind == "custom")
+    name = text_in(native.get("name")) or text_in(native.get("server_label")) or str(kind)
+    return ToolDefinition(name=name, extras=native)
 
 
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:

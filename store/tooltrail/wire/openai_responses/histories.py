@@ -18,7 +18,7 @@ from tooltrail.records import (
     ResultBlock,
     Role,
 )
-from tooltrail.wire._reading import is_for_provider
+from tooltrail.wire._reading import is_for_provider, with_origins
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_responses.asking import read_tools
 from tooltrail.wire.openai_responses.calls import hosted_shells, type_of
@@ -30,11 +30,7 @@ _SPEAKERS: dict[str, Role] = {"user": "user", "system": "system", "developer": "
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The input and the tools of a request; its instructions are a system message in front.
-
-    Raises:
-        InvalidRecordError: there is no input.
-    """
+    """The input and the tools of a request; its instructions are a system message in front."""
     given = request.get("input")
     items: JsonValue = [{"role": "user", "content": given}] if isinstance(given, str) else given
     if not isinstance(items, list):
@@ -78,9 +74,8 @@ class _HistoryReader:
 
     def finish(self) -> list[Message]:
         self._end()
-        if self._native_ids:
-            self.messages = [self._with_origin(message) for message in self.messages]
-        return self.messages
+        # What a result says for this format goes back with the call that it answers.
+        return with_origins(self.messages, NAME, self._native_ids)
 
     def _is_output(self, item: JsonObject) -> bool:
         kind = type_of(item)
@@ -109,14 +104,6 @@ class _HistoryReader:
         if self._results:
             self.messages.append(Message(role="tool", blocks=tuple(self._results)))
             self._results = []
-
-    def _with_origin(self, message: Message) -> Message:
-        """What a result says for this format goes back with the call that it answers."""
-        if message.origin is not None:
-            return message
-        if not any(call.call_id in self._native_ids for call in message.calls):
-            return message
-        return message.model_copy(update={"origin": Origin(wire_format=NAME)})
 
 
 def _origin(blocks: tuple[MessageBlock, ...]) -> Origin | None:

@@ -5,11 +5,8 @@ The tokens of Responses: in `usage` of the response, of a stream in the one that
 
 import re
 
-from pydantic import JsonValue
-
 from tooltrail.wire.capabilities import Capabilities
-from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.usage import Counts, TokenCounts, UsageSpelling
+from tooltrail.wire.usage import UsageSpelling, usage_of
 
 NAME = "openai-responses"
 
@@ -36,19 +33,10 @@ CAPABILITIES = Capabilities(
     result_media=IMAGE_TYPES | {"application/pdf"},
 )
 
-
-def _find(event: JsonObject) -> JsonValue:
-    if "response" in event:
-        return object_in(event["response"]).get("usage")
-    return event.get("usage")
-
-
-def _read(counts: Counts) -> TokenCounts:
-    return TokenCounts(
-        counts.get("input_tokens"),
-        counts.get("output_tokens"),
-        counts.get("input_tokens_details.cached_tokens"),
-    )
-
-
-USAGE = UsageSpelling(("usage", "response"), _find, _read)
+USAGE = UsageSpelling(
+    ("usage", "response"),
+    usage_of("response"),
+    ("input_tokens",),
+    ("output_tokens",),
+    ("input_tokens_details.cached_tokens",),
+)

@@ -11,8 +11,9 @@ from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, ToolDefinition, read_json
 from tooltrail.wire._clean_text import compact
+from tooltrail.wire._tools import read_openai_tool
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
+from tooltrail.wire.members import JsonObject, object_in, objects_in, text_in
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 from tooltrail.wire.text_fallback.family import TextCall, TextFamily
 from tooltrail.wire.text_fallback.markup import tags
@@ -23,8 +24,6 @@ _BEGIN = re.compile(rf"^<{_TAG}>\n", re.MULTILINE)
 _END = re.compile(rf"\n</{_TAG}>$", re.MULTILINE)
 _HEAD = "You can call these tools; each line is one of them, as JSON."
 _HOW = "To call one, write lines of your own like these, outside of any code block:"
-_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
-_CUSTOM = frozenset({"name", "description", "format"})
 
 
 def write_tools(
@@ -84,25 +83,9 @@ def _read_tool(line: str) -> ToolDefinition | None:
         return None
     is_custom = isinstance(native.get("custom"), dict)
     members = object_in(native.get("custom" if is_custom else "function", native))
-    name, parameters = text_in(members.get("name")), members.get("parameters")
-    if name is None:
+    if text_in(members.get("name")) is None:
         return None
-    if is_custom:
-        return ToolDefinition(
-            name=name,
-            description=text_in(members.get("description")),
-            kind="custom",
-            grammar=members.get("format"),
-            extras=others(members, _CUSTOM),
-        )
-    strict = members.get("strict")
-    return ToolDefinition(
-        name=name,
-        description=text_in(members.get("description")),
-        parameters=parameters if isinstance(parameters, dict) else None,
-        strict=strict if isinstance(strict, bool) else None,
-        extras=others(members, _FUNCTION),
-    )
+    return read_openai_tool(members, is_custom=is_custom)
 
 
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:

@@ -25,8 +25,8 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.wire._reading import RepeatedIds
-from tooltrail.wire.text_fallback.families import TextFamily, text_family
-from tooltrail.wire.text_fallback.family import TextCall, split_name
+from tooltrail.wire.text_fallback.families import text_family
+from tooltrail.wire.text_fallback.family import TextCall, TextFamily, split_name
 from tooltrail.wire.text_fallback.markup import FENCES, THOUGHTS
 
 _FENCE = r"^ {0,3}(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$"
@@ -117,19 +117,13 @@ class _Reading:
         self._answer = 0
         self._first_thought = 0
 
-    def read(self) -> None:
-        """Take the text apart.
+    def read(self, *, has_thoughts: bool = True) -> None:
+        """Take the text apart; in that of a thought, tags of thoughts mean nothing.
 
         `_said` is how far it is taken, `_place` where to look for what comes next, and `_answer`
         where it goes on behind the last thought.
         """
-        self._read(_pattern(self._family.call_begin, has_thoughts=True))
-
-    def read_without_thoughts(self) -> None:
-        """Take the text of a thought apart, in which tags of thoughts mean nothing."""
-        self._read(_pattern(self._family.call_begin, has_thoughts=False))
-
-    def _read(self, pattern: re.Pattern[str]) -> None:
+        pattern = _pattern(self._family.call_begin, has_thoughts=has_thoughts)
         while mark := pattern.search(self._text, self._place):
             if mark["ends"]:
                 self._take_thought_end(mark)
@@ -165,7 +159,7 @@ class _Reading:
         if thought := self._text[begin.end() : stop].strip("\r\n"):
             self.blocks.append(ReasoningBlock(text=thought))
             rehearsed = _Reading(self._family, thought, ())
-            rehearsed.read_without_thoughts()
+            rehearsed.read(has_thoughts=False)
             self._tell_rehearsed(rehearsed.blocks)
         self._said = self._place = self._answer = after
 

@@ -40,10 +40,7 @@ class TextResult:
     """A result as a text format spells it.
 
     Attributes:
-        tool_name: of the call.
         call_id: of the call; None when it has none.
-        status: how it came out.
-        text: what the model is shown.
     """
 
     tool_name: str
@@ -57,9 +54,6 @@ class FoundResult:
     """A result that was found in a text.
 
     Attributes:
-        begin: where its block begins.
-        end: where that ends.
-        text: what it says.
         call_id: of the call; None where the format or the block does not say it.
         tool_name: of the call, the same.
         status: how it came out; None where the text alone can say it.
@@ -78,7 +72,6 @@ class TextFamily:
     """How one family of models reads calls and results.
 
     Attributes:
-        name: of the format.
         write_calls: all calls of one batch as one text.
         write_results: all results of one batch as one text.
         call_begin: a pattern of the beginning of calls, for lines of any case.

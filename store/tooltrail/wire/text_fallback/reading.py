@@ -4,7 +4,7 @@ An answer is in the shape of a chat (`choices[0].message.content`), or its text 
 `content`. Which calls a text has is for its family to say. Other members are kept as extras.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import cast
 
 from pydantic import JsonValue
@@ -20,7 +20,14 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
-from tooltrail.wire._reading import ROLES, cut_calls, messages_in, origin_of_choice, result_of_text
+from tooltrail.wire._reading import (
+    ROLES,
+    merge_results,
+    message_of_answer,
+    messages_in,
+    origin_of_choice,
+    result_of_text,
+)
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
@@ -54,7 +61,8 @@ def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
         odd.unread.append("a choice is no object")
     if not choices and "content" in members:
         choices = [{"message": cast("JsonValue", others(members, _ANSWER))}]
-    failure = first_failure((members, *choices))
+    # Servers in between give an error in a choice.
+    failure = next(filter(None, map(read_failure, (members, *choices))), None)
     if not choices and failure is None:
         odd.unread.append("the answer has neither choices nor a content nor an error")
     for number, one in enumerate(choices):
@@ -70,11 +78,6 @@ def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
         for position, one in enumerate(choices)
     )
     return Response.of(messages, failure, odd.unread, odd.remarks)
-
-
-def first_failure(natives: Iterable[JsonObject]) -> ProviderFailure | None:
-    """The first error of these; servers in between tell it in a choice."""
-    return next(filter(None, map(read_failure, natives)), None)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -106,17 +109,11 @@ def read_answer(
     is_cut = origin.finish_reason in _CUT_SHORT
     is_complete = is_complete and origin.finish_reason != "error"
     blocks = [*_thoughts(native), *_said(family, native.get("content"), odd)]
-    cut_calls(blocks, is_complete=is_complete, is_cut=is_cut)
     if native.get("tool_calls"):
         odd.unread.append("the answer has native calls; this format has them in its text alone")
     if extras := others(native, _MESSAGE):
         origin = origin.model_copy(update={"extras": extras})
-    return Message(
-        role="assistant",
-        blocks=tuple(blocks),
-        origin=origin,
-        is_complete=is_complete and not is_cut,
-    )
+    return message_of_answer(blocks, origin, is_complete=is_complete, is_cut=is_cut)
 
 
 def _thoughts(native: JsonObject) -> Iterator[MessageBlock]:
@@ -161,22 +158,14 @@ def _content(content: JsonValue) -> Iterator[TextBlock | ProviderBlock]:
 
 
 def read_history(family: TextFamily, request: JsonObject) -> Conversation:
-    """The messages and tools of a request.
-
-    Raises:
-        InvalidRecordError: there are no messages, or one is no object or of an unknown role.
-    """
+    """The messages and tools of a request."""
     pending = Pending(family)
-    messages: list[Message] = []
-    for position, native in enumerate(messages_in(request)):
-        for message in _read_message(family, object_in(native), position, pending):
-            if message.role == "tool" and messages and messages[-1].role == "tool":
-                # One batch of results, in several messages.
-                blocks = (*messages[-1].blocks, *message.blocks)
-                messages[-1] = messages[-1].model_copy(update={"blocks": blocks})
-            else:
-                messages.append(message)
-    return Conversation.of(messages, read_tools(request))
+    messages = (
+        message
+        for position, native in enumerate(messages_in(request))
+        for message in _read_message(family, object_in(native), position, pending)
+    )
+    return Conversation.of(merge_results(messages), read_tools(request))
 
 
 def _read_message(

@@ -15,11 +15,7 @@ from tooltrail.wire.text_fallback.family import FoundResult, TextFamily, spelled
 
 
 class Pending:
-    """The calls that wait for their results.
-
-    Args:
-        family: in which they are written.
-    """
+    """The calls that wait for their results."""
 
     def __init__(self, family: TextFamily) -> None:
         self._family = family

@@ -69,11 +69,7 @@ def _put_together(pieces: list[JsonValue]) -> JsonValue:
 
 
 class TextAssembler:
-    """Puts the chunks of one answer together.
-
-    Args:
-        family: of its text.
-    """
+    """Puts the chunks of one answer together."""
 
     def __init__(self, family: TextFamily) -> None:
         self._family = family

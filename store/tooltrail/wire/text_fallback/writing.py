@@ -29,16 +29,15 @@ from tooltrail.wire.text_fallback.calls_in_text import (
     marked_text,
     read_calls,
 )
-from tooltrail.wire.text_fallback.families import TextFamily, text_family
+from tooltrail.wire.text_fallback.families import text_family
 from tooltrail.wire.text_fallback.family import (
     TextCall,
+    TextFamily,
     TextKind,
     TextResult,
     spelled_name,
     split_name,
 )
-
-_ROLES = {"developer": "system"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,8 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
         if isinstance(step, Answers):
-            messages.append(_write_answers(writing, family, step))
+            said = list(step.blocks())
+            messages.append(_assistant(writing, family, step.message, said, step.where))
             results = [_text_result(writing, family, one) for one in step.answered]
             messages.append({"role": "user", "content": family.write_results(results)})
             continue
@@ -75,17 +75,12 @@ def is_result(item: JsonObject) -> bool:
 
 def _write_said(writing: Writing, family: TextFamily, step: Said) -> JsonObject:
     message, where = step.message, step.where
-    role = _ROLES.get(message.role, message.role)
-    if role != message.role:
-        writing.note("role_changed", where, f"{message.role} is {role} here")
+    role = "system" if message.role == "developer" else message.role
+    writing.note_role(message.role, role, where)
     if message.role == "assistant":
         return _assistant(writing, family, message, message.blocks, where)
     text = writing.joined([*_texts(writing, message.blocks, where)], where)
     return {**writing.message_extras(message, where), "role": role, "content": text}
-
-
-def _write_answers(writing: Writing, family: TextFamily, step: Answers) -> JsonObject:
-    return _assistant(writing, family, step.message, list(step.blocks()), step.where)
 
 
 def _assistant(
