@@ -17,6 +17,7 @@ from tooltrail.records import (
     MessageBlock,
     Origin,
     ProviderBlock,
+    ReasoningBlock,
     ResultBlock,
     Role,
     TextBlock,
@@ -31,6 +32,20 @@ CallT = TypeVar("CallT", bound=CallBlock)
 
 ROLES: Mapping[str, Role] = {role: role for role in get_args(Role)}
 """The roles of formats that name them as records do."""
+
+
+REASONING = ("reasoning_content", "reasoning")
+"""Members of a message in which servers of chats put what the model thought."""
+
+CUT_SHORT = frozenset({"length", "content_filter"})
+"""Reasons to end of a chat's answer that may cut the last call off."""
+
+
+def thoughts_in(native: JsonObject) -> Iterator[ReasoningBlock]:
+    """What the model thought, of a message of a chat."""
+    for member in REASONING:
+        if thought := text_in(native.get(member)):
+            yield ReasoningBlock(text=thought, extras={"member": member})
 
 
 def messages_in(request: JsonObject) -> list[JsonValue]:

@@ -18,11 +18,11 @@ from typing import Any, BinaryIO
 from tooltrail.agents.workspace._folder import (
     Parts,
     WorkspaceFolder,
+    iter_entries,
     open_file,
     spelled,
     split_path,
 )
-from tooltrail.agents.workspace._walking import iter_entries
 
 _MAX_MATCHES = 200
 

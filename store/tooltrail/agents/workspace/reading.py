@@ -4,8 +4,13 @@ import stat
 from typing import Any, BinaryIO
 
 from tooltrail.agents.workspace._definitions import PATH, define
-from tooltrail.agents.workspace._folder import WorkspaceFolder, spelled, split_path
-from tooltrail.agents.workspace._walking import Entry, iter_entries
+from tooltrail.agents.workspace._folder import (
+    Entry,
+    WorkspaceFolder,
+    iter_entries,
+    spelled,
+    split_path,
+)
 from tooltrail.records import FileReadOutput, LineRange, SearchOutput, StreamRecord
 from tooltrail.records.authoring import one_line_path
 

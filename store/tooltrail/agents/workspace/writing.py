@@ -14,6 +14,7 @@ from typing import Any
 from tooltrail.agents.workspace._definitions import PATH, define
 from tooltrail.agents.workspace._diffs import unified_diff
 from tooltrail.agents.workspace._folder import (
+    UNVISITED,
     NotAFileError,
     Parts,
     WorkspaceFolder,
@@ -21,7 +22,6 @@ from tooltrail.agents.workspace._folder import (
     spelled,
     split_path,
 )
-from tooltrail.agents.workspace._walking import UNVISITED
 from tooltrail.agents.workspace.reading import read_whole
 from tooltrail.records import FileChange, FileMutationOutput, StreamRecord
 

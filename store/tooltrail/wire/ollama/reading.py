@@ -32,9 +32,9 @@ from tooltrail.wire._reading import (
     messages_in,
     result_of_text,
 )
+from tooltrail.wire.media_uris import decoded, has_bytes
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
 from tooltrail.wire.ollama.asking import read_tools
-from tooltrail.wire.ollama.images import image_of_base64
 from tooltrail.wire.ollama.limits import NAME
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
@@ -42,6 +42,9 @@ _MESSAGE = frozenset({"role", "content", "thinking", "images", "tool_calls"})
 _RESULT = frozenset({"role", "content", "images", "tool_name", "name", "tool_call_id"})
 _CALL = frozenset({"id", "type", "function"})
 _FUNCTION = frozenset({"name", "arguments"})
+
+_HEAD_CHARS = 16
+"""Characters of base64 that hold the first twelve bytes."""
 
 
 def read_response(payload: JsonObject) -> Response:
@@ -217,3 +220,26 @@ def _read_call(native: JsonObject, position: int) -> ToolCall:
         position=position,
         extras=extras,
     )
+
+
+def image_of_base64(data: str) -> MediaBlock:
+    """The block of an image; its type is None where its first bytes are of none that is known."""
+    return MediaBlock(kind="image", media_type=_media_type(data), data=data)
+
+
+def is_image(block: object) -> bool:
+    """Whether a block can go on the wire as an image: its bytes are there, and are base64."""
+    return isinstance(block, MediaBlock) and block.kind == "image" and has_bytes(block)
+
+
+def _media_type(data: str) -> str | None:
+    head = decoded(data[:_HEAD_CHARS]) or b""
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "image/webp"
+    return None

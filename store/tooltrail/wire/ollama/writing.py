@@ -23,8 +23,8 @@ from tooltrail.records import (
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.ollama.images import image_of_base64, is_image
 from tooltrail.wire.ollama.limits import SAFE_INTEGER
+from tooltrail.wire.ollama.reading import image_of_base64, is_image
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:

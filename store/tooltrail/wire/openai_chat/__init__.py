@@ -7,9 +7,8 @@ missing or repeated, arguments that are an object.
 
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.openai_chat import asking
-from tooltrail.wire.openai_chat.histories import read_history
 from tooltrail.wire.openai_chat.limits import CAPABILITIES, NAME, USAGE
-from tooltrail.wire.openai_chat.reading import read_response
+from tooltrail.wire.openai_chat.reading import read_history, read_response
 from tooltrail.wire.openai_chat.streaming import ChatAssembler
 from tooltrail.wire.openai_chat.writing import is_result, write_history
 

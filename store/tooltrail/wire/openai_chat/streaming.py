@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from tooltrail.records import Message
-from tooltrail.wire._reading import origin_of_choice
+from tooltrail.wire._reading import REASONING, origin_of_choice
 from tooltrail.wire.members import JsonObject, objects_in
 from tooltrail.wire.openai_chat.fragments import Calls, place_in
 from tooltrail.wire.openai_chat.limits import NAME
 from tooltrail.wire.openai_chat.parts import is_part
 from tooltrail.wire.openai_chat.reading import (
-    REASONING,
     asks_for_call,
     choice_failure,
     odd_calls,

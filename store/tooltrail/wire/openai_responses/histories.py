@@ -22,9 +22,9 @@ from tooltrail.wire._reading import is_for_provider, with_origins
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_responses.asking import read_tools
 from tooltrail.wire.openai_responses.calls import hosted_shells, type_of
-from tooltrail.wire.openai_responses.items import ItemReader, read_content
 from tooltrail.wire.openai_responses.limits import NAME
 from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES, read_output
+from tooltrail.wire.openai_responses.reading import ItemReader, read_content
 
 _SPEAKERS: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
 

@@ -25,9 +25,9 @@ from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_responses.answering import write_answered
-from tooltrail.wire.openai_responses.items import ITEM, is_reference, thoughts_in
 from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES
 from tooltrail.wire.openai_responses.parts import cleaned, kept_extras, with_extras, write_part
+from tooltrail.wire.openai_responses.reading import ITEM, is_reference, thoughts_in
 
 _NAMES_ANOTHER = frozenset({"item_reference", "local_shell_call_output"})
 """Items whose `id` is that of the item they belong to."""

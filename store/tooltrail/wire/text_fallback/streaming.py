@@ -11,13 +11,12 @@ from itertools import groupby
 from pydantic import JsonValue
 
 from tooltrail.records import Message
-from tooltrail.wire._reading import origin_of_choice
+from tooltrail.wire._reading import REASONING, origin_of_choice
 from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.responses import Oddities, ProviderFailure, Response
 from tooltrail.wire.text_fallback.family import TextFamily
 from tooltrail.wire.text_fallback.limits import NAME
 from tooltrail.wire.text_fallback.reading import (
-    REASONING,
     read_answer,
     read_failure,
     read_response,
