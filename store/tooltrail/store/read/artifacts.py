@@ -71,7 +71,7 @@ def artifact_owners(connection: Connection, path: str) -> list[UUID]:
     order = "ORDER BY invocations.started_at, invocations.key"
     query = f"SELECT {_OWNER.sql} FROM invocations WHERE {refers} {order}"
     rows = fetch(connection, Sql(query, (sha(digest_of_path(path)),) * len(_USES)))
-    return [_OWNER.read(row, [])[0] for row in rows]
+    return [_OWNER.read(row)[0]["id"] for row in rows]
 
 
 def _digits_of(path: str) -> str | None:
@@ -90,7 +90,6 @@ def _digits_of(path: str) -> str | None:
 
 
 def _view(row: Row) -> ArtifactView:
-    problems: list[str] = []
-    key, digest, *values = _ARTIFACT.read(row, problems)
-    values.append(damage_of("artifacts", key, problems))
-    return ArtifactView(artifact_path(digest), digest, *values)
+    values, problems = _ARTIFACT.read(row)
+    damage = damage_of("artifacts", values.pop("key"), problems)
+    return ArtifactView(artifact_path(values["digest"]), **values, damage=damage)

@@ -48,18 +48,19 @@ def load_bodies(connection: Connection, digests: Iterable[Digest]) -> Mapping[Di
     found[EMPTY] = Body(b"")
     query = Sql(f"SELECT {_BODY.sql} FROM bodies WHERE ")
     for row in fetch_each(connection, query, "digest", wanted):
-        problems: list[str] = []
-        digest, *values = _BODY.read(row, problems)
+        values, problems = _BODY.read(row)
+        digest: Digest = values["digest"]
         damage = damage_of("bodies", digest, problems)
         if damage is not None:
             found[digest] = Body(damage=DamageError(damage, path=digest))
-        elif values[-1] is not None:
-            found[digest] = _decoded(digest, *values)
+        elif values["data"] is not None:
+            found[digest] = _decoded(**values)
     lost = [sha(one) for one, body in found.items() if body.data is None]
     query = Sql(f"SELECT {_TOMBSTONE.sql} FROM tombstones WHERE ")
     for row in fetch_each(connection, query, "digest", lost, " ORDER BY key"):
-        digest, *values = _TOMBSTONE.read(row, [])
-        found[digest] = Body(erasure=Erasure(f"body {digest}", *values))
+        values, _ = _TOMBSTONE.read(row)
+        digest = values.pop("digest")
+        found[digest] = Body(erasure=Erasure(f"body {digest}", **values))
     return found
 
 

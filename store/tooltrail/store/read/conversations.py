@@ -76,12 +76,15 @@ def messages_of(
     ]
 
 
-def invocations_of(connection: Connection, session_key: int) -> list[InvocationDetail]:
+def invocations_of(
+    connection: Connection, session_key: int, *, outputs: bool
+) -> list[InvocationDetail]:
     """All invocations of a session in their order, each with `ended_at_seq`."""
     ends = _ends(connection, session_key)
     mine = Sql("invocations.session_key = ?", (session_key,))
     return [
-        replace(one, ended_at_seq=ends.get(one.summary.seq)) for one in details_of(connection, mine)
+        replace(one, ended_at_seq=ends.get(one.summary.seq))
+        for one in details_of(connection, mine, outputs=outputs)
     ]
 
 
@@ -110,13 +113,14 @@ def _integers(rows: Sequence[Row]) -> list[Row]:
 
 
 def _read(row: Row, *, payloads: bool) -> _Message:
-    problems: list[str] = []
-    key, *small, text, document, payload, wire_format = _MESSAGE.read(row, problems)
-    message_id, seq, role, created_at = small
-    view = MessageView(message_id, seq, role, "", created_at, wire_format=wire_format)
-    digests = {"text": text, "document": document, "payload": payload if payloads else None}
+    values, problems = _MESSAGE.read(row)
+    key = values.pop("key")
+    names = ("text", "document", "payload")
+    digests = {name: values.pop(name) for name in names}
+    if not payloads:
+        del digests["payload"]
     named = {name: digest for name, digest in digests.items() if digest is not None}
-    return _Message(key, view, named, problems)
+    return _Message(key, MessageView(**values, text=""), named, problems)
 
 
 def _view(one: _Message, bodies: Mapping[Digest, Body], tools: Sequence[ToolView]) -> MessageView:

@@ -130,13 +130,14 @@ class Reader:
             return sessions.list_sessions(connection, limit=limit, cursor=cursor)
 
     def conversation(
-        self, name: str | UUID, *, payloads: bool = False
+        self, name: str | UUID, *, payloads: bool = False, outputs: bool = True
     ) -> tuple[SessionView, list[MessageView], list[InvocationDetail]]:
         """Everything of one session, each part in the order of its `seq`, from one snapshot.
 
         Args:
             name: of the session.
             payloads: whether to read what providers sent of the messages, too.
+            outputs: whether to read the complete outputs of the calls, too.
         """
         from tooltrail.store.read import names, sessions
         from tooltrail.store.read.conversations import invocations_of, messages_of
@@ -146,7 +147,7 @@ class Reader:
             return (
                 sessions.session_view(connection, key),
                 messages_of(connection, key, payloads=payloads),
-                invocations_of(connection, key),
+                invocations_of(connection, key, outputs=outputs),
             )
 
     def tools(self, name: str | None = None, *, latest: bool = False) -> list[ToolView]:

@@ -70,14 +70,16 @@ def offers_of(connection: Connection, which: Sql) -> dict[int, list[ToolView]]:
 
 
 def _views(connection: Connection, rows: Sequence[Row]) -> list[ToolView]:
-    read = [(_TOOL.read(row, problems), problems) for row in rows for problems in [list[str]()]]
-    bodies = load_bodies(connection, (values[0] for values, _ in read))
-    return [_view(values, problems, bodies[values[0]]) for values, problems in read]
+    read = [_TOOL.read(row) for row in rows]
+    bodies = load_bodies(connection, (values["digest"] for values, _ in read))
+    return [_view(values, problems, bodies[values["digest"]]) for values, problems in read]
 
 
-def _view(values: list[Any], problems: list[str], body: Body) -> ToolView:
-    digest, name, offered_at, family = values
+def _view(values: dict[str, Any], problems: list[str], body: Body) -> ToolView:
     if body.damage is not None:
         problems.append(f"its definition cannot be read ({body.damage})")
-    damage = damage_of("tools", digest, problems)
-    return ToolView(digest, name, family, offered_at, body.data, damage, body.erasure)
+    damage = damage_of("tools", values["digest"], problems)
+    at = values.pop("created_at")
+    return ToolView(
+        **values, offered_at=at, definition_json=body.data, damage=damage, erasure=body.erasure
+    )
