@@ -65,7 +65,7 @@ class ReadStore:
     def __post_init__(self) -> None:
         self.log = JournalLog(self.spool / "journal")
         self.ingester = Ingester(self.database, self.archive, self.spool, default_families())
-        self.reader = Reader(self.database, self.archive, self.spool)
+        self.reader = Reader(self.database, lambda: self.archive, self.spool)
 
     def record(self, *entries: Entry) -> Ingested:
         """Append some facts and ingest them."""

@@ -14,7 +14,7 @@ from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 from uuid import UUID
 
 from tooltrail.records.errors import (
@@ -149,7 +149,7 @@ class Store:
 
         _ = self.info
         self.lag = self._catch_up()
-        return Reader(self.database, _Artifacts(self), self.spool)
+        return Reader(self.database, lambda: self.archive, self.spool)
 
     lag: TooltrailError | None = None
     """Why the facts of the journal could not be ingested when `reader` was last asked for."""
@@ -278,14 +278,3 @@ class Store:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-class _Artifacts:
-    """The artifacts of a store, opened when one is read."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def open(self, path: str, *, size: int | None = None) -> BinaryIO:
-        """All bytes of an artifact; see `ArtifactArchive.open`."""
-        return self._store.archive.open(path, size=size)

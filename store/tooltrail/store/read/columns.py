@@ -119,18 +119,18 @@ class Columns:
     """
 
     def __init__(self, *columns: str | Computed, optional: Sequence[str | Computed] = ()) -> None:
-        self._readers: list[tuple[str, str, bool]] = []
+        self._readers: list[tuple[str, str, bool, type | None, Callable[[Any], Any], object]] = []
         sources: list[str] = []
         for number, column in enumerate((*columns, *optional)):
             is_optional = number >= len(columns)
             if isinstance(column, Computed):
-                self._readers.append((column.name, column.kind, is_optional))
+                self._readers.append((column.name, column.kind, is_optional, *_KINDS[column.kind]))
                 sources.append(column.sql)
                 continue
             table, _, names = column.partition(": ")
             for name in names.split():
                 kind, may_be_null = COLUMNS[f"{table}.{name}"]
-                self._readers.append((name, kind, is_optional or may_be_null))
+                self._readers.append((name, kind, is_optional or may_be_null, *_KINDS[kind]))
                 sources.append(f"{table}.{name}")
         self.sql = ", ".join(sources)
         """What a query selects."""
@@ -143,8 +143,8 @@ class Columns:
         """
         values: dict[str, Any] = {}
         problems: list[str] = []
-        for (name, kind, is_optional), value in zip(self._readers, row, strict=False):
-            own, read, neutral = _KINDS[kind]
+        for reader, value in zip(self._readers, row, strict=False):
+            name, kind, is_optional, own, read, neutral = reader
             if type(value) is own or (value is None and is_optional):
                 values[name] = value
                 continue

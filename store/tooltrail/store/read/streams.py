@@ -15,7 +15,7 @@ from tooltrail.records.errors import DamageError, DigestMismatchError, NotFoundE
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import read_body
 from tooltrail.store.read.columns import Columns, Computed, damage_of
-from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, sha, where
+from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, where
 from tooltrail.store.views import Erasure, StreamView, WaitingStream
 
 _STREAM: Final = Columns(
@@ -148,6 +148,6 @@ def waiting_streams(
     if session_key is not None:
         conditions.append(Sql("invocations.session_key = ?", (session_key,)))
     if digest is not None:
-        conditions.append(Sql("pending_artifacts.digest = ?", (sha(digest),)))
+        conditions.append(Sql("pending_artifacts.digest = ?", (connection.sha(digest),)))
     rows = fetch(connection, Sql(_WAITS) + where(conditions) + _ORDER)
     return [WaitingStream(**_WAITING.read(row)[0]) for row in rows]

@@ -69,18 +69,15 @@ def read_texts(
     inexact = (row["shown"] for row in rows if row["is_exact"] is False)
     made = load_bodies(connection, (one for one in inexact if one is not None))
     found: list[list[_Text] | str] = []
+    missing: list[_Text] = []
     for row in rows:
         try:
-            found.append(_texts_of(row, made, outputs=outputs))
+            texts = _texts_of(row, made, outputs=outputs)
         except (DamageError, ValueError, LookupError, TypeError) as error:
             found.append(f"a ledger entry of it is no fact: {error}")
-    missing = [
-        text
-        for texts in found
-        if not isinstance(texts, str)
-        for text in texts
-        if text.exact is None
-    ]
+            continue
+        found.append(texts)
+        missing += [text for text in texts if text.exact is None]
     digests = (one for text in missing for one in (text.digest, text.tombstone) if one is not None)
     bodies = load_bodies(connection, digests)
     return [_surfaces(row["id"], texts, bodies) for row, texts in zip(rows, found, strict=True)]
@@ -98,19 +95,17 @@ def text_from(data: bytes) -> str:
         return data.decode("utf-8", "surrogateescape")
 
 
-def _texts_of(
-    row: Mapping[str, Any], made: Mapping[Digest, Body], *, outputs: bool
-) -> list[_Text] | str:
-    """The texts of a row, each with the digest that a fact names; or what is wrong."""
-    start = _fact(row["id"], row["start_fact"], "call.started")
-    if not start:
-        return "start_entry names no start of this call"
+def _texts_of(row: Mapping[str, Any], made: Mapping[Digest, Body], *, outputs: bool) -> list[_Text]:
+    """The texts of a row, each with the digest that a fact names.
+
+    Raises:
+        DamageError, ValueError, LookupError, TypeError: an entry of the ledger is damaged.
+    """
+    start = _fact(row, "start", "call.started")
     texts = [_text("arguments", row["arguments"], parse_digest(start["arguments"]))]
     if row["state"] == "started":
         return texts
-    end = _fact(row["id"], row["end_fact"], "call.ended")
-    if not end:
-        return "end_entry names no end of this call"
+    end = _fact(row, "end", "call.ended")
     if outputs:
         document = row["output"]
         if document is not None:
@@ -140,16 +135,21 @@ def _text(
     return _Text(name, stored if is_exact else None, stored is None, digest, digest or shown)
 
 
-def _fact(owner: UUID, packed: bytes | None, kind: str) -> dict[str, Any]:
-    """The members of a fact about the call; none where there is no such fact.
+def _fact(row: Mapping[str, Any], which: str, kind: str) -> dict[str, Any]:
+    """The members of a fact about the call.
 
     Reads JSON alone, since the classes of facts take longer to import than a page takes to read.
+
+    Raises:
+        DamageError: the row names no such fact.
     """
     from tooltrail.store.packed_facts import unpack_fact  # noqa: PLC0415  zstandard, as in `bodies`
 
-    members: Any = {} if packed is None else json.loads(unpack_fact(packed))
-    is_mine = bool(members) and (members["kind"], members["id"]) == (kind, str(owner))
-    return dict(members) if is_mine else {}
+    packed = row[f"{which}_fact"]
+    members: dict[str, Any] = {} if packed is None else json.loads(unpack_fact(packed))
+    if not members or (members["kind"], members["id"]) != (kind, str(row["id"])):
+        raise DamageError(f"{which}_entry names no {which} of this call", path=str(row["id"]))
+    return members
 
 
 def _surfaces(owner: UUID, texts: list[_Text] | str, bodies: Mapping[Digest, Body]) -> Surfaces:

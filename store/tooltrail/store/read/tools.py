@@ -8,7 +8,7 @@ from tooltrail.records.digests import EMPTY
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed, damage_of
-from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, sha, where
+from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, where
 from tooltrail.store.views import ToolView
 
 OFFERING: Final = "tools"
@@ -53,7 +53,7 @@ def list_tools(connection: Connection, name: str | None, *, latest: bool) -> lis
 
 def offered_tools(connection: Connection, session_key: int) -> list[ToolView]:
     """What a session offered last, in its order."""
-    query = Sql(_LAST_OFFERING, (session_key, OFFERING, sha(EMPTY)))
+    query = Sql(_LAST_OFFERING, (session_key, OFFERING, connection.sha(EMPTY)))
     last = fetch_value(connection, query)
     offers = {} if last is None else offers_of(connection, Sql("messages.key = ?", (last,)))
     return [tool for found in offers.values() for tool in found]
