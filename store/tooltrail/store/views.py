@@ -234,8 +234,8 @@ class InvocationDetail:
         summary: the small facts.
         arguments: as the model sent them, in bytes.
         policy_digest: of the budgets.
-        complete_json: the complete output without its bytes; None in a transcript, which does not
-            read it.
+        complete_json: the complete output without its bytes. A transcript does not read it, and has
+            None here and no streams.
         streams: the streams of the complete output.
         canonical_json: the canonical result.
         artifacts: role and path of each artifact of the canonical result, by index.

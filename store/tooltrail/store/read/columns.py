@@ -119,19 +119,21 @@ class Columns:
     """
 
     def __init__(self, *columns: str | Computed, optional: Sequence[str | Computed] = ()) -> None:
-        self._readers: list[tuple[str, str, bool, type | None, Callable[[Any], Any], object]] = []
+        self._columns: list[tuple[str, str, bool]] = []
         sources: list[str] = []
         for number, column in enumerate((*columns, *optional)):
             is_optional = number >= len(columns)
             if isinstance(column, Computed):
-                self._readers.append((column.name, column.kind, is_optional, *_KINDS[column.kind]))
+                self._columns.append((column.name, column.kind, is_optional))
                 sources.append(column.sql)
                 continue
             table, _, names = column.partition(": ")
             for name in names.split():
                 kind, may_be_null = COLUMNS[f"{table}.{name}"]
-                self._readers.append((name, kind, is_optional or may_be_null, *_KINDS[kind]))
+                self._columns.append((name, kind, is_optional or may_be_null))
                 sources.append(f"{table}.{name}")
+        self._names = [name for name, _, _ in self._columns]
+        self._types = [_KINDS[kind][0] for _, kind, _ in self._columns]
         self.sql = ", ".join(sources)
         """What a query selects."""
 
@@ -141,15 +143,15 @@ class Columns:
         Args:
             row: driver values; there may be more behind those of the columns.
         """
-        values: dict[str, Any] = {}
+        values: dict[str, Any] = dict(zip(self._names, row, strict=False))
         problems: list[str] = []
-        for reader, value in zip(self._readers, row, strict=False):
-            name, kind, is_optional, own, read, neutral = reader
-            if type(value) is own or (value is None and is_optional):
-                values[name] = value
+        for n in [n for n, own in enumerate(self._types) if type(row[n]) is not own]:
+            name, kind, is_optional = self._columns[n]
+            if row[n] is None and is_optional:
                 continue
+            _, read, neutral = _KINDS[kind]
             try:
-                values[name] = read(value)
+                values[name] = read(row[n])
             except (ValueError, TypeError, OverflowError):
                 problems.append(f"{name} holds no {kind}")
                 values[name] = None if is_optional else neutral

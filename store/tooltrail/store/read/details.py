@@ -62,13 +62,13 @@ def details_of(
     Args:
         connection: a snapshot.
         which: the condition that they fulfil.
-        outputs: whether to read the complete outputs, too.
+        outputs: whether to read the complete outputs with their streams, too.
     """
     order = " ORDER BY invocations.session_key, invocations.seq"
     read = [_DETAIL.read(row) for row in fetch(connection, Sql(_DETAILS) + where([which]) + order)]
     texts = read_texts(connection, [values for values, _ in read], outputs=outputs)
     children = [
-        _by_owner(fetch(connection, select_streams(which))),
+        _by_owner(fetch(connection, select_streams(which)) if outputs else []),
         _by_owner(fetch(connection, _select_children("invocation_artifacts", _ARTIFACT, which))),
         _by_owner(fetch(connection, _select_children("omissions", _OMISSION, which))),
     ]

@@ -135,7 +135,7 @@ class Reader:
         Args:
             name: of the session.
             payloads: whether to read what providers sent of the messages, too.
-            outputs: whether to read the complete outputs of the calls, too.
+            outputs: whether to read the complete outputs of the calls with their streams, too.
         """
         from tooltrail.store.read import names, sessions
         from tooltrail.store.read.conversations import invocations_of, messages_of
