@@ -5,7 +5,7 @@ without one. An `init` that was killed between the two leaves a mark that names 
 database, which the next `init` takes over.
 """
 
-from contextlib import suppress
+from contextlib import closing, suppress
 from uuid import UUID
 
 from tooltrail.artifacts import PRIVATE_FILE, make_durable_folders, open_sink
@@ -43,8 +43,7 @@ def create(target: Target, root: str) -> UUID:
         InvalidRecordError: the root is that of another store, or cannot be used.
         UnavailableError: the database or the root cannot be reached or written.
     """
-    database = open_database(target)
-    try:
+    with closing(open_database(target)) as database:
         if isinstance(target, SqliteTarget):
             _prepare_file(database, target, root)
         with database.write() as connection:
@@ -55,8 +54,6 @@ def create(target: Target, root: str) -> UUID:
                 raise StoreExistsError(f"there is a store in {target} already")
             store_id = _make_schema_and_mark(connection, root)
         make_durable(database)
-    finally:
-        database.close()
     return store_id
 
 
