@@ -9,6 +9,7 @@ Recording appends to the journal in the spool and never needs the database. A th
 moves the facts into the database meanwhile.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
@@ -28,18 +29,41 @@ from tooltrail.store.engines.targets import is_there
 from tooltrail.store.info import StoreInfo, check_revision, read_info, read_revision
 from tooltrail.store.ingest.behind import what_is_behind
 from tooltrail.store.roots import mark_path, named_root, remembered_root, resolve_root
-from tooltrail.store.settings import Settings
 
 if TYPE_CHECKING:
     from tooltrail.artifacts import ArtifactArchive
     from tooltrail.journal.recorder import Recorder
     from tooltrail.journal.session import Session
+    from tooltrail.journal.work import Acknowledge
     from tooltrail.records import FamilyRegistry, Policy
     from tooltrail.store.ingest.background import BackgroundIngester
     from tooltrail.store.ingest.ingester import Ingested, Ingester
     from tooltrail.store.read.reader import Reader
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of `open_store`.
+
+    Attributes:
+        artifacts: where the artifact root is; None for where the store remembers it.
+        policy: the budgets of new records; each family's own by default.
+        families: the tool families; all built-in ones by default.
+        acknowledge: what a record survives once it is acknowledged.
+        strict: whether an acknowledgement that cannot be given is an error.
+        free_bytes: what captures leave free on the disk of the spool.
+        creates: whether a missing store is created when it is first needed.
+    """
+
+    artifacts: str | None = None
+    policy: "Policy | None" = None
+    families: "FamilyRegistry | None" = None
+    acknowledge: "Acknowledge" = "journal"
+    strict: bool = False
+    free_bytes: int | None = None
+    creates: bool = False
 
 
 class _made_once(cached_property[T]):  # noqa: N801  a decorator

@@ -6,13 +6,13 @@ import pytest
 from sqlalchemy import Boolean, Integer, LargeBinary, Text
 from sqlalchemy.types import TypeEngine
 
-from tooltrail.store import column_types, schema
+from tooltrail.store import schema
 from tooltrail.store.read.columns import COLUMNS, LARGE_BYTES, Columns, Computed
 
 SPECIAL = {
-    id(column_types.Uuid16): "id",
-    id(column_types.Moment): "time",
-    id(column_types.Sha256): "digest",
+    id(schema.Uuid16): "id",
+    id(schema.Moment): "time",
+    id(schema.Sha256): "digest",
 }
 USUAL = {Text: "text", Boolean: "flag", LargeBinary: "bytes", Integer: "integer"}
 

@@ -90,7 +90,7 @@ def _load(checking: Checking, entries: Iterable[Applied]) -> dict[Any, Call]:
     calls = dict[Any, Call]()
     for call_id, row in found.items():
         key, subject = row["key"], f"call {checking.connection.read_uuid(call_id)}"
-        values = next(iter(texts[key]), {})
+        values = texts[key][0] if texts[key] else {}
         its = {table: owned[key] for table, owned in children.items()}
         calls[call_id] = Call(subject, row, Texts(subject, values), its)
     return calls

@@ -16,7 +16,7 @@ from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.batch import compared_members
 from tooltrail.store.packed_facts import unpack_fact
-from tooltrail.store.verify.findings import Finding, FindingKind, Totals
+from tooltrail.store.verify.findings import Finding, Totals
 from tooltrail.store.verify.source import Source, Unreadable
 
 _KNOWN_SESSIONS: Final = 20_000
@@ -105,22 +105,17 @@ class Checking:
 
     def damage(self, subject: str, table: str, column: str | None, message: str) -> None:
         """Report damage."""
-        self._report("damage", subject, table, column, message)
+        self._found.append(Finding("damage", subject, table, column, message))
 
     def incomplete(self, subject: str, table: str, column: str | None, message: str) -> None:
         """Report what is incomplete, and is said to be."""
-        self._report("incomplete", subject, table, column, message)
+        self._found.append(Finding("incomplete", subject, table, column, message))
 
     def unreadable(self, table: str, row: str, column: str | None) -> None:
         """Report what the database cannot read."""
         what = table if column is None else f"{table}.{column}"
         subject = f"row with {row} of {table}"
         self.damage(subject, table, column, f"{what} of the row with {row} cannot be read")
-
-    def _report(
-        self, kind: FindingKind, subject: str, table: str, column: str | None, message: str
-    ) -> None:
-        self._found.append(Finding(kind, subject, table, column, message))
 
     def compare(
         self, subject: str, table: str, expected: Mapping[str, object], stored: Row
@@ -218,7 +213,7 @@ class Checking:
         place = (row[columns[0]], row[columns[1]])
         if place == here:
             return True
-        altered = columns[place[0] == here[0]]
+        altered = columns[1] if place[0] == here[0] else columns[0]
         self.repeats.append(Repeat(subject, table, altered, place, here, json, seq))
         return False
 
