@@ -471,4 +471,4 @@ EVIDENCE: Final = (
     rejected_facts,
     tombstones,
 )
-"""Tables whose rows are never deleted, and updated by the rules of `guards` alone."""
+"""Tables whose rows are never deleted, and updated by the rules of their triggers alone."""

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import pytest
 from tests.support.new_store_read import ReadStore, at, call, entries_of
+from tests.support.schema_views import VIEWS
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.journal import Entry
@@ -13,7 +14,6 @@ from tooltrail.journal.clock import new_id
 from tooltrail.records import digest_of
 from tooltrail.records.facts import ArtifactFact, OmissionFact, SessionClosed, SessionOpened, Shown
 from tooltrail.store.references import shorten_output
-from tooltrail.store.sql_views import VIEWS
 
 LOG = b"line\n" * 4_000
 
