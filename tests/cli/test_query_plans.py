@@ -3,7 +3,7 @@
 import re
 import subprocess
 import sys
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -94,17 +94,13 @@ def commands_of(database: str) -> list[tuple[str, ...]]:
 def statements() -> Generator[list[Asked]]:
     """Every query of the block, with its values."""
     seen: list[Asked] = []
-    query, iterate = Connection.query, Connection.iterate
+    query = Connection.query
 
     def asked(one: Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         seen.append((sql, values))
         return query(one, sql, values)
 
-    def iterated(one: Connection, sql: str, values: Sequence[Any] = ()) -> Iterator[Any]:
-        seen.append((sql, values))
-        return iterate(one, sql, values)
-
-    with patch.object(Connection, "query", asked), patch.object(Connection, "iterate", iterated):
+    with patch.object(Connection, "query", asked):
         yield seen
 
 

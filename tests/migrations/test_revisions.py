@@ -19,6 +19,7 @@ from alembic.util import CommandError
 from sqlalchemy import create_engine, make_url
 from tests.support.empty_databases import empty_database
 from tests.support.schema_scripts import path_of, script_of
+from tests.support.schema_views import Dialect
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
 from tooltrail.records import InvalidRecordError
@@ -28,7 +29,6 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.info import read_revision
 from tooltrail.store.keep.upgrading import migrate
 from tooltrail.store.opening import create_store
-from tooltrail.store.sql_views import Dialect
 
 SCRIPTS = Path(str(files("tooltrail.migrations")))
 REVISIONS = sorted((SCRIPTS / "versions").glob("*.py"))

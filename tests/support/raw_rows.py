@@ -5,15 +5,15 @@ from typing import Any
 
 from sqlalchemy import Boolean, Table
 
-from tooltrail.store import column_types, schema
+from tooltrail.store import schema
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from, moment_of, uuid_from
 
 _READERS: Mapping[int, Callable[[Any], Any]] = {
-    id(column_types.Uuid16): uuid_from,
-    id(column_types.Moment): moment_of,
-    id(column_types.Sha256): digest_from,
+    id(schema.Uuid16): uuid_from,
+    id(schema.Moment): moment_of,
+    id(schema.Sha256): digest_from,
 }
 
 

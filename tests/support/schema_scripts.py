@@ -10,9 +10,11 @@ from typing import Literal
 
 from sqlalchemy.dialects import registry
 from sqlalchemy.schema import CreateIndex, CreateTable
+from tests.support.schema_guards import guard_ddl
+from tests.support.schema_views import view_ddl
 
 from tooltrail.migrations import HEAD_REVISION
-from tooltrail.store import guards, schema, sql_views
+from tooltrail.store import schema
 
 FOLDER = Path(__file__).parents[2] / "migrations" / "tooltrail" / "migrations" / "versions"
 
@@ -25,8 +27,8 @@ def script_of(dialect: Literal["sqlite", "postgresql"]) -> str:
         statements.append(str(CreateTable(table).compile(dialect=known)))
         indexes = sorted(table.indexes, key=lambda one: str(one.name))
         statements += [str(CreateIndex(one).compile(dialect=known)) for one in indexes]
-    statements += guards.guard_ddl(dialect)
-    statements += sql_views.view_ddl(dialect)
+    statements += guard_ddl(dialect)
+    statements += view_ddl(dialect)
     lines = ("\n".join(line.rstrip() for line in one.strip().splitlines()) for one in statements)
     return "".join(f"{one};\n\n" for one in lines).rstrip("\n") + "\n"
 

@@ -58,7 +58,7 @@ class StoreParts:
     def __post_init__(self) -> None:
         self.log = JournalLog(self.spool / "journal")
         self.archive = ArtifactArchive(cast("ArtifactSink", self.sink))
-        self.reader = Reader(self.database, self.archive, self.spool)
+        self.reader = Reader(self.database, lambda: self.archive, self.spool)
 
     def ingester(self) -> Ingester:
         return Ingester(self.database, self.archive, self.spool, FAMILIES)

@@ -6,13 +6,15 @@ ended in the record: also when the run is cancelled in the middle.
 """
 
 import asyncio
+import contextvars
 import inspect
+import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from tooltrail.agents._threads import in_thread
 from tooltrail.agents.runs import Observer
 from tooltrail.agents.tools import AgentTool
 from tooltrail.journal.invocation import Finished, Invocation
@@ -56,9 +58,6 @@ class Batch:
     """Runs the calls of one answer. For one use.
 
     Attributes:
-        session: that they are recorded in.
-        toolbox: what they may call.
-        timeout_ms: for each of them.
         finished: what is recorded of those that have ended, by their number.
     """
 
@@ -182,7 +181,7 @@ def _awaited(tool: AgentTool) -> Callable[[Any], Awaitable[object]]:
         return cast("Callable[[Any], Awaitable[object]]", tool.handler)
 
     async def handle(arguments: Any) -> object:
-        value = await in_thread(partial(tool.handler, arguments))
+        value = await _in_thread(partial(tool.handler, arguments))
         return await value if inspect.isawaitable(value) else value
 
     return handle
@@ -212,3 +211,37 @@ async def to_end(recording: Awaitable[T]) -> T:
             cancelled.add_note(f"not recorded: {doing.exception()}")
         raise cancelled
     return doing.result()
+
+
+async def _in_thread(task: Callable[[], T]) -> T:
+    """Call a function in a thread of its own, and give what it gives.
+
+    A function that hangs cannot be stopped. Its waiter can be, and the thread keeps neither the
+    loop nor the program from their end, as one of `asyncio.to_thread` would.
+    """
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+    context = contextvars.copy_context()
+
+    def settle(come: Callable[[], None]) -> None:
+        if not done.done():
+            come()
+
+    def work() -> None:
+        try:
+            come = partial(done.set_result, context.run(task))
+        except BaseException as error:  # noqa: BLE001  it is raised where it is waited for
+            come = partial(done.set_exception, _raisable(error))
+        # The loop may have ended meanwhile, and then nobody waits.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(settle, come)
+
+    threading.Thread(target=work, name="tooltrail-tool", daemon=True).start()
+    return await done
+
+
+def _raisable(error: BaseException) -> BaseException:
+    """The error as a future can hold it, which takes no `StopIteration`."""
+    if isinstance(error, StopIteration):
+        return RuntimeError(f"the function raised {error!r}")
+    return error

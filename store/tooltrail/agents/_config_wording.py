@@ -8,8 +8,8 @@ from typing import Any, cast, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from tooltrail.agents._yaml_nodes import Node
-from tooltrail.agents.config_problems import Path, Place, quoted
+from tooltrail.agents._yaml_nodes import Fault, Node
+from tooltrail.agents.config_problems import Path, quoted
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.agents.schemas import UnsupportedSchemaError
 
@@ -43,11 +43,11 @@ _NAMED = re.compile(r"`(\w+)`")
 _QUOTED = re.compile(r"'([^']*)'")
 
 
-def complaints(error: ValidationError, root: Node) -> Iterator[tuple[Place, Path, str]]:
+def complaints(error: ValidationError, root: Node) -> Iterator[Fault]:
     """What is wrong with a document, each time where, what it is about, and a sentence."""
     for details in error.errors(include_url=False):
         for path, message in _worded(details):
-            yield *root.locate(path), message
+            yield Fault(*root.locate(path), message)
 
 
 def _worded(error: ErrorDetails) -> Iterator[tuple[Path, str]]:

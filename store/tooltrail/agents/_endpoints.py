@@ -20,8 +20,8 @@ class Endpoint:
     Attributes:
         base_url: of the provider itself, as its official client has it.
         key_variables: of the environment, in which its official client looks for a key.
-        whole_path: of an answer that comes as a whole; `{model}` stands for the model.
-        stream_path: of one that comes as a stream.
+        path: behind the base URL; `{model}` stands for the model.
+        stream_path: of an answer that comes as a stream; None for the same.
         key_header: which header has the key, and what stands before it.
         more_headers: besides that.
         whole_members: of a request for a whole answer.
@@ -32,18 +32,18 @@ class Endpoint:
 
     base_url: str
     key_variables: tuple[str, ...]
-    whole_path: str
-    stream_path: str
-    key_header: tuple[str, str]
+    path: str
     limit: Callable[[int], JsonObject]
+    stream_path: str | None = None
+    key_header: tuple[str, str] = ("authorization", "Bearer ")
     more_headers: tuple[tuple[str, str], ...] = ()
     whole_members: tuple[tuple[str, JsonValue], ...] = ()
     stream_members: tuple[tuple[str, JsonValue], ...] = (("stream", True),)
     has_model: bool = True
 
-    def path(self, model: str, *, streams: bool) -> str:
-        """Behind the base URL."""
-        path = self.stream_path if streams else self.whole_path
+    def path_of(self, model: str, *, streams: bool) -> str:
+        """Where this model is asked, behind the base URL."""
+        path = self.stream_path if streams and self.stream_path else self.path
         # A model of Gemini's may be named `tunedModels/x`, with its own slash.
         return path.replace("{model}", quote(model, safe="/"))
 
@@ -56,13 +56,7 @@ class Endpoint:
         return headers
 
     def body(self, model: str, members: JsonObject, *, streams: bool) -> JsonObject:
-        """The body of a request.
-
-        Args:
-            model: that is asked.
-            members: the conversation and all that goes with it.
-            streams: whether the answer is to come as a stream.
-        """
+        """The body of a request."""
         asked = dict(self.stream_members if streams else self.whole_members)
         named: JsonObject = {"model": model} if self.has_model else {}
         return {**named, **members, **asked}
@@ -77,9 +71,7 @@ ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType(
         "openai": Endpoint(
             base_url="https://api.openai.com/v1",
             key_variables=("OPENAI_API_KEY",),
-            whole_path="/chat/completions",
-            stream_path="/chat/completions",
-            key_header=("authorization", "Bearer "),
+            path="/chat/completions",
             # Not the older `max_tokens`, which OpenAI's reasoning models refuse.
             limit=_named("max_completion_tokens"),
             stream_members=(("stream", True), ("stream_options", {"include_usage": True})),
@@ -87,16 +79,13 @@ ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType(
         "openai-responses": Endpoint(
             base_url="https://api.openai.com/v1",
             key_variables=("OPENAI_API_KEY",),
-            whole_path="/responses",
-            stream_path="/responses",
-            key_header=("authorization", "Bearer "),
+            path="/responses",
             limit=_named("max_output_tokens"),
         ),
         "anthropic": Endpoint(
             base_url="https://api.anthropic.com",
             key_variables=("ANTHROPIC_API_KEY",),
-            whole_path="/v1/messages",
-            stream_path="/v1/messages",
+            path="/v1/messages",
             key_header=("x-api-key", ""),
             more_headers=(("anthropic-version", _ANTHROPIC_VERSION),),
             limit=_named("max_tokens"),
@@ -104,7 +93,7 @@ ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType(
         "gemini": Endpoint(
             base_url="https://generativelanguage.googleapis.com",
             key_variables=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-            whole_path="/v1beta/models/{model}:generateContent",
+            path="/v1beta/models/{model}:generateContent",
             stream_path="/v1beta/models/{model}:streamGenerateContent?alt=sse",
             key_header=("x-goog-api-key", ""),
             limit=lambda tokens: {"generationConfig": {"maxOutputTokens": tokens}},
@@ -114,9 +103,7 @@ ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType(
         "ollama": Endpoint(
             base_url="http://127.0.0.1:11434",
             key_variables=("OLLAMA_API_KEY",),
-            whole_path="/api/chat",
-            stream_path="/api/chat",
-            key_header=("authorization", "Bearer "),
+            path="/api/chat",
             limit=lambda tokens: {"options": {"num_predict": tokens}},
             # It streams by default.
             whole_members=(("stream", False),),

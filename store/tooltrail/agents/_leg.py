@@ -36,8 +36,6 @@ class Spent:
 
     Attributes:
         began: when it began, by the monotonic clock, in seconds.
-        steps: answers that were asked for.
-        reminders: how often the model was reminded that a result is missing.
         input_tokens: as the model's server counts them; None where it counts none.
         output_tokens: the same.
     """
@@ -84,7 +82,6 @@ class LegRunner:
     """Leads one conversation. For one use.
 
     Attributes:
-        spent: what it has used up.
         judge: who judges submissions; None for an agent of free text.
     """
 
@@ -94,11 +91,12 @@ class LegRunner:
         questions: Questions,
         toolbox: Toolbox,
         *,
+        spent: Spent,
         limits: Limits,
         judge: Judge | None,
         observer: Observer,
     ) -> None:
-        self.spent = Spent()
+        self.spent = spent
         self.judge = judge
         self._session = session
         self._questions = questions
@@ -107,13 +105,9 @@ class LegRunner:
         self._observer = observer
         self._messages: list[Message] = []
         self._accepted: Ending | None = None
-        questions.count = self.spent.take
 
     async def run(self, beginning: Sequence[Message]) -> Ending:
         """Lead the conversation to its end.
-
-        Args:
-            beginning: the first messages; they are recorded.
 
         Raises:
             UnavailableError: something could not be recorded.

@@ -23,13 +23,12 @@ _NO_ENDS = frozenset({None, "in_progress", "queued"})
 class Questions:
     """Puts the questions of one leg to its model. Not safe to share between tasks.
 
+    What each answer cost is counted, also of one that broke off.
+
     Attributes:
-        session: that the answers are recorded in.
-        model: that is asked.
         offered: the tools, by the names that the model sees.
         retries_left: how often a question may still be put again.
         retry_count: how often one was.
-        count: is called with what each answer cost, also one that broke off.
     """
 
     def __init__(
@@ -41,13 +40,14 @@ class Questions:
         answer_tokens: int,
         retries: int,
         observer: Observer,
+        count: Callable[[TokenCounts | None], None],
     ) -> None:
         self.session = session
         self.model = model
         self.offered = tuple(tools)
         self.retries_left = retries
         self.retry_count = 0
-        self.count: Callable[[TokenCounts | None], None] = _uncounted
+        self._count = count
         self._answer_tokens = answer_tokens
         self._observer = observer
         self._format = wire_format(model.wire_format)
@@ -117,15 +117,11 @@ class Questions:
                         self._observer(ChunkCame(piece))
             finally:
                 if stream.is_recorded:
-                    self.count(stream.answer.response.usage)
+                    self._count(stream.answer.response.usage)
         answer = stream.answer
         _refuse_broken(answer)
         self._observer(AnswerCame(answer.response.messages[0]))
         return answer
-
-
-def _uncounted(usage: TokenCounts | None) -> None:
-    del usage
 
 
 async def _begun(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:

@@ -34,11 +34,7 @@ class LegPlan:
     """Everything that a leg is given.
 
     Attributes:
-        config: of the agent.
-        task: what the model is to do.
-        model: that is asked.
         tools: all that there are, by name.
-        tier: the name of the tier.
         position: of the leg in its run, from 0.
         next_tier: that goes on if this one comes to nothing; None if none does.
         run_id: of the run; None for its first leg.
@@ -96,11 +92,6 @@ class LegPlan:
 async def run_leg(plan: LegPlan, store: Store, observer: Observer) -> tuple[Leg, JsonValue]:
     """Lead one leg, and record it from its beginning to its end.
 
-    Args:
-        plan: what it is given.
-        store: that it is recorded in.
-        observer: is called with what happens.
-
     Returns:
         The leg, and its value if it has one.
 
@@ -134,6 +125,7 @@ async def _runner(plan: LegPlan, session: Session, observer: Observer) -> LegRun
     judge, limits = plan.judge(), plan.config.limits
     toolbox, definitions = _toolbox(plan, judge)
     await to_end(session.aoffer_tools(definitions))
+    spent = Spent()
     questions = Questions(
         session,
         plan.model,
@@ -141,8 +133,11 @@ async def _runner(plan: LegPlan, session: Session, observer: Observer) -> LegRun
         answer_tokens=limits.max_answer_tokens,
         retries=limits.model_retries,
         observer=observer,
+        count=spent.take,
     )
-    return LegRunner(session, questions, toolbox, limits=limits, judge=judge, observer=observer)
+    return LegRunner(
+        session, questions, toolbox, spent=spent, limits=limits, judge=judge, observer=observer
+    )
 
 
 def _toolbox(plan: LegPlan, judge: Judge | None) -> tuple[Toolbox, list[ToolDefinition]]:

@@ -6,6 +6,8 @@ read YAML 1.1, keep the last of two equal keys, and expand aliases without end. 
 This module is imported on first use: PyYAML comes with an extra.
 """
 
+import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
@@ -26,7 +28,6 @@ from yaml import (
 )
 
 from tooltrail.agents._yaml_nodes import Fault, Node, NoDocumentError
-from tooltrail.agents._yaml_scalars import plain_value
 from tooltrail.agents.config_problems import Path, Place, quoted
 
 MAX_EXPANDED = 2 << 20
@@ -35,6 +36,20 @@ size without aliases is below it."""
 
 MAX_DEPTH = 100
 """Levels of nesting; the reader of pydantic stops at 200."""
+
+_NULL = frozenset({"", "~", "null", "Null", "NULL"})
+_BOOLEANS = {
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INTEGER = re.compile(r"[-+]?[0-9]+")
+_BASED = re.compile(r"0(?:o[0-7]+|x[0-9a-fA-F]+)")
+_FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?")
+_NOT_FINITE = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
+_LEADING_ZERO = re.compile(r"[-+]?0[0-9]+")
+
+_MAX_DIGITS = 400
+"""Digits of a number; more than any double needs, and far fewer than Python reads at all."""
 
 
 class _Loader(BaseLoader):
@@ -76,11 +91,7 @@ def _worded(error: MarkedYAMLError, text: str) -> NoDocumentError:
 
 
 class _Composer:
-    """Makes a node of the events of one document. Used once.
-
-    Attributes:
-        faults: what was not taken as it is.
-    """
+    """Makes a node of the events of one document. Used once."""
 
     def __init__(self, events: Iterator[Event]) -> None:
         self.faults: list[Fault] = []
@@ -138,7 +149,7 @@ class _Composer:
         size = 1 + len(text)
         try:
             is_plain = event.style is None and event.tag is None
-            return Node(plain_value(text) if is_plain else _whole_text(text), place, size)
+            return Node(_plain_value(text) if is_plain else _whole_text(text), place, size)
         except ValueError as error:
             self._fault(place, path, str(error))
             return Node(None, place, size)
@@ -227,6 +238,53 @@ def _whole_text(text: str) -> str:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
         raise ValueError("half of a surrogate pair is no character") from None
+
+
+def _plain_value(text: str) -> str | int | float | bool | None:
+    """The value of a scalar that stands in no quotes, by the core schema of YAML 1.2.
+
+    Only `true` and `false` are booleans, and only digits make numbers: `no`, `on`, `12:30` and
+    `2026-01-01` are text, where readers of YAML 1.1 make something else of them.
+
+    Raises:
+        ValueError: a number that JSON cannot hold, or that is spelled ambiguously; the message says
+            what to write.
+    """
+    if text in _NULL:
+        return None
+    if text in _BOOLEANS:
+        return _BOOLEANS[text]
+    if _NOT_FINITE.fullmatch(text):
+        raise ValueError("infinities and `.nan` are no JSON; in quotes it is text")
+    if _INTEGER.fullmatch(text):
+        return _integer(text)
+    if _BASED.fullmatch(text):
+        _check_length(text)
+        return int(text, 0)
+    return _float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _integer(text: str) -> int:
+    if _LEADING_ZERO.fullmatch(text):
+        raise ValueError(
+            "a number that begins with 0 is octal to some readers of YAML; leave the 0 out, or put "
+            "it in quotes"
+        )
+    _check_length(text)
+    return int(text)
+
+
+def _float(text: str) -> float:
+    _check_length(text)
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("the number is beyond a double; in quotes it is text")
+    return number
+
+
+def _check_length(text: str) -> None:
+    if len(text) > _MAX_DIGITS:
+        raise ValueError(f"a number of more than {_MAX_DIGITS} digits; in quotes it is text")
 
 
 def _place(event: Event) -> Place:

@@ -8,29 +8,13 @@ from pydantic import JsonValue
 from tooltrail.agents.config_problems import Path, Place
 
 
-class NoDocumentError(Exception):
-    """A text whose structure cannot be read any further.
-
-    Attributes:
-        place: where reading ended.
-    """
-
-    def __init__(self, place: Place, message: str) -> None:
-        super().__init__(message)
-        self.place = place
-
-
 @dataclass(frozen=True, slots=True)
 class Node:
     """A value with its place.
 
     Attributes:
-        value: of JSON types.
-        place: where it begins.
         size: characters and values in it, its aliases written out.
         depth: levels of nesting in it, the same; 0 for a scalar.
-        members: the nodes in it, by key or position.
-        keys: the places of its keys.
     """
 
     value: JsonValue
@@ -60,10 +44,16 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something in a document that is not taken as it is, and does not keep the rest from being
-    read.
-    """
+    """Something that is wrong with a document."""
 
     place: Place
     path: Path
     message: str
+
+
+class NoDocumentError(Exception):
+    """A text whose structure cannot be read any further."""
+
+    def __init__(self, place: Place, message: str) -> None:
+        super().__init__(message)
+        self.fault = Fault(place, (), message)

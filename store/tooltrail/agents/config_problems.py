@@ -20,7 +20,6 @@ class Place:
 
     Attributes:
         line: from 1.
-        column: from 1, in characters.
     """
 
     line: int

@@ -94,11 +94,7 @@ class Limits(_Section):
 
 
 class StaticContext(_Section):
-    """What the model reads in every run.
-
-    Attributes:
-        system: the system prompt.
-    """
+    """What the model reads in every run."""
 
     system: str = ""
 

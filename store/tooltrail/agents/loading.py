@@ -16,7 +16,7 @@ from pydantic import ValidationError
 
 from tooltrail.agents._config_wording import complaints
 from tooltrail.agents._yaml_documents import MAX_SIZE, decode, read_document
-from tooltrail.agents._yaml_nodes import Node, NoDocumentError
+from tooltrail.agents._yaml_nodes import Fault, Node, NoDocumentError
 from tooltrail.agents.config_problems import (
     AgentConfigError,
     ConfigProblem,
@@ -24,7 +24,6 @@ from tooltrail.agents.config_problems import (
     quoted,
     spell_path,
 )
-from tooltrail.agents.config_problems import Path as DocumentPath
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.records import NotFoundError, UnavailableError
 
@@ -32,15 +31,12 @@ _SUFFIXES = (".yml", ".yaml")
 
 _USUAL_NAME = "agent.yml"
 
-_Problem = tuple[Place, DocumentPath, str]
-
 
 @dataclass(frozen=True, slots=True)
 class CheckedAgent:
     """A file that was looked at.
 
     Attributes:
-        path: of the file.
         config: what it holds; None where that is no configuration.
         problems: everything that is wrong; none for a file that is as it should be. That two files
             have the same id is a problem of both, which are read all the same.
@@ -57,13 +53,13 @@ class _Reading:
 
     config: AgentConfig | None = None
     root: Node | None = None
-    found: tuple[_Problem, ...] = ()
+    found: tuple[Fault, ...] = ()
 
     def problems(self, file: str) -> tuple[ConfigProblem, ...]:
-        ordered = sorted(self.found, key=lambda one: one[0])
+        ordered = sorted(self.found, key=lambda fault: fault.place)
         return tuple(
-            ConfigProblem(file, place.line, place.column, spell_path(path), message)
-            for place, path, message in dict.fromkeys(ordered)
+            ConfigProblem(file, one.place.line, one.place.column, spell_path(one.path), one.message)
+            for one in dict.fromkeys(ordered)
         )
 
 
@@ -144,7 +140,7 @@ def _read_file(path: Path) -> _Reading:
     try:
         return _read_text(decode(_content(path)))
     except NoDocumentError as error:
-        return _Reading(found=((error.place, (), str(error)),))
+        return _Reading(found=(error.fault,))
     except OSError as error:
         if error.errno == errno.ENOENT:
             raise
@@ -165,16 +161,15 @@ def _open_at_once(path: str, flags: int) -> int:
 
 
 def _failed(message: str) -> _Reading:
-    return _Reading(found=((Place(1, 1), (), message),))
+    return _Reading(found=(Fault(Place(1, 1), (), message),))
 
 
 def _read_text(text: str) -> _Reading:
     try:
         root, faults = read_document(text)
     except NoDocumentError as error:
-        return _Reading(found=((error.place, (), str(error)),))
-    found = [(fault.place, fault.path, fault.message) for fault in faults]
-    config = None
+        return _Reading(found=(error.fault,))
+    found, config = list(faults), None
     try:
         # As JSON and strictly: else `"5"` and `true` would pass for numbers.
         config = AgentConfig.model_validate_json(
@@ -182,7 +177,7 @@ def _read_text(text: str) -> _Reading:
         )
     except ValidationError as error:
         known = {fault.path for fault in faults}
-        found += [one for one in complaints(error, root) if one[1] not in known]
+        found += [fault for fault in complaints(error, root) if fault.path not in known]
     return _Reading(None if found else config, root, tuple(found))
 
 
@@ -212,7 +207,7 @@ def _sharing(reading: _Reading, others: Sequence[Path]) -> _Reading:
     if not others or reading.root is None:
         return reading
     message = f"{quoted(_id_of(reading) or '')} is also the id in {', '.join(map(str, others))}"
-    return replace(reading, found=(*reading.found, (*reading.root.locate(("id",)), message)))
+    return replace(reading, found=(*reading.found, Fault(*reading.root.locate(("id",)), message)))
 
 
 def _id_of(reading: _Reading) -> str | None:

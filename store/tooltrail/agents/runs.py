@@ -26,13 +26,7 @@ class RunFailedError(TooltrailError):
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One conversation of a run, as it is recorded.
-
-    Attributes:
-        session_id: that holds it.
-        started: how it began.
-        ended: how it came out.
-    """
+    """One conversation of a run, as it is recorded."""
 
     session_id: UUID
     started: LegStarted

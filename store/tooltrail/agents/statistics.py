@@ -153,33 +153,33 @@ def _runs(legs: Iterable[LegView], until: datetime | None) -> Iterator[list[LegV
 class _Counting:
     def __init__(self, now: datetime) -> None:
         self._now = now
-        self._of_runs: dict[tuple[str, Digest | None], AgentStatistics] = {}
-        self._of_tiers: dict[tuple[str, Digest | None, str], AgentStatistics] = {}
+        self._found: dict[tuple[str, Digest | None, str | None], AgentStatistics] = {}
 
     def all(self) -> list[AgentStatistics]:
         """Everything, in order."""
-        found = [*self._of_runs.values(), *self._of_tiers.values()]
-        order = sorted(self._of_runs, key=lambda key: (key[0], key[1] or ""))
-        places = {key: place for place, key in enumerate(order)}
         # Tiers stay in the order in which they were first tried.
-        return sorted(found, key=lambda one: places[one.agent_id, one.schema_digest])
+        return sorted(
+            self._found.values(),
+            key=lambda one: (one.agent_id, one.schema_digest or "", one.tier is not None),
+        )
 
     def take(self, run: list[LegView]) -> None:
         """Count one run and its legs."""
         first, last = run[0], run[-1]
-        agent, schema = first.started.agent_id, first.started.schema_digest
-        key = (agent, schema)
-        whole = self._of_runs.setdefault(key, AgentStatistics(agent, schema))
+        whole = self._statistics(first, None)
         self._count(whole, first, last)
         for leg in run:
-            tier = leg.started.tier
-            of_tier = self._of_tiers.setdefault((*key, tier), AgentStatistics(*key, tier))
+            of_tier = self._statistics(first, leg.started.tier)
             self._count(of_tier, leg, leg)
             for counted in (whole, of_tier):
                 _count_work(counted, leg)
         if _has_ended(last):
             spent = sum(leg.ended.duration_ms for leg in run if leg.ended is not None)
             whole.durations_ms.append(spent)
+
+    def _statistics(self, first: LegView, tier: str | None) -> AgentStatistics:
+        key = (first.started.agent_id, first.started.schema_digest, tier)
+        return self._found.setdefault(key, AgentStatistics(*key))
 
     def _count(self, counted: AgentStatistics, first: LegView, last: LegView) -> None:
         """Count a run, from its first leg to its last, or one leg that is both."""

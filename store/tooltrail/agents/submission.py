@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from tooltrail.agents.configuration import AgentConfig
-from tooltrail.agents.schemas import OutputSchema
+from tooltrail.agents.schemas import OutputSchema, StrictForm
 from tooltrail.records import StructuredOutput, ToolDefinition
 
 SUBMIT_RESULT = "submit_result"
@@ -38,36 +38,22 @@ def submission_tool(config: AgentConfig, format_name: str) -> ToolDefinition | N
 
     Its parameters are the schema of the result: in the strict form where the provider enforces that
     and the schema can be said in it, else as it is.
-
-    Args:
-        config: of the agent.
-        format_name: of the wire format.
-
     """
     if config.output is None:
         return None
-    offered = _Parameters.of(config.output.schema_checker, format_name)
+    schema = config.output.schema_checker
+    strict = _strict_form(schema, format_name)
     return ToolDefinition(
         name=SUBMIT_RESULT,
         description=_DESCRIPTION,
-        parameters=offered.schema,
-        strict=True if offered.is_strict else None,
+        parameters=schema.plain if strict is None else strict.document,
+        strict=None if strict is None else True,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Parameters:
-    """A schema as the parameters of a tool."""
-
-    schema: dict[str, JsonValue]
-    is_strict: bool
-
-    @classmethod
-    def of(cls, schema: OutputSchema, format_name: str) -> "_Parameters":
-        strict = schema.strict_form if format_name in STRICT_FORMATS else None
-        if strict is None:
-            return cls(schema.plain, is_strict=False)
-        return cls(strict.document, is_strict=True)
+def _strict_form(schema: OutputSchema, format_name: str) -> StrictForm | None:
+    """What a model of this format is asked to fit in place of the schema; None for the schema."""
+    return schema.strict_form if format_name in STRICT_FORMATS else None
 
 
 @dataclass(slots=True)
@@ -75,8 +61,6 @@ class Judge:
     """Holds each submission of one leg against the schema.
 
     Attributes:
-        agent: the id of the agent.
-        schema: of its result.
         format_name: of the wire format that the model is asked in.
         attempt_count: submissions so far, also those that could not be read.
     """
@@ -100,5 +84,5 @@ class Judge:
 
     def meant(self, submitted: JsonValue) -> JsonValue:
         """What was submitted as the schema has it, whatever form it was asked for in."""
-        strict = self.schema.strict_form if self.format_name in STRICT_FORMATS else None
+        strict = _strict_form(self.schema, self.format_name)
         return submitted if strict is None else strict.restore(submitted)

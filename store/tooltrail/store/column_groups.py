@@ -1,4 +1,4 @@
-"""Columns that one fact fills together, for the ingester, the guards and `verify`."""
+"""Columns that one fact fills together, for the ingester, the triggers and `verify`."""
 
 from typing import Final
 

@@ -5,10 +5,10 @@ without one. An `init` that was killed between the two leaves a mark that names 
 database, which the next `init` takes over.
 """
 
-from contextlib import suppress
+from contextlib import closing, suppress
 from uuid import UUID
 
-from tooltrail.artifacts import PRIVATE_FILE, ArtifactSink, make_durable_folders, open_sink
+from tooltrail.artifacts import PRIVATE_FILE, make_durable_folders, open_sink
 from tooltrail.journal.clock import new_id, now
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
 from tooltrail.records.errors import (
@@ -43,25 +43,18 @@ def create(target: Target, root: str) -> UUID:
         InvalidRecordError: the root is that of another store, or cannot be used.
         UnavailableError: the database or the root cannot be reached or written.
     """
-    database = open_database(target)
-    try:
+    with closing(open_database(target)) as database:
         if isinstance(target, SqliteTarget):
             _prepare_file(database, target, root)
         with database.write() as connection:
-            lock_schema(connection)
+            if not connection.is_sqlite:
+                # Keeps others from changing the schema until the transaction ends.
+                connection.query("SELECT pg_advisory_xact_lock(?)", (SCHEMA_LOCK,))
             if read_revision(connection) is not None:
                 raise StoreExistsError(f"there is a store in {target} already")
             store_id = _make_schema_and_mark(connection, root)
         make_durable(database)
-    finally:
-        database.close()
     return store_id
-
-
-def lock_schema(connection: Connection) -> None:
-    """Keep others from changing the schema until the transaction ends."""
-    if not connection.is_sqlite:
-        connection.query("SELECT pg_advisory_xact_lock(?)", (SCHEMA_LOCK,))
 
 
 def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:
@@ -74,7 +67,7 @@ def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:
             if read_revision(connection) is not None:
                 raise StoreExistsError(f"there is a store in {target} already")
     sink = open_sink(resolve_root(target, root), create=True)
-    refuse_others(sink, find_own_mark(sink, target.place))
+    refuse_others(sink, find_own_mark(sink, str(target)))
     try:
         make_durable_folders(target.path.parent)
         # SQLite would make the file readable for everybody, and its WAL like the file.
@@ -87,7 +80,7 @@ def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:
 def _make_schema_and_mark(connection: Connection, root: str) -> UUID:
     target = connection.target
     sink = open_sink(resolve_root(target, root), create=True)
-    place = target.place
+    place = str(target)
     if not connection.is_sqlite:
         place += f" in schema {connection.query('SELECT current_schema()')[0][0]}"
     store_id = find_own_mark(sink, place) or new_id()
@@ -105,11 +98,6 @@ def _make_schema_and_mark(connection: Connection, root: str) -> UUID:
         "created_at": connection.moment(now()),
     }
     connection.insert("store_info", [row])
-    _mark(sink, store_id, target, place)
-    return store_id
-
-
-def _mark(sink: ArtifactSink, store_id: UUID, target: Target, place: str) -> None:
     scratch = target.path.parent if isinstance(target, SqliteTarget) else None
     try:
         mark_root(sink, store_id, place, scratch)
@@ -117,3 +105,4 @@ def _mark(sink: ArtifactSink, store_id: UUID, target: Target, place: str) -> Non
         with suppress(TooltrailError, OSError):
             unmark_root(sink, store_id)
         raise
+    return store_id

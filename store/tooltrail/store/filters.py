@@ -3,7 +3,7 @@
 A plain value; `read.conditions` makes SQL of it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from typing import get_args
 from uuid import UUID
@@ -23,17 +23,6 @@ STATES: tuple[str, ...] = get_args(InvocationState)
 
 MOST_VALUES = 30_000
 """Values of one filter; a statement of SQLite takes 32,766, with keys of invocations among them."""
-
-_LISTS = (
-    "sessions",
-    "invocations",
-    "tools",
-    "families",
-    "states",
-    "statuses",
-    "error_kinds",
-    "agents",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +62,7 @@ class InvocationFilter:
     invocations: tuple[UUID, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in _LISTS:
+        for name in LISTS:
             values: object = getattr(self, name)
             if not isinstance(values, tuple):
                 raise InvalidRecordError(f"filter {name} takes a tuple, not {values!r:.80}")
@@ -86,11 +75,14 @@ class InvocationFilter:
         for at in (self.since, self.until):
             if at is not None and at.tzinfo is None:
                 raise InvalidRecordError(f"filter time {at} has no zone")
-        count = sum(len(getattr(self, name)) for name in (*_LISTS, "exit_statuses"))
+        count = sum(len(getattr(self, name)) for name in LISTS)
         if count > MOST_VALUES:
             raise InvalidRecordError(
                 f"a filter has {count} values, and may have {MOST_VALUES}; ask several times"
             )
 
+
+LISTS = tuple(one.name for one in fields(InvocationFilter) if one.default == ())
+"""The fields that take several values."""
 
 ALL = InvocationFilter()

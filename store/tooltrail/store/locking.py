@@ -41,7 +41,7 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
     target = database.target
     if isinstance(target, SqliteTarget):
         with _flock(target.path.with_name(f"{target.path.name}-ingest.lock"), exclusive=exclusive):
-            yield _nothing
+            yield lambda: None  # the lock of a file lasts as long as the file is open
         return
     kind = "" if exclusive else "_shared"
     with database.autocommit() as connection:
@@ -52,10 +52,6 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
         finally:
             with suppress(TooltrailError):  # the lock went with a lost connection
                 connection.query(f"SELECT pg_advisory_unlock{kind}{lock}", (_LOCK,))
-
-
-def _nothing() -> None:
-    """The lock of a file lasts as long as the file is open."""
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Opening and creating a store: the functions that do work, so that constructors need not."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -7,9 +8,8 @@ from tooltrail.records.errors import StoreNotFoundError
 from tooltrail.store.engines.database import Database, open_database
 from tooltrail.store.engines.targets import SqliteTarget, Target, is_there, parse_target
 from tooltrail.store.info import required_revision
-from tooltrail.store.settings import Settings
 from tooltrail.store.spools import default_spool
-from tooltrail.store.store import Store
+from tooltrail.store.store import Settings, Store
 
 if TYPE_CHECKING:
     from tooltrail.journal.work import Acknowledge
@@ -139,9 +139,8 @@ def store_revision(database: str | Path) -> str:
         StoreNotFoundError: there is no store.
         DamageError, UnavailableError: the database cannot be read.
     """
-    opened = open_existing(parse_target(database))
-    try:
-        with opened.read() as connection:
-            return required_revision(connection)
-    finally:
-        opened.close()
+    with (
+        closing(open_existing(parse_target(database))) as opened,
+        opened.read() as connection,
+    ):
+        return required_revision(connection)

@@ -12,6 +12,7 @@ is short; the views spell them for people.
 from typing import Any, Final
 
 from sqlalchemy import (
+    BigInteger,
     Boolean,
     CheckConstraint,
     Column,
@@ -25,8 +26,22 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.dialects import postgresql
 
-from tooltrail.store.column_types import AnyText, Int64, Moment, Sha256, Uuid16
+# SQLite makes a rowid alias of INTEGER only; psycopg overflows on a plain Integer.
+Int64 = BigInteger().with_variant(Integer(), "sqlite")
+
+AnyText = Text()
+"""Text in which NUL and lone surrogates are escapes; see `Connection.text`."""
+
+Uuid16 = LargeBinary(16).with_variant(postgresql.UUID(as_uuid=True), "postgresql")
+"""A UUID: native on PostgreSQL, 16 bytes on SQLite, in the same order."""
+
+Moment = Integer().with_variant(postgresql.TIMESTAMP(timezone=True), "postgresql")
+"""A time: timestamptz on PostgreSQL, microseconds since 1970 on SQLite."""
+
+Sha256 = LargeBinary(32)
+"""A SHA-256 digest in 32 bytes."""
 
 metadata = MetaData(
     naming_convention={
@@ -456,4 +471,4 @@ EVIDENCE: Final = (
     rejected_facts,
     tombstones,
 )
-"""Tables whose rows are never deleted, and updated by the rules of `guards` alone."""
+"""Tables whose rows are never deleted, and updated by the rules of their triggers alone."""

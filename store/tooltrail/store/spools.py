@@ -23,7 +23,7 @@ def default_spool(target: Target) -> Path:
     if isinstance(target, SqliteTarget):
         return target.path.parent / SPOOL_FOLDER
     # One for each database: a spool belongs to one store.
-    name = hashlib.sha256(target.place.encode()).hexdigest()[:_DIGITS]
+    name = hashlib.sha256(str(target).encode()).hexdigest()[:_DIGITS]
     return state_folder() / f"{SPOOL_FOLDER}-{name}"
 
 

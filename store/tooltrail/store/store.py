@@ -9,12 +9,13 @@ Recording appends to the journal in the spool and never needs the database. A th
 moves the facts into the database meanwhile.
 """
 
+from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from types import TracebackType
-from typing import TYPE_CHECKING, BinaryIO, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypeVar
 from uuid import UUID
 
 from tooltrail.records.errors import (
@@ -28,18 +29,41 @@ from tooltrail.store.engines.targets import is_there
 from tooltrail.store.info import StoreInfo, check_revision, read_info, read_revision
 from tooltrail.store.ingest.behind import what_is_behind
 from tooltrail.store.roots import mark_path, named_root, remembered_root, resolve_root
-from tooltrail.store.settings import Settings
 
 if TYPE_CHECKING:
     from tooltrail.artifacts import ArtifactArchive
     from tooltrail.journal.recorder import Recorder
     from tooltrail.journal.session import Session
+    from tooltrail.journal.work import Acknowledge
     from tooltrail.records import FamilyRegistry, Policy
     from tooltrail.store.ingest.background import BackgroundIngester
     from tooltrail.store.ingest.ingester import Ingested, Ingester
     from tooltrail.store.read.reader import Reader
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Settings of `open_store`.
+
+    Attributes:
+        artifacts: where the artifact root is; None for where the store remembers it.
+        policy: the budgets of new records; each family's own by default.
+        families: the tool families; all built-in ones by default.
+        acknowledge: what a record survives once it is acknowledged.
+        strict: whether an acknowledgement that cannot be given is an error.
+        free_bytes: what captures leave free on the disk of the spool.
+        creates: whether a missing store is created when it is first needed.
+    """
+
+    artifacts: str | None = None
+    policy: "Policy | None" = None
+    families: "FamilyRegistry | None" = None
+    acknowledge: "Acknowledge" = "journal"
+    strict: bool = False
+    free_bytes: int | None = None
+    creates: bool = False
 
 
 class _made_once(cached_property[T]):  # noqa: N801  a decorator
@@ -149,7 +173,7 @@ class Store:
 
         _ = self.info
         self.lag = self._catch_up()
-        return Reader(self.database, _Artifacts(self), self.spool)
+        return Reader(self.database, lambda: self.archive, self.spool)
 
     lag: TooltrailError | None = None
     """Why the facts of the journal could not be ingested when `reader` was last asked for."""
@@ -278,14 +302,3 @@ class Store:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
-
-
-class _Artifacts:
-    """The artifacts of a store, opened when one is read."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def open(self, path: str, *, size: int | None = None) -> BinaryIO:
-        """All bytes of an artifact; see `ArtifactArchive.open`."""
-        return self._store.archive.open(path, size=size)

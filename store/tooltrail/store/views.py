@@ -137,7 +137,7 @@ class StreamView:
     produced_size: int
     produced_line_count: int
     loss_reason: str | None
-    artifact_path: str | None
+    artifact_path: str | None = None
     pending_reason: str | None = None
     receipt_offset: int | None = None
     invocation_id: UUID | None = None
@@ -234,7 +234,8 @@ class InvocationDetail:
         summary: the small facts.
         arguments: as the model sent them, in bytes.
         policy_digest: of the budgets.
-        complete_json: the complete output without its bytes.
+        complete_json: the complete output without its bytes. A transcript does not read it, and has
+            None here and no streams.
         streams: the streams of the complete output.
         canonical_json: the canonical result.
         artifacts: role and path of each artifact of the canonical result, by index.

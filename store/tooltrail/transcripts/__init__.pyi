@@ -1,4 +1,4 @@
-from ._payloads import write_payloads
+from ._json import write_payloads
 from .conversations import conversation_of
 from .exporting import export_transcript, provider_writer, write_export
 from .fitting import Fitted, fit

@@ -1,5 +1,6 @@
-"""A transcript as one JSON document, or as a line of JSON for each entry: for programs."""
+"""A transcript as one JSON document, or as a line of JSON for each entry; what providers sent."""
 
+import base64
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -40,6 +41,31 @@ def write_jsonl(transcript: Transcript) -> Iterator[str]:
     yield _dump(head) + "\n"
     for entry in transcript.entries:
         yield _dump(_entry(transcript, entry, pairs)) + "\n"
+
+
+def write_payloads(transcript: Transcript) -> Iterator[str]:
+    """`{"seq", "id", "role", "wire_format", "payload" | "payload_base64"}` for each payload.
+
+    A payload that is UTF-8 is text, and any other is in base64; either way its bytes are the ones
+    that were recorded.
+    """
+    for entry in transcript.entries:
+        if isinstance(entry, MessageView) and entry.payload is not None:
+            line = {
+                "seq": entry.seq,
+                "id": str(entry.id),
+                "role": entry.role,
+                "wire_format": entry.wire_format,
+                **_spelled_payload(entry.payload),
+            }
+            yield _dump(line) + "\n"
+
+
+def _spelled_payload(payload: bytes) -> dict[str, str]:
+    try:
+        return {"payload": payload.decode()}
+    except UnicodeDecodeError:
+        return {"payload_base64": base64.b64encode(payload).decode()}
 
 
 def _head(transcript: Transcript) -> dict[str, Any]:

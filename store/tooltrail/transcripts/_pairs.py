@@ -37,7 +37,6 @@ class Answer:
 
     Attributes:
         views: the messages, in their order; none where no message asked for the call.
-        choices: of each of them.
     """
 
     views: list[MessageView] = field(default_factory=list[MessageView])
@@ -49,10 +48,8 @@ class Asked:
     """A call that a message asks for, or one that was run though no message asked for it.
 
     Attributes:
-        call: what was asked for.
         answer: that it stands in.
         message_id: of the message; None where none asked for it.
-        run: the invocation of the call; None as long as none is known.
         results: how many results of messages are of this call.
     """
 
@@ -99,9 +96,7 @@ class Pairs:
 
     Attributes:
         messages: as they were recorded, by their ids.
-        calls: of messages.
         results: the call of each result of a message; of an orphan none.
-        runs: the call of each invocation.
         left: messages that are alternatives to one that was continued, by their ids.
     """
 

@@ -38,7 +38,6 @@ class Part:
 
     Attributes:
         label: what it is, on one line; empty for a text that a message begins with.
-        text: of it; empty where the label is all.
         style: how the text is to be read: as something said, as output, or as JSON.
     """
 
@@ -57,7 +56,9 @@ def parts_of(view: MessageView, pairs: Pairs) -> Iterator[Part]:
     if label := _choice_of(view, message, pairs):
         parts.append(Part(label))
     for number, block in enumerate(message.blocks):
-        part = _part(block, _telling(view, number, block, pairs))
+        asked = pairs.calls.get((view.id, number))
+        is_answered = asked is not None and asked.results > 0
+        part = _part(block, _run_of(view, number, block, pairs), is_answered=is_answered)
         if not (part.label or part.text):
             continue
         if _is_said(part) and parts and _is_said(parts[-1]):
@@ -78,7 +79,7 @@ def members_of(view: MessageView, pairs: Pairs) -> dict[str, Any]:
     members: dict[str, Any] = {}
     if not all(isinstance(block, TextBlock) and not block.is_refusal for block in message.blocks):
         members["blocks"] = [
-            _spelled(block, _telling(view, number, block, pairs).run)
+            _spelled(block, _run_of(view, number, block, pairs))
             for number, block in enumerate(message.blocks)
         ]
     if not message.is_complete:
@@ -102,36 +103,24 @@ def _choice_of(view: MessageView, message: Message, pairs: Pairs) -> str:
     return f"choice {number} of the answer{left}" if number or left else ""
 
 
-@dataclass(frozen=True, slots=True)
-class _Telling:
-    """What else tells of the call of a block.
-
-    Attributes:
-        run: the invocation whose entry tells what the block says; None where the block must.
-        is_answered: whether a message tells a result of it.
-    """
-
-    run: InvocationDetail | None = None
-    is_answered: bool = False
-
-
-def _telling(view: MessageView, number: int, block: MessageBlock, pairs: Pairs) -> _Telling:
+def _run_of(
+    view: MessageView, number: int, block: MessageBlock, pairs: Pairs
+) -> InvocationDetail | None:
+    """The invocation whose entry says what a block does; None where the block must say it."""
     place = (view.id, number)
     if isinstance(block, CallBlock):
-        asked = pairs.calls[place]
-        return _Telling(asked.run, is_answered=asked.results > 0)
+        return pairs.calls[place].run
     found = pairs.results.get(place)
-    if isinstance(block, ResultBlock) and found is not None and found.run is not None:
-        return _Telling(found.run if repeats_receipt(block, found.run) else None)
-    return _Telling()
+    if not isinstance(block, ResultBlock) or found is None or found.run is None:
+        return None
+    return found.run if repeats_receipt(block, found.run) else None
 
 
 def _is_said(part: Part) -> bool:
     return part.label in {"", _SAID}
 
 
-def _part(block: MessageBlock, telling: _Telling) -> Part:
-    run = telling.run
+def _part(block: MessageBlock, run: InvocationDetail | None, *, is_answered: bool) -> Part:
     match block:
         case TextBlock():
             part = Part("refusal" if block.is_refusal else "", block.text)
@@ -140,7 +129,7 @@ def _part(block: MessageBlock, telling: _Telling) -> Part:
         case CallBlock() if run is not None:
             part = Part(f"asks for #{run.summary.seq}")
         case CallBlock():
-            state = "run elsewhere" if telling.is_answered else "not run"
+            state = "run elsewhere" if is_answered else "not run"
             is_cut = "incomplete" in block.call.flags
             named = _named(block.call, f"cut off, {state}" if is_cut else state)
             part = Part(named, block.call.arguments_raw, "json")

@@ -24,30 +24,19 @@ from tooltrail.transcripts.transcript import Transcript
 from tooltrail.wire import Change, ChangeKind
 
 
-@dataclass(frozen=True, slots=True)
-class SessionConversation:
-    """A session as a conversation.
-
-    Attributes:
-        conversation: the messages, and the tools that were offered last.
-        changes: differences from the record. Where an entry has no place in the conversation,
-            `where` is `#SEQ`.
-    """
-
-    conversation: Conversation
-    changes: tuple[Change, ...]
-
-
 def conversation_of(transcript: Transcript) -> Conversation:
     """The conversation that a session was; a call without a receipt has no result in it.
 
     The tools are those that it offered last.
     """
-    return read_conversation(transcript).conversation
+    return read_conversation(transcript)[0]
 
 
-def read_conversation(transcript: Transcript) -> SessionConversation:
-    """The conversation that a session was, and how it differs from the record."""
+def read_conversation(transcript: Transcript) -> tuple[Conversation, tuple[Change, ...]]:
+    """The conversation that a session was, and how it differs from the record.
+
+    Where an entry has no place in the conversation, `where` of the change is `#SEQ`.
+    """
     building, offered = _Building(transcript), tuple[ToolView, ...]()
     for entry in transcript.entries:
         if isinstance(entry, InvocationDetail):
@@ -66,7 +55,7 @@ def read_conversation(transcript: Transcript) -> SessionConversation:
         for number, detail in draft.compacted
     ]
     conversation = Conversation.of(messages, [tool.definition for tool in offered])
-    return SessionConversation(conversation, (*building.changes, *compacted))
+    return conversation, (*building.changes, *compacted)
 
 
 @dataclass(slots=True)
@@ -75,7 +64,6 @@ class _Draft:
 
     Attributes:
         message: of which the role and the origin count.
-        blocks: of it.
         compacted: the results that are compactions, by their number among the results, in words.
     """
 

@@ -34,10 +34,10 @@ def export_transcript(
         NotFoundError: there is no such format.
         ExportRefusedError: something would be changed, and the policy is strict.
     """
-    read, report = read_conversation(transcript), ExportReport()
+    (conversation, changes), report = read_conversation(transcript), ExportReport()
     lenient = replace(policy, strict=False)
-    export = wire_format(format_name).write_history(read.conversation, lenient)
-    for change in (*read.changes, *export.report):
+    export = wire_format(format_name).write_history(conversation, lenient)
+    for change in (*changes, *export.report):
         report.add(change.kind, change.where, change.detail)
     if policy.strict and report:
         raise ExportRefusedError(report)

@@ -38,7 +38,7 @@ class Transcript:
 
 
 def load_transcript(reader: Reader, session: str, *, payloads: bool = False) -> Transcript:
-    """Read a session in a fixed number of queries.
+    """Read a session in a fixed number of queries, without the complete outputs of its calls.
 
     Args:
         reader: of the store.
@@ -48,7 +48,7 @@ def load_transcript(reader: Reader, session: str, *, payloads: bool = False) -> 
     Raises:
         NotFoundError: no session has this name; AmbiguousNameError: several have.
     """
-    view, messages, invocations = reader.conversation(session, payloads=payloads)
+    view, messages, invocations = reader.conversation(session, payloads=payloads, outputs=False)
     entries: list[Entry] = [*messages, *invocations]
     return Transcript(view, tuple(sorted(entries, key=_seq)))
 

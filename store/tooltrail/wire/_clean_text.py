@@ -33,7 +33,14 @@ _ESCAPE = re.compile(
 
 def sendable(text: str) -> str:
     """The text with every character replaced that cannot be sent; for words of our own."""
-    return text if text.isascii() and text.isprintable() else _UNSENDABLE.sub(_REPLACEMENT, text)
+    return _cleaned(text)[0]
+
+
+def _cleaned(text: str) -> tuple[str, int]:
+    """The same, and how many characters were replaced."""
+    if text.isascii() and text.isprintable():
+        return text, 0
+    return _UNSENDABLE.subn(_REPLACEMENT, text)
 
 
 class CleanText:
@@ -44,9 +51,7 @@ class CleanText:
 
     def text(self, text: str, where: str) -> str:
         """The text with every character replaced that cannot be sent."""
-        if text.isascii() and text.isprintable():
-            return text
-        clean, count = _UNSENDABLE.subn(_REPLACEMENT, text)
+        clean, count = _cleaned(text)
         if count:
             self._replaced(count, where)
         return clean
@@ -121,9 +126,7 @@ class _Mapping:
         return members
 
     def _text(self, text: str) -> str:
-        if text.isascii() and text.isprintable():
-            return text
-        clean, count = _UNSENDABLE.subn(_REPLACEMENT, text)
+        clean, count = _cleaned(text)
         self.count += count
         return clean
 

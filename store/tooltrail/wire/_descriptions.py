@@ -1,7 +1,5 @@
 """What stands in words for a block that a format cannot carry."""
 
-import base64
-import binascii
 from hashlib import sha256
 
 from tooltrail.records import (
@@ -12,6 +10,7 @@ from tooltrail.records import (
     ResourceBlock,
 )
 from tooltrail.wire._clean_text import sendable
+from tooltrail.wire.media_uris import decoded
 from tooltrail.wire.members import object_in
 
 _SHOWN_CHARS = 200
@@ -45,9 +44,7 @@ def _described(block: MessageBlock) -> str:
 def _content(data: str | None, where: str | None) -> str:
     if data is None:
         return _short(where or "not recorded")
-    try:
-        content = base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
+    if (content := decoded(data)) is None:
         return "damaged base64"
     return f"{len(content)} bytes, sha256:{sha256(content).hexdigest()}"
 

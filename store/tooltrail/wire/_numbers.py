@@ -11,9 +11,6 @@ _SUSPECT = re.compile(r"[\d.]{17}|[eE][-+]?\d{2}")
 def rounded_numbers(text: str) -> list[str]:
     """The numbers with a fraction or an exponent that another number stands for once read.
 
-    Args:
-        text: JSON.
-
     Returns:
         Their spellings, in their order. Integers are read exactly.
     """

@@ -17,12 +17,9 @@ class Asked:
     """A call, and its result once that is found.
 
     Attributes:
-        block: the call.
         number: of the call in its batch, from 0.
         where: it stands, as a report says it.
-        result: what came of it; None as long as there is nothing.
         is_late: whether other messages stand between the call and its result.
-        source: the message that brought the result.
     """
 
     block: CallBlock
@@ -40,7 +37,6 @@ class Batch:
     Attributes:
         message: with everything that was said beside the calls.
         number: of the batch among all, from 0.
-        asked: the calls in their order.
         is_past: whether something else was said since.
         furthest: the number of the last call in their order that has a result.
     """
@@ -50,27 +46,6 @@ class Batch:
     asked: list[Asked]
     is_past: bool = False
     furthest: int = -1
-
-
-@dataclass(slots=True)
-class Paired:
-    """A conversation whose results were found their calls.
-
-    Attributes:
-        batches: by the index of their message.
-        orphans: results without a call, by the index of their message.
-    """
-
-    batches: dict[int, Batch] = field(default_factory=dict[int, Batch])
-    orphans: dict[int, list[ResultBlock]] = field(default_factory=dict[int, list[ResultBlock]])
-
-
-def pair(conversation: Conversation, report: ExportReport) -> Paired:
-    """Find the call of every result; of several results of one call the last one counts."""
-    pairing = _Pairing(report)
-    for index, message in enumerate(conversation.messages):
-        pairing.take(index, message)
-    return pairing.paired
 
 
 _Name = tuple[str, str | None]
@@ -94,21 +69,27 @@ class _Candidates:
         return None
 
 
-class _Pairing:
-    """Calls by what a result may name them by.
+class Paired:
+    """A conversation whose results were found their calls, which are kept by what may name them.
+
+    Attributes:
+        batches: by the index of their message.
+        orphans: results without a call, by the index of their message.
 
     `_open` has for each name the batches with such calls, without those at its end that have all
     their results; `_latest` has the last of them in any case.
     """
 
     def __init__(self, report: ExportReport) -> None:
-        self.paired = Paired()
+        self.batches: dict[int, Batch] = {}
+        self.orphans: dict[int, list[ResultBlock]] = {}
         self._report = report
         self._open: defaultdict[_Name, list[_Candidates]] = defaultdict(list)
         self._latest: dict[_Name, _Candidates] = {}
         self._fresh: list[Batch] = []
 
     def take(self, index: int, message: Message) -> None:
+        """Take the next message of the conversation."""
         if message.role != "tool":
             for batch in self._fresh:
                 batch.is_past = True
@@ -119,12 +100,12 @@ class _Pairing:
             where = f"messages[{index}].results[{number}]"
             if not self._place(result, message, where):
                 self._report.add("result_orphaned", where, "no call has asked for it")
-                self.paired.orphans.setdefault(index, []).append(result)
+                self.orphans.setdefault(index, []).append(result)
 
     def _take_calls(self, index: int, message: Message, calls: list[CallBlock]) -> None:
         asked = [Asked(one, n, f"messages[{index}].calls[{n}]") for n, one in enumerate(calls)]
-        batch = Batch(message, len(self.paired.batches), asked)
-        self.paired.batches[index] = batch
+        batch = Batch(message, len(self.batches), asked)
+        self.batches[index] = batch
         self._fresh.append(batch)
         named: dict[_Name, _Candidates] = {}
         for one in asked:
@@ -177,3 +158,11 @@ def _name_of_result(result: ResultBlock) -> _Name:
     if result.call_id:
         return ("id", result.call_id)
     return ("tool", result.tool_name)
+
+
+def pair(conversation: Conversation, report: ExportReport) -> Paired:
+    """Find the call of every result; of several results of one call the last one counts."""
+    paired = Paired(report)
+    for index, message in enumerate(conversation.messages):
+        paired.take(index, message)
+    return paired

@@ -1,17 +1,25 @@
 """What readers of several formats share: calls cut off, data for one provider, results."""
 
-from typing import TypeVar
+from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from itertools import groupby
+from typing import TypeVar, get_args
+
+from pydantic import JsonValue
 
 from tooltrail.records import (
     CallBlock,
     CallFlag,
     ContentBlock,
+    InvalidRecordError,
     MediaBlock,
     Message,
     MessageBlock,
     Origin,
     ProviderBlock,
+    ReasoningBlock,
     ResultBlock,
+    Role,
     TextBlock,
     ToolCall,
 )
@@ -21,6 +29,41 @@ from tooltrail.wire.members import JsonObject, text_in
 
 BlockT = TypeVar("BlockT", bound=MessageBlock)
 CallT = TypeVar("CallT", bound=CallBlock)
+
+ROLES: Mapping[str, Role] = {role: role for role in get_args(Role)}
+"""The roles of formats that name them as records do."""
+
+
+REASONING = ("reasoning_content", "reasoning")
+"""Members of a message in which servers of chats put what the model thought."""
+
+CUT_SHORT = frozenset({"length", "content_filter"})
+"""Reasons to end of a chat's answer that may cut the last call off."""
+
+
+def thoughts_in(native: JsonObject) -> Iterator[ReasoningBlock]:
+    """What the model thought, of a message of a chat."""
+    for member in REASONING:
+        if thought := text_in(native.get(member)):
+            yield ReasoningBlock(text=thought, extras={"member": member})
+
+
+def messages_in(request: JsonObject) -> list[JsonValue]:
+    """The messages of a request, whatever they are.
+
+    Raises:
+        InvalidRecordError: it has none.
+    """
+    natives = request.get("messages")
+    if not isinstance(natives, list):
+        raise InvalidRecordError("the request has no messages")
+    return natives
+
+
+def by_speaker(blocks: Iterable[MessageBlock]) -> Iterator[tuple[Role, tuple[MessageBlock, ...]]]:
+    """The blocks of a user's message in runs: results, which are a tool's, and all else."""
+    for is_result, run in groupby(blocks, key=lambda one: isinstance(one, ResultBlock)):
+        yield "tool" if is_result else "user", tuple(run)
 
 
 def cut_off(block: BlockT) -> BlockT:
@@ -36,6 +79,46 @@ def cut_message(message: Message) -> Message:
         return message
     blocks = tuple(map(cut_off, message.blocks))
     return message.model_copy(update={"blocks": blocks, "is_complete": False})
+
+
+def message_of_answer(
+    blocks: list[MessageBlock], origin: Origin, *, is_complete: bool, is_cut: bool
+) -> Message:
+    """The message of an answer, its calls flagged that may be cut off.
+
+    Only the last call of one that was cut short can be, unless nobody knows where it ended.
+    """
+    calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
+    for number in calls if not is_complete else calls[-1:] if is_cut else ():
+        blocks[number] = cut_off(blocks[number])
+    is_whole = is_complete and not is_cut
+    return Message(role="assistant", blocks=tuple(blocks), origin=origin, is_complete=is_whole)
+
+
+def merge_results(messages: Iterable[Message]) -> Iterator[Message]:
+    """The messages, of which those with the results of one batch are one.
+
+    Some formats have a message for each result, and a conversation has one for the whole batch.
+    """
+    for is_tool, group in groupby(messages, key=lambda message: message.role == "tool"):
+        if is_tool:
+            first, *more = group
+            blocks = (*first.blocks, *(block for one in more for block in one.blocks))
+            yield first.model_copy(update={"blocks": blocks})
+        else:
+            yield from group
+
+
+def with_origins(
+    messages: Iterable[Message], wire_format: str, native_ids: AbstractSet[str | None]
+) -> list[Message]:
+    """The messages, with an origin for those that asked for results that this format alone has."""
+    return [
+        message.model_copy(update={"origin": Origin(wire_format=wire_format)})
+        if message.origin is None and any(call.call_id in native_ids for call in message.calls)
+        else message
+        for message in messages
+    ]
 
 
 class RepeatedIds:
@@ -72,6 +155,8 @@ def is_for_provider(block: MessageBlock) -> bool:
     if isinstance(block, CallBlock):
         return bool(block.call.extras)
     if isinstance(block, MediaBlock) and is_file_name(block.uri):
+        return True
+    if isinstance(block, ResultBlock) and any(map(is_for_provider, block.content)):
         return True
     return isinstance(block, ProviderBlock) or bool(block.extras)
 

@@ -19,9 +19,8 @@ from tooltrail.records import (
 from tooltrail.wire._identifiers import CallIds
 from tooltrail.wire._pairing import Asked, Batch, pair
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.text_fallback.families import TextCall, TextResult, text_family
-from tooltrail.wire.text_fallback.names import spelled_name
-from tooltrail.wire.text_fallback.telling import TextKind
+from tooltrail.wire.text_fallback.families import text_family
+from tooltrail.wire.text_fallback.family import TextCall, TextKind, TextResult, spelled_name
 
 _NO_RESULT = "[no result recorded: interrupted; outcome unknown, verify before retrying]"
 _UNKNOWN = "[unknown: what the model was shown of this call is not recorded]"
@@ -45,9 +44,7 @@ class Answered:
     """A call and its result, as they go on the wire.
 
     Attributes:
-        call: what was asked for.
         wire_id: the id of both; None where the format can do without and the call has none.
-        wire_name: the name of the tool.
         result: what came of it, or that nothing is recorded.
         where: the call stands in the conversation.
         source: the message that brought the result; one that no provider said, where none did.
@@ -66,9 +63,7 @@ class Answers:
     """A message of the assistant with calls, and their results in the order of the calls.
 
     Attributes:
-        message: with everything that was said beside the calls.
         answered: the calls, each at the place that its position tells.
-        where: the message stands in the conversation.
     """
 
     message: Message
@@ -123,16 +118,14 @@ class _Planner:
 
     def _without_results(self, message: Message, where: str) -> Message | None:
         """What a message says beside results; None when that is nothing."""
-        kept = tuple(block for block in message.blocks if not isinstance(block, ResultBlock))
-        if message.role == "tool" and message.origin is not None and message.origin.extras:
-            note = ", ".join(sorted(message.origin.extras))
-            self._writing.note("provider_data_dropped", where, note)
-        if message.role == "tool" and kept:
-            self._writing.note("role_changed", where, "what is no result is said by the user")
-            return Message(role="user", blocks=kept)
-        if message.role != "tool" and len(kept) == len(message.blocks):
-            return message
-        return message.model_copy(update={"blocks": kept}) if kept else None
+        said = _without(message, ResultBlock)
+        if message.role == "tool":
+            self._writing.note_message_extras(message, where)
+            if said.blocks:
+                self._writing.note("role_changed", where, "what is no result is said by the user")
+                return Message(role="user", blocks=said.blocks)
+            return None
+        return said if said is message or said.blocks else None
 
     def _batch(self, batch: Batch, where: str) -> Iterator[Step]:
         if batch.message.role != "assistant":
@@ -142,11 +135,12 @@ class _Planner:
         kept = [asked for asked in batch.asked if asked.result or self._keeps(asked)]
         self._ids.begin_batch()
         if not kept:
-            if said := _without_calls(batch.message):
+            said = _without(batch.message, CallBlock, ResultBlock)
+            if said.blocks:
                 yield Said(said, where)
         elif self._is_native(kept):
             answered = tuple(self._answered(asked, batch.number) for asked in kept)
-            yield Answers(_without_own_results(batch.message), answered, where)
+            yield Answers(_without(batch.message, ResultBlock), answered, where)
         else:
             yield from self._batch_as_text(batch, kept, where)
 
@@ -190,7 +184,8 @@ class _Planner:
 
     def _batch_as_text(self, batch: Batch, kept: list[Asked], where: str) -> Iterator[Step]:
         self._writing.note("batch_as_text", where, "a call has no id, which this format needs")
-        said = _without_calls(batch.message) or Message(role="assistant")
+        said = _without(batch.message, CallBlock, ResultBlock)
+        said = said if said.blocks else Message(role="assistant")
         calls = TextBlock(text=self._family.write_calls([self._asked(one) for one in kept]))
         yield Said(said.model_copy(update={"blocks": (*said.blocks, calls)}), where)
         parts = [
@@ -208,9 +203,7 @@ class _Planner:
         call = asked.block.call
         self._note_incomplete(call, asked.where)
         self._writing.note_extras(asked.block, asked.where)
-        if call.extras:
-            note = ", ".join(sorted(call.extras))
-            self._writing.note("provider_data_dropped", asked.where, note)
+        self._writing.note_dropped(call.extras, asked.where)
         arguments = self._writing.arguments_text(call, asked.where)
         kind: TextKind = "custom" if call.kind == "custom" else "function"
         return TextCall(_name_of(call), call.call_id or None, arguments, kind)
@@ -237,17 +230,9 @@ def no_result() -> ResultBlock:
     return ResultBlock(status="interrupted", content=(TextBlock(text=_NO_RESULT),))
 
 
-def _without_own_results(message: Message) -> Message:
-    """A message with calls whose results may stand in it; they follow it on the wire."""
-    if not message.results:
+def _without(message: Message, *kinds: type[MessageBlock]) -> Message:
+    """The message without blocks of these kinds; results follow their calls on the wire."""
+    kept = tuple(block for block in message.blocks if not isinstance(block, kinds))
+    if len(kept) == len(message.blocks):
         return message
-    kept = tuple(block for block in message.blocks if not isinstance(block, ResultBlock))
     return message.model_copy(update={"blocks": kept})
-
-
-def _without_calls(message: Message) -> Message | None:
-    """What an assistant says beside calls and results; None when that is nothing."""
-    kept = tuple(
-        block for block in message.blocks if not isinstance(block, CallBlock | ResultBlock)
-    )
-    return message.model_copy(update={"blocks": kept}) if kept else None

@@ -1,7 +1,9 @@
 """What all exporters share: texts, arguments and results made to fit, and an account of it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+
+from pydantic import JsonValue
 
 from tooltrail.records import (
     ContentBlock,
@@ -34,6 +36,20 @@ from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
 ERROR_PREFIX = "ERROR: "
 """What the text of a failure begins with in formats without an error flag."""
 
+INPUT_SCHEMA: JsonObject = {
+    "type": "object",
+    "properties": {"input": {"type": "string"}},
+    "required": ["input"],
+}
+"""The parameters of a tool of free text in a format that has none: the text is one member."""
+
+ARGUMENTS_SCHEMA: JsonObject = {
+    "type": "object",
+    "required": ["arguments"],
+    "properties": {"arguments": {"type": "string"}},
+}
+"""The same where that member has the name that `arguments_object` gives it by default."""
+
 _SHOWN_CHARS = 40
 _INVALID = "invalid_json"
 _WRAPPED = "arguments"
@@ -41,16 +57,7 @@ _WRAPPED = "arguments"
 
 @dataclass(slots=True)
 class Writing:
-    """One export under way.
-
-    Attributes:
-        format_name: of the format that is written.
-        capabilities: what it can carry.
-        policy: how what it cannot carry is written.
-        report: what was changed so far.
-        names: of tools on the wire.
-        clean: of texts.
-    """
+    """One export under way."""
 
     format_name: str
     capabilities: Capabilities
@@ -90,6 +97,15 @@ class Writing:
                 note = f"another definition of {tool.name!a} stands behind it"
                 self.note("tool_repeated", where, note)
 
+    def tools(
+        self,
+        tools: Iterable[ToolDefinition],
+        write: Callable[["Writing", ToolDefinition, str], JsonObject],
+    ) -> JsonObject:
+        """`{"tools": […]}` with what `write` makes of each tool; nothing where there is none."""
+        natives: list[JsonValue] = [write(self, tool, where) for where, tool in self.offered(tools)]
+        return {"tools": natives} if natives else {}
+
     def export(self, request: JsonObject) -> Export:
         """What was written, with the report.
 
@@ -117,9 +133,7 @@ class Writing:
                 texts.append(block.text)
                 self.note_text(block, where)
             else:
-                described = describe_block(block)
-                self.note("block_described", where, described)
-                texts.append(described)
+                texts.append(self.described(block, where))
         return self.clean.text(self.joined(texts, where), where)
 
     def joined(self, texts: Sequence[str], where: str) -> str:
@@ -243,13 +257,23 @@ class Writing:
 
     def note_extras(self, block: MessageBlock, where: str) -> None:
         """Say that what a provider said of a block is left out."""
-        if block.extras:
-            self.note("provider_data_dropped", where, ", ".join(sorted(block.extras)))
+        self.note_dropped(block.extras, where)
+
+    def note_dropped(self, names: Iterable[str], where: str) -> None:
+        """Say that members with these names, which a provider sent, are left out."""
+        if note := ", ".join(sorted(names)):
+            self.note("provider_data_dropped", where, note)
+
+    def described(self, block: MessageBlock, where: str) -> str:
+        """The words for a block that the format cannot carry; the report has them too."""
+        words = describe_block(block)
+        self.note("block_described", where, words)
+        return words
 
     def tool_extras(self, tool: ToolDefinition, where: str) -> JsonObject:
         """What a provider was sent about a tool beside what all are sent, if it is this one's."""
         if tool.extras and tool.wire_format != self.format_name:
-            self.note("provider_data_dropped", where, ", ".join(sorted(tool.extras)))
+            self.note_dropped(tool.extras, where)
             return {}
         return dict(tool.extras)
 
@@ -270,8 +294,8 @@ class Writing:
 
     def note_message_extras(self, message: Message, where: str) -> None:
         """Tell of what was said of a whole message, where a format has no place for it."""
-        if message.origin is not None and message.origin.extras:
-            self.note("provider_data_dropped", where, ", ".join(sorted(message.origin.extras)))
+        if message.origin is not None:
+            self.note_dropped(message.origin.extras, where)
 
     def tells_place(self, message: Message, media: MediaBlock) -> bool:
         """Whether the place of media means anything to the receiver.
@@ -281,19 +305,16 @@ class Writing:
         return is_public(media.uri) or (is_file_name(media.uri) and self.replays(message))
 
     def note_media(self, block: MediaBlock, where: str, *members: str) -> None:
-        """Tell what is not said of media: extras, and these members where they have a value."""
+        """Tell what is not said of media: these members, where they have a value."""
         unsaid = [name for name in members if getattr(block, name)]
         if unsaid:
             self.note("block_described", where, f"of {block.kind}: no {', '.join(unsaid)} here")
-        self.note_extras(block, where)
 
     def extras(self, message: Message, extras: JsonObject, where: str) -> JsonObject:
         """What goes back to the provider that said it; dropped and noted for any other."""
-        if not extras:
-            return {}
         if self.replays(message):
             return dict(extras)
-        self.note("provider_data_dropped", where, ", ".join(sorted(extras)))
+        self.note_dropped(extras, where)
         return {}
 
     def beside(
@@ -304,9 +325,8 @@ class Writing:
         What is null goes nowhere, for readers do not tell it from what is missing.
         """
         members = self.extras(message, extras, where)
-        unsaid = sorted(name for name, value in members.items() if name in native or value is None)
-        if unsaid:
-            self.note("provider_data_dropped", where, ", ".join(unsaid))
+        unsaid = [name for name, value in members.items() if name in native or value is None]
+        self.note_dropped(unsaid, where)
         return {**native, **{name: members[name] for name in members if name not in unsaid}}
 
 

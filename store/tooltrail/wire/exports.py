@@ -100,11 +100,7 @@ class Export:
 
 
 class ExportRefusedError(InvalidRecordError):
-    """A strict export that would have changed or lost something.
-
-    Attributes:
-        report: what it would have been.
-    """
+    """A strict export that would have changed or lost something."""
 
     def __init__(self, report: ExportReport) -> None:
         first = report.changes[0]

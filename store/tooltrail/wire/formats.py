@@ -4,18 +4,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from importlib import import_module
 from types import MappingProxyType
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, cast
 
 from tooltrail.records import Conversation, InvalidRecordError, NotFoundError, ToolDefinition
+from tooltrail.wire._writing import Writing
 from tooltrail.wire.capabilities import Capabilities
-from tooltrail.wire.exports import Export, ExportPolicy
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 from tooltrail.wire.responses import Response
 from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
 from tooltrail.wire.usage import NO_USAGE, UsageSpelling, usage_in
-
-ReadT = TypeVar("ReadT")
 
 
 class Assembler(Protocol):
@@ -38,37 +37,103 @@ class Assembler(Protocol):
 class WireFormat:
     """How one provider spells conversations. All functions are pure.
 
-    Readers take whatever a provider sends and raise `InvalidRecordError` only for what is no JSON
-    object of the kind at all; writers give JSON types alone.
+    Readers take whatever a provider sends and raise nothing but `InvalidRecordError`, for what is
+    no JSON object of the kind at all; writers give JSON types alone.
 
     Attributes:
         name: as commands and records spell it.
         capabilities: what the format can carry.
-        read_response: an answer that was not streamed.
-        new_assembler: for the events of one that is.
-        read_history: the conversation and the tools in the body of a request.
-        write_history: the members of a request that tell a conversation.
+        response_reader: see `read_response`; the payload is one that a record can hold.
+        new_assembler: for the events of an answer that is streamed.
+        history_reader: see `read_history`.
+        history_writer: see `write_history`; all writers give members of a request.
         is_result: whether an item of such a history brings results of tools.
-        write_tools: the member of a request that offers tools.
-        read_tools: the tools that the body of a request offers.
-        write_choice: the members that say whether tools are to be called; none of them where the
-            format cannot say it, which the report tells.
-        write_structured: the members that ask for an answer of a shape.
+        tools_reader: see `read_tools`.
+        tools_writer: see `write_tools`.
+        choice_writer: see `write_choice`.
+        shape_writer: see `write_structured`.
         usage: how an answer tells the tokens that it took.
     """
 
     name: str
     capabilities: Capabilities
-    read_response: Callable[[JsonObject], Response]
+    response_reader: Callable[[JsonObject], Response]
     new_assembler: Callable[[], Assembler]
-    read_history: Callable[[JsonObject], Conversation]
-    write_history: Callable[[Conversation, ExportPolicy], Export]
+    history_reader: Callable[[JsonObject], Conversation]
+    history_writer: Callable[[Writing, Conversation], JsonObject]
     is_result: Callable[[JsonObject], bool]
-    write_tools: Callable[[Iterable[ToolDefinition]], Export]
-    read_tools: Callable[[JsonObject], tuple[ToolDefinition, ...]]
-    write_choice: Callable[[ToolChoice], Export]
-    write_structured: Callable[[StructuredFormat], Export]
+    tools_reader: Callable[[JsonObject], tuple[ToolDefinition, ...]]
+    tools_writer: Callable[[Writing, Iterable[ToolDefinition]], JsonObject]
+    choice_writer: Callable[[Writing, ToolChoice], JsonObject]
+    shape_writer: Callable[[Writing, StructuredFormat], JsonObject]
     usage: UsageSpelling = NO_USAGE
+
+    def read_response(self, payload: JsonObject) -> Response:
+        """An answer that was not streamed.
+
+        A part that no record can hold becomes JSON in a text, and no call of the answer may run.
+        """
+        counts = usage_in([self.usage.find(payload)], self.usage)
+        if is_bounded(payload):
+            return replace(self.response_reader(payload), usage=counts)
+        read = self.response_reader(bounded_event(payload))
+        return Response.of(
+            read.messages, read.failure, (*read.unread, TOO_DEEP), read.remarks, counts
+        )
+
+    def read_history(self, request: JsonObject) -> Conversation:
+        """The conversation and the tools in the body of a request.
+
+        Raises:
+            InvalidRecordError: there is none, a message has no role that is known, or a part is
+                none that a record can hold.
+        """
+        return self.history_reader(_bounded(request))
+
+    def read_tools(self, request: JsonObject) -> tuple[ToolDefinition, ...]:
+        """The tools that the body of a request offers.
+
+        Raises:
+            InvalidRecordError: the request has a part that no record can hold.
+        """
+        return self.tools_reader(_bounded(request))
+
+    def write_history(
+        self, conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
+    ) -> Export:
+        """The members of a request that tell a conversation.
+
+        Raises:
+            ExportRefusedError: something would be changed, and the policy is strict.
+        """
+        writing = Writing(self.name, self.capabilities, policy)
+        return writing.export(self.history_writer(writing, conversation))
+
+    def write_tools(self, tools: Iterable[ToolDefinition]) -> Export:
+        """The member of a request that offers tools; nothing where there is none."""
+        writing = self._writing()
+        return writing.export(self.tools_writer(writing, tools))
+
+    def write_choice(self, choice: ToolChoice) -> Export:
+        """The members that say whether tools are to be called; none where the format has none."""
+        writing = self._writing()
+        return writing.export(self.choice_writer(writing, choice))
+
+    def write_structured(self, wanted: StructuredFormat) -> Export:
+        """The members that ask for an answer of a shape."""
+        writing = self._writing()
+        return writing.export(self.shape_writer(writing, wanted))
+
+    def _writing(self) -> Writing:
+        return Writing(self.name, self.capabilities, DEFAULT_EXPORT_POLICY)
+
+
+def _bounded(request: JsonObject) -> JsonObject:
+    if not is_bounded(request):
+        raise InvalidRecordError(
+            "the request has what no record can hold: nested too deep, or too long a number"
+        )
+    return request
 
 
 FORMAT_MODULES: Mapping[str, str] = MappingProxyType(
@@ -95,42 +160,3 @@ def wire_format(name: str) -> WireFormat:
         known = ", ".join(sorted(FORMAT_MODULES))
         raise NotFoundError(f"there is no wire format {name!r}; there are {known}")
     return cast("WireFormat", import_module(FORMAT_MODULES[name]).FORMAT)
-
-
-def sturdy(known: WireFormat) -> WireFormat:
-    """The format, with readers that raise nothing but `InvalidRecordError`.
-
-    An answer with a part that no record can hold is read: the part becomes JSON in a text, and no
-    call of the answer may run. A request with such a part is refused.
-    """
-    return replace(
-        known,
-        read_response=_for_answers(known.read_response, known.usage),
-        read_history=_refusing(known.read_history),
-        read_tools=_refusing(known.read_tools),
-    )
-
-
-def _for_answers(
-    read: Callable[[JsonObject], Response], usage: UsageSpelling
-) -> Callable[[JsonObject], Response]:
-    def read_bounded(payload: JsonObject) -> Response:
-        counts = usage_in([usage.find(payload)], usage)
-        if is_bounded(payload):
-            return replace(read(payload), usage=counts)
-        response = read(bounded_event(payload))
-        unread = (*response.unread, TOO_DEEP)
-        return Response.of(response.messages, response.failure, unread, response.remarks, counts)
-
-    return read_bounded
-
-
-def _refusing(read: Callable[[JsonObject], ReadT]) -> Callable[[JsonObject], ReadT]:
-    def read_or_refuse(request: JsonObject) -> ReadT:
-        if not is_bounded(request):
-            raise InvalidRecordError(
-                "the request has what no record can hold: nested too deep, or too long a number"
-            )
-        return read(request)
-
-    return read_or_refuse

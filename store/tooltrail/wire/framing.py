@@ -97,12 +97,9 @@ class EventFraming:
                 if data:
                     self._take_data(found)
             elif not line.startswith(_FIELDS):
-                self._is_no_field()
-
-    def _is_no_field(self) -> None:
-        if not self._is_foreign:
-            self.unread.append("a line is neither JSON nor a field of an event")
-        self._is_foreign = True
+                if not self._is_foreign:
+                    self.unread.append("a line is neither JSON nor a field of an event")
+                self._is_foreign = True
 
     def _take_json_line(self, line: bytes, found: list[JsonObject]) -> None:
         if self._kind == "json" and line.strip():

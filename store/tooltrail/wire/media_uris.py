@@ -1,7 +1,6 @@
 """Media inside of URIs, as several formats have them: `data:image/png;base64,…` (RFC 2397)."""
 
 import base64
-import binascii
 
 from tooltrail.records import MediaBlock
 from tooltrail.records.blocks import MediaKind
@@ -39,8 +38,13 @@ def is_public(uri: str | None) -> bool:
 
 
 def has_bytes(block: MediaBlock) -> bool:
-    """Whether its bytes are there, and are base64 (RFC 4648 section 4): else servers refuse all."""
+    """Whether its bytes are there, and are base64: else servers refuse all."""
+    return bool(decoded(block.data or ""))
+
+
+def decoded(data: str) -> bytes | None:
+    """The bytes of base64 (RFC 4648 section 4); None of a text that is none."""
     try:
-        return bool(base64.b64decode(block.data or "", validate=True))
-    except (binascii.Error, ValueError):
-        return False
+        return base64.b64decode(data, validate=True)
+    except ValueError:
+        return None

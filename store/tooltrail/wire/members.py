@@ -49,6 +49,16 @@ def others(value: JsonObject, known: frozenset[str]) -> JsonObject:
     }
 
 
+def raw_arguments(value: JsonValue) -> str:
+    """The text of arguments: as it came, or JSON of what came parsed; empty where there are none.
+
+    Servers that are to send an object may send the text that the model wrote, and the reverse.
+    """
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else spelled(value)
+
+
 def spelled(value: JsonValue) -> str:
     """The value as JSON, as arguments are kept that came parsed.
 

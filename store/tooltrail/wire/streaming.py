@@ -33,11 +33,7 @@ Chunk = bytes | str | Mapping[str, object] | Dumpable
 
 
 class ResponseStream:
-    """Takes a stream in and gives the answer. Not safe to share between threads.
-
-    Args:
-        wire_format: in which the provider speaks.
-    """
+    """Takes a stream in and gives the answer. Not safe to share between threads."""
 
     def __init__(self, wire_format: WireFormat) -> None:
         self._framing = EventFraming()

@@ -1,7 +1,7 @@
 """Bounds of a provider's JSON: a part that no record can hold becomes text.
 
 A value may be nested deeper than a record can be (`MAX_EMBEDDED_DEPTH`), and an integer may be
-longer than Python prints. `formats.sturdy` says what the readers do with such a part.
+longer than Python prints. `WireFormat` says what readers do with such a part.
 """
 
 import json

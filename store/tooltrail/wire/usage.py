@@ -6,17 +6,14 @@ A stream repeats them, each time up to that event. The last value of each member
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, TypeGuard
+from typing import TypeGuard
 
 from pydantic import JsonValue
 
-from tooltrail.wire.members import JsonObject
+from tooltrail.wire.members import JsonObject, object_in
 
 MOST_TOKENS = (1 << 53) - 1
 """More is no count: JSON's numbers are exact up to here (RFC 8259, section 6)."""
-
-Counts: TypeAlias = Mapping[str, int]
-"""The counts that an object has, by name; `a.b` is the member `b` of its member `a`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,21 +33,42 @@ class TokenCounts:
 
 @dataclass(frozen=True, slots=True)
 class UsageSpelling:
-    """How a format tells tokens.
+    """How a format tells tokens. The count `a.b` is the member `b` of the member `a`.
 
     Attributes:
         members: of an answer or an event of a stream; one with neither tells nothing. Two looks
             cost half as much as a call of a function, and are what each event of a stream costs.
         find: gives the object with the counts of one that has such a member; else any value.
-        read: what the counts say that were found there.
+        input_counts: together they are the input.
+        output_counts: together they are the output.
+        cached_counts: names of the count of cached input, of which a server knows one.
+        thoughts: the count of what a server made besides, if the sum of all says so.
     """
 
     members: tuple[str, str]
     find: Callable[[JsonObject], JsonValue]
-    read: Callable[[Counts], TokenCounts]
+    input_counts: tuple[str, ...] = ()
+    output_counts: tuple[str, ...] = ()
+    cached_counts: tuple[str, ...] = ()
+    thoughts: str = ""
+
+    def read(self, counts: Mapping[str, int]) -> TokenCounts:
+        """What the counts say, by their names."""
+        given, made = _total(counts, *self.input_counts), _total(counts, *self.output_counts)
+        # xAI counts thoughts beside the answer, all others within it; only the sum tells which.
+        if thought := counts.get(self.thoughts):
+            whole = (made or 0) + thought
+            made = whole if counts.get("total_tokens") == (given or 0) + whole else made
+        cached = next((counts[name] for name in self.cached_counts if name in counts), None)
+        return TokenCounts(given, made, cached)
 
 
-NO_USAGE = UsageSpelling(("", ""), find=lambda _: None, read=lambda _: TokenCounts())
+def usage_of(holder: str) -> Callable[[JsonObject], JsonValue]:
+    """Finds `usage` in an answer, or in the member of this name that an event has one in."""
+    return lambda event: event.get("usage") or object_in(event.get(holder)).get("usage")
+
+
+NO_USAGE = UsageSpelling(("", ""), find=lambda _: None)
 """Of formats that tell no tokens."""
 
 _NOTHING = TokenCounts()
@@ -86,12 +104,7 @@ def _is_count(value: JsonValue) -> TypeGuard[int]:
     return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
-def total(counts: Counts, *names: str) -> int | None:
+def _total(counts: Mapping[str, int], *names: str) -> int | None:
     """All counts of these names together; None where there is none of them."""
     found = [counts[name] for name in names if name in counts]
     return sum(found) if found else None
-
-
-def first(counts: Counts, *names: str) -> int | None:
-    """The first count of these names that there is."""
-    return next((counts[name] for name in names if name in counts), None)

@@ -19,7 +19,7 @@ from tests.support.agents.scripted_provider import (
 from tests.support.agents.spelled_answers import Call, asks, says
 
 from tooltrail.agents import ChatModel, HttpModel, ModelError
-from tooltrail.agents._http_errors import retry_after_ms
+from tooltrail.agents.http_models import retry_after_ms
 from tooltrail.records import Conversation, InvalidRecordError, Message, NotFoundError
 from tooltrail.wire import read_stream, wire_format
 

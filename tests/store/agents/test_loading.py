@@ -290,7 +290,8 @@ def test_a_fault_of_a_schema_is_told_where_the_keyword_stands() -> None:
     )
     with pytest.raises(ValidationError) as caught:
         Probe.model_validate(root.value)
-    assert [(place, spell_path(path)) for place, path, _ in complaints(caught.value, root)] == [
+    faults = complaints(caught.value, root)
+    assert [(fault.place, spell_path(fault.path)) for fault in faults] == [
         (Place(5, 7), "output.properties.summary.minLenght"),
         (Place(9, 7), 'output.anyOf[1]["a/b"]'),
         (Place(1, 1), "output"),

@@ -73,16 +73,14 @@ def test_rows_are_inserted_once_where_that_is_asked(opened: Database) -> None:
         connection.insert("things", [{"key": 1, "name": "two"}])
 
 
-def test_a_query_of_many_values_and_rows_is_read_in_parts(opened: Database) -> None:
+def test_a_query_of_many_values_is_asked_in_parts(opened: Database) -> None:
     with opened.write() as connection:
         connection.insert("things", [{"key": n, "name": str(n)} for n in range(2_000)])
     with opened.read() as connection:
         found = connection.query_each(
             "SELECT key FROM things WHERE key IN (?)", list(range(1_500)), at_once=400
         )
-        rows = list(connection.iterate("SELECT key FROM things WHERE key >= ? ORDER BY key", (10,)))
     assert len(found) == 1_500
-    assert [key for (key,) in rows] == list(range(10, 2_000))
 
 
 def test_a_missing_file_is_made_only_when_asked(tmp_path: Path) -> None:

@@ -6,13 +6,13 @@ import pytest
 from sqlalchemy import Boolean, Integer, LargeBinary, Text
 from sqlalchemy.types import TypeEngine
 
-from tooltrail.store import column_types, schema
+from tooltrail.store import schema
 from tooltrail.store.read.columns import COLUMNS, LARGE_BYTES, Columns, Computed
 
 SPECIAL = {
-    id(column_types.Uuid16): "id",
-    id(column_types.Moment): "time",
-    id(column_types.Sha256): "digest",
+    id(schema.Uuid16): "id",
+    id(schema.Moment): "time",
+    id(schema.Sha256): "digest",
 }
 USUAL = {Text: "text", Boolean: "flag", LargeBinary: "bytes", Integer: "integer"}
 
@@ -39,8 +39,8 @@ def test_values_of_another_kind_are_named_and_replaced() -> None:
         "sessions: key title", Computed("1", "number", "integer"), optional=("tools: name",)
     )
     assert columns.sql == "sessions.key, sessions.title, 1, tools.name"
-    problems: list[str] = []
-    assert columns.read(["x", None, None, 7, "behind"], problems) == [0, None, 0, None]
+    values, problems = columns.read(["x", None, None, 7, "behind"])
+    assert values == {"key": 0, "title": None, "number": 0, "name": None}
     assert problems == [
         "key holds no integer",
         "number holds no integer",

@@ -7,6 +7,7 @@ from uuid import UUID
 import pytest
 from tests.support.call_facts import moment
 from tests.support.recorded_calls import call, entries_of
+from tests.support.schema_views import VIEWS
 from tests.support.store_parts import StoreParts
 
 from tooltrail.artifacts import artifact_path
@@ -15,7 +16,6 @@ from tooltrail.journal.clock import new_id
 from tooltrail.records import digest_of
 from tooltrail.records.facts import ArtifactFact, OmissionFact, SessionClosed, SessionOpened, Shown
 from tooltrail.store.references import shorten_output
-from tooltrail.store.sql_views import VIEWS
 
 LOG = b"line\n" * 4_000
 

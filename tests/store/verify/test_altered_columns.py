@@ -13,7 +13,7 @@ from tests.support.store_parts import StoreParts, store_parts
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest
-from tooltrail.store import column_types, schema
+from tooltrail.store import schema
 from tooltrail.store.verify import NOT_EVIDENCE
 
 COLUMNS = [column for table in schema.EVIDENCE for column in table.columns]
@@ -46,9 +46,9 @@ def altered(  # noqa: PLR0911  one return for each kind of column
         return next(one for one in choices[str(column)] if one != value)
     if isinstance(column.type, Boolean):
         return not value
-    if column.type is column_types.Moment:
+    if column.type is schema.Moment:
         return value + timedelta(seconds=1) if isinstance(value, datetime) else (value or 0) + 1
-    if column.type is column_types.Uuid16:
+    if column.type is schema.Uuid16:
         other = UUID(int=999)
         return other.bytes if isinstance(value, bytes) else other
     if isinstance(column.type, LargeBinary):

@@ -3,8 +3,8 @@
 from tooltrail.agents._extra import missing_extra
 
 try:
+    from tooltrail.agents.schemas._keywords import SchemaFault, UnsupportedSchemaError
     from tooltrail.agents.schemas.comparing import SchemaChange, compare_schemas
-    from tooltrail.agents.schemas.faults import SchemaFault, UnsupportedSchemaError
     from tooltrail.agents.schemas.output_schema import OutputSchema
     from tooltrail.agents.schemas.strict_form import StrictForm
 except ImportError as error:

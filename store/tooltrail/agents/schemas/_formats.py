@@ -1,4 +1,6 @@
-r"""The formats of texts that are enforced; a schema that names another one is refused.
+r"""The patterns and formats of texts that are enforced; any other format is refused.
+
+Patterns are those of ECMA-262 with Unicode, as JSON Schema has them, and never those of Python.
 
 They are spelled out after the grammars of RFC 1123, 3339, 3986, 5321, 6901 and 9562. The checks
 that come with `jsonschema` do not hold against these: `email` asks for an `@` and no more,
@@ -10,12 +12,12 @@ Python's. Where a package is missing they take anything, and to import them all 
 import ipaddress
 from collections.abc import Callable, Mapping
 from datetime import date
+from functools import lru_cache
 from typing import cast
 
+import regress
 import rfc3986_validator  # type: ignore[import-untyped]  # it has no types
 from jsonschema import FormatChecker
-
-from tooltrail.agents.schemas._patterns import compiled, is_found, is_pattern
 
 _LABEL = "[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
 _HOSTNAME = rf"^(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*$"
@@ -43,6 +45,39 @@ _LOCAL_PART = rf'^(?:{_ATOM}(?:\.{_ATOM})*|"(?:[ !#-\[\]-~]|\\[ -~])*")$'
 
 _LOCAL_PART_CHARS = 64
 """RFC 5321, section 4.5.3.1.1."""
+
+
+@lru_cache(maxsize=256)
+def compiled(pattern: str) -> regress.Regex:
+    """A pattern, ready to be looked for.
+
+    Raises:
+        regress.RegressError: it is none.
+        UnicodeError: it has a lone surrogate.
+    """
+    return regress.Regex(pattern, "u")
+
+
+def is_found(pattern: str, text: str) -> bool:
+    """Whether a pattern is found in a text; in one with a lone surrogate none is.
+
+    Raises:
+        regress.RegressError: it is none.
+    """
+    try:
+        return compiled(pattern).find(text) is not None
+    except UnicodeError:
+        # No character that any pattern could mean.
+        return False
+
+
+def pattern_problem(text: str) -> str:
+    """Why a text is no pattern; empty if it is one."""
+    try:
+        compiled(text)
+    except (regress.RegressError, UnicodeError) as error:
+        return f"is no regular expression of ECMA-262: {error}"
+    return ""
 
 
 def _by_pattern(pattern: str) -> Callable[[str], bool]:
@@ -99,10 +134,6 @@ def _is_moment(text: str) -> bool:
     return text[10:11] in ("T", "t") and _is_date(text[:10]) and _is_time(text[11:])
 
 
-def _is_duration(text: str) -> bool:
-    return text != "P" and is_found(_DURATION, text)
-
-
 def _is_email(text: str) -> bool:
     local, separator, domain = text.rpartition("@")
     return (
@@ -126,7 +157,7 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
     "date": _is_date,
     "time": _is_time,
     "date-time": _is_moment,
-    "duration": _is_duration,
+    "duration": lambda text: text != "P" and is_found(_DURATION, text),
     "email": _is_email,
     "hostname": _by_pattern(_HOSTNAME),
     "ipv4": _is_ipv4,
@@ -135,7 +166,7 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
     "uri-reference": _by_rule("URI_reference"),
     "uuid": _by_pattern(_UUID),
     "json-pointer": _by_pattern(_JSON_POINTER),
-    "regex": is_pattern,
+    "regex": lambda text: not pattern_problem(text),
 }
 """By the names that draft 2020-12 gives them, all for strings alone."""
 

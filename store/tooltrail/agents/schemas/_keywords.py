@@ -4,16 +4,15 @@ A schema is looked at wherever one stands, also where nothing leads to: whoever 
 counts on it.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any, cast
 from urllib.parse import unquote
 
 from jsonschema import Draft202012Validator
 from pydantic import JsonValue
 
-from tooltrail.agents.schemas._formats import FORMATS
-from tooltrail.agents.schemas._patterns import pattern_problem
-from tooltrail.agents.schemas.faults import SchemaFault, below
+from tooltrail.agents.schemas._formats import FORMATS, pattern_problem
 
 Schema = Mapping[str, JsonValue]
 
@@ -52,6 +51,38 @@ MAX_DEPTH = 60
 MAX_LOOKS = 5_000
 """How often a schema may send a look at one value on to others. References can double that with
 each step, and a value would take for ever."""
+
+
+@dataclass(frozen=True, slots=True)
+class SchemaFault:
+    """Something in a schema that is not enforced, or is no schema.
+
+    Attributes:
+        pointer: JSON pointer (RFC 6901) to it in the schema; empty for the schema itself.
+        message: what is wrong, in one sentence.
+    """
+
+    pointer: str
+    message: str
+
+
+class UnsupportedSchemaError(ValueError):
+    """A schema that cannot be enforced as a whole.
+
+    Attributes:
+        faults: everything that is in the way.
+    """
+
+    def __init__(self, faults: Iterable[SchemaFault]) -> None:
+        self.faults = tuple(faults)
+        lines = (f"{fault.pointer or '(root)'}: {fault.message}" for fault in self.faults)
+        super().__init__("; ".join(lines))
+
+
+def below(pointer: str, *parts: str | int) -> str:
+    """The pointer to a place below another one."""
+    escaped = (str(part).replace("~", "~0").replace("/", "~1") for part in parts)
+    return "".join((pointer, *(f"/{part}" for part in escaped)))
 
 
 def faults_of(document: JsonValue) -> list[SchemaFault]:

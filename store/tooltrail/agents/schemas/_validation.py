@@ -13,7 +13,6 @@ say (`oneOf` as exactly one, `uniqueItems`, `const` and `enum` of any JSON, tupl
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, cast
 
@@ -25,10 +24,9 @@ from jsonschema.validators import (
 )
 from pydantic import JsonValue
 
-from tooltrail.agents.schemas._formats import CHECKER
-from tooltrail.agents.schemas._patterns import is_found
+from tooltrail.agents.schemas._formats import CHECKER, is_found
 
-_LOOKS: "ContextVar[Looks | None]" = ContextVar("looks", default=None)
+_LOOKS_LEFT: ContextVar[list[int] | None] = ContextVar("looks", default=None)
 _LOOKS_AT_LEAST = 10_000
 _LOOKS_OF_A_PART = 100
 _FOLLOW: Any = cast("Any", Draft202012Validator).VALIDATORS["$ref"]
@@ -41,42 +39,20 @@ class TooManyLooksError(Exception):
     """A schema that refers to itself sends a value around too often."""
 
 
-@dataclass(slots=True)
-class Looks:
-    """How often references may still be followed in one check.
+@contextmanager
+def bounded(part_count: int) -> Generator[None]:
+    """Within the block, checks follow no more references than a value of so many parts may need.
 
     A schema whose alternatives refer back to it looks at a value by the power of its depth.
 
-    Attributes:
-        left: how often.
+    Raises:
+        TooManyLooksError: they would.
     """
-
-    left: int
-
-    @classmethod
-    def at(cls, part_count: int) -> "Looks":
-        """As many as a value of so many parts may need."""
-        return cls(_LOOKS_AT_LEAST + _LOOKS_OF_A_PART * part_count)
-
-    def spend(self) -> None:
-        """Follow one.
-
-        Raises:
-            TooManyLooksError: none is left.
-        """
-        self.left -= 1
-        if self.left < 0:
-            raise TooManyLooksError
-
-
-@contextmanager
-def bounded(looks: Looks) -> Generator[None]:
-    """Within the block, checks follow no more references than that."""
-    token = _LOOKS.set(looks)
+    token = _LOOKS_LEFT.set([_LOOKS_AT_LEAST + _LOOKS_OF_A_PART * part_count])
     try:
         yield
     finally:
-        _LOOKS.reset(token)
+        _LOOKS_LEFT.reset(token)
 
 
 def validator_of(document: Mapping[str, JsonValue]) -> Validator:
@@ -142,9 +118,11 @@ def _fraction(number: float) -> Fraction:
 def _reference(
     validator: Any, reference: str, instance: Any, schema: Any
 ) -> Iterator[ValidationError]:
-    looks = _LOOKS.get()
+    looks = _LOOKS_LEFT.get()
     if looks is not None:
-        looks.spend()
+        looks[0] -= 1
+        if looks[0] < 0:
+            raise TooManyLooksError
     yield from _FOLLOW(validator, reference, instance, schema)
 
 

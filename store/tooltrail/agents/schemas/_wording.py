@@ -107,14 +107,6 @@ def _shown(value: Any) -> str:
     return f"{text[:_VALUE_CHARS]}… ({len(text):,} characters)"
 
 
-def _missing(place: str, _: ValidationError) -> str:
-    return f"missing field {place}"
-
-
-def _unknown(place: str, error: ValidationError) -> str:
-    return f"unknown field {place}{_known(cast('Any', error.schema))}"
-
-
 def _known(schema: Mapping[str, Any]) -> str:
     names = [*schema.get("properties", {})]
     if not names:
@@ -147,26 +139,16 @@ def _says(wanted: str) -> Callable[[str, ValidationError], str]:
     return word
 
 
-def _const(place: str, error: ValidationError) -> str:
-    return f"{place} must be {_shown(error.validator_value)}, not {_shown(error.instance)}"
-
-
-def _nothing(place: str, _: ValidationError) -> str:
-    return f"{place} must not be there"
-
-
-def _equal(place: str, error: ValidationError) -> str:
-    return f"{place} must not hold the same twice: {error.message}"
-
-
 _WORDINGS: Mapping[str, Callable[[str, ValidationError], str]] = {
     "type": _type,
     "enum": _enum,
-    "const": _const,
-    "required": _missing,
-    UNKNOWN: _unknown,
-    "uniqueItems": _equal,
-    "not": _nothing,
+    "const": lambda place, error: (
+        f"{place} must be {_shown(error.validator_value)}, not {_shown(error.instance)}"
+    ),
+    "required": lambda place, _: f"missing field {place}",
+    UNKNOWN: lambda place, error: f"unknown field {place}{_known(cast('Any', error.schema))}",
+    "uniqueItems": lambda place, error: f"{place} must not hold the same twice: {error.message}",
+    "not": lambda place, _: f"{place} must not be there",
     "pattern": _says("must match the pattern"),
     "format": _says("must be of the format"),
     "minimum": _bound("at least"),

@@ -32,6 +32,7 @@ ChangeKind = Literal[
 ]
 
 Schema: TypeAlias = JsonValue
+_Members: TypeAlias = Mapping[str, JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,49 +68,24 @@ _MAX_DEPTH = 40
 
 
 def compare_schemas(old: OutputSchema, new: OutputSchema) -> tuple[SchemaChange, ...]:
-    """Every difference that a value can meet, in the order of the newer schema.
-
-    Args:
-        old: the one before.
-        new: the one after.
-    """
-    comparing = _Comparing(_Resolving.of(old.plain), _Resolving.of(new.plain))
+    """Every difference that a value can meet, in the order of the newer schema."""
+    comparing = _Comparing(dict(iter_schemas(old.plain)), dict(iter_schemas(new.plain)))
     return tuple(dict.fromkeys(comparing.changes("", old.plain, new.plain, 0)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Resolving:
-    """Follows the references of one schema."""
-
-    schemas: Mapping[str, JsonValue]
-
-    @classmethod
-    def of(cls, document: JsonValue) -> "_Resolving":
-        return cls(dict(iter_schemas(document)))
-
-    def resolved(self, schema: JsonValue) -> dict[str, JsonValue] | None:
-        """A schema without a reference, as an object; None where it is more than a reference."""
-        while isinstance(schema, dict) and "$ref" in schema:
-            if schema.keys() - ANNOTATIONS - {"$ref", "$defs"}:
-                return None
-            target = target_of(cast("str", schema["$ref"]))
-            schema = self.schemas[target or ""]
-        if isinstance(schema, bool):
-            return {} if schema else {"enum": []}
-        return cast("dict[str, JsonValue]", schema)
-
-
-@dataclass(frozen=True, slots=True)
 class _Comparing:
-    before: _Resolving
-    after: _Resolving
+    """Compares two documents, given all schemas of each by their pointers."""
+
+    before: _Members
+    after: _Members
     under_way: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def changes(self, path: str, old: Schema, new: Schema, depth: int) -> Iterator[SchemaChange]:
         """What differs in one place and below it."""
         if json_key(_bare(old)) == json_key(_bare(new)) and not self._refers(old, new):
             return
-        former, latter = self.before.resolved(old), self.after.resolved(new)
+        former, latter = _resolved(old, self.before), _resolved(new, self.after)
         if former is None or latter is None or depth > _MAX_DEPTH:
             yield SchemaChange(path, "rule_changed", "what is referred to may differ", "breaking")
             return
@@ -124,31 +100,29 @@ class _Comparing:
             self.under_way.remove(pair)
 
     def _changes_within(
-        self,
-        path: str,
-        former: Mapping[str, JsonValue],
-        latter: Mapping[str, JsonValue],
-        depth: int,
+        self, path: str, former: _Members, latter: _Members, depth: int
     ) -> Iterator[SchemaChange]:
         yield from _types_changed(path, former, latter)
         yield from _values_changed(path, former, latter)
         yield from _bounds_changed(path, former, latter)
         yield from _rules_changed(path, former, latter)
         yield from self._fields_changed(path, former, latter, depth)
-        yield from self._items_changed(path, former, latter, depth)
+        if "items" in latter:
+            old_items = former.get("items", True)
+            yield from self.changes(f"{path}[]", old_items, latter["items"], depth + 1)
 
     def _refers(self, *schemas: Schema) -> bool:
         """Whether the same words may mean something else in the other document."""
-        is_same = json_key(_definitions(self.before)) == json_key(_definitions(self.after))
+        is_same = json_key(_bare(self.before[""])) == json_key(_bare(self.after[""]))
         return not is_same and any("$ref" in str(schema) for schema in schemas)
 
     def _fields_changed(
-        self, path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue], depth: int
+        self, path: str, old: _Members, new: _Members, depth: int
     ) -> Iterator[SchemaChange]:
         former, latter = _properties(old), _properties(new)
         was, now = _required(old), _required(new)
         for name in latter:
-            place = f"{path}.{name}" if path else name
+            place = _below(path, name)
             if name in former:
                 yield from self.changes(place, former[name], latter[name], depth + 1)
             else:
@@ -156,14 +130,14 @@ class _Comparing:
         for name in former:
             if name in latter:
                 continue
-            place = f"{path}.{name}" if path else name
+            place = _below(path, name)
             is_free = self._takes(new.get("additionalProperties", True), former[name])
             effect: Effect = "compatible" if is_free else "breaking"
             yield SchemaChange(place, "field_removed", "it is not spoken of any more", effect)
         yield from _required_changed(path, was, now)
         yield from self._others_changed(path, old, new, depth)
 
-    def _field_added(self, place: str, old: Mapping[str, JsonValue], added: Schema) -> SchemaChange:
+    def _field_added(self, place: str, old: _Members, added: Schema) -> SchemaChange:
         others = old.get("additionalProperties", True)
         if others is False:
             wording: tuple[str, Effect] = ("no result could have it before", "compatible")
@@ -186,7 +160,7 @@ class _Comparing:
         )
 
     def _others_changed(
-        self, path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue], depth: int
+        self, path: str, old: _Members, new: _Members, depth: int
     ) -> Iterator[SchemaChange]:
         former, latter = (one.get("additionalProperties", True) for one in (old, new))
         if json_key(former) == json_key(latter) and not self._refers(former, latter):
@@ -197,14 +171,22 @@ class _Comparing:
             wording = "fields of other names are not free any more"
             yield SchemaChange(path, "other_fields", wording, "breaking")
         else:
-            yield from self.changes(f"{path}.*" if path else "*", former, latter, depth + 1)
+            yield from self.changes(_below(path, "*"), former, latter, depth + 1)
 
-    def _items_changed(
-        self, path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue], depth: int
-    ) -> Iterator[SchemaChange]:
-        if "items" not in new:
-            return
-        yield from self.changes(f"{path}[]", old.get("items", True), new["items"], depth + 1)
+
+def _resolved(schema: Schema, schemas: Mapping[str, Schema]) -> dict[str, JsonValue] | None:
+    """A schema without a reference, as an object; None where it is more than a reference."""
+    while isinstance(schema, dict) and "$ref" in schema:
+        if schema.keys() - ANNOTATIONS - {"$ref", "$defs"}:
+            return None
+        schema = schemas[target_of(cast("str", schema["$ref"])) or ""]
+    if isinstance(schema, bool):
+        return {} if schema else {"enum": []}
+    return cast("dict[str, JsonValue]", schema)
+
+
+def _below(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
 
 
 def _bare(schema: Schema) -> Schema:
@@ -224,38 +206,32 @@ def _bare(schema: Schema) -> Schema:
     return schema
 
 
-def _definitions(resolving: _Resolving) -> JsonValue:
-    return _bare(resolving.schemas[""])
+def _properties(schema: _Members) -> _Members:
+    return cast("_Members", schema.get("properties") or {})
 
 
-def _properties(schema: Mapping[str, JsonValue]) -> Mapping[str, JsonValue]:
-    return cast("Mapping[str, JsonValue]", schema.get("properties") or {})
-
-
-def _required(schema: Mapping[str, JsonValue]) -> list[str]:
+def _required(schema: _Members) -> list[str]:
     return cast("list[str]", schema.get("required") or [])
 
 
 def _required_changed(path: str, was: Sequence[str], now: Sequence[str]) -> Iterator[SchemaChange]:
     for name in now:
         if name not in was:
-            place = f"{path}.{name}" if path else name
+            place = _below(path, name)
             yield SchemaChange(place, "required_added", "it must be there", "breaking")
     for name in was:
         if name not in now:
-            place = f"{path}.{name}" if path else name
+            place = _below(path, name)
             yield SchemaChange(place, "required_removed", "it may be missing", "compatible")
 
 
-def _types_of(schema: Mapping[str, JsonValue]) -> frozenset[str]:
+def _types_of(schema: _Members) -> frozenset[str]:
     types = schema.get("type", sorted(_ALL_TYPES))
     named = frozenset(cast("list[str]", types if isinstance(types, list) else [types]))
     return named | {"integer"} if "number" in named else named
 
 
-def _types_changed(
-    path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue]
-) -> Iterator[SchemaChange]:
+def _types_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaChange]:
     was, now = _types_of(old), _types_of(new)
     if was == now:
         return
@@ -263,7 +239,7 @@ def _types_changed(
     yield SchemaChange(path, "type_changed", wording, "compatible" if was <= now else "breaking")
 
 
-def _allowed(schema: Mapping[str, JsonValue]) -> frozenset[object] | None:
+def _allowed(schema: _Members) -> frozenset[object] | None:
     """The values that are listed, for comparing; None where any are allowed."""
     listed = frozenset(map(json_key, cast("list[Any]", schema.get("enum", []))))
     if "const" not in schema:
@@ -272,9 +248,7 @@ def _allowed(schema: Mapping[str, JsonValue]) -> frozenset[object] | None:
     return only & listed if "enum" in schema else only
 
 
-def _values_changed(
-    path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue]
-) -> Iterator[SchemaChange]:
+def _values_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaChange]:
     was, now = _allowed(old), _allowed(new)
     if was == now:
         return
@@ -283,9 +257,7 @@ def _values_changed(
     yield SchemaChange(path, "values_changed", wording, "compatible" if is_wider else "breaking")
 
 
-def _bounds_changed(
-    path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue]
-) -> Iterator[SchemaChange]:
+def _bounds_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaChange]:
     loosened: tuple[tuple[tuple[str, ...], Callable[[Any, Any], bool]], ...] = (
         (_AT_LEAST, lambda was, now: now <= was),
         (_AT_MOST, lambda was, now: now >= was),
@@ -305,9 +277,7 @@ def _worded(bound: JsonValue) -> str:
     return "none" if bound is None else str(bound)
 
 
-def _rules_changed(
-    path: str, old: Mapping[str, JsonValue], new: Mapping[str, JsonValue]
-) -> Iterator[SchemaChange]:
+def _rules_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaChange]:
     """All other keywords: one that is gone allows more, any other difference may allow less."""
     for keyword in sorted((old.keys() | new.keys()) - ANNOTATIONS - _COMPARED):
         if json_key(_bare(old.get(keyword))) == json_key(_bare(new.get(keyword))):

@@ -8,15 +8,16 @@ from typing import Any, Self, cast
 from jsonschema.protocols import Validator
 from pydantic import JsonValue
 
-from tooltrail.agents.schemas._keywords import IN_PLACE, NAMED_BELOW, ONE_BELOW, faults_of
-from tooltrail.agents.schemas._validation import (
-    Looks,
-    TooManyLooksError,
-    bounded,
-    validator_of,
+from tooltrail.agents.schemas._keywords import (
+    IN_PLACE,
+    NAMED_BELOW,
+    ONE_BELOW,
+    SchemaFault,
+    UnsupportedSchemaError,
+    faults_of,
 )
+from tooltrail.agents.schemas._validation import TooManyLooksError, bounded, validator_of
 from tooltrail.agents.schemas._wording import spelled_path, violation_of
-from tooltrail.agents.schemas.faults import SchemaFault, UnsupportedSchemaError
 from tooltrail.agents.schemas.strict_form import StrictForm, strict_form_of
 from tooltrail.records import Digest, SchemaViolation, canonical_json, digest_of
 
@@ -84,7 +85,7 @@ class OutputSchema:
             odd = list(_odd_parts(value))
             if odd:
                 return tuple(odd)
-            with bounded(Looks.at(_part_count(value))):
+            with bounded(_part_count(value)):
                 return tuple(self._broken(value))
         except RecursionError:
             return (SchemaViolation(path="", message="the result is nested too deep"),)

@@ -14,7 +14,7 @@ from jsonschema.protocols import Validator
 from pydantic import JsonValue
 
 from tooltrail.agents.schemas._keywords import iter_schemas, target_of
-from tooltrail.agents.schemas._validation import Looks, TooManyLooksError, bounded
+from tooltrail.agents.schemas._validation import TooManyLooksError, bounded
 
 _KEPT = frozenset(
     {
@@ -55,11 +55,7 @@ class _UnsaidError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class StrictForm:
-    """A schema in its strict form.
-
-    Attributes:
-        document: the strict form.
-    """
+    """A schema in its strict form."""
 
     document: dict[str, JsonValue]
     _schema: dict[str, JsonValue] = field(repr=False)
@@ -69,12 +65,9 @@ class StrictForm:
         """What the model meant: a field that is null because it must be there is taken out.
 
         A null that the schema itself allows stays.
-
-        Args:
-            value: as the model gave it, fitting the strict form or not.
         """
         try:
-            with bounded(Looks.at(0)):
+            with bounded(0):
                 return self._restored(value, self._schema)
         except (RecursionError, TooManyLooksError):
             return value

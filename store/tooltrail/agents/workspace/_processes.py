@@ -37,9 +37,6 @@ class Printed:
     """What came through a pipe.
 
     Attributes:
-        kept: the first `MAX_KEPT` bytes.
-        size: bytes of all.
-        newlines: of all.
         is_open: whether its last line has no end.
     """
 
@@ -79,8 +76,6 @@ class Ended:
     Attributes:
         status: as `subprocess` spells it: negative for a signal.
         timed_out: whether it was ended because its time was over.
-        stdout: what it printed.
-        stderr: what it printed there.
     """
 
     status: int

@@ -18,11 +18,11 @@ from typing import Any, BinaryIO
 from tooltrail.agents.workspace._folder import (
     Parts,
     WorkspaceFolder,
+    iter_entries,
     open_file,
     spelled,
     split_path,
 )
-from tooltrail.agents.workspace._walking import iter_entries
 
 _MAX_MATCHES = 200
 
@@ -44,14 +44,7 @@ _MAX_PRINTED = 8 << 20
 
 @dataclass(slots=True)
 class Findings:
-    """What was found so far.
-
-    Attributes:
-        most: lines that are given back.
-        count: lines that were found.
-        lines: those that are given back.
-        unread: files and folders that could not be read.
-    """
+    """What was found so far."""
 
     most: int
     count: int = 0

@@ -3,10 +3,8 @@
 import os
 import re
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
-from tooltrail.agents.tools import AgentTool
 from tooltrail.agents.workspace._definitions import define
 from tooltrail.agents.workspace._folder import WorkspaceFolder
 from tooltrail.agents.workspace._processes import run_process
@@ -18,7 +16,7 @@ MAX_TIMEOUT_MS = 3_600_000
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH(?!OR)", re.IGNORECASE)
 """Names of variables whose values a command is not given: what it prints is kept for good."""
 
-_RUN = define(
+RUN = define(
     "shell:run",
     "Run a command line with /bin/sh in the workspace. It reads nothing; what it leaves running "
     "in the background is ended with it.",
@@ -33,12 +31,8 @@ _RUN = define(
 )
 
 
-def run_tool(workspace: WorkspaceFolder) -> AgentTool:
-    """`shell:run`: whatever the shell takes, with the rights of this program."""
-    return AgentTool(_RUN, partial(_run, workspace), has_side_effects=True, family="command")
-
-
-async def _run(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> CommandOutput:
+async def run_command(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> CommandOutput:
+    """Whatever the shell takes, with the rights of this program."""
     command = arguments["command"]
     timeout_ms = arguments.get("timeout_ms", DEFAULT_TIMEOUT_MS)
     ended = await run_process(

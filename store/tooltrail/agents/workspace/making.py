@@ -1,15 +1,16 @@
 """All tools of a folder, by name."""
 
 import os
+from functools import partial
 from pathlib import Path
 
-from tooltrail.agents.tools import AgentTool
+from tooltrail.agents.tools import AgentTool, Handler
 from tooltrail.agents.workspace._folder import WorkspaceFolder
-from tooltrail.agents.workspace.commands import run_tool
-from tooltrail.agents.workspace.reading import list_tool, read_tool
-from tooltrail.agents.workspace.searching import search_tool
-from tooltrail.agents.workspace.writing import Editor
-from tooltrail.records import InvalidRecordError, NotFoundError
+from tooltrail.agents.workspace.commands import RUN, run_command
+from tooltrail.agents.workspace.reading import LIST, READ, list_folder, read_file
+from tooltrail.agents.workspace.searching import SEARCH, search_files
+from tooltrail.agents.workspace.writing import EDIT, WRITE, Editor
+from tooltrail.records import InvalidRecordError, NotFoundError, ToolDefinition
 
 
 def workspace_tools(
@@ -35,10 +36,20 @@ def workspace_tools(
     if not path.is_dir():
         raise InvalidRecordError(f"{path} is no folder")
     workspace = WorkspaceFolder(path)
-    tools = [read_tool(workspace), list_tool(workspace), search_tool(workspace)]
+    tools = [
+        _tool(READ, partial(read_file, workspace), "file_read"),
+        _tool(LIST, partial(list_folder, workspace), "search"),
+        _tool(SEARCH, partial(search_files, workspace), "search"),
+    ]
     if allow_writes:
         editor = Editor(workspace)
-        tools += [editor.write_tool(), editor.edit_tool()]
+        tools.append(_tool(WRITE, editor.write, "file_mutation"))
+        tools.append(_tool(EDIT, editor.edit, "file_mutation"))
     if allow_commands:
-        tools.append(run_tool(workspace))
+        tools.append(_tool(RUN, partial(run_command, workspace), "command"))
     return {tool.name: tool for tool in tools}
+
+
+def _tool(definition: ToolDefinition, handler: Handler, family: str) -> AgentTool:
+    has_side_effects = family in {"file_mutation", "command"}
+    return AgentTool(definition, handler, has_side_effects=has_side_effects, family=family)

@@ -1,13 +1,16 @@
 """`fs:read` and `fs:list`: what is in a file, and what is in a folder."""
 
 import stat
-from functools import partial
 from typing import Any, BinaryIO
 
-from tooltrail.agents.tools import AgentTool
 from tooltrail.agents.workspace._definitions import PATH, define
-from tooltrail.agents.workspace._folder import WorkspaceFolder, spelled, split_path
-from tooltrail.agents.workspace._walking import Entry, iter_entries
+from tooltrail.agents.workspace._folder import (
+    Entry,
+    WorkspaceFolder,
+    iter_entries,
+    spelled,
+    split_path,
+)
 from tooltrail.records import FileReadOutput, LineRange, SearchOutput, StreamRecord
 from tooltrail.records.authoring import one_line_path
 
@@ -19,7 +22,7 @@ MAX_ENTRIES = 10_000
 
 _CHUNK = 1 << 20
 
-_READ = define(
+READ = define(
     "fs:read",
     "Read a file of the workspace, or some of its lines.",
     ["path"],
@@ -28,7 +31,7 @@ _READ = define(
     end_line={"type": "integer", "minimum": 1, "description": "Last line, included."},
 )
 
-_LIST = define(
+LIST = define(
     "fs:list",
     "List a folder of the workspace. Folders end in `/`, symbolic links in `@`.",
     [],
@@ -37,17 +40,8 @@ _LIST = define(
 )
 
 
-def read_tool(workspace: WorkspaceFolder) -> AgentTool:
-    """`fs:read`: a file, or a range of its lines."""
-    return AgentTool(_READ, partial(_read, workspace), has_side_effects=False, family="file_read")
-
-
-def list_tool(workspace: WorkspaceFolder) -> AgentTool:
-    """`fs:list`: the entries of a folder, one a line."""
-    return AgentTool(_LIST, partial(_list, workspace), has_side_effects=False, family="search")
-
-
-def _read(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> FileReadOutput:
+def read_file(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> FileReadOutput:
+    """A file, or a range of its lines."""
     parts = split_path(arguments["path"])
     start, end = arguments.get("start_line"), arguments.get("end_line")
     with workspace.reading(parts) as file:
@@ -98,7 +92,8 @@ def _check_size(size: int, path: str) -> None:
         )
 
 
-def _list(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> SearchOutput:
+def list_folder(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> SearchOutput:
+    """The entries of a folder, one a line."""
     parts = split_path(arguments.get("path", "."))
     lines, count = list[str](), 0
     for entry in iter_entries(workspace, parts, deep=arguments.get("recursive", False)):

@@ -7,10 +7,8 @@ does not give up the interpreter while it looks: neither a timeout nor a cancell
 import json
 import os
 import sys
-from functools import partial
 from typing import Any
 
-from tooltrail.agents.tools import AgentTool
 from tooltrail.agents.workspace._definitions import PATH, define
 from tooltrail.agents.workspace._folder import WorkspaceFolder, split_path
 from tooltrail.agents.workspace._processes import run_process
@@ -21,7 +19,7 @@ TIMEOUT_MS = 60_000
 
 _WORKER = "tooltrail.agents.workspace._search_worker"
 
-_SEARCH = define(
+SEARCH = define(
     "fs:search",
     "Search the files of the workspace for lines that a pattern fits. Files that hold no text, and "
     "what is in `.git`, are passed over. Results are lines `PATH:LINE:TEXT`.",
@@ -40,12 +38,8 @@ _SEARCH = define(
 )
 
 
-def search_tool(workspace: WorkspaceFolder) -> AgentTool:
-    """`fs:search`: lines of the files of a folder."""
-    return AgentTool(_SEARCH, partial(_search, workspace), has_side_effects=False, family="search")
-
-
-async def _search(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> SearchOutput:
+async def search_files(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> SearchOutput:
+    """The lines of the files of a folder that a pattern fits."""
     split_path(arguments.get("path", "."))  # to refuse one that leads out before anything starts
     request = json.dumps({**arguments, "root": os.fsdecode(workspace.root)})
     ended = await run_process(

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from tooltrail.agents.tools import AgentTool
 from tooltrail.agents.workspace._definitions import PATH, define
 from tooltrail.agents.workspace._diffs import unified_diff
 from tooltrail.agents.workspace._folder import (
+    UNVISITED,
     NotAFileError,
     Parts,
     WorkspaceFolder,
@@ -22,14 +22,13 @@ from tooltrail.agents.workspace._folder import (
     spelled,
     split_path,
 )
-from tooltrail.agents.workspace._walking import UNVISITED
 from tooltrail.agents.workspace.reading import read_whole
 from tooltrail.records import FileChange, FileMutationOutput, StreamRecord
 
 _NEW_FILE_MODE = 0o666
 """Less what the umask takes away, as for any new file."""
 
-_WRITE = define(
+WRITE = define(
     "fs:write",
     "Write a file of the workspace as a whole; folders that are not there are made.",
     ["path", "content"],
@@ -37,7 +36,7 @@ _WRITE = define(
     content={"type": "string", "description": "All that the file is to hold."},
 )
 
-_EDIT = define(
+EDIT = define(
     "fs:edit",
     "Replace a text in a file of the workspace. It must be there exactly once.",
     ["path", "old_text", "new_text"],
@@ -50,30 +49,20 @@ _EDIT = define(
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """Changes files one after the other, whatever thread asks; what others change is not locked.
-
-    Attributes:
-        workspace: whose files.
-    """
+    """Changes files one after the other, whatever thread asks; what others change is not locked."""
 
     workspace: WorkspaceFolder
     _turns: Lock = field(default_factory=Lock, repr=False, compare=False)
 
-    def write_tool(self) -> AgentTool:
-        """`fs:write`: the whole content of a file, new or not."""
-        return AgentTool(_WRITE, self._write, has_side_effects=True, family="file_mutation")
-
-    def edit_tool(self) -> AgentTool:
-        """`fs:edit`: an exact replacement."""
-        return AgentTool(_EDIT, self._edit, has_side_effects=True, family="file_mutation")
-
-    def _write(self, arguments: dict[str, Any]) -> FileMutationOutput:
+    def write(self, arguments: dict[str, Any]) -> FileMutationOutput:
+        """The whole content of a file, new or not."""
         parts = _writable(arguments["path"])
         with self._turns, self.workspace.opened(parts[:-1], create=True) as folder:
             old = _content_of(parts, folder)
             return _replaced(parts, folder, old, arguments["content"].encode())
 
-    def _edit(self, arguments: dict[str, Any]) -> FileMutationOutput:
+    def edit(self, arguments: dict[str, Any]) -> FileMutationOutput:
+        """An exact replacement."""
         parts = _writable(arguments["path"])
         old_text, new_text = arguments["old_text"].encode(), arguments["new_text"].encode()
         with self._turns, self.workspace.opened(parts[:-1]) as folder:

@@ -4,10 +4,9 @@ Statements are plain SQL with `?` for each value. They go to the driver directly
 times as fast as a layer between, and starts several times as fast.
 """
 
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from itertools import count
 from operator import itemgetter
 from typing import Any, Final, Protocol, Self, TypeAlias, cast
 from uuid import UUID
@@ -24,9 +23,6 @@ Values: TypeAlias = tuple[Any, ...]
 
 _AT_ONCE: Final = 500
 """Values in one query; older versions of SQLite take 999."""
-
-_STREAMED: Final = 500
-"""Rows that a server sends together."""
 
 
 class Copy(Protocol):
@@ -49,8 +45,6 @@ class DriverCursor(Protocol):
     def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> object: ...
 
     def fetchall(self) -> list[Values]: ...
-
-    def fetchmany(self, size: int) -> list[Values]: ...
 
     def copy(self, sql: str) -> Copy: ...
 
@@ -83,7 +77,6 @@ class Connection:
         self.driver = driver
         self._cursor = cast("DriverCursor", driver.cursor())
         self._statements: dict[tuple[str, ...], tuple[str, Callable[[Row], Sequence[object]]]] = {}
-        self._names = count()
 
     def uuid(self, value: UUID | None) -> object:
         """An id as the driver takes it."""
@@ -128,23 +121,6 @@ class Connection:
             marks = ", ".join("?" * len(some))
             found += self.query(sql.replace("(?)", f"({marks})"), some)
         return found
-
-    def iterate(self, sql: str, values: Sequence[object] = ()) -> Iterator[Values]:
-        """The rows of a query one by one, at constant memory. Iterate inside the transaction."""
-        name = {} if self.is_sqlite else {"name": f"tooltrail_{next(self._names)}"}
-        cursor = cast("Any", self.driver).cursor(**name)
-        try:
-            with self._translated():
-                cursor.execute(self._marked(sql), values)
-            while True:
-                with self._translated():
-                    rows = cursor.fetchmany(_STREAMED)
-                if not rows:
-                    return
-                yield from rows
-        finally:
-            with suppress(Exception):  # the connection may be lost, which was raised already
-                cursor.close()
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> int:
         """Run a statement, and return how many rows it changed."""

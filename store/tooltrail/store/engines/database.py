@@ -113,7 +113,9 @@ class Database:
     def _begun(self, begin: str) -> DriverConnection:
         """A connection inside a transaction. An idle one may have been lost meanwhile."""
         while True:
-            driver = self._take()
+            self._refuse_fork()
+            with self._lock:
+                driver = self._idle.pop() if self._idle else None
             is_new = driver is None
             if driver is None:
                 driver = self._connect()
@@ -126,11 +128,6 @@ class Database:
                     raise
             else:
                 return driver
-
-    def _take(self) -> DriverConnection | None:
-        self._refuse_fork()
-        with self._lock:
-            return self._idle.pop() if self._idle else None
 
     def _connect(self) -> DriverConnection:
         self._refuse_fork()

@@ -49,15 +49,7 @@ def _uri(path: Path) -> str:
     # Not rwc: opening a missing store must not leave an empty file. `immutable` is for a folder in
     # which SQLite cannot make the shared memory file that WAL mode needs. No other process can
     # write there either, and the main file has everything.
-    takes_writes = _has_wal(path) or _takes_side_files(path.parent)
-    mode = "rw" if takes_writes else "ro&immutable=1"
+    has_wal, folder = path.with_name(f"{path.name}-wal").exists(), path.parent
+    has_room = os.access(folder, os.W_OK) and not is_below(folder, SIDE_FILES_BYTES)
+    mode = "rw" if has_wal or has_room else "ro&immutable=1"
     return f"file:{quote(os.fsencode(path))}?mode={mode}"
-
-
-def _has_wal(path: Path) -> bool:
-    return path.with_name(f"{path.name}-wal").exists()
-
-
-def _takes_side_files(folder: Path) -> bool:
-    """Whether the folder can be written, and its disk has room."""
-    return os.access(folder, os.W_OK) and not is_below(folder, SIDE_FILES_BYTES)

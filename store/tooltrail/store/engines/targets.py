@@ -22,11 +22,6 @@ class SqliteTarget(Frozen):
     def __str__(self) -> str:
         return str(self.path)
 
-    @property
-    def place(self) -> str:
-        """The file, the same for every link to it."""
-        return str(self.path)
-
 
 class PostgresTarget(Frozen):
     """A database of a PostgreSQL server.
@@ -41,12 +36,6 @@ class PostgresTarget(Frozen):
     prepare_threshold: int | None = 1
 
     def __str__(self) -> str:
-        return self.place
-
-    __repr__ = __str__
-
-    @property
-    def place(self) -> str:
         """The server and the database, the same for all users; no credentials."""
         parts = urlsplit(self.url)
         hosts = parts.netloc.rpartition("@")[2]
@@ -55,6 +44,8 @@ class PostgresTarget(Frozen):
         where = [(name, value) for name, value in parse_qsl(parts.query) if name in _WHERE]
         query = f"?{urlencode(where, quote_via=quote)}" if where else ""
         return f"postgresql://{hosts}{parts.path}{query}"
+
+    __repr__ = __str__
 
 
 Target = SqliteTarget | PostgresTarget

@@ -96,16 +96,16 @@ def back_up_store(
             "--file=TARGET, and pg_restore"
         )
     wanted = _file_path(path)
-    opened = open_existing(target)
-    try:
-        with opened.snapshot() as connection, _new_file(wanted) as part:
-            # The first look at the database fixes the moment. Only this is about its rows.
-            with opened.reading():
-                revision = required_revision(connection)
-                info = read_info(connection)
-            _copy(connection, part, on_progress)
-    finally:
-        opened.close()
+    with (
+        closing(open_existing(target)) as opened,
+        opened.snapshot() as connection,
+        _new_file(wanted) as part,
+    ):
+        # The first look at the database fixes the moment. Only this is about its rows.
+        with opened.reading():
+            revision = required_revision(connection)
+            info = read_info(connection)
+        _copy(connection, part, on_progress)
     root = info.artifact_root if artifacts is None else named_root(artifacts)
     return Backup(
         path=str(wanted),

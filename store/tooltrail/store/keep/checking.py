@@ -21,7 +21,11 @@ Part: TypeAlias = tuple[str, str]
 Shape: TypeAlias = dict[Part, str | None]
 """The parts of a schema, each with its definition where the database gives one."""
 
-_MADE: Final = re.compile(r"CREATE (TRIGGER|VIEW) (\w+)")
+_MADE: Final = re.compile(r"CREATE (TABLE|TRIGGER|VIEW|INDEX) (\w+)")
+_COLUMN: Final = re.compile(r"^\s+\"?([a-z]\w*)", re.MULTILINE)
+_INDEXED: Final = re.compile(r"CONSTRAINT (\w+) (?:PRIMARY KEY|UNIQUE)")
+"""How a script names what it makes, the columns of a table, and the constraints with an index."""
+
 
 _PARTS_OF_FILE: Final = "SELECT type, name, tbl_name, sql FROM sqlite_master"
 
@@ -154,21 +158,18 @@ def _made_of_file() -> Shape:
 
 
 def _made_on_server() -> Shape:
-    from tooltrail.store import guards, schema, sql_views  # noqa: PLC0415  imports SQLAlchemy
-
+    """The parts that the statements name; what they name otherwise, the server compares itself."""
     shape: Shape = {
         ("table", VERSION_TABLE): None,
         ("column", f"{VERSION_TABLE}.version_num"): None,
     }
-    for table in schema.metadata.tables.values():
-        shape[("table", table.name)] = None
-        shape |= {("column", f"{table.name}.{one.name}"): None for one in table.columns}
-        names = {str(one.name) for one in table.indexes}
-        names |= {str(one.name) for one in table.constraints}
-        # A check has no index of its own.
-        shape |= {("index", name): None for name in names if not name.startswith("ck_")}
-    for statement in (*guards.guard_ddl("postgresql"), *sql_views.view_ddl("postgresql")):
-        if made := _MADE.match(statement):
-            kind = made[1].lower()
-            shape[(kind, made[2])] = _ENABLED if kind == "trigger" else None
+    for statement in statements_of(HEAD_REVISION, "postgresql"):
+        made = _MADE.match(statement)
+        if made is None:
+            continue
+        kind, name = made[1].lower(), made[2]
+        shape[(kind, name)] = _ENABLED if kind == "trigger" else None
+        if kind == "table":
+            shape |= {("column", f"{name}.{one}"): None for one in _COLUMN.findall(statement)}
+            shape |= {("index", one): None for one in _INDEXED.findall(statement)}
     return shape

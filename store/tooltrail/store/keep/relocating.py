@@ -113,8 +113,13 @@ def relocate(
         _refuse_nested(store.archive.sink.url, url)
         sink = open_sink(url, create=True)
         _refuse_unfit(store, sink)
-        moving = _Relocation(store, sink, remembered, confirm, on_progress)
-        report = moving.report
+        # The archive of the store follows to the new root.
+        old, scratch = store.archive.sink, store.spool / f"relocating-{store_id}.part"
+        copier = ObjectCopier(ArtifactArchive(old), ArtifactArchive(sink), scratch)
+        report = RelocationReport(new_id(), old.url, sink.url)
+        moving = _Relocation(
+            store, store_id, old, sink, remembered, confirm, on_progress, copier, report
+        )
         try:
             moving.refuse_same_place()
             with moving.marked():
@@ -124,42 +129,32 @@ def relocate(
             if report.switched and delete_old:
                 moving.delete_old()
         finally:
-            moving.copier.clean_up()
+            copier.clean_up()
             if report.switched or report.copied.count:
                 account_for(store.spool, report.run_id, "relocate", report.details())
     return report
 
 
+@dataclass(frozen=True, slots=True)
 class _Relocation:
     """One run, step by step, under the ingest lock."""
 
-    def __init__(
-        self,
-        store: "Store",
-        sink: ArtifactSink,
-        remembered: str,
-        confirm: Callable[[], None],
-        on_progress: Progress | None,
-    ) -> None:
-        self._store = store
-        self._store_id = store.info.id
-        self._remembered = remembered
-        self._old = store.archive.sink
-        self._new = sink
-        self._confirm = confirm
-        self._on_progress = on_progress
-        self.report = RelocationReport(new_id(), self._old.url, sink.url)
-        # The archive of the store follows to the new root.
-        old = ArtifactArchive(self._old)
-        scratch = store.spool / f"relocating-{self._store_id}.part"
-        self.copier = ObjectCopier(old, ArtifactArchive(sink), scratch)
+    store: "Store"
+    store_id: UUID
+    old: ArtifactSink
+    new: ArtifactSink
+    remembered: str
+    confirm: Callable[[], None]
+    on_progress: Progress | None
+    copier: ObjectCopier
+    report: RelocationReport
 
     def refuse_same_place(self) -> None:
         """Raise when both roots are one place under two names, such as a folder mounted twice."""
         if self.copier.is_seen_at_old(f"probe-{self.report.run_id}"):
             raise InvalidRecordError(
-                f"the artifacts are in {self._new.url} already: it is the same place as"
-                f" {self._old.url}"
+                f"the artifacts are in {self.new.url} already: it is the same place as"
+                f" {self.old.url}"
             )
 
     @contextmanager
@@ -169,24 +164,24 @@ class _Relocation:
         A mark on a folder that does not have the artifacts would say that it has. It stays also
         where nobody can say whether the store uses the root, since the database is away.
         """
-        store = self._store
-        was_marked = self._new.exists(mark_path(self._store_id))
+        store = self.store
+        was_marked = self.new.exists(mark_path(self.store_id))
         try:
-            mark_root(self._new, self._store_id, store.database.target.place, store.spool)
+            mark_root(self.new, self.store_id, str(store.database.target), store.spool)
             yield
         finally:
             if not was_marked and not self.report.switched:
                 with suppress(TooltrailError):
                     with store.database.read() as connection:
                         root = read_info(connection).artifact_root
-                    if root != self._remembered:
-                        unmark_root(self._new, self._store_id)
+                    if root != self.remembered:
+                        unmark_root(self.new, self.store_id)
 
     def copy(self, *, allow_damage: bool) -> None:
         """Copy what the store refers to, and the damaged objects that were set apart."""
-        for stat in self._old.list(f"{DAMAGED}/"):
+        for stat in self.old.list(f"{DAMAGED}/"):
             self._count(stat.stored_size, is_new=self.copier.ensure_raw(stat.path))
-        for path, size, stored_size in _artifacts(self._store.database):
+        for path, size, stored_size in _artifacts(self.store.database):
             try:
                 is_new = self.copier.ensure(path, size)
             except MissingArtifactError:
@@ -201,10 +196,10 @@ class _Relocation:
 
     def switch(self) -> None:
         """Let the store remember the new root, durably, and go on there."""
-        store = self._store
-        self._confirm()
+        store = self.store
+        self.confirm()
         with store.database.write() as connection:
-            connection.execute("UPDATE store_info SET artifact_root = ?", (self._remembered,))
+            connection.execute("UPDATE store_info SET artifact_root = ?", (self.remembered,))
         self.report.switched = True
         make_durable(store.database)
         store.settings = replace(store.settings, artifacts=None)
@@ -213,25 +208,25 @@ class _Relocation:
     def delete_old(self) -> None:
         """Delete at the old root what was read back from the new one, and then its mark."""
         kept = {*self.report.damaged, *self.report.missing}
-        for stat in self._old.list(f"{DAMAGED}/"):
+        for stat in self.old.list(f"{DAMAGED}/"):
             self._delete(stat.path, stat.stored_size)
-        for path, _, stored_size in _artifacts(self._store.database):
+        for path, _, stored_size in _artifacts(self.store.database):
             if path not in kept:
                 self._delete(path, stored_size)
         # Last: without it nobody could tell what is gone from what is on a disk that is away.
-        unmark_root(self._old, self._store_id)
+        unmark_root(self.old, self.store_id)
 
     def _delete(self, path: str, stored_size: int) -> None:
-        self._confirm()
+        self.confirm()
         with suppress(MissingArtifactError):  # deleted by a run that was killed
-            self._old.delete(path)
+            self.old.delete(path)
             self.report.deleted.add(stored_size)
 
     def _count(self, stored_size: int, *, is_new: bool) -> None:
         (self.report.copied if is_new else self.report.sound).add(stored_size)
-        if self._on_progress:
+        if self.on_progress:
             done = (self.report.copied, self.report.sound)
-            self._on_progress(sum(a.count for a in done), sum(a.stored_bytes for a in done))
+            self.on_progress(sum(a.count for a in done), sum(a.stored_bytes for a in done))
 
 
 def _artifacts(database: Database) -> Iterator[tuple[str, int, int]]:

@@ -4,7 +4,7 @@ Programs that upgrade one store at the same time wait for each other.
 """
 
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -17,8 +17,9 @@ from tooltrail.store.engines import postgres, sqlite
 from tooltrail.store.engines.failures import translated_errors
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget, Target, parse_target
+from tooltrail.store.info import required_revision
 from tooltrail.store.locking import ingest_lock
-from tooltrail.store.opening import open_existing, store_revision
+from tooltrail.store.opening import open_existing
 
 if TYPE_CHECKING:
     import alembic.config
@@ -37,8 +38,16 @@ def upgrade_store(database: str | Path) -> tuple[str, str]:
         DamageError, UnavailableError: the database cannot be read; see `translated_errors`.
     """
     target = parse_target(database)
-    with _alone(target):
-        before = _known_revision(database)
+    # No ingester works meanwhile, and no other program upgrades the schema.
+    with closing(open_existing(target)) as opened, ingest_lock(opened, exclusive=True):
+        with opened.read() as connection:
+            before = required_revision(connection)
+        if before not in known_revisions():
+            raise SchemaMismatchError(
+                f"the store in {target} is at revision {before}, which this program does not know",
+                found=before,
+                expected=HEAD_REVISION,
+            )
         if before != HEAD_REVISION:
             migrate(target)
     return before, HEAD_REVISION
@@ -75,58 +84,27 @@ def _config() -> "alembic.config.Config":
     return config
 
 
-def _known_revision(database: str | Path) -> str:
-    found = store_revision(database)
-    if found not in known_revisions():
-        raise SchemaMismatchError(
-            f"the store in {parse_target(database)} is at revision {found}, which this program"
-            " does not know",
-            found=found,
-            expected=HEAD_REVISION,
-        )
-    return found
-
-
-@contextmanager
-def _alone(target: Target) -> Generator[None]:
-    """Hold the ingest lock: no ingester works, and no other program upgrades the schema."""
-    opened = open_existing(target)
-    try:
-        with ingest_lock(opened, exclusive=True):
-            yield
-    finally:
-        opened.close()
-
-
 @contextmanager
 def _transaction(target: Target) -> "Generator[sqlalchemy.Connection]":
+    from sqlalchemy import create_engine  # noqa: PLC0415  see `known_revisions`
     from sqlalchemy.exc import DBAPIError  # noqa: PLC0415  see `known_revisions`
 
-    engine = _engine(target)
+    # The driver is in autocommit mode, so that the transaction begins with our own words.
+    if isinstance(target, SqliteTarget):
+        path, begin = target.path, ["BEGIN IMMEDIATE"]
+        engine = create_engine(
+            "sqlite://", creator=lambda: sqlite.connect(path, is_migration=True), module=sqlite3
+        )
+    else:
+        begin = ["BEGIN", f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})"]
+        engine = create_engine("postgresql+psycopg://", creator=lambda: postgres.connect(target))
     try:
         with engine.connect() as connection:
-            # The driver is in autocommit mode, so that the transaction begins with our own words.
-            if isinstance(target, SqliteTarget):
-                connection.exec_driver_sql("BEGIN IMMEDIATE")
-            else:
-                connection.exec_driver_sql("BEGIN")
-                connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({SCHEMA_LOCK})")
+            for statement in begin:
+                connection.exec_driver_sql(statement)
             yield connection
             connection.commit()
     except DBAPIError as error:
         raise (error.orig or error) from error
     finally:
         engine.dispose()
-
-
-def _engine(target: Target) -> "sqlalchemy.Engine":
-    from sqlalchemy import create_engine  # noqa: PLC0415  see `known_revisions`
-
-    if isinstance(target, SqliteTarget):
-        path = target.path
-        return create_engine(
-            "sqlite://",
-            creator=lambda: sqlite.connect(path, is_migration=True),
-            module=sqlite3,
-        )
-    return create_engine("postgresql+psycopg://", creator=lambda: postgres.connect(target))

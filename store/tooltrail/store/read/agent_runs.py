@@ -22,16 +22,21 @@ from tooltrail.records import (
     canonical_json,
     read_leg_fact,
 )
-from tooltrail.store.engines.connection import Connection, Values
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import digest_from, moment_of
 from tooltrail.store.read.bodies import load_bodies
 from tooltrail.store.read.reader import Reader
+from tooltrail.store.read.rows import Row, Sql, fetch, where
 
 PAGE: Final = 200
 """Legs that are read at once."""
 
 SUBMISSION: Final = "submit_result"
 """The name of the tool whose calls are submissions."""
+
+_LEGS: Final = """
+SELECT l.message_key, l.session_key, s.id, l.started_at, m.document FROM agent_legs AS l
+JOIN sessions AS s ON s.key = l.session_key JOIN messages AS m ON m.key = l.message_key"""
 
 _ERRORS: Final = TypeAdapter(tuple[SchemaViolation, ...])
 
@@ -132,8 +137,7 @@ def iter_legs(
     after = 0
     while True:
         with reader.database.read() as connection:
-            conditions = _conditions(connection, agent, since, until)
-            legs = _legs(connection, [*conditions, ("l.message_key > ?", after)])
+            legs = _legs(connection, after, agent, since, until)
             views = _leg_views(connection, legs)
         yield from views
         if len(legs) < PAGE:
@@ -196,31 +200,26 @@ def iter_accepted_values(reader: Reader, agent: str) -> Iterator[AcceptedValue]:
                 yield AcceptedValue(attempt.invocation_id, leg.started.schema_digest, value)
 
 
-def _conditions(
-    connection: Connection, agent: str | None, since: datetime | None, until: datetime | None
-) -> list[tuple[str, object]]:
-    found: list[tuple[str, object]] = []
-    if agent is not None:
-        found.append(("l.agent_id = ?", connection.text(agent)))
-    if since is not None:
-        found.append(("l.started_at >= ?", connection.moment(since)))
-    if until is not None:
-        found.append(("l.started_at < ?", connection.moment(until)))
-    return found
-
-
-def _legs(connection: Connection, conditions: Sequence[tuple[str, object]]) -> list[Values]:
+def _legs(
+    connection: Connection,
+    after: int,
+    agent: str | None,
+    since: datetime | None,
+    until: datetime | None,
+) -> Sequence[Row]:
     """Key, session, time and document of a page of legs."""
-    where = " AND ".join(condition for condition, _ in conditions)
-    return connection.query(
-        "SELECT l.message_key, l.session_key, s.id, l.started_at, m.document FROM agent_legs AS l"
-        " JOIN sessions AS s ON s.key = l.session_key JOIN messages AS m ON m.key = l.message_key"
-        f" WHERE {where} ORDER BY l.message_key LIMIT {PAGE}",
-        [value for _, value in conditions],
-    )
+    conditions = [Sql("l.message_key > ?", (after,))]
+    if agent is not None:
+        conditions.append(Sql("l.agent_id = ?", (agent,)))
+    if since is not None:
+        conditions.append(Sql("l.started_at >= ?", (since,)))
+    if until is not None:
+        conditions.append(Sql("l.started_at < ?", (until,)))
+    page = f" ORDER BY l.message_key LIMIT {PAGE}"
+    return fetch(connection, Sql(_LEGS) + where(conditions) + page)
 
 
-def _leg_views(connection: Connection, legs: Sequence[Values]) -> list[LegView]:
+def _leg_views(connection: Connection, legs: Sequence[Row]) -> list[LegView]:
     sessions = [leg[1] for leg in legs]
     ends = connection.query_each(
         "SELECT o.session_key, m.document FROM agent_outcomes AS o"
@@ -288,17 +287,15 @@ def _errors(document: object) -> tuple[tuple[SchemaViolation, ...], int]:
         raise DamageError(f"a verdict is damaged: {error}", path="structured_outputs") from error
 
 
-def _versions(connection: Connection, agent: str | None) -> list[Values]:
+def _versions(connection: Connection, agent: str | None) -> Sequence[Row]:
     """Digest, agent, version and first time of each version that was run."""
-    where = "" if agent is None else "WHERE agent_id = ? "
-    return connection.query(
-        "SELECT agent, agent_id, min(agent_version), min(started_at) FROM agent_legs "
-        f"{where}GROUP BY agent, agent_id ORDER BY agent_id, min(started_at), agent",
-        [] if agent is None else [connection.text(agent)],
-    )
+    found = Sql("SELECT agent, agent_id, min(agent_version), min(started_at) FROM agent_legs")
+    only = [] if agent is None else [Sql("agent_id = ?", (agent,))]
+    order = " GROUP BY agent, agent_id ORDER BY agent_id, min(started_at), agent"
+    return fetch(connection, found + where(only) + order)
 
 
-def _version_views(connection: Connection, versions: Sequence[Values]) -> list[AgentVersionView]:
+def _version_views(connection: Connection, versions: Sequence[Row]) -> list[AgentVersionView]:
     bodies = load_bodies(connection, (digest_from(one[0]) for one in versions))
     return [
         AgentVersionView(

@@ -8,21 +8,18 @@ from typing import Final
 from uuid import UUID
 
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
-from tooltrail.records.digests import ALGORITHM
+from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.columns import Columns, damage_of
 from tooltrail.store.read.pages import check_limit
-from tooltrail.store.read.rows import Row, Sql, fetch, joined, limited, sha, where
+from tooltrail.store.read.rows import Row, Sql, fetch, joined, limited, where
 from tooltrail.store.views import ArtifactView
 
 _ARTIFACT: Final = Columns("artifacts: key digest size stored_size line_count created_at")
 _OWNER: Final = Columns("invocations: id")
 _USES: Final = ("streams", "invocation_artifacts")
 _DIGITS: Final = 64
-_BEGINNING: Final = re.compile(
-    rf"{ALGORITHM}/(?:([0-9a-f]{{0,2}})|([0-9a-f]{{2}})/([0-9a-f]{{0,64}})(\.z?s?t?)?)"
-)
-"""A beginning of the path of an artifact: `sha256/ab/abcdef….zst`."""
+_HEX: Final = re.compile(r"[0-9a-f]{0,64}")
 
 
 def list_artifacts(
@@ -44,7 +41,7 @@ def list_artifacts(
         ends = tuple(bytes.fromhex(digits.ljust(_DIGITS, one)) for one in "0f")
         conditions.append(Sql("artifacts.digest BETWEEN ? AND ?", ends))
     if cursor is not None:
-        conditions.append(Sql("artifacts.digest > ?", (sha(digest_of_path(cursor)),)))
+        conditions.append(Sql("artifacts.digest > ?", (connection.sha(digest_of_path(cursor)),)))
     used: list[Sql] = []
     if invocation is not None:
         used.append(Sql("invocations.id = ?", (invocation,)))
@@ -70,27 +67,23 @@ def artifact_owners(connection: Connection, path: str) -> list[UUID]:
     refers = " OR ".join(owned.format(one) for one in _USES)
     order = "ORDER BY invocations.started_at, invocations.key"
     query = f"SELECT {_OWNER.sql} FROM invocations WHERE {refers} {order}"
-    rows = fetch(connection, Sql(query, (sha(digest_of_path(path)),) * len(_USES)))
-    return [_OWNER.read(row, [])[0] for row in rows]
+    rows = fetch(connection, Sql(query, (connection.sha(digest_of_path(path)),) * len(_USES)))
+    return [_OWNER.read(row)[0]["id"] for row in rows]
 
 
 def _digits_of(path: str) -> str | None:
     """The digits with which the digest begins where the path begins so; None for no path."""
     if f"{ALGORITHM}/".startswith(path):
         return ""
-    found = _BEGINNING.fullmatch(path)
-    if found is None:
+    folder, _, name = path.removeprefix(f"{ALGORITHM}/").partition("/")
+    digits = max(folder, name.partition(".")[0], key=len)
+    if not _HEX.fullmatch(digits):
         return None
-    short, folder, name, ending = found.groups()
-    if short is not None:
-        return str(short)
-    digits = max(folder, name, key=len)
-    fits = digits.startswith(folder) and folder.startswith(name[:2])
-    return digits if fits and (not ending or len(digits) == _DIGITS) else None
+    first = artifact_path(Digest(f"{ALGORITHM}:{digits.ljust(_DIGITS, '0')}"))
+    return digits if first.startswith(path) else None
 
 
 def _view(row: Row) -> ArtifactView:
-    problems: list[str] = []
-    key, digest, *values = _ARTIFACT.read(row, problems)
-    values.append(damage_of("artifacts", key, problems))
-    return ArtifactView(artifact_path(digest), digest, *values)
+    values, problems = _ARTIFACT.read(row)
+    damage = damage_of("artifacts", values.pop("key"), problems)
+    return ArtifactView(artifact_path(values["digest"]), **values, damage=damage)

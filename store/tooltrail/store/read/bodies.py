@@ -7,7 +7,7 @@ from tooltrail.records.digests import EMPTY, Digest
 from tooltrail.records.errors import DamageError, NotFoundError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.columns import Columns, damage_of
-from tooltrail.store.read.rows import Sql, fetch_each, sha
+from tooltrail.store.read.rows import Sql, fetch_each
 from tooltrail.store.views import Erasure
 
 _BODY: Final = Columns("bodies: digest size encoding data")
@@ -44,22 +44,23 @@ class Body(NamedTuple):
 def load_bodies(connection: Connection, digests: Iterable[Digest]) -> Mapping[Digest, Body]:
     """Each body of some digests; damage of one is kept until that one is read."""
     found = {one: Body(damage=DamageError(f"body {one} is missing", path=one)) for one in digests}
-    wanted = [sha(one) for one in found]
+    wanted = [connection.sha(one) for one in found]
     found[EMPTY] = Body(b"")
     query = Sql(f"SELECT {_BODY.sql} FROM bodies WHERE ")
     for row in fetch_each(connection, query, "digest", wanted):
-        problems: list[str] = []
-        digest, *values = _BODY.read(row, problems)
+        values, problems = _BODY.read(row)
+        digest: Digest = values["digest"]
         damage = damage_of("bodies", digest, problems)
         if damage is not None:
             found[digest] = Body(damage=DamageError(damage, path=digest))
-        elif values[-1] is not None:
-            found[digest] = _decoded(digest, *values)
-    lost = [sha(one) for one, body in found.items() if body.data is None]
+        elif values["data"] is not None:
+            found[digest] = _decoded(**values)
+    lost = [connection.sha(one) for one, body in found.items() if body.data is None]
     query = Sql(f"SELECT {_TOMBSTONE.sql} FROM tombstones WHERE ")
     for row in fetch_each(connection, query, "digest", lost, " ORDER BY key"):
-        digest, *values = _TOMBSTONE.read(row, [])
-        found[digest] = Body(erasure=Erasure(f"body {digest}", *values))
+        values, _ = _TOMBSTONE.read(row)
+        digest = values.pop("digest")
+        found[digest] = Body(erasure=Erasure(f"body {digest}", **values))
     return found
 
 

@@ -9,7 +9,6 @@ compares both.
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -25,12 +24,6 @@ NO_ID: Final = UUID(int=0)
 _DIGEST_BYTES: Final = 32
 
 
-def _read_as(kind: type, value: object) -> Any:
-    if not isinstance(value, kind):
-        raise TypeError
-    return value
-
-
 def _read_flag(value: object) -> bool:
     if value not in (0, 1):
         raise ValueError
@@ -44,25 +37,34 @@ def _read_digest(value: object) -> Digest:
 
 
 def _read_id(value: object) -> UUID:
-    return value if isinstance(value, UUID) else UUID(bytes=_read_as(bytes, value))
+    if not isinstance(value, bytes):
+        raise TypeError
+    return UUID(bytes=value)
 
 
 def _read_time(value: object) -> datetime:
-    return value.astimezone(UTC) if isinstance(value, datetime) else moment_of(_read_as(int, value))
+    if isinstance(value, datetime):
+        return value.astimezone(UTC)
+    if not isinstance(value, int):
+        raise TypeError
+    return moment_of(value)
 
 
-_KINDS: Final[Mapping[str, tuple[Callable[[Any], Any], object]]] = {
-    "id": (_read_id, NO_ID),
-    "time": (_read_time, EPOCH),
-    "digest": (_read_digest, EMPTY),
-    "text": (partial(_read_as, str), ""),
-    "flag": (_read_flag, False),
-    "bytes": (partial(_read_as, bytes), b""),
-    "integer": (partial(_read_as, int), 0),
+def _refuse(value: object) -> None:
+    raise TypeError(value)
+
+
+_KINDS: Final[Mapping[str, tuple[type | None, Callable[[Any], Any], object]]] = {
+    "id": (UUID, _read_id, NO_ID),
+    "time": (None, _read_time, EPOCH),
+    "digest": (None, _read_digest, EMPTY),
+    "text": (str, _refuse, ""),
+    "flag": (bool, _read_flag, False),
+    "bytes": (bytes, _refuse, b""),
+    "integer": (int, _refuse, 0),
 }
-"""What reads a value of each kind, and what stands for one that cannot be read.
-
-A value of another kind raises `ValueError`, `TypeError` or `OverflowError`.
+"""The type whose values are taken as they are, what reads others, and what stands for one that
+cannot be read: it raises `ValueError`, `TypeError` or `OverflowError`.
 """
 
 _TABLES: Final = {
@@ -117,44 +119,43 @@ class Columns:
     """
 
     def __init__(self, *columns: str | Computed, optional: Sequence[str | Computed] = ()) -> None:
-        self._readers: list[tuple[str, str, bool]] = []
+        self._columns: list[tuple[str, str, bool]] = []
         sources: list[str] = []
         for number, column in enumerate((*columns, *optional)):
             is_optional = number >= len(columns)
             if isinstance(column, Computed):
-                self._readers.append((column.name, column.kind, is_optional))
+                self._columns.append((column.name, column.kind, is_optional))
                 sources.append(column.sql)
                 continue
             table, _, names = column.partition(": ")
             for name in names.split():
                 kind, may_be_null = COLUMNS[f"{table}.{name}"]
-                self._readers.append((name, kind, is_optional or may_be_null))
+                self._columns.append((name, kind, is_optional or may_be_null))
                 sources.append(f"{table}.{name}")
+        self._names = [name for name, _, _ in self._columns]
+        self._types = [_KINDS[kind][0] for _, kind, _ in self._columns]
         self.sql = ", ".join(sources)
         """What a query selects."""
 
-    def __len__(self) -> int:
-        return len(self._readers)
-
-    def read(self, row: Sequence[Any], problems: list[str]) -> list[Any]:
-        """The values at the front of a row.
+    def read(self, row: Sequence[Any]) -> tuple[dict[str, Any], list[str]]:
+        """The values of a row by name, and what cannot be read, as `duration_ms holds no integer`.
 
         Args:
-            row: driver values; there may be more behind them.
-            problems: what cannot be read is added, as `duration_ms holds no integer`.
+            row: driver values; there may be more behind those of the columns.
         """
-        values: list[Any] = []
-        for (name, kind, is_optional), value in zip(self._readers, row, strict=False):
-            if value is None and is_optional:
-                values.append(None)
+        values: dict[str, Any] = dict(zip(self._names, row, strict=False))
+        problems: list[str] = []
+        for n in [n for n, own in enumerate(self._types) if type(row[n]) is not own]:
+            name, kind, is_optional = self._columns[n]
+            if row[n] is None and is_optional:
                 continue
-            read, neutral = _KINDS[kind]
+            _, read, neutral = _KINDS[kind]
             try:
-                values.append(read(value))
+                values[name] = read(row[n])
             except (ValueError, TypeError, OverflowError):
                 problems.append(f"{name} holds no {kind}")
-                values.append(None if is_optional else neutral)
-        return values
+                values[name] = None if is_optional else neutral
+        return values, problems
 
 
 def damage_of(table: str, key: object, problems: Sequence[str]) -> str | None:

@@ -4,7 +4,7 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import InvalidRecordError
@@ -23,6 +23,7 @@ AGENT_RUN: Final = "agent"
 _LEG_ROLES: Final = ("agent_leg", "agent_outcome")
 
 _MESSAGE: Final = Columns("messages: key id seq role created_at text document payload wire_format")
+_BODIES: Final = ("text", "document", "payload")
 _MESSAGES: Final = f"SELECT {_MESSAGE.sql} FROM messages WHERE session_key = ? ORDER BY seq"
 
 _LEGS: Final = """
@@ -41,15 +42,6 @@ SELECT seq, end_journal_key, end_entry FROM invocations
 WHERE session_key = ? AND end_entry IS NOT NULL"""
 
 
-class _Message(NamedTuple):
-    """One message whose row is read; its bodies by the names of their columns."""
-
-    key: int
-    view: MessageView
-    digests: Mapping[str, Digest]
-    problems: list[str]
-
-
 def messages_of(
     connection: Connection, session_key: int, *, payloads: bool = False
 ) -> list[MessageView]:
@@ -60,28 +52,41 @@ def messages_of(
         session_key: of the session.
         payloads: whether to read what providers sent of the messages, too.
     """
-    rows = fetch(connection, Sql(_MESSAGES, (session_key,)))
-    read = [_read(row, payloads=payloads) for row in rows]
-    roles = {one.view.role for one in read}
+    read = [_MESSAGE.read(row) for row in fetch(connection, Sql(_MESSAGES, (session_key,)))]
+    names = _BODIES if payloads else _BODIES[:-1]
+    roles = {values["role"] for values, _ in read}
     legs: set[int] = set()
     if not roles.isdisjoint(_LEG_ROLES):
         legs = {row[0] for row in fetch(connection, Sql(_LEGS, (session_key,) * 2))}
     offers: Mapping[int, Sequence[ToolView]] = {}
     if OFFERING in roles:
         offers = offers_of(connection, Sql("messages.session_key = ?", (session_key,)))
-    bodies = load_bodies(connection, (digest for one in read for digest in one.digests.values()))
-    return [
-        _leg_view(one, bodies) if one.key in legs else _view(one, bodies, offers.get(one.key, ()))
-        for one in read
-    ]
+    digests = (values[name] for values, _ in read for name in names)
+    bodies = load_bodies(connection, (one for one in digests if one is not None))
+    views: list[MessageView] = []
+    for values, problems in read:
+        key = values["key"]
+        named = {name: values[name] for name in names if values[name] is not None}
+        found, erased = _contents(named, bodies, problems)
+        if key in legs:
+            shown = _leg(found, problems)
+        else:
+            shown = _message(values["role"], found, offers.get(key, ()), problems)
+        small = {name: values[name] for name in ("id", "seq", "created_at", "wire_format")}
+        damage = damage_of("messages", key, problems)
+        views.append(MessageView(**small, **shown, damage=damage, erased=erased))
+    return views
 
 
-def invocations_of(connection: Connection, session_key: int) -> list[InvocationDetail]:
+def invocations_of(
+    connection: Connection, session_key: int, *, outputs: bool
+) -> list[InvocationDetail]:
     """All invocations of a session in their order, each with `ended_at_seq`."""
     ends = _ends(connection, session_key)
     mine = Sql("invocations.session_key = ?", (session_key,))
     return [
-        replace(one, ended_at_seq=ends.get(one.summary.seq)) for one in details_of(connection, mine)
+        replace(one, ended_at_seq=ends.get(one.summary.seq))
+        for one in details_of(connection, mine, outputs=outputs)
     ]
 
 
@@ -109,62 +114,37 @@ def _integers(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if all(isinstance(value, int) for value in row)]
 
 
-def _read(row: Row, *, payloads: bool) -> _Message:
-    problems: list[str] = []
-    key, *small, text, document, payload, wire_format = _MESSAGE.read(row, problems)
-    message_id, seq, role, created_at = small
-    view = MessageView(message_id, seq, role, "", created_at, wire_format=wire_format)
-    digests = {"text": text, "document": document, "payload": payload if payloads else None}
-    named = {name: digest for name, digest in digests.items() if digest is not None}
-    return _Message(key, view, named, problems)
-
-
-def _view(one: _Message, bodies: Mapping[Digest, Body], tools: Sequence[ToolView]) -> MessageView:
-    problems = list(one.problems)
-    found, erased = _contents(one, bodies, problems)
+def _message(
+    role: str, found: Mapping[str, bytes], tools: Sequence[ToolView], problems: list[str]
+) -> dict[str, Any]:
+    """What an ordinary message says."""
     text = found.get("text", b"")
-    offers = bool(tools) or (one.view.role == OFFERING and not text)
+    offers = bool(tools) or (role == OFFERING and not text)
     problems += [f"tool {tool.name}: {tool.damage}" for tool in tools if tool.damage]
-    return replace(
-        one.view,
-        text=text_from(text),
-        document=found.get("document"),
-        payload=found.get("payload"),
-        tools=tuple(tools) if offers else None,
-        damage=damage_of("messages", one.key, problems),
-        erased=erased,
-    )
+    shown = {"role": role, "text": text_from(text), "tools": tuple(tools) if offers else None}
+    return {**found, **shown}
 
 
-def _leg_view(one: _Message, bodies: Mapping[Digest, Body]) -> MessageView:
-    """A message that tells of a leg. Its text is for people alone."""
+def _leg(found: Mapping[str, bytes], problems: list[str]) -> dict[str, Any]:
+    """What a message says that tells of a leg. Its text is for people alone."""
     from tooltrail.records.agent_runs import read_leg_fact  # noqa: PLC0415  imports pydantic
 
-    problems = list(one.problems)
-    found, erased = _contents(one, bodies, problems)
     leg = None
     if "document" in found:
         try:
             leg = read_leg_fact(text_from(found["document"]))
         except InvalidRecordError as error:
             problems.append(str(error))
-    return replace(
-        one.view,
-        role=AGENT_RUN,
-        text="" if leg is None else leg.sentence,
-        leg=leg,
-        damage=damage_of("messages", one.key, problems),
-        erased=erased,
-    )
+    return {"role": AGENT_RUN, "text": "" if leg is None else leg.sentence, "leg": leg}
 
 
 def _contents(
-    one: _Message, bodies: Mapping[Digest, Body], problems: list[str]
+    named: Mapping[str, Digest], bodies: Mapping[Digest, Body], problems: list[str]
 ) -> tuple[dict[str, bytes], tuple[Erasure, ...]]:
-    """The bytes of the bodies of a message, and those that are erased."""
-    found: dict[str, Any] = {}
+    """The bytes of the bodies of a message by name, and those that are erased."""
+    found: dict[str, bytes] = {}
     erased: list[Erasure] = []
-    for name, digest in one.digests.items():
+    for name, digest in named.items():
         body = bodies[digest]
         if body.data is not None:
             found[name] = body.data

@@ -1,5 +1,7 @@
 """Invocations as a list shows them: small columns, and the views that are made of them."""
 
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +13,7 @@ from tooltrail.store.read.columns import Columns, Computed, damage_of
 from tooltrail.store.read.rows import Row
 from tooltrail.store.views import InvocationView
 
-SMALL: Final = Columns(
+SMALL_COLUMNS: Final = (
     "invocations: key id",
     Computed("sessions.id", "session_id", "id"),
     "invocations: seq call_id tool_name family state",
@@ -21,13 +23,14 @@ SMALL: Final = Columns(
         "arguments_preview",
         "text",
     ),
-    "invocations: started_at finished_at"
-    " duration_ms error_kind exit_status signal timed_out output_size truncated lost_size",
+    "invocations: started_at finished_at duration_ms error_kind exit_status signal timed_out",
+    "invocations: output_size truncated lost_size",
 )
-"""The key, and what an `InvocationView` holds in its order."""
+"""The key, and what an `InvocationView` holds."""
 
-_PREVIEW: Final = 7
-"""Place of the preview behind the key."""
+SMALL: Final = Columns(*SMALL_COLUMNS)
+
+_SHOWN: Final = tuple(one.name for one in fields(InvocationView) if one.name != "damage")
 
 # The session may be lost. Its invocations must not be lost with it.
 WITH_SESSION: Final = "invocations LEFT JOIN sessions ON sessions.key = invocations.session_key"
@@ -35,16 +38,15 @@ WITH_SESSION: Final = "invocations LEFT JOIN sessions ON sessions.key = invocati
 
 def invocation_view(row: Row) -> InvocationView:
     """The view of a row that begins with `SMALL`."""
-    problems: list[str] = []
-    key, *values = SMALL.read(row, problems)
-    return view_of(key, values, problems)
+    values, problems = SMALL.read(row)
+    return view_of(values, damage_of("invocations", values["key"], problems))
 
 
-def view_of(key: int, values: list[Any], problems: list[str]) -> InvocationView:
-    """The view of values that `SMALL` read."""
-    values[_PREVIEW] = preview_arguments(values[_PREVIEW])
-    values.append(damage_of("invocations", key, problems))
-    return InvocationView(*values)
+def view_of(values: Mapping[str, Any], damage: str | None) -> InvocationView:
+    """The view of values that have the names of `SMALL`, among others."""
+    shown: dict[str, Any] = {name: values[name] for name in _SHOWN}
+    shown["arguments_preview"] = preview_arguments(values["arguments_preview"])
+    return InvocationView(**shown, damage=damage)
 
 
 def is_running(connection: Connection, key: int, spool: Path) -> bool:

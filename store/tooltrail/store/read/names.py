@@ -146,10 +146,9 @@ def _candidates(connection: Connection, query: Sql) -> list[tuple[int, str]]:
     """Key and id of the rows that a query finds; a damaged id is not what anybody means."""
     found: list[tuple[int, str]] = []
     for row in fetch(connection, query):
-        problems: list[str] = []
-        key, one = _NAMED.read(row, problems)
+        values, problems = _NAMED.read(row)
         if not problems:
-            found.append((key, str(one)))
+            found.append((values["key"], str(values["id"])))
     return found
 
 

@@ -3,8 +3,9 @@
 Each question imports its own room, so that a list does not wait for what only a transcript needs.
 """
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
 
 from tooltrail.artifacts.paths import artifact_path
@@ -25,13 +26,8 @@ from tooltrail.store.views import (
     WaitingStream,
 )
 
-
-class ArtifactSource(Protocol):
-    """Where the bytes of artifacts are read; an `ArtifactArchive`, which is slow to import."""
-
-    def open(self, path: str, *, size: int | None = None) -> BinaryIO:
-        """All bytes of an artifact; see `ArtifactArchive.open`."""
-        ...
+if TYPE_CHECKING:
+    from tooltrail.artifacts import ArtifactArchive
 
 
 class Reader:
@@ -51,10 +47,12 @@ class Reader:
         spool: where output may wait that is not stored yet.
     """
 
-    def __init__(self, database: Database, archive: ArtifactSource, spool: Path) -> None:
+    def __init__(
+        self, database: Database, open_archive: "Callable[[], ArtifactArchive]", spool: Path
+    ) -> None:
         self.database = database
         self.spool = spool
-        self._archive = archive
+        self._open_archive = open_archive
 
     def invocations(
         self,
@@ -130,13 +128,14 @@ class Reader:
             return sessions.list_sessions(connection, limit=limit, cursor=cursor)
 
     def conversation(
-        self, name: str | UUID, *, payloads: bool = False
+        self, name: str | UUID, *, payloads: bool = False, outputs: bool = True
     ) -> tuple[SessionView, list[MessageView], list[InvocationDetail]]:
         """Everything of one session, each part in the order of its `seq`, from one snapshot.
 
         Args:
             name: of the session.
             payloads: whether to read what providers sent of the messages, too.
+            outputs: whether to read the complete outputs of the calls with their streams, too.
         """
         from tooltrail.store.read import names, sessions
         from tooltrail.store.read.conversations import invocations_of, messages_of
@@ -146,7 +145,7 @@ class Reader:
             return (
                 sessions.session_view(connection, key),
                 messages_of(connection, key, payloads=payloads),
-                invocations_of(connection, key),
+                invocations_of(connection, key, outputs=outputs),
             )
 
     def tools(self, name: str | None = None, *, latest: bool = False) -> list[ToolView]:
@@ -207,7 +206,7 @@ class Reader:
             raise NotFoundError(f"stream {stream.erasure.sentence}")
         path = artifact_path(stream.digest)
         if stream.artifact_path is not None:
-            return self._archive.open(path, size=stream.size)
+            return self._open_archive().open(path, size=stream.size)
         if stream.pending_reason is None:
             with self.database.read() as connection:
                 return streams.open_in_database(connection, stream)
@@ -217,7 +216,7 @@ class Reader:
             if one.may_be_in(self.spool):
                 raise UnavailableError(f"stream {stream.role} {one.sentence(self.spool)}")
         if not waiting:  # stored a moment ago
-            return self._archive.open(path, size=stream.size)
+            return self._open_archive().open(path, size=stream.size)
         said = f"stream {stream.role} {waiting[0].sentence(self.spool)}"
         raise MissingArtifactError(said, path=path)
 

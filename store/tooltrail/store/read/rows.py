@@ -7,7 +7,6 @@ from datetime import datetime
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 
@@ -58,11 +57,6 @@ def is_in(column: str, values: Sequence[object]) -> Sql:
     return Sql(f"{column} {marks}", tuple(values))
 
 
-def sha(digest: Digest) -> bytes:
-    """A digest as a value of a statement."""
-    return bytes.fromhex(hex_of(digest))
-
-
 def fetch(connection: Connection, statement: Sql) -> Sequence[Row]:
     """All rows of a query, whatever they hold.
 
@@ -77,7 +71,12 @@ def fetch(connection: Connection, statement: Sql) -> Sequence[Row]:
         if not _is_about_a_value(error):
             raise
         with _lenient(connection):
-            return list(connection.iterate(text, values))
+            # A cursor that was made before reads values as it did before.
+            again = Connection(connection.target, connection.driver)
+            try:
+                return again.query(text, values)
+            finally:
+                again.close()
 
 
 def fetch_each(

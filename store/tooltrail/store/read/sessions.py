@@ -1,7 +1,7 @@
 """Sessions: their views, the newest first."""
 
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from tooltrail.records.errors import DamageError, NotFoundError
@@ -26,8 +26,6 @@ _SESSION: Final = Columns(
     "sessions: name close_reason",
 )
 _SELECTED: Final = Sql(f"SELECT {_SESSION.sql} FROM sessions")
-_ENVIRONMENT: Final = 5
-"""Place of the environment in `_SESSION`."""
 
 
 def list_sessions(
@@ -61,22 +59,19 @@ def session_view(connection: Connection, key: int) -> SessionView:
 
 
 def _views(connection: Connection, rows: Sequence[Row]) -> list[SessionView]:
-    read: list[tuple[list[Any], list[str]]] = []
-    for row in rows:
-        problems: list[str] = []
-        read.append((_SESSION.read(row, problems), problems))
-    digests = (values[_ENVIRONMENT] for values, _ in read)
+    read = [_SESSION.read(row) for row in rows]
+    digests = (values["environment"] for values, _ in read)
     environments = load_bodies(connection, (one for one in digests if one is not None))
     views: list[SessionView] = []
     for values, problems in read:
-        digest, values[_ENVIRONMENT] = values[_ENVIRONMENT], _NO_ENVIRONMENT
+        digest, values["environment"] = values["environment"], _NO_ENVIRONMENT
         try:
             if digest is not None:
-                values[_ENVIRONMENT] = environments[digest].read().decode()
+                values["environment"] = environments[digest].read().decode()
         except NotFoundError:
             pass  # erased
         except (DamageError, UnicodeDecodeError):
             problems.append("environment names a body that is missing or damaged")
-        values.append(damage_of("sessions", values[0], problems))
-        views.append(SessionView(*values[1:]))
+        damage = damage_of("sessions", values.pop("key"), problems)
+        views.append(SessionView(**values, damage=damage))
     return views

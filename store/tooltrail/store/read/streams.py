@@ -15,7 +15,7 @@ from tooltrail.records.errors import DamageError, DigestMismatchError, NotFoundE
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import read_body
 from tooltrail.store.read.columns import Columns, Computed, damage_of
-from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, sha, where
+from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, where
 from tooltrail.store.views import Erasure, StreamView, WaitingStream
 
 _STREAM: Final = Columns(
@@ -41,11 +41,10 @@ LEFT JOIN tombstones ON tombstones.key = (
     SELECT max(t.key) FROM tombstones AS t WHERE t.digest = streams.digest)"""
 
 _WAITING: Final = Columns(
-    "invocations: id",
+    Computed("invocations.id", "invocation_id", "id"),
     "streams: role digest",
-    "pending_artifacts: reason",
+    "pending_artifacts: reason spooled",
     "invocations: finished_at",
-    "pending_artifacts: spooled",
 )
 _WAITS: Final = f"""
 SELECT {_WAITING.sql} FROM pending_artifacts
@@ -59,6 +58,10 @@ _RECEIPT: Final = """
 SELECT surfaces.receipt FROM invocations
 JOIN surfaces ON surfaces.invocation_key = invocations.key WHERE invocations.id = ?"""
 _OWNER: Final = Columns("invocations: id")
+_SHOWN: Final = (
+    *("role", "digest", "size", "line_count", "produced_size", "produced_line_count"),
+    *("loss_reason", "receipt_offset"),
+)
 _ORDER: Final = " ORDER BY streams.invocation_key, streams.n"
 
 
@@ -68,30 +71,29 @@ def select_streams(which: Sql) -> Sql:
 
 
 def stream_view(
-    row: Row, owner: UUID, problems: list[str], erasures: Mapping[str, Erasure]
-) -> StreamView:
-    """The view of a row of `select_streams`.
+    row: Row, owner: UUID, erasures: Mapping[str, Erasure]
+) -> tuple[StreamView, list[str]]:
+    """The view of a row of `select_streams`, and what of the row cannot be read.
 
     Args:
         row: the row.
         owner: id of the invocation.
-        problems: what cannot be read is added.
         erasures: of the texts of the invocation, by name.
     """
-    _, *values, offset, has_body, body, artifact, reason, why, rule, at = _STREAM.read(
-        row, problems
-    )
-    role, digest = values[:2]
-    is_alone = offset is None and body is None
-    path = artifact_path(digest) if is_alone and artifact is not None else None
-    waits = is_alone and artifact is None
-    erasure = None
-    if offset is not None:
-        erasure = erasures.get("receipt")
-    elif at is not None and not has_body:
-        erasure = Erasure(role, why or "", rule or "", at)
-    values += [path, reason if waits else None, offset, owner, erasure]
-    return StreamView(*values)
+    values, problems = _STREAM.read(row)
+    shown: dict[str, Any] = {name: values[name] for name in _SHOWN}
+    in_receipt = values["receipt_offset"] is not None
+    if not in_receipt and values["body_key"] is None:
+        if values["artifact_key"] is None:
+            shown["pending_reason"] = values["pending_reason"]
+        else:
+            shown["artifact_path"] = artifact_path(values["digest"])
+    if in_receipt:
+        shown["erasure"] = erasures.get("receipt")
+    elif values["removed_at"] is not None and not values["has_body"]:
+        reason, rule = values["reason"] or "", values["rule"] or ""
+        shown["erasure"] = Erasure(values["role"], reason, rule, values["removed_at"])
+    return StreamView(**shown, invocation_id=owner), problems
 
 
 def find_stream(connection: Connection, invocation_key: int, role: str) -> StreamView:
@@ -102,13 +104,12 @@ def find_stream(connection: Connection, invocation_key: int, role: str) -> Strea
         DamageError: the row is damaged.
     """
     owner = Sql("SELECT id FROM invocations WHERE key = ?", (invocation_key,))
-    (invocation,) = _OWNER.read(fetch(connection, owner)[0], [])
+    invocation = _OWNER.read(fetch(connection, owner)[0])[0]["id"]
     mine = Sql("streams.invocation_key = ? AND streams.role = ?", (invocation_key, role))
     rows = fetch(connection, select_streams(mine))
     if not rows:
         raise NotFoundError(f"invocation {invocation} has no stream {role!r}")
-    problems: list[str] = []
-    found = stream_view(rows[0], invocation, problems, {})
+    found, problems = stream_view(rows[0], invocation, {})
     damage = damage_of("streams", f"{invocation} {role}", problems)
     if damage is not None:
         raise DamageError(damage, path=str(invocation))
@@ -147,6 +148,6 @@ def waiting_streams(
     if session_key is not None:
         conditions.append(Sql("invocations.session_key = ?", (session_key,)))
     if digest is not None:
-        conditions.append(Sql("pending_artifacts.digest = ?", (sha(digest),)))
+        conditions.append(Sql("pending_artifacts.digest = ?", (connection.sha(digest),)))
     rows = fetch(connection, Sql(_WAITS) + where(conditions) + _ORDER)
-    return [WaitingStream(*_WAITING.read(row, [])) for row in rows]
+    return [WaitingStream(**_WAITING.read(row)[0]) for row in rows]

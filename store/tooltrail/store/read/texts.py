@@ -4,14 +4,14 @@ A column of `surfaces` holds the exact text, unless no database can store it. Th
 then a body, by the digest that the fact names. The same digest shows a text that was altered.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from tooltrail.records.canonical_json import decode
 from tooltrail.records.digests import Digest, digest_of, parse_digest
-from tooltrail.records.errors import DamageError, InvalidRecordError
+from tooltrail.records.errors import DamageError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.references import expand_canonical, expand_output, has_references
@@ -24,39 +24,6 @@ class Surfaces(NamedTuple):
     texts: Mapping[str, bytes]
     erased: tuple[Erasure, ...] = ()
     damage: str | None = None
-
-
-class StoredTexts(NamedTuple):
-    """The texts of one invocation as its row of `surfaces` has them, and its two facts.
-
-    Attributes:
-        id: of the invocation.
-        has_ended: whether the row of the invocation says so.
-        arguments: column of the row; None where it is erased or lost.
-        output: likewise, and None until the call has ended.
-        canonical: likewise, with references into the receipt.
-        receipt: likewise.
-        shown: digest of what the ingester made, where the fact does not say what was shown.
-        is_exact: whether the columns can hold the texts; None where the row is lost.
-        start_fact: the packed fact that started the call; None where its ledger entry is lost.
-        end_fact: the packed fact that ended it.
-    """
-
-    id: UUID
-    has_ended: bool
-    arguments: str | None
-    output: str | None
-    canonical: str | None
-    receipt: str | None
-    shown: Digest | None
-    is_exact: bool | None
-    start_fact: bytes | None
-    end_fact: bytes | None
-
-    @property
-    def made(self) -> Digest | None:
-        """The body that says what the ingester made, where the columns cannot hold that."""
-        return self.shown if self.is_exact is False else None
 
 
 class _Text(NamedTuple):
@@ -87,25 +54,33 @@ class _Text(NamedTuple):
         return Body()
 
 
-def read_texts(connection: Connection, rows: Sequence[StoredTexts]) -> list[Surfaces]:
-    """The exact texts of some invocations; of a damaged one, none."""
-    made = load_bodies(connection, (one.made for one in rows if one.made is not None))
+def read_texts(
+    connection: Connection, rows: Sequence[Mapping[str, Any]], *, outputs: bool
+) -> list[Surfaces]:
+    """The exact texts of some invocations; of a damaged one, none.
+
+    Args:
+        connection: a snapshot.
+        rows: of each its `id`, its `state`, the columns of its `surfaces`, and the packed facts
+            `start_fact` and `end_fact`.
+        outputs: whether to read the complete outputs, too.
+    """
+    # Where the columns cannot hold what the ingester made, a body says what that was.
+    inexact = (row["shown"] for row in rows if row["is_exact"] is False)
+    made = load_bodies(connection, (one for one in inexact if one is not None))
     found: list[list[_Text] | str] = []
+    missing: list[_Text] = []
     for row in rows:
         try:
-            found.append(_texts_of(row, made))
-        except (DamageError, InvalidRecordError, LookupError, TypeError) as error:
+            texts = _texts_of(row, made, outputs=outputs)
+        except (DamageError, ValueError, LookupError, TypeError) as error:
             found.append(f"a ledger entry of it is no fact: {error}")
-    missing = [
-        text
-        for texts in found
-        if not isinstance(texts, str)
-        for text in texts
-        if text.exact is None
-    ]
+            continue
+        found.append(texts)
+        missing += [text for text in texts if text.exact is None]
     digests = (one for text in missing for one in (text.digest, text.tombstone) if one is not None)
     bodies = load_bodies(connection, digests)
-    return [_surfaces(row.id, texts, bodies) for row, texts in zip(rows, found, strict=True)]
+    return [_surfaces(row["id"], texts, bodies) for row, texts in zip(rows, found, strict=True)]
 
 
 def text_from(data: bytes) -> str:
@@ -120,31 +95,36 @@ def text_from(data: bytes) -> str:
         return data.decode("utf-8", "surrogateescape")
 
 
-def _texts_of(row: StoredTexts, made: Mapping[Digest, Body]) -> list[_Text] | str:
-    """The texts of a row, each with the digest that a fact names; or what is wrong."""
-    start = _fact(row, row.start_fact, "call.started")
-    if not start:
-        return "start_entry names no start of this call"
-    arguments = _text("arguments", row.arguments, parse_digest(start["arguments"]))
-    if not row.has_ended:
-        return [arguments]
-    end = _fact(row, row.end_fact, "call.ended")
-    if not end:
-        return "end_entry names no end of this call"
-    document = None if row.output is None else expand_output(row.output, end.get("streams", ()))
-    output = _text("output", document, parse_digest(end["output"]))
+def _texts_of(row: Mapping[str, Any], made: Mapping[Digest, Body], *, outputs: bool) -> list[_Text]:
+    """The texts of a row, each with the digest that a fact names.
+
+    Raises:
+        DamageError, ValueError, LookupError, TypeError: an entry of the ledger is damaged.
+    """
+    start = _fact(row, "start", "call.started")
+    texts = [_text("arguments", row["arguments"], parse_digest(start["arguments"]))]
+    if row["state"] == "started":
+        return texts
+    end = _fact(row, "end", "call.ended")
+    if outputs:
+        document = row["output"]
+        if document is not None:
+            document = expand_output(document, end.get("streams", ()))
+        texts.append(_text("output", document, parse_digest(end["output"])))
     shown: Any = end.get("shown")
-    if shown is None and row.made is not None and made[row.made].data is not None:
-        shown = decode(made[row.made].read())
+    if shown is None and row["shown"] in made and row["is_exact"] is False:
+        data = made[row["shown"]].data
+        shown = None if data is None else json.loads(data)
     digests = [shown and parse_digest(shown[name]) for name in ("receipt", "canonical")]
-    receipt = _text("receipt", row.receipt, digests[0], row.shown)
-    canonical = row.canonical
+    receipt = _text("receipt", row["receipt"], digests[0], row["shown"])
+    texts.append(receipt)
+    canonical = row["canonical"]
     if canonical is not None and has_references(canonical):
-        if row.receipt is None:
+        if row["receipt"] is None:
             # A part of the canonical result is erased or lost with the receipt.
-            return [arguments, output, receipt, receipt._replace(name="canonical")]
-        canonical = expand_canonical(canonical, row.receipt.encode())
-    return [arguments, output, receipt, _text("canonical", canonical, digests[1], row.shown)]
+            return [*texts, receipt._replace(name="canonical")]
+        canonical = expand_canonical(canonical, row["receipt"].encode())
+    return [*texts, _text("canonical", canonical, digests[1], row["shown"])]
 
 
 def _text(
@@ -155,16 +135,21 @@ def _text(
     return _Text(name, stored if is_exact else None, stored is None, digest, digest or shown)
 
 
-def _fact(row: StoredTexts, packed: bytes | None, kind: str) -> dict[str, Any]:
-    """The members of a fact about the call; none where there is no such fact.
+def _fact(row: Mapping[str, Any], which: str, kind: str) -> dict[str, Any]:
+    """The members of a fact about the call.
 
     Reads JSON alone, since the classes of facts take longer to import than a page takes to read.
+
+    Raises:
+        DamageError: the row names no such fact.
     """
     from tooltrail.store.packed_facts import unpack_fact  # noqa: PLC0415  zstandard, as in `bodies`
 
-    members: Any = {} if packed is None else decode(unpack_fact(packed))
-    is_mine = bool(members) and (members["kind"], members["id"]) == (kind, str(row.id))
-    return dict(members) if is_mine else {}
+    packed = row[f"{which}_fact"]
+    members: dict[str, Any] = {} if packed is None else json.loads(unpack_fact(packed))
+    if not members or (members["kind"], members["id"]) != (kind, str(row["id"])):
+        raise DamageError(f"{which}_entry names no {which} of this call", path=str(row["id"]))
+    return members
 
 
 def _surfaces(owner: UUID, texts: list[_Text] | str, bodies: Mapping[Digest, Body]) -> Surfaces:

@@ -8,7 +8,7 @@ from tooltrail.records.digests import EMPTY
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed, damage_of
-from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, sha, where
+from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, where
 from tooltrail.store.views import ToolView
 
 OFFERING: Final = "tools"
@@ -53,7 +53,7 @@ def list_tools(connection: Connection, name: str | None, *, latest: bool) -> lis
 
 def offered_tools(connection: Connection, session_key: int) -> list[ToolView]:
     """What a session offered last, in its order."""
-    query = Sql(_LAST_OFFERING, (session_key, OFFERING, sha(EMPTY)))
+    query = Sql(_LAST_OFFERING, (session_key, OFFERING, connection.sha(EMPTY)))
     last = fetch_value(connection, query)
     offers = {} if last is None else offers_of(connection, Sql("messages.key = ?", (last,)))
     return [tool for found in offers.values() for tool in found]
@@ -70,14 +70,16 @@ def offers_of(connection: Connection, which: Sql) -> dict[int, list[ToolView]]:
 
 
 def _views(connection: Connection, rows: Sequence[Row]) -> list[ToolView]:
-    read = [(_TOOL.read(row, problems), problems) for row in rows for problems in [list[str]()]]
-    bodies = load_bodies(connection, (values[0] for values, _ in read))
-    return [_view(values, problems, bodies[values[0]]) for values, problems in read]
+    read = [_TOOL.read(row) for row in rows]
+    bodies = load_bodies(connection, (values["digest"] for values, _ in read))
+    return [_view(values, problems, bodies[values["digest"]]) for values, problems in read]
 
 
-def _view(values: list[Any], problems: list[str], body: Body) -> ToolView:
-    digest, name, offered_at, family = values
+def _view(values: dict[str, Any], problems: list[str], body: Body) -> ToolView:
     if body.damage is not None:
         problems.append(f"its definition cannot be read ({body.damage})")
-    damage = damage_of("tools", digest, problems)
-    return ToolView(digest, name, family, offered_at, body.data, damage, body.erasure)
+    damage = damage_of("tools", values["digest"], problems)
+    at = values.pop("created_at")
+    return ToolView(
+        **values, offered_at=at, definition_json=body.data, damage=damage, erasure=body.erasure
+    )

@@ -39,7 +39,8 @@ NOT_EVIDENCE: Final[Mapping[str, str]] = {
 """Columns of evidence tables that are in no fact, and why. A change of these is not noticed.
 
 Nor is noticed: who alters facts and rows alike, computes all hashes again and alters the kept head;
-a body or an artifact that nothing names; the bytes that were kept of a damaged place of a journal.
+a body or an artifact that nothing names; a place in the receipt that is removed from the row of a
+stream whose bytes are a body, too; the bytes that were kept of a damaged place of a journal.
 Of a store with several journals: whether a call is late, and the place in its session, as long as
 the order is right.
 """

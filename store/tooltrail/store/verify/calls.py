@@ -1,62 +1,29 @@
 """Compares calls with their facts: the row, the texts, and every row that belongs to a call."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from sqlalchemy import Table
 
 from tooltrail.records.digests import EMPTY
 from tooltrail.records.facts import CallEnded, CallStarted
 from tooltrail.store import schema
-from tooltrail.store.column_groups import ENDING, OUTCOME
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.batch import subject_of
 from tooltrail.store.ingest.known import Entry
 from tooltrail.store.verify.bodies import Needed
-from tooltrail.store.verify.checking import Checking, Place, Repeat
+from tooltrail.store.verify.checking import Checking, Place
 from tooltrail.store.verify.ledger import Entry as Applied
-from tooltrail.store.verify.source import Values
-from tooltrail.store.verify.surfaces import SURFACES, Texts
+from tooltrail.store.verify.surfaces import Texts
 
-_OWN: Final = ("key", "session_key", "seq", "is_late")
-_START: Final = (
-    "id",
-    "tool_name",
-    "family",
-    "call_id",
-    "message_id",
-    "position",
-    "policy",
-    "environment",
-    "title",
-    "started_at",
-    "journal_key",
-    "start_entry",
-    "owner",
+CHILDREN: Final = (
+    schema.streams,
+    schema.omissions,
+    schema.invocation_artifacts,
+    schema.structured_outputs,
 )
-CALL: Final = (*_OWN, *_START, *ENDING)
-"""Columns that are read of a call."""
-
-_STARTED: Final = slice(len(_OWN), len(_OWN) + len(_START))
-_ENDED: Final = slice(_STARTED.stop, len(CALL))
-_END: Final = slice(CALL.index("end_journal_key"), CALL.index("end_entry") + 1)
-_END_ENTRY: Final = CALL.index("end_entry")
-_JOURNAL: Final = CALL.index("journal_key")
-_START_ENTRY: Final = CALL.index("start_entry")
-_OPEN: Final = ("started", *(None for _ in rows.NO_END))
-_NO_TEXTS: Final = (None,) * len(OUTCOME)
-
-CHILDREN: Final[Mapping[Table, tuple[str, ...]]] = {
-    table: tuple(one.name for one in table.columns)
-    for table in (
-        schema.streams,
-        schema.omissions,
-        schema.invocation_artifacts,
-        schema.structured_outputs,
-    )
-}
 """Rows of a call besides its texts. They are there once the call has ended."""
 
 
@@ -66,29 +33,27 @@ class Call:
 
     Attributes:
         subject: in words.
-        row: of `invocations`; its columns are those of `CALL`.
+        row: of `invocations`.
         texts: of `surfaces`.
         children: the other rows.
     """
 
     subject: str
-    row: Values
+    row: Row
     texts: Texts
-    children: Mapping[Table, Sequence[Values]]
+    children: Mapping[Table, Sequence[Row]]
 
 
-class Rerun:
-    """What is done with the end of a call besides: nothing. See `receipts.Receipts`."""
-
-    def check_end(self, checking: Checking, call: Call, fact: CallEnded) -> None:
-        """Check the end of a call further."""
-
-
-NO_RERUN: Final = Rerun()
+Rerun: TypeAlias = Callable[[Checking, Call, CallEnded], None]
+"""Checks the end of a call further; see `Receipts.check_end`."""
 
 
 def check_calls(
-    checking: Checking, journal: int, entries: Sequence[Applied], needed: Needed, rerun: Rerun
+    checking: Checking,
+    journal: int,
+    entries: Sequence[Applied],
+    needed: Needed,
+    rerun: Rerun | None,
 ) -> list[Place]:
     """Compare the calls of a batch.
 
@@ -108,36 +73,25 @@ def check_calls(
             call = calls.get(checking.connection.uuid(fact.id))
             if call is None:
                 continue  # reported with its start
-            place = call.row[_END]
-            if place == (journal, entry.n):
+            columns, here = ("end_journal_key", "end_entry"), (journal, entry.n)
+            if checking.is_source(call.subject, "invocations", columns, call.row, here, entry.json):
                 checking.matched["invocations.end_entry"] += 1
                 _check_end(checking, call, fact, needed, rerun)
-            else:
-                column = "end_entry" if place[0] == journal else "end_journal_key"
-                here = (journal, entry.n)
-                checking.repeats.append(
-                    Repeat(call.subject, "invocations", column, place, here, entry.json)
-                )
     return places
 
 
 def _load(checking: Checking, entries: Iterable[Applied]) -> dict[Any, Call]:
     """The rows of all calls that some facts name."""
     ids = list(dict.fromkeys(checking.connection.uuid(subject_of(one.fact)) for one in entries))
-    source = checking.source
-    found = {row[len(_OWN)]: row for row in source.rows(schema.invocations, CALL, "id", ids)}
-    keys = sorted(row[0] for row in found.values())
-    texts = {row[0]: row for row in source.rows(schema.surfaces, SURFACES, "invocation_key", keys)}
-    children = dict[Table, dict[Any, list[Values]]]()
-    for table, names in CHILDREN.items():
-        owned = children.setdefault(table, {})
-        for row in source.rows(table, names, "invocation_key", keys):
-            owned.setdefault(row[0], []).append(row)
+    found = {row["id"]: row for row in checking.source.rows(schema.invocations, "id", ids)}
+    keys = sorted(row["key"] for row in found.values())
+    texts = checking.rows_by_owner(schema.surfaces, "invocation_key", keys)
+    children = {table: checking.rows_by_owner(table, "invocation_key", keys) for table in CHILDREN}
     calls = dict[Any, Call]()
     for call_id, row in found.items():
-        key, subject = row[0], f"call {checking.connection.read_uuid(call_id)}"
-        values: dict[str, Any] = dict(zip(SURFACES, texts.get(key, ()), strict=False))
-        its = {table: owned.get(key, []) for table, owned in children.items()}
+        key, subject = row["key"], f"call {checking.connection.read_uuid(call_id)}"
+        values = texts[key][0] if texts[key] else {}
+        its = {table: owned[key] for table, owned in children.items()}
         calls[call_id] = Call(subject, row, Texts(subject, values), its)
     return calls
 
@@ -157,33 +111,32 @@ def _check_start(  # noqa: PLR0917  each is a thing of its own
         checking.damage(subject, "invocations", None, f"{subject} is missing")
         return Place(n, subject, "invocations", fact.session, None)
     row, subject = call.row, call.subject
-    if row[_START_ENTRY] != n or row[_JOURNAL] != journal:
-        column = "start_entry" if row[_JOURNAL] == journal else "journal_key"
-        place = (row[_JOURNAL], row[_START_ENTRY])
-        seq = Place(n, subject, "invocations", fact.session, row[2])
-        checking.repeats.append(
-            Repeat(subject, "invocations", column, place, (journal, n), entry.json, seq)
-        )
+    columns, here = ("journal_key", "start_entry"), (journal, n)
+    seq = Place(n, subject, "invocations", fact.session, row["seq"])
+    if not checking.is_source(subject, "invocations", columns, row, here, entry.json, seq):
         return None
     checking.matched[schema.invocations] += 1
     if call.texts.values:
         checking.matched[schema.surfaces] += 1
     else:
         checking.damage(subject, "surfaces", None, f"the texts of {subject} are missing")
-    made = rows.start_row(checking.connection, fact, Entry(journal, n))
-    expected = tuple(made[name] for name in _START)
-    checking.compare(subject, "invocations", _START, expected, row[_STARTED])
+    expected = rows.start_row(checking.connection, fact, Entry(journal, n))
+    if row["end_entry"] is None:
+        expected |= rows.NO_END
+    else:
+        del expected["state"]
     session = checking.session(fact.session)
     if session is not None:
-        checking.compare(subject, "invocations", ("session_key",), session[:1], row[1:2])
+        expected["session_key"] = session["key"]
         is_late = checking.is_late(fact.session, n)
         if is_late is not None:
-            checking.compare(subject, "invocations", ("is_late",), (is_late,), row[3:4])
+            expected["is_late"] = is_late
+    checking.compare(subject, "invocations", expected, row)
     for digest in (fact.policy, fact.environment):
         if digest is not None and digest != EMPTY:
             needed.optional.setdefault(digest, subject)
     _check_open(checking, call, fact)
-    return Place(n, subject, "invocations", fact.session, row[2])
+    return seq
 
 
 def _check_open(checking: Checking, call: Call, fact: CallStarted) -> None:
@@ -192,16 +145,14 @@ def _check_open(checking: Checking, call: Call, fact: CallStarted) -> None:
     texts.check(checking, "arguments", fact.arguments)
     for table, children in call.children.items():
         checking.matched[table] += len(children)
-    if call.row[_END_ENTRY] is not None:
+    if call.row["end_entry"] is not None:
         return
     checking.incomplete(subject, "invocations", "state", f"{subject} has not ended")
-    checking.compare(subject, "invocations", ENDING, _OPEN, call.row[_ENDED])
     if texts.values:
-        stored = tuple(texts.values[one] for one in OUTCOME)
-        checking.compare(subject, "surfaces", OUTCOME, _NO_TEXTS, stored)
+        checking.compare(subject, "surfaces", rows.NO_OUTCOME, texts.values)
         texts.check_exactness(checking)
     for table, children in call.children.items():
-        checking.compare_rows(subject, table, [], children, CHILDREN[table])
+        checking.compare_rows(subject, table, [], children)
 
 
 def _check_arguments(checking: Checking, call: Call) -> None:
@@ -211,7 +162,7 @@ def _check_arguments(checking: Checking, call: Call) -> None:
     """
     if call.texts.values.get("is_exact") == 1:
         return
-    start = checking.fact_at(call.row[_JOURNAL], call.row[_START_ENTRY])
+    start = checking.fact_at(call.row["journal_key"], call.row["start_entry"])
     if isinstance(start, CallStarted):
         call.texts.check(checking, "arguments", start.arguments)
     else:
@@ -219,36 +170,33 @@ def _check_arguments(checking: Checking, call: Call) -> None:
 
 
 def _check_end(
-    checking: Checking, call: Call, fact: CallEnded, needed: Needed, rerun: Rerun
+    checking: Checking, call: Call, fact: CallEnded, needed: Needed, rerun: Rerun | None
 ) -> None:
     """Compare what is known of a call when it has ended."""
-    connection, subject, key = checking.connection, call.subject, call.row[0]
+    connection, subject, key = checking.connection, call.subject, call.row["key"]
     texts, children = call.texts, call.children
     texts.streams = fact.streams
     texts.check(checking, "output", fact.output)
     shown = texts.check_shown(
         checking, fact, children[schema.omissions], children[schema.invocation_artifacts]
     )
-    expected = rows.end_columns(connection, fact, shown.omissions, Entry(*call.row[_END]))
-    wanted = tuple(expected[name] for name in ENDING)
-    checking.compare(subject, "invocations", ENDING, wanted, call.row[_ENDED])
-    offsets = [row[-1] for row in children[schema.streams]]
+    entry = Entry(call.row["end_journal_key"], call.row["end_entry"])
+    expected = rows.end_columns(connection, fact, shown.omissions, entry)
+    checking.compare(subject, "invocations", expected, call.row)
+    offsets = [row["receipt_offset"] for row in children[schema.streams]]
     placed = [(one, offsets[n] if n < len(offsets) else None) for n, one in enumerate(fact.streams)]
     made: dict[Table, list[Row]] = {schema.streams: rows.stream_rows(connection, key, placed)}
-    if fact.shown is not None:
-        made[schema.omissions] = rows.omission_rows(connection, key, shown.omissions)
-        made[schema.invocation_artifacts] = rows.artifact_rows(connection, key, shown.artifacts)
     is_known, verdict = texts.verdict(shown)
     if is_known:
         found = [] if verdict is None else [rows.verdict_row(connection, key, verdict)]
         made[schema.structured_outputs] = found
     for table, expected_rows in made.items():
-        names = CHILDREN[table]
-        checking.compare_rows(subject, table, expected_rows, children[table], names)
+        checking.compare_rows(subject, table, expected_rows, children[table])
     if "arguments" not in texts.exact and not texts.unknown and not texts.inexact:
         _check_arguments(checking, call)
     texts.check_exactness(checking)
     texts.check_streams(checking, placed, needed)
     for artifact in shown.artifacts:
         needed.artifacts.setdefault(artifact.digest, subject)
-    rerun.check_end(checking, call, fact)
+    if rerun is not None:
+        rerun(checking, call, fact)

@@ -1,6 +1,6 @@
 """What all checks share: the rows, the findings so far, and what is known across batches."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, NamedTuple
@@ -13,24 +13,15 @@ from tooltrail.records.errors import DamageError
 from tooltrail.records.facts import Fact, read_fact
 from tooltrail.store import schema
 from tooltrail.store.bodies import decode_body
-from tooltrail.store.column_groups import CLOSING, OPENING
-from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.batch import compared_members
 from tooltrail.store.packed_facts import unpack_fact
-from tooltrail.store.verify.findings import Finding, FindingKind, Totals
-from tooltrail.store.verify.source import Source, Unreadable, Values
+from tooltrail.store.verify.findings import Finding, Totals
+from tooltrail.store.verify.source import Source, Unreadable
 
 _KNOWN_SESSIONS: Final = 20_000
 """Sessions that are remembered. With more in one journal, places are compared less strictly."""
 
-SESSION: Final = (
-    "key",
-    "id",
-    "journal_key",
-    "opened_at",
-    *OPENING,
-    *CLOSING,
-)
 _KINDS: Final = {"call.started": "calls", "message": "messages", "session.opened": "sessions"}
 
 
@@ -81,6 +72,7 @@ class Checking:
 
     Attributes:
         totals: what was compared.
+        source: the rows.
         is_strict: whether the ledger determines every place of a session: the store has one
             journal, and its sessions fit into memory.
         has_forgotten: whether there were more sessions than are remembered.
@@ -90,26 +82,16 @@ class Checking:
     """
 
     totals: Totals
+    source: Source = field(init=False)
     is_strict: bool = True
     has_forgotten: bool = False
     matched: Counter[Any] = field(default_factory=Counter[Any])
     tools: dict[Any, bool] = field(default_factory=dict[Any, bool])
     repeats: list[Repeat] = field(default_factory=list[Repeat])
     _found: list[Finding] = field(default_factory=list[Finding])
-    _sessions: dict[Any, Values] = field(default_factory=dict[Any, Values])
+    _sessions: dict[Any, Row] = field(default_factory=dict[Any, Row])
     _places: dict[UUID, int] = field(default_factory=dict[UUID, int])
     _closed: dict[UUID, int] = field(default_factory=dict[UUID, int])
-    _source: Source | None = None
-
-    @property
-    def source(self) -> Source:
-        """The rows."""
-        assert self._source is not None
-        return self._source
-
-    @source.setter
-    def source(self, source: Source) -> None:
-        self._source = source
 
     @property
     def connection(self) -> Connection:
@@ -123,11 +105,11 @@ class Checking:
 
     def damage(self, subject: str, table: str, column: str | None, message: str) -> None:
         """Report damage."""
-        self._report("damage", subject, table, column, message)
+        self._found.append(Finding("damage", subject, table, column, message))
 
     def incomplete(self, subject: str, table: str, column: str | None, message: str) -> None:
         """Report what is incomplete, and is said to be."""
-        self._report("incomplete", subject, table, column, message)
+        self._found.append(Finding("incomplete", subject, table, column, message))
 
     def unreadable(self, table: str, row: str, column: str | None) -> None:
         """Report what the database cannot read."""
@@ -135,38 +117,21 @@ class Checking:
         subject = f"row with {row} of {table}"
         self.damage(subject, table, column, f"{what} of the row with {row} cannot be read")
 
-    def _report(
-        self, kind: FindingKind, subject: str, table: str, column: str | None, message: str
-    ) -> None:
-        self._found.append(Finding(kind, subject, table, column, message))
-
     def compare(
-        self,
-        subject: str,
-        table: str,
-        names: Iterable[str],
-        expected: Sequence[object],
-        stored: Sequence[object],
+        self, subject: str, table: str, expected: Mapping[str, object], stored: Row
     ) -> None:
         """Compare a row with what its fact makes of it, column by column."""
-        if expected == stored:
-            return
-        for name, wanted, found in zip(names, expected, stored, strict=True):
-            if wanted != found:
+        for name, wanted in expected.items():
+            if wanted != stored[name]:
                 message = f"{table}.{name} of {subject} is not what its fact says"
                 self.damage(subject, table, name, message)
 
     def compare_rows(
-        self,
-        subject: str,
-        table: Table,
-        expected: Sequence[Mapping[str, Any]],
-        stored: Sequence[Values],
-        names: Sequence[str],
+        self, subject: str, table: Table, expected: Sequence[Row], stored: Sequence[Row]
     ) -> None:
         """Compare the rows of one owner with those that its fact makes, in their order."""
         for wanted, found in zip(expected, stored, strict=False):
-            self.compare(subject, table.name, names, tuple(wanted[one] for one in names), found)
+            self.compare(subject, table.name, wanted, found)
         if len(expected) != len(stored):
             message = f"{subject} has {len(stored)} rows of {table.name}, not {len(expected)}"
             self.damage(subject, table.name, None, message)
@@ -191,11 +156,18 @@ class Checking:
             self.is_strict, self.has_forgotten = False, True
         names = [self.connection.uuid(one) for one in dict.fromkeys(ids)]
         missing = [one for one in names if one not in self._sessions]
-        for row in self.source.rows(schema.sessions, SESSION, "id", missing):
-            self._sessions[row[1]] = row
+        for row in self.source.rows(schema.sessions, "id", missing):
+            self._sessions[row["id"]] = row
 
-    def session(self, session: UUID) -> Values | None:
-        """The row of a session; its columns are those of `SESSION`."""
+    def rows_by_owner(self, table: Table, by: str, keys: Sequence[Any]) -> dict[Any, list[Row]]:
+        """The rows of a table that refer to some others, by the column that does."""
+        owned: dict[Any, list[Row]] = defaultdict(list)
+        for row in self.source.rows(table, by, keys):
+            owned[row[by]].append(row)
+        return owned
+
+    def session(self, session: UUID) -> Row | None:
+        """The row of a session."""
         return self._sessions.get(self.connection.uuid(session))
 
     def is_new(self, session: UUID) -> bool:
@@ -227,6 +199,24 @@ class Checking:
         """Whether a session was closed before an entry; None where that is not known."""
         return self._closed.get(session, n) < n if self.is_strict else None
 
+    def is_source(  # noqa: PLR0917  see `Repeat`
+        self,
+        subject: str,
+        table: str,
+        columns: tuple[str, str],
+        row: Row,
+        here: tuple[int, int],
+        json: bytes,
+        seq: "Place | None" = None,
+    ) -> bool:
+        """Whether a row comes from a fact; else `resolve_repeats` looks at the fact again."""
+        place = (row[columns[0]], row[columns[1]])
+        if place == here:
+            return True
+        altered = columns[1] if place[0] == here[0] else columns[0]
+        self.repeats.append(Repeat(subject, table, altered, place, here, json, seq))
+        return False
+
     def resolve_repeats(self) -> list[Place]:
         """Compare repeated facts with those that their rows name.
 
@@ -239,14 +229,10 @@ class Checking:
             if isinstance(one.place[0], int) and isinstance(one.place[1], int):
                 by_journal.setdefault(one.place[0], set()).add(one.place[1])
         facts = {
-            (journal, n): fact
+            (journal, row["n"]): row["fact"]
             for journal, numbers in by_journal.items()
-            for n, fact in self.source.rows(
-                schema.ledger_entries,
-                ("n", "fact"),
-                "n",
-                sorted(numbers),
-                {"journal_key": journal},
+            for row in self.source.rows(
+                schema.ledger_entries, "n", sorted(numbers), {"journal_key": journal}
             )
         }
         places = list[Place]()
@@ -264,30 +250,33 @@ class Checking:
 
     def body(self, digest: Digest) -> bytes | None:
         """The bytes of a body; None where it is missing or damaged, which is reported elsewhere."""
-        columns = ("size", "encoding", "data")
-        rows = self.source.rows(schema.bodies, columns, "digest", [self.connection.sha(digest)])
+        rows = self.source.rows(schema.bodies, "digest", [self.connection.sha(digest)])
         try:
-            return decode_body(digest, *rows[0]) if rows else None
+            return self.content(rows[0]) if rows else None
         except (DamageError, TypeError, ValueError, OverflowError):
             return None
+
+    def content(self, row: Row) -> bytes:
+        """The bytes of a row of `bodies`.
+
+        Raises:
+            DamageError, TypeError, ValueError, OverflowError: the row is damaged.
+        """
+        return decode_body(self.digest(row["digest"]), row["size"], row["encoding"], row["data"])
 
     def fact_at(self, journal: Any, n: Any) -> Fact | None:
         """The fact of a ledger entry; None where it cannot be read."""
         where = {"journal_key": journal}
-        rows = self.source.rows(schema.ledger_entries, ("fact",), "n", [n], where)
+        rows = self.source.rows(schema.ledger_entries, "n", [n], where)
         try:
-            return read_fact(unpack_fact(rows[0][0])) if rows else None
+            return read_fact(unpack_fact(rows[0]["fact"])) if rows else None
         except (ValueError, TypeError, DamageError):
             return None
 
     def is_removed(self, digest: Digest) -> bool:
         """Whether retention removed the body of a digest."""
-        if not digest:
-            return False
         keys = [self.connection.sha(digest)]
-        return bool(
-            self.source.rows(schema.tombstones, ("digest",), "digest", keys, {"kind": "body"})
-        )
+        return bool(self.source.rows(schema.tombstones, "digest", keys, {"kind": "body"}))
 
     def digest(self, value: Any) -> Digest:
         """A stored digest in words."""

@@ -17,35 +17,16 @@ from tooltrail.records.facts import (
     body_digests,
 )
 from tooltrail.store import schema
-from tooltrail.store.column_groups import CLOSING, OPENING
+from tooltrail.store.column_groups import CLOSING
+from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import known, rows
 from tooltrail.store.ingest.known import MessageFact
 from tooltrail.store.verify.bodies import Needed
-from tooltrail.store.verify.checking import SESSION, Checking, Place, Repeat
+from tooltrail.store.verify.checking import Checking, Place
 from tooltrail.store.verify.ledger import Entry
-from tooltrail.store.verify.source import Values
 
-_OPENING: Final = slice(SESSION.index(OPENING[0]), SESSION.index("entry") + 1)
-_CLOSING: Final = slice(SESSION.index(CLOSING[0]), len(SESSION))
-_MESSAGE: Final = (
-    "key",
-    "id",
-    "session_key",
-    "seq",
-    "role",
-    "text",
-    "document",
-    "payload",
-    "wire_format",
-    "created_at",
-    "journal_key",
-    "entry",
-)
-_CHILDREN: Final[Mapping[Table, tuple[str, ...]]] = {
-    table: tuple(one.name for one in table.columns)
-    for table in (schema.tool_offers, schema.agent_legs, schema.agent_outcomes)
-}
-_TOOL: Final = ("digest", "name", "created_at")
+_CHILDREN: Final = (schema.tool_offers, schema.agent_legs, schema.agent_outcomes)
+"""Rows that say what a message is besides."""
 
 
 def check_sessions(
@@ -61,49 +42,42 @@ def check_sessions(
             _check_beginning(checking, journal, subject, fact.at, row)
         if row is None:
             continue
-        named = dict(zip(SESSION, row, strict=True))
         if isinstance(fact, SessionOpened):
-            place = (named["open_journal_key"], named["entry"])
-            if place == (journal, n):
+            columns = ("open_journal_key", "entry")
+            if checking.is_source(subject, "sessions", columns, row, (journal, n), json):
                 expected = rows.opening_columns(checking.connection, fact, known.Entry(journal, n))
-                names = SESSION[_OPENING]
-                wanted = tuple(expected[one] for one in names)
-                checking.compare(subject, "sessions", names, wanted, row[_OPENING])
+                checking.compare(subject, "sessions", expected, row)
                 checking.matched["sessions.entry"] += 1
                 if fact.environment is not None:
                     needed.optional.setdefault(fact.environment, subject)
-            else:
-                column = "entry" if place[0] == journal else "open_journal_key"
-                repeat = Repeat(subject, "sessions", column, place, (journal, n), json)
-                checking.repeats.append(repeat)
         elif isinstance(fact, SessionClosed):
             _check_closing(checking, subject, fact, known.Entry(journal, n), row)
 
 
 def _check_beginning(
-    checking: Checking, journal: int, subject: str, at: Any, row: Values | None
+    checking: Checking, journal: int, subject: str, at: Any, row: Row | None
 ) -> None:
     """Check what the first fact of a session in a journal says."""
     if row is None:
         checking.damage(subject, "sessions", None, f"{subject} is missing")
         return
-    is_first = row[2] == journal
+    is_first = row["journal_key"] == journal
     if checking.is_strict and not is_first:
         message = f"sessions.journal_key of {subject} is not the journal of its facts"
         checking.damage(subject, "sessions", "journal_key", message)
     if is_first and not checking.has_forgotten:
-        moment = (checking.connection.moment(at),)
-        checking.compare(subject, "sessions", ("opened_at",), moment, row[3:4])
+        moment = checking.connection.moment(at)
+        checking.compare(subject, "sessions", {"opened_at": moment}, row)
 
 
 def _check_closing(
-    checking: Checking, subject: str, fact: SessionClosed, entry: known.Entry, row: Values
+    checking: Checking, subject: str, fact: SessionClosed, entry: known.Entry, row: Row
 ) -> None:
     is_first = checking.close(fact.session, entry.n)
-    journal, n = row[_CLOSING][-2:]
-    if journal == entry.journal_key and n == entry.n:
-        expected = rows.closing_values(checking.connection, fact, entry)
-        checking.compare(subject, "sessions", CLOSING, expected, row[_CLOSING])
+    journal = row["close_journal_key"]
+    if journal == entry.journal_key and row["close_entry"] == entry.n:
+        values = rows.closing_values(checking.connection, fact, entry)
+        checking.compare(subject, "sessions", dict(zip(CLOSING, values, strict=True)), row)
         checking.matched["sessions.close_entry"] += 1
     elif checking.is_strict and is_first:
         column = "close_entry" if journal == entry.journal_key else "close_journal_key"
@@ -123,12 +97,9 @@ def check_messages(
     connection = checking.connection
     facts = [(n, one, json) for n, one, json in entries if isinstance(one, MessageFact)]
     ids = [connection.uuid(one.id) for _, one, _ in facts]
-    found = {row[1]: row for row in checking.source.rows(schema.messages, _MESSAGE, "id", ids)}
-    keys = [row[0] for row in found.values()]
-    children = {
-        table: _by_owner(checking.source.rows(table, names, "message_key", keys))
-        for table, names in _CHILDREN.items()
-    }
+    found = {row["id"]: row for row in checking.source.rows(schema.messages, "id", ids)}
+    keys = [row["key"] for row in found.values()]
+    children = {table: checking.rows_by_owner(table, "message_key", keys) for table in _CHILDREN}
     for table, by_key in children.items():
         checking.matched[table] += sum(map(len, by_key.values()))
     _check_tools(checking, [one for _, one, _ in facts if isinstance(one, ToolsOffered)])
@@ -139,18 +110,16 @@ def check_messages(
             checking.damage(subject, "messages", None, f"{subject} is missing")
             places.append(Place(n, subject, "messages", fact.session, None))
             continue
-        if row[-1] != n or row[-2] != journal:
-            column = "entry" if row[-2] == journal else "journal_key"
-            place, here = (row[-2], row[-1]), (journal, n)
-            seq = Place(n, subject, "messages", fact.session, row[3])
-            checking.repeats.append(Repeat(subject, "messages", column, place, here, json, seq))
+        seq = Place(n, subject, "messages", fact.session, row["seq"])
+        columns = ("journal_key", "entry")
+        if not checking.is_source(subject, "messages", columns, row, (journal, n), json, seq):
             continue
         checking.matched[schema.messages] += 1
         for digest in body_digests(fact):
             if digest != EMPTY:
                 needed.bodies.setdefault(digest, subject)
-        rows_of_it = {table: by_key.get(row[0], []) for table, by_key in children.items()}
-        places.append(Place(n, subject, "messages", fact.session, row[3]))
+        rows_of_it = {table: by_key[row["key"]] for table, by_key in children.items()}
+        places.append(seq)
         _check_message(checking, subject, fact, row, rows_of_it)
     return places
 
@@ -159,25 +128,25 @@ def _check_message(
     checking: Checking,
     subject: str,
     fact: MessageFact,
-    row: Values,
-    children: Mapping[Table, Sequence[Values]],
+    row: Row,
+    children: Mapping[Table, Sequence[Row]],
 ) -> None:
     connection = checking.connection
     session = checking.session(fact.session)
-    session_key = None if session is None else session[0]
+    session_key = None if session is None else session["key"]
     expected = _rows_of(checking, fact)
     if expected is None:
         return  # a body that describes the message is missing or damaged, and is reported
-    names = _MESSAGE[4:-2]
-    values = {**expected.columns, "created_at": connection.moment(fact.at)}
-    wanted = tuple(values[one] for one in names)
-    checking.compare(subject, "messages", names, wanted, row[4:-2])
+    wanted = {**expected.columns, "created_at": connection.moment(fact.at)}
     if session is not None:
-        checking.compare(subject, "messages", ("session_key",), (session_key,), row[2:3])
-    for table, columns in _CHILDREN.items():
-        owner = {"message_key": row[0], "session_key": session_key}
+        wanted["session_key"] = session_key
+    checking.compare(subject, "messages", wanted, row)
+    for table in _CHILDREN:
+        owner = {"message_key": row["key"]}
+        if "session_key" in table.columns:
+            owner["session_key"] = session_key
         made = [{**owner, **one} for one in expected.children.get(table.name, ())]
-        checking.compare_rows(subject, table, made, children[table], columns)
+        checking.compare_rows(subject, table, made, children[table])
 
 
 def _rows_of(checking: Checking, fact: MessageFact) -> rows.MessageRows | None:
@@ -209,12 +178,12 @@ def _check_tools(checking: Checking, offers: Sequence[ToolsOffered]) -> None:
     new = [
         connection.sha(one) for one in times if one not in checking.tools or not checking.is_strict
     ]
-    found = {row[0]: row for row in checking.source.rows(schema.tools, _TOOL, "digest", new)}
+    found = {row["digest"]: row for row in checking.source.rows(schema.tools, "digest", new)}
     for digest, moments in times.items():
         row = found.get(connection.sha(digest))
         is_known = digest in checking.tools
         if row is not None:
-            is_made = row[2] in (moments[:1] if checking.is_strict else moments)
+            is_made = row["created_at"] in (moments[:1] if checking.is_strict else moments)
             checking.tools[digest] = checking.tools.get(digest, False) or is_made
         if is_known:
             continue
@@ -227,7 +196,7 @@ def _check_tools(checking: Checking, offers: Sequence[ToolsOffered]) -> None:
         document = checking.body(digest)
         if document is not None:
             name = rows.tool_name(connection, digest, {digest: document})
-            checking.compare(subject, "tools", ("name",), (name,), row[1:2])
+            checking.compare(subject, "tools", {"name": name}, row)
 
 
 def check_tool_times(checking: Checking) -> None:
@@ -236,10 +205,3 @@ def check_tool_times(checking: Checking) -> None:
         if not is_made:
             message = f"tools.created_at of tool {digest} is not the time of its first offer"
             checking.damage(f"tool {digest}", "tools", "created_at", message)
-
-
-def _by_owner(found: Iterable[Values]) -> dict[Any, list[Values]]:
-    owned: dict[Any, list[Values]] = {}
-    for row in found:
-        owned.setdefault(row[0], []).append(row)
-    return owned

@@ -25,112 +25,91 @@ class _Rule:
     Attributes:
         table: whose rows are counted.
         subject: what a row is about, in words.
-        names: columns that name the row.
-        matched: under which name compared rows are counted.
-        counted: which rows are counted; all where empty.
         extra: which rows have no fact; `t` is the table.
+        column: that names a fact; all rows have one where that is None.
+        names: columns that name the row.
     """
 
     table: Table
     subject: str
-    names: tuple[str, ...]
     extra: str
-    matched: object = None
-    counted: str = ""
+    column: str | None = None
+    names: tuple[str, ...] = ("id",)
+
+    @property
+    def matched(self) -> object:
+        """Under which name compared rows are counted."""
+        return self.table if self.column is None else f"{self.table.name}.{self.column}"
 
 
-def _entry(column: str, kind: str, journal: str = "journal_key") -> str:
+def _entry(column: str, kinds: str, journal: str = "journal_key") -> str:
     return (
         f"t.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_entries AS l"
-        f" WHERE l.journal_key = t.{journal} AND l.n = t.{column} AND {kind}"
+        f" WHERE l.journal_key = t.{journal} AND l.n = t.{column} AND l.kind IN ({kinds})"
         " AND l.subject_id = t.id)"
     )
 
 
-def _orphan(column: str, owner: str) -> str:
-    return f"NOT EXISTS (SELECT 1 FROM {owner} AS o WHERE o.key = t.{column})"
+def _orphans(table: Table, owner: str, owners: str) -> _Rule:
+    column = f"{owner}_key"
+    extra = f"NOT EXISTS (SELECT 1 FROM {owners} AS o WHERE o.key = t.{column})"
+    what = "message" if owner == "message" else "call"
+    return _Rule(table, f"row of {table.name} of {what}", extra, names=(column,))
 
 
-_MESSAGES: Final = "l.kind IN ('message', 'tool.offered', 'agent.leg', 'agent.outcome')"
-_OF_SESSION: Final = "WHERE o.session_key = t.key"
-_UNKNOWN_SESSION: Final = (
-    "t.entry IS NULL AND t.close_entry IS NULL"
-    f" AND NOT EXISTS (SELECT 1 FROM invocations AS o {_OF_SESSION})"
-    f" AND NOT EXISTS (SELECT 1 FROM messages AS o {_OF_SESSION})"
+_MESSAGES: Final = "'message', 'tool.offered', 'agent.leg', 'agent.outcome'"
+_UNKNOWN_SESSION: Final = "t.entry IS NULL AND t.close_entry IS NULL" + "".join(
+    f" AND NOT EXISTS (SELECT 1 FROM {table} AS o WHERE o.session_key = t.key)"
+    for table in ("invocations", "messages")
 )
+_CLOSED: Final = _entry("close_entry", "'session.closed'", "close_journal_key")
 
 _RULES: Final = (
-    _Rule(schema.invocations, "call", ("id",), _entry("start_entry", "l.kind = 'call.started'")),
+    _Rule(schema.invocations, "call", _entry("start_entry", "'call.started'")),
     _Rule(
         schema.invocations,
         "call",
-        ("id",),
-        _entry("end_entry", "l.kind = 'call.ended'", "end_journal_key"),
-        "invocations.end_entry",
-        "WHERE end_entry IS NOT NULL",
+        _entry("end_entry", "'call.ended'", "end_journal_key"),
+        "end_entry",
     ),
-    _Rule(schema.messages, "message", ("id",), _entry("entry", _MESSAGES)),
+    _Rule(schema.messages, "message", _entry("entry", _MESSAGES)),
     _Rule(
-        schema.sessions,
-        "session",
-        ("id",),
-        _entry("entry", "l.kind = 'session.opened'", "open_journal_key"),
-        "sessions.entry",
-        "WHERE entry IS NOT NULL",
+        schema.sessions, "session", _entry("entry", "'session.opened'", "open_journal_key"), "entry"
     ),
-    _Rule(
-        schema.sessions,
-        "session",
-        ("id",),
-        _entry("close_entry", "l.kind = 'session.closed'", "close_journal_key"),
-        "sessions.close_entry",
-        "WHERE close_entry IS NOT NULL",
-    ),
-    _Rule(schema.sessions, "session", ("id",), _UNKNOWN_SESSION, "sessions.unknown"),
+    _Rule(schema.sessions, "session", _CLOSED, "close_entry"),
+    _Rule(schema.sessions, "session", _UNKNOWN_SESSION),
     _Rule(
         schema.rejected_facts,
         "rejected fact",
-        ("journal_key", "n"),
         "(t.n IS NULL AND t.journal_key NOT IN (SELECT key FROM journals)) OR (t.n IS NOT NULL AND"
         " NOT EXISTS (SELECT 1 FROM ledger_entries AS l"
         " WHERE l.journal_key = t.journal_key AND l.n = t.n))",
+        names=("journal_key", "n"),
     ),
     _Rule(
         schema.tools,
         "tool",
-        ("digest",),
         "NOT EXISTS (SELECT 1 FROM tool_offers AS o WHERE o.tool = t.digest)",
+        names=("digest",),
     ),
-    *(
-        _Rule(table, f"row of {table.name} of call", (column,), _orphan(column, "invocations"))
-        for table, column in (
-            (schema.surfaces, "invocation_key"),
-            (schema.streams, "invocation_key"),
-            (schema.omissions, "invocation_key"),
-            (schema.invocation_artifacts, "invocation_key"),
-            (schema.structured_outputs, "invocation_key"),
-        )
-    ),
-    *(
-        _Rule(
-            table,
-            f"row of {table.name} of message",
-            ("message_key",),
-            _orphan("message_key", "messages"),
-        )
-        for table in (schema.tool_offers, schema.agent_legs, schema.agent_outcomes)
-    ),
+    _orphans(schema.surfaces, "invocation", "invocations"),
+    _orphans(schema.streams, "invocation", "invocations"),
+    _orphans(schema.omissions, "invocation", "invocations"),
+    _orphans(schema.invocation_artifacts, "invocation", "invocations"),
+    _orphans(schema.structured_outputs, "invocation", "invocations"),
+    _orphans(schema.tool_offers, "message", "messages"),
+    _orphans(schema.agent_legs, "message", "messages"),
+    _orphans(schema.agent_outcomes, "message", "messages"),
 )
 
 
 def check_extras(checking: Checking) -> Iterator[list[Finding]]:
     """Report the rows that no fact explains. Call it when all facts were compared."""
     for rule in _RULES:
-        matched = checking.matched[rule.matched or rule.table]
         try:
-            sql = f"SELECT count(*) FROM {rule.table.name} {rule.counted}"
+            sql = f"SELECT count({rule.column or '*'}) FROM {rule.table.name}"
             ((count,),) = checking.source.query(sql)
-            if count > matched:
+            if count > checking.matched[rule.matched]:
                 _name_extras(checking, rule)
         except (DamageError, InvalidRecordError) as error:
             table = rule.table.name
@@ -146,9 +125,8 @@ def _name_extras(checking: Checking, rule: _Rule) -> None:
     found = checking.source.query(sql, (_AT_ONCE,))
     for row in found:
         subject = f"{rule.subject} {_words(checking, row)}"
-        column = rule.counted.split()[1] if rule.counted else None
-        what = f"{table}.{column} of {subject}" if column else subject
-        checking.damage(subject, table, column, f"{what} has no entry in the ledger")
+        what = f"{table}.{rule.column} of {subject}" if rule.column else subject
+        checking.damage(subject, table, rule.column, f"{what} has no entry in the ledger")
     if len(found) == _AT_ONCE:
         message = f"{table} may have more than {_AT_ONCE} rows without an entry in the ledger"
         checking.damage(f"table {table}", table, None, message)

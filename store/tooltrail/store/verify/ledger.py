@@ -4,12 +4,12 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
-from uuid import UUID
 
 from tooltrail.journal.frames import FIRST_HASH, Frame, link
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.records.facts import Fact, NewerFactError, body_digests, read_fact
 from tooltrail.store import schema
+from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest.batch import subject_of
 from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.verify.checking import Checking
@@ -19,8 +19,6 @@ BATCH_ENTRIES: Final = 512
 _MAX_HOLES: Final = 1_000
 """Holes of one journal that are reported one by one."""
 
-_COLUMNS: Final = ("n", "kind", "subject_id", "fact", "hash")
-_REJECTED: Final = ("n", "subject_id", "reason", "data")
 LEDGER: Final = "ledger_entries"
 
 
@@ -75,12 +73,11 @@ def read_entries(checking: Checking, journal: Journal) -> Iterator[list[Entry]]:
     """The applied facts of a journal, in batches. What is wrong with the ledger is reported."""
     chain = _Chain(0, (FIRST_HASH,), 0, [])
     where = {"journal_key": journal.key}
-    batches = checking.source.scan(schema.ledger_entries, _COLUMNS, "n", BATCH_ENTRIES, where)
-    for rows in batches:
-        rejected = _rejected(checking, journal, rows[0][0], rows[-1][0]) if rows else {}
+    for rows in checking.source.scan(schema.ledger_entries, "n", BATCH_ENTRIES, where):
+        rejected = _rejected(checking, journal, rows[0]["n"], rows[-1]["n"]) if rows else {}
         entries = list[Entry]()
         for row in rows:
-            entry = _read_entry(checking, journal, chain, row, rejected.get(row[0]))
+            entry = _read_entry(checking, journal, chain, row, rejected.get(row["n"]))
             if entry is not None:
                 entries.append(entry)
         checking.totals.checked["ledger entries"] += len(rows)
@@ -89,12 +86,12 @@ def read_entries(checking: Checking, journal: Journal) -> Iterator[list[Entry]]:
 
 
 def _read_entry(
-    checking: Checking, journal: Journal, chain: _Chain, row: Any, rejected: Any
+    checking: Checking, journal: Journal, chain: _Chain, row: Row, rejected: Row | None
 ) -> Entry | None:
-    n, kind, subject_id, packed, stored = row
+    n = row["n"]
     subject = f"entry {n} of {journal.name}"
-    data = _unpacked(checking, subject, packed)
-    is_linked = _follow(checking, subject, chain, n, data, stored)
+    data = _unpacked(checking, subject, row["fact"])
+    is_linked = _follow(checking, subject, chain, n, data, row["hash"])
     try:
         fact = None if data is None else read_fact(data)
         reason = ""
@@ -104,9 +101,9 @@ def _read_entry(
             report = checking.incomplete if isinstance(error, NewerFactError) else checking.damage
             report(subject, LEDGER, "fact", f"the fact of {subject} cannot be read: {reason}")
     if data is not None and (fact is not None or is_linked):
-        found: UUID | None = None if fact is None else subject_of(fact)
-        expected = ("unknown" if fact is None else fact.kind, checking.connection.uuid(found))
-        checking.compare(subject, LEDGER, ("kind", "subject_id"), expected, (kind, subject_id))
+        found = checking.connection.uuid(None if fact is None else subject_of(fact))
+        expected = {"kind": "unknown" if fact is None else fact.kind, "subject_id": found}
+        checking.compare(subject, LEDGER, expected, row)
         checking.count_entry(fact)
     if rejected is not None:
         _check_rejected(checking, subject, fact, data, rejected)
@@ -152,11 +149,10 @@ def _check_end(checking: Checking, journal: Journal, chain: _Chain) -> None:
     if chain.count != journal.entry_count:
         message = f"{journal.name} has {chain.count:,} entries, not {journal.entry_count}"
         checking.damage(journal.name, "journals", "entry_count", message)
-    is_next = journal.next_index == chain.next
-    if not is_next and not (journal.gap_count and _is_above(journal.next_index, chain.next)):
-        message = (
-            f"{journal.name} goes on with {journal.next_index}, its ledger with {chain.next:,}"
-        )
+    following = journal.next_index
+    is_behind_gap = journal.gap_count and isinstance(following, int) and following > chain.next
+    if following != chain.next and not is_behind_gap:
+        message = f"{journal.name} goes on with {following}, its ledger with {chain.next:,}"
         checking.damage(journal.name, "journals", "next_index", message)
     if not chain.count or chain.hashes is None:
         return
@@ -166,37 +162,25 @@ def _check_end(checking: Checking, journal: Journal, chain: _Chain) -> None:
         checking.damage(journal.name, "journals", "head", message)
 
 
-def _is_above(value: Any, least: int) -> bool:
-    return isinstance(value, int) and value > least
-
-
-def _rejected(checking: Checking, journal: Journal, first: int, last: int) -> dict[Any, Any]:
-    rows = checking.source.rows(
-        schema.rejected_facts,
-        _REJECTED,
-        "n",
-        range(first, last + 1),
-        {"journal_key": journal.key},
-    )
+def _rejected(checking: Checking, journal: Journal, first: int, last: int) -> dict[Any, Row]:
+    where = {"journal_key": journal.key}
+    rows = checking.source.rows(schema.rejected_facts, "n", range(first, last + 1), where)
     checking.matched[schema.rejected_facts] += len(rows)
-    return {row[0]: row[1:] for row in rows}
+    return {row["n"]: row for row in rows}
 
 
 def _check_rejected(
-    checking: Checking,
-    subject: str,
-    fact: Fact | None,
-    data: bytes | None,
-    rejected: Any,
+    checking: Checking, subject: str, fact: Fact | None, data: bytes | None, rejected: Row
 ) -> None:
-    subject_id, reason, kept = rejected
-    table = "rejected_facts"
+    kept, table = rejected["data"], "rejected_facts"
     expected = checking.connection.uuid(None if fact is None else subject_of(fact))
-    checking.compare(subject, table, ("subject_id",), (expected,), (subject_id,))
+    checking.compare(subject, table, {"subject_id": expected}, rejected)
     if data is not None and not isinstance(kept, Unreadable) and not _is_kept(fact, data, kept):
         message = f"the bytes of {subject} that were kept are altered"
         checking.damage(subject, table, "data", message)
-    checking.incomplete(subject, table, None, f"{subject} could not be applied: {reason}")
+    checking.incomplete(
+        subject, table, None, f"{subject} could not be applied: {rejected['reason']}"
+    )
 
 
 def _is_kept(fact: Fact | None, data: bytes, kept: Any) -> bool:

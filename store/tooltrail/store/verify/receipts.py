@@ -9,13 +9,13 @@ from tooltrail.records.facts import CallEnded, StreamFact
 from tooltrail.store import schema
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.outcomes import Beginning, Outcome, OutcomeMaker
-from tooltrail.store.verify.calls import CALL, CHILDREN, Call, Rerun
+from tooltrail.store.verify.calls import Call
 from tooltrail.store.verify.checking import Checking
 
 _BLOCK: Final = 1 << 20
 
 
-class Receipts(Rerun):
+class Receipts:
     """Compares what the ingester made of an output with what this program makes of it.
 
     Args:
@@ -33,9 +33,8 @@ class Receipts(Rerun):
         document = call.texts.exact.get("output")
         if fact.shown is not None or document is None:
             return
-        row = dict(zip(CALL, call.row, strict=True))
-        policy = checking.digest(row["policy"])
-        beginning = Beginning(row["tool_name"], row["family"], policy)
+        policy = checking.digest(call.row["policy"])
+        beginning = Beginning(call.row["tool_name"], call.row["family"], policy)
         try:
             if self._families.find(beginning.family) is None:
                 raise InvalidRecordError(f"family {beginning.family} is not known to this program")
@@ -76,8 +75,8 @@ class Receipts(Rerun):
     def _content(self, checking: Checking, call: Call, stream: StreamFact) -> bytes:
         receipt = call.texts.exact.get("receipt", b"")
         for row in call.children[schema.streams]:
-            offset = row[-1]
-            if row[3] == checking.connection.sha(stream.digest) and isinstance(offset, int):
+            offset = row["receipt_offset"]
+            if row["digest"] == checking.connection.sha(stream.digest) and isinstance(offset, int):
                 return receipt[offset : offset + stream.size]
         found = checking.body(stream.digest)
         if found is not None:
@@ -93,16 +92,13 @@ def _compare(checking: Checking, call: Call, made: Outcome) -> None:
         message = f"the receipt of {subject} is of another renderer; this program has {renderer}"
         checking.incomplete(subject, "surfaces", "renderer", message)
         return
-    names = ("canonical", "receipt")
-    stored = tuple(values[one] for one in names)
-    if stored != (made.canonical, made.receipt):
-        for name, wanted, found in zip(names, (made.canonical, made.receipt), stored, strict=True):
-            if wanted != found:
-                message = f"the {name} of {subject} is not what its output gives"
-                checking.damage(subject, "surfaces", name, message)
-    key = call.row[0]
+    for name, wanted in (("canonical", made.canonical), ("receipt", made.receipt)):
+        if wanted != values[name]:
+            message = f"the {name} of {subject} is not what its output gives"
+            checking.damage(subject, "surfaces", name, message)
+    key = call.row["key"]
     for table, expected in (
         (schema.omissions, rows.omission_rows(connection, key, made.omissions)),
         (schema.invocation_artifacts, rows.artifact_rows(connection, key, made.artifacts)),
     ):
-        checking.compare_rows(subject, table, expected, call.children[table], CHILDREN[table])
+        checking.compare_rows(subject, table, expected, call.children[table])

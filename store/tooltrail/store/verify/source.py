@@ -4,17 +4,16 @@ A batch that cannot be read is halved until the row that is to blame stands alon
 column is read for itself. What cannot be read is reported, and the rest goes on.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from sqlalchemy import Table
 
 from tooltrail.records.errors import DamageError, InvalidRecordError
-from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.connection import Connection, Row, Values
 from tooltrail.store.engines.database import Database
 
-Values = tuple[Any, ...]
 ReportUnreadable = Callable[[str, str, str | None], None]
 """Takes the table, the key of the row in words, and the column; None for the whole row."""
 
@@ -45,35 +44,31 @@ class _Ask:
     """Which columns of which rows are read."""
 
     table: Table
-    columns: tuple[str, ...]
+    columns: Sequence[str]
     by: str
     where: Mapping[str, object]
 
-    def sql(self, columns: Sequence[str], keys: Sequence[object]) -> str:
+    def query(self, columns: Iterable[str], keys: Sequence[object]) -> tuple[str, list[object]]:
+        """The statement that reads some columns of the rows of some keys, and its values."""
         names = ", ".join(f'"{name}"' for name in columns)
-        fixed = _conditions(self.where)
+        fixed, values = _conditions(self.where)
         if isinstance(keys, range):
-            found = f'"{self.by}" BETWEEN ? AND ?'
+            wanted, keys = "BETWEEN ? AND ?", (keys[0], keys[-1])
         else:
-            found = f'"{self.by}" IN ({", ".join("?" * len(keys))})'
-        sql = f'SELECT {names} FROM "{self.table.name}" WHERE {fixed}{found}'
+            wanted = f"IN ({', '.join('?' * len(keys))})"
         order = [one.name for one in self.table.primary_key.columns]
-        return f"{sql} ORDER BY {', '.join(order)}" if len(order) > 1 else sql
-
-    def values(self, keys: Sequence[object]) -> list[object]:
-        some = [keys[0], keys[-1]] if isinstance(keys, range) else list(keys)
-        return [*_values(self.where), *some]
+        behind = f" ORDER BY {', '.join(order)}" if len(order) > 1 else ""
+        sql = f'SELECT {names} FROM "{self.table.name}" WHERE {fixed}"{self.by}" {wanted}{behind}'
+        return sql, [*values, *keys]
 
 
-def _conditions(where: Mapping[str, object]) -> str:
-    return "".join(
+def _conditions(where: Mapping[str, object]) -> tuple[str, list[object]]:
+    """Conditions that columns have certain values, and the values."""
+    sql = "".join(
         f'"{name}" IS NULL AND ' if value is None else f'"{name}" = ? AND '
         for name, value in where.items()
     )
-
-
-def _values(where: Mapping[str, object]) -> list[object]:
-    return [value for value in where.values() if value is not None]
+    return sql, [value for value in where.values() if value is not None]
 
 
 class Source:
@@ -115,24 +110,24 @@ class Source:
     def rows(
         self,
         table: Table,
-        columns: tuple[str, ...],
         by: str,
         keys: Sequence[object],
         where: Mapping[str, object] | None = None,
-    ) -> list[Values]:
+        columns: Sequence[str] = (),
+    ) -> list[Row]:
         """Rows whose column `by` has one of some values.
 
         Args:
             table: to read.
-            columns: to read.
             by: name of the column.
             keys: the values.
             where: columns that must have a value besides.
+            columns: to read; all when empty.
         """
-        ask = _Ask(table, columns, by, where or {})
+        ask = _Ask(table, columns or [one.name for one in table.columns], by, where or {})
         if isinstance(keys, range):
             return self._rows(ask, keys) if keys else []
-        found: list[Values] = []
+        found: list[Row] = []
         for begin in range(0, len(keys), _AT_ONCE):
             found += self._rows(ask, keys[begin : begin + _AT_ONCE])
         return found
@@ -140,23 +135,19 @@ class Source:
     def scan(
         self,
         table: Table,
-        columns: tuple[str, ...],
         by: str,
         size: int,
         where: Mapping[str, object] | None = None,
         *,
         first: int = _FIRST,
-    ) -> Iterator[list[Values]]:
+    ) -> Iterator[list[Row]]:
         """All rows in the order of an integer column, in batches of at most `size`."""
-        fixed = where or {}
-        ends = (
-            f'SELECT min("{by}"), max("{by}") FROM "{table.name}" WHERE '
-            f'{_conditions(fixed)}"{by}" >= ?'
-        )
+        fixed, values = _conditions(where or {})
+        ends = f'SELECT min("{by}"), max("{by}") FROM "{table.name}" WHERE {fixed}"{by}" >= ?'
         at, last = first, _FIRST
         while at <= _LAST:
             try:
-                ((begin, newest),) = self.query(ends, (*_values(fixed), at))
+                ((begin, newest),) = self.query(ends, (*values, at))
             except (DamageError, InvalidRecordError):
                 if at == first or at > last:
                     self._report(table.name, f"{by} {at} and behind", None)
@@ -168,24 +159,25 @@ class Source:
                 return
             last = newest
             stop = min(begin + size, _LAST)
-            yield self.rows(table, columns, by, range(begin, stop), fixed)
+            yield self.rows(table, by, range(begin, stop), where)
             at = stop
 
-    def _rows(self, ask: _Ask, keys: Sequence[object]) -> list[Values]:
+    def _rows(self, ask: _Ask, keys: Sequence[object]) -> list[Row]:
         try:
-            return self.query(ask.sql(ask.columns, keys), ask.values(keys))
+            found = self.query(*ask.query(ask.columns, keys))
+            return [dict(zip(ask.columns, values, strict=True)) for values in found]
         except (DamageError, InvalidRecordError):
             if len(keys) > 1:
                 middle = len(keys) // 2
                 return self._rows(ask, keys[:middle]) + self._rows(ask, keys[middle:])
             return self._salvaged(ask, keys)
 
-    def _salvaged(self, ask: _Ask, keys: Sequence[object]) -> list[Values]:
+    def _salvaged(self, ask: _Ask, keys: Sequence[object]) -> list[Row]:
         """Rows of one key, read column by column."""
         read: dict[str, list[Any]] = {}
         for name in ask.columns:
             try:
-                found = self.query(ask.sql([name], keys), ask.values(keys))
+                found = self.query(*ask.query([name], keys))
             except (DamageError, InvalidRecordError):
                 continue
             read[name] = [value for (value,) in found]
@@ -199,4 +191,4 @@ class Source:
             if name not in read:
                 self._report(ask.table.name, f"{ask.by} {key}", name)
                 read[name] = [keys[0] if name == ask.by else UNREADABLE] * count
-        return list(zip(*(read[name] for name in ask.columns), strict=True))
+        return [{name: values[n] for name, values in read.items()} for n in range(count)]

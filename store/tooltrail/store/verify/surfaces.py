@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from tooltrail.records.digests import ALGORITHM, EMPTY, Digest, digest_from_hex, digest_of
+from tooltrail.records.digests import EMPTY, Digest, digest_from_hex, digest_of
 from tooltrail.records.facts import (
     ArtifactFact,
     CallEnded,
@@ -18,7 +18,9 @@ from tooltrail.records.facts import (
     read_shown,
     shown_json,
 )
-from tooltrail.store.column_groups import OUTCOME
+from tooltrail.store import schema
+from tooltrail.store.engines.connection import Row
+from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.outcomes import (
     VERDICTS,
     Verdict,
@@ -27,11 +29,10 @@ from tooltrail.store.ingest.outcomes import (
     verdict_of,
 )
 from tooltrail.store.references import expand_canonical, expand_output, stream_members
-from tooltrail.store.verify.bodies import Needed, Unplaced
+from tooltrail.store.verify.bodies import Needed
 from tooltrail.store.verify.checking import Checking
-from tooltrail.store.verify.source import Unreadable, Values
+from tooltrail.store.verify.source import Unreadable
 
-SURFACES: Final = ("invocation_key", "arguments", *OUTCOME, "is_exact")
 _NOTHING: Final = Shown(canonical=EMPTY, receipt=EMPTY, renderer="", renderer_version=0)
 _NAMES: Final = {"arguments": "arguments", "output": "complete output", "canonical": "canonical"}
 
@@ -50,7 +51,7 @@ class Texts:
     """
 
     subject: str
-    values: dict[str, Any]
+    values: Row
     exact: dict[str, bytes] = field(default_factory=dict[str, bytes])
     inexact: set[str] = field(default_factory=set[str])
     unknown: set[str] = field(default_factory=set[str])
@@ -82,8 +83,8 @@ class Texts:
         self,
         checking: Checking,
         fact: CallEnded,
-        omissions: Sequence[Values],
-        artifacts: Sequence[Values],
+        omissions: Sequence[Row],
+        artifacts: Sequence[Row],
     ) -> Shown:
         """Compare canonical result and receipt with what the caller was shown.
 
@@ -92,24 +93,36 @@ class Texts:
         """
         if not self.values:
             return fact.shown or _NOTHING
-        if fact.shown is None:
+        shown = fact.shown or self._kept_shown(checking)
+        if shown is None:
             return self._check_made(checking, omissions, artifacts)
-        shown = fact.shown
         # The receipt first: the canonical result refers to it.
         self.check(checking, "receipt", shown.receipt)
         self.check(checking, "canonical", shown.canonical)
-        names = ("renderer", "renderer_version", "shown")
-        wanted = (checking.connection.text(shown.renderer), shown.renderer_version, None)
-        stored = tuple(self.values[one] for one in names)
-        checking.compare(self.subject, "surfaces", names, wanted, stored)
+        connection, key = checking.connection, self.values["invocation_key"]
+        expected: Row = {
+            "renderer": connection.text(shown.renderer),
+            "renderer_version": shown.renderer_version,
+        }
+        if fact.shown is not None:
+            expected["shown"] = None
+        checking.compare(self.subject, "surfaces", expected, self.values)
+        for table, wanted, stored in (
+            (schema.omissions, rows.omission_rows(connection, key, shown.omissions), omissions),
+            (
+                schema.invocation_artifacts,
+                rows.artifact_rows(connection, key, shown.artifacts),
+                artifacts,
+            ),
+        ):
+            checking.compare_rows(self.subject, table, wanted, stored)
         return shown
 
     def check_exactness(self, checking: Checking) -> None:
         """Compare `is_exact` with the texts; call it when all of them were compared."""
         if self.values and not self.unknown:
-            names, wanted = ("is_exact",), (not self.inexact,)
-            stored = (self.values["is_exact"],)
-            checking.compare(self.subject, "surfaces", names, wanted, stored)
+            expected = {"is_exact": not self.inexact}
+            checking.compare(self.subject, "surfaces", expected, self.values)
 
     def check_streams(
         self, checking: Checking, placed: Sequence[tuple[StreamFact, Any]], needed: Needed
@@ -121,15 +134,6 @@ class Texts:
             if offset is None:
                 wanted = needed.bodies if stream.spooled is None else needed.artifacts
                 wanted.setdefault(stream.digest, self.subject)
-                if (
-                    can_share
-                    and receipt is not None
-                    and stream.spooled is None
-                    and 0 < stream.size <= len(receipt)
-                ):
-                    needed.unplaced.append(
-                        Unplaced(self.subject, stream.role, stream.digest, receipt)
-                    )
             elif (
                 receipt is not None
                 and not isinstance(offset, Unreadable)
@@ -160,69 +164,58 @@ class Texts:
             stored = expand_output(stored, [stream_members(one) for one in self.streams])
         return stored.encode("utf-8", "surrogateescape")
 
+    def _kept_shown(self, checking: Checking) -> Shown | None:
+        """What the ingester made, where the columns cannot hold that and a body does."""
+        stored = self.values["shown"]
+        if self.values["is_exact"] or not isinstance(stored, bytes):
+            return None
+        body = checking.body(checking.digest(stored))
+        return None if body is None else read_shown(body)
+
     def _check_made(
-        self, checking: Checking, omissions: Sequence[Values], artifacts: Sequence[Values]
+        self, checking: Checking, omissions: Sequence[Row], artifacts: Sequence[Row]
     ) -> Shown:
         """Compare what the ingester made with its digest."""
-        stored = self.values["shown"]
-        digest = Digest(f"{ALGORITHM}:{stored.hex()}" if isinstance(stored, bytes) else "")
+        stored, found = self.values["shown"], None
         try:
             found = self._made(omissions, artifacts)
             if checking.connection.sha(digest_of(shown_json(found))) == stored:
                 return found
         except (AttributeError, TypeError, ValueError):
-            found = None
+            pass
         self.exact.pop("receipt", None)
         self.exact.pop("canonical", None)
         if isinstance(stored, Unreadable):
             return _NOTHING
-        is_removed = self.values["canonical"] is None or self.values["receipt"] is None
-        if is_removed and checking.is_removed(digest):
-            return found or _NOTHING
-        body = checking.body(digest) if digest else None
-        if body is not None:
-            made = read_shown(body)
-            self.check(checking, "receipt", made.receipt)
-            self.check(checking, "canonical", made.canonical)
-            exact = (self.exact.get("canonical", b""), self.exact.get("receipt", b""))
-            try:
-                again = self._made(omissions, artifacts, exact)
-            except (AttributeError, TypeError, ValueError):
-                again = None
-            if again == made or len({"receipt", "canonical"} & self.exact.keys()) < len(exact):
-                return made
-        message = (
-            f"the canonical result, receipt, renderer, omissions or artifacts of {self.subject} "
-            "are not what was made of its output"
-        )
-        checking.damage(self.subject, "surfaces", None, message)
+        is_gone = self.values["canonical"] is None or self.values["receipt"] is None
+        can_be_removed = is_gone and isinstance(stored, bytes)
+        if not can_be_removed or not checking.is_removed(checking.digest(stored)):
+            message = (
+                f"the canonical result, receipt, renderer, omissions or artifacts of {self.subject}"
+                " are not what was made of its output"
+            )
+            checking.damage(self.subject, "surfaces", None, message)
         return found or _NOTHING
 
-    def _made(
-        self,
-        omissions: Sequence[Values],
-        artifacts: Sequence[Values],
-        exact: tuple[bytes, bytes] | None = None,
-    ) -> Shown:
+    def _made(self, omissions: Sequence[Row], artifacts: Sequence[Row]) -> Shown:
         """What was shown, as the rows say.
 
         Raises:
             AttributeError, TypeError, ValueError: a row holds what it never held.
         """
         for table in (omissions, artifacts):
-            if any(row[1] != n for n, row in enumerate(table)):
+            if any(row["n"] != n for n, row in enumerate(table)):
                 raise ValueError("the rows of a call are numbered from 0")
-        if exact is None:
-            receipt = self.exact["receipt"] = self._plain("receipt") or b""
-            canonical = self.exact["canonical"] = self._plain("canonical") or b""
-            exact = (canonical, receipt)
+        receipt = self.exact["receipt"] = self._plain("receipt") or b""
+        canonical = self.exact["canonical"] = self._plain("canonical") or b""
         return made_shown(
-            *exact,
+            canonical,
+            receipt,
             (self.values["renderer"], self.values["renderer_version"]),
-            [OmissionFact(**dict(zip(_OMISSION, row[2:], strict=True))) for row in omissions],
+            [_omission(row) for row in omissions],
             [
-                ArtifactFact(role=role, digest=digest_from_hex(bytes(digest).hex()))
-                for _, _, role, digest in artifacts
+                ArtifactFact(role=row["role"], digest=digest_from_hex(bytes(row["digest"]).hex()))
+                for row in artifacts
             ],
         )
 
@@ -231,7 +224,9 @@ class Texts:
         checking.damage(self.subject, "surfaces", name, message)
 
 
-_OMISSION: Final = ("stage", "field", "unit", "before", "after", "reason")
+def _omission(row: Row) -> OmissionFact:
+    members = {name: row[name] for name in ("stage", "field", "unit", "reason")}
+    return OmissionFact(**members, before=row["before_count"], after=row["after_count"])
 
 
 def _stands_at(receipt: bytes, offset: Any, stream: StreamFact) -> bool:

@@ -1,6 +1,7 @@
 """The whole of a verification, in one pass over the ledger."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from tooltrail.artifacts import ArtifactArchive
 from tooltrail.records import FamilyRegistry
@@ -9,7 +10,7 @@ from tooltrail.records.facts import AnswerStarted, Maintenance, body_digests
 from tooltrail.store import schema
 from tooltrail.store.engines.database import Database
 from tooltrail.store.verify.bodies import Needed, check_artifacts, check_bodies, check_pending
-from tooltrail.store.verify.calls import NO_RERUN, Rerun, check_calls
+from tooltrail.store.verify.calls import Rerun, check_calls
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.conversations import check_messages, check_sessions, check_tool_times
 from tooltrail.store.verify.extras import check_extras
@@ -17,9 +18,6 @@ from tooltrail.store.verify.findings import Finding, Totals
 from tooltrail.store.verify.ledger import Entry, Journal, read_entries
 from tooltrail.store.verify.receipts import Receipts
 from tooltrail.store.verify.source import Source
-
-_JOURNAL = ("key", "id", "entry_count", "next_index", "head")
-_GAP = ("key", "journal_key", "subject_id", "reason")
 
 
 def verify(
@@ -47,7 +45,7 @@ def verify(
     """
     counted = Totals() if totals is None else totals
     checking = Checking(counted)
-    rerun = NO_RERUN if families is None else Receipts(families, archive)
+    rerun = None if families is None else Receipts(families, archive).check_end
     with database.snapshot() as connection:
         checking.source = Source(database, connection, checking.unreadable)
         for batch in _check_rows(checking, rerun):
@@ -63,8 +61,8 @@ def _counted(totals: Totals, findings: list[Finding]) -> Iterator[Finding]:
         yield finding
 
 
-def _check_rows(checking: Checking, rerun: Rerun) -> Iterator[list[Finding]]:
-    if not checking.source.rows(schema.store_info, ("key",), "key", [1]):
+def _check_rows(checking: Checking, rerun: Rerun | None) -> Iterator[list[Finding]]:
+    if not checking.source.rows(schema.store_info, "key", [1]):
         checking.damage(
             "the store", "store_info", None, "the store has no row that says what it is"
         )
@@ -82,7 +80,9 @@ def _check_rows(checking: Checking, rerun: Rerun) -> Iterator[list[Finding]]:
     yield from check_pending(checking)
 
 
-def _check_batch(checking: Checking, journal: Journal, entries: list[Entry], rerun: Rerun) -> None:
+def _check_batch(
+    checking: Checking, journal: Journal, entries: list[Entry], rerun: Rerun | None
+) -> None:
     """Compare what the facts of a batch made, and what they name."""
     needed = Needed()
     checking.load_sessions(
@@ -101,24 +101,22 @@ def _check_batch(checking: Checking, journal: Journal, entries: list[Entry], rer
 
 def _journals(checking: Checking) -> list[Journal]:
     """The journals, and those that the ledger has although their row is missing."""
-    gaps = dict[object, int]()
-    for rows in checking.source.scan(schema.rejected_facts, _GAP, "key", 500, {"n": None}):
-        for _, journal, subject_id, reason in rows:
+    gaps = dict[Any, int]()
+    for rows in checking.source.scan(schema.rejected_facts, "key", 500, {"n": None}):
+        for row in rows:
+            journal = row["journal_key"]
             gaps[journal] = gaps.get(journal, 0) + 1
             checking.matched[schema.rejected_facts] += 1
             subject = f"damaged place {gaps[journal]} of journal {journal}"
-            checking.compare(subject, "rejected_facts", ("subject_id",), (None,), (subject_id,))
-            message = f"{subject} was kept: {reason}"
+            checking.compare(subject, "rejected_facts", {"subject_id": None}, row)
+            message = f"{subject} was kept: {row['reason']}"
             checking.incomplete(subject, "rejected_facts", None, message)
     found = list[Journal]()
-    for rows in checking.source.scan(schema.journals, _JOURNAL, "key", 500):
-        for key, journal_id, count, following, head in rows:
-            gap_count = gaps.pop(key, 0)
-            found.append(
-                Journal(
-                    key, f"journal {_id(checking, journal_id)}", count, following, head, gap_count
-                )
-            )
+    for rows in checking.source.scan(schema.journals, "key", 500):
+        for row in rows:
+            name = f"journal {_id(checking, row['id'])}"
+            kept = (row["entry_count"], row["next_index"], row["head"])
+            found.append(Journal(row["key"], name, *kept, gaps.pop(row["key"], 0)))
     known = {one.key for one in found}
     for key in _ledger_journals(checking):
         if key not in known:

@@ -2,30 +2,20 @@
 
 from collections.abc import Iterable
 
-from pydantic import JsonValue
-
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._writing import Writing
-from tooltrail.wire.anthropic.limits import CAPABILITIES, NAME
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
-from tooltrail.wire.members import JsonObject, objects_in, others, text_in
+from tooltrail.wire._tools import read_function
+from tooltrail.wire._writing import INPUT_SCHEMA, Writing
+from tooltrail.wire.anthropic.limits import NAME
+from tooltrail.wire.members import JsonObject, objects_in, others
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _TOOL = frozenset({"name", "description", "input_schema", "strict"})
 _MODES = {"auto": "auto", "none": "none", "required": "any"}
 
 
-def _writing() -> Writing:
-    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-
-
-def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
     """`{"tools": […]}`; a tool without parameters has the schema of an empty object."""
-    writing = _writing()
-    natives: list[JsonValue] = [
-        _write_tool(writing, tool, where) for where, tool in writing.offered(tools)
-    ]
-    return writing.export({"tools": natives} if natives else {})
+    return writing.tools(tools, _write_tool)
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
@@ -38,12 +28,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
     if tool.kind == "custom":
         # There are no tools of free text here: the text is the one member of an object.
         writing.note("schema_reduced", where, "free text is the member 'input' of an object")
-        schema: JsonObject = {
-            "type": "object",
-            "properties": {"input": {"type": "string"}},
-            "required": ["input"],
-        }
-        native["input_schema"] = schema
+        native["input_schema"] = INPUT_SCHEMA
     else:
         native["input_schema"] = {"type": "object", **(tool.parameters or {})}
     if tool.strict is not None:
@@ -57,22 +42,13 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
-    schema, strict = native.get("input_schema"), native.get("strict")
+    schema = native.get("input_schema")
     is_bare = schema == {"type": "object"}
-    extras = others(native, _TOOL)
-    return ToolDefinition(
-        name=text_in(native.get("name")) or "",
-        description=text_in(native.get("description")),
-        parameters=schema if isinstance(schema, dict) and not is_bare else None,
-        strict=strict if isinstance(strict, bool) else None,
-        wire_format=NAME if extras else None,
-        extras=extras,
-    )
+    return read_function(native, None if is_bare else schema, others(native, _TOOL), NAME)
 
 
-def write_choice(choice: ToolChoice) -> Export:
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`{"tool_choice": …}`; of several named tools none can be forced, so any may be called."""
-    writing = _writing()
     native: JsonObject = {"type": _MODES.get(choice.mode, "any")}
     if choice.mode == "tool" and len(choice.names) == 1:
         native = {"type": "tool", "name": writing.names.of(choice.names[0], "tool_choice")}
@@ -85,15 +61,14 @@ def write_choice(choice: ToolChoice) -> Export:
     elif choice.parallel is not None:
         native["disable_parallel_tool_use"] = not choice.parallel
     writing.note_free_choice(choice, "tool_choice")
-    return writing.export({"tool_choice": native})
+    return {"tool_choice": native}
 
 
-def write_structured(wanted: StructuredFormat) -> Export:
+def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
     """`{"output_config": {"format": …}}`; a schema has no name here."""
-    writing = _writing()
     writing.note_schema(wanted, "output_config")
     schema: JsonObject = {"type": "object"} if wanted.schema is None else wanted.schema
     if wanted.schema is None:
         writing.note("schema_reduced", "output_config", "any JSON is an object here")
     native: JsonObject = {"type": "json_schema", "schema": schema}
-    return writing.export({"output_config": {"format": native}})
+    return {"output_config": {"format": native}}

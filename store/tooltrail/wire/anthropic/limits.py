@@ -1,8 +1,17 @@
-"""What Anthropic Messages can carry."""
+"""What Anthropic Messages can carry, and where an answer has its tokens.
+
+The tokens of Messages: in `usage` of the message, of a stream in its first event and at its end.
+
+`message_delta` tells them anew, all up to there: they are not to be added to those of
+`message_start`. `input_tokens` are those behind the last point of caching alone. What was read from
+a cache and what was written to one stands beside it and is input too, so all three are added
+(Anthropic, "Prompt caching", "Tracking cache performance").
+"""
 
 import re
 
 from tooltrail.wire.capabilities import Capabilities
+from tooltrail.wire.usage import UsageSpelling, usage_of
 
 NAME = "anthropic"
 
@@ -17,4 +26,12 @@ CAPABILITIES = Capabilities(
     has_error_flag=True,
     result_media=IMAGES | DOCUMENTS,
     takes_empty_output=False,
+)
+
+USAGE = UsageSpelling(
+    ("usage", "message"),
+    usage_of("message"),
+    ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
+    ("output_tokens",),
+    ("cache_read_input_tokens",),
 )

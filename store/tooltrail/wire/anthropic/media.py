@@ -1,17 +1,14 @@
 """Images and documents as Anthropic's blocks spell them."""
 
 import base64
-import binascii
-from collections.abc import Iterator
 
 from tooltrail.records import MediaBlock
 from tooltrail.records.blocks import MediaKind
 from tooltrail.wire.anthropic.limits import DOCUMENTS, IMAGES
-from tooltrail.wire.media_uris import has_bytes
+from tooltrail.wire.media_uris import FILE, decoded, has_bytes
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 
 _KINDS: dict[str, MediaKind] = {"image": "image", "document": "document"}
-_FILE = "file:"
 _BLOCK = frozenset({"type", "source", "title"})
 
 
@@ -29,7 +26,7 @@ def read_media(native: JsonObject) -> MediaBlock | None:
         case "url":
             uri = text_in(source.get("url"))
         case "file":
-            uri = f"{_FILE}{source.get('file_id')}"
+            uri = f"{FILE}{source.get('file_id')}"
         case _:
             return None
     return MediaBlock(
@@ -58,16 +55,6 @@ def write_media(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
     return native
 
 
-def unsaid_members(block: MediaBlock) -> Iterator[str]:
-    """What a native block does not say of media."""
-    if block.kind == "image" and block.name is not None:
-        yield "name"
-    if block.data is None:
-        yield "media_type"
-    else:
-        yield "uri"
-
-
 def _source(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
     if block.data is None:
         has_place = block.uri is not None and tells_place
@@ -82,14 +69,14 @@ def _source(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
 
 
 def _place_source(uri: str) -> JsonObject:
-    if uri.startswith(_FILE):
-        return {"type": "file", "file_id": uri.removeprefix(_FILE)}
+    if uri.startswith(FILE):
+        return {"type": "file", "file_id": uri.removeprefix(FILE)}
     return {"type": "url", "url": uri}
 
 
 def _text_source(data: str) -> JsonObject | None:
     try:
-        text = base64.b64decode(data, validate=True).decode()
-    except (binascii.Error, ValueError):
+        text = (decoded(data) or b"").decode()
+    except UnicodeDecodeError:
         return None
     return {"type": "text", "media_type": "text/plain", "data": text}

@@ -6,7 +6,6 @@ every block that is not known, is kept as it came.
 
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import groupby
 
 from pydantic import JsonValue
 
@@ -25,7 +24,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, cut_off, is_for_provider
+from tooltrail.wire._reading import RepeatedIds, by_speaker, cut_off, is_for_provider, messages_in
 from tooltrail.wire.anthropic.asking import read_tools
 from tooltrail.wire.anthropic.limits import NAME
 from tooltrail.wire.anthropic.media import read_media
@@ -121,19 +120,12 @@ def read_message(
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The messages and tools of a request, its `system` as the first message.
-
-    Raises:
-        InvalidRecordError: there are no messages, or one is no object or of an unknown role.
-    """
-    natives = request.get("messages")
-    if not isinstance(natives, list):
-        raise InvalidRecordError("the request has no messages")
+    """The messages and tools of a request, its `system` as the first message."""
     messages: list[Message] = []
     if system := request.get("system"):
         blocks = tuple(_blocks(system))
         messages.append(Message(role="system", blocks=blocks, origin=_origin(blocks)))
-    for position, native in enumerate(natives):
+    for position, native in enumerate(messages_in(request)):
         messages.extend(_read_messages(object_in(native), position))
     return Conversation.of(messages, read_tools(request))
 
@@ -145,25 +137,17 @@ def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
     blocks = tuple(_blocks(native.get("content")))
     extras = others(native, frozenset({"role", "content"}))
     if role == "user" and any(isinstance(block, ResultBlock) for block in blocks):
-        for is_result, group in groupby(blocks, key=lambda one: isinstance(one, ResultBlock)):
-            said = tuple(group)
-            told_as: Role = "tool" if is_result else "user"
-            yield Message(role=told_as, blocks=said, origin=_origin(said, extras))
+        for speaker, said in by_speaker(blocks):
+            yield Message(role=speaker, blocks=said, origin=_origin(said, extras))
         return
     yield Message(role=role, blocks=blocks, origin=_origin(blocks, extras))
 
 
 def _origin(blocks: Sequence[MessageBlock], extras: JsonObject = NO_EXTRAS) -> Origin | None:
     """Whose words they are, where anything in them goes back to Anthropic alone."""
-    if not extras and not any(map(_is_ours, blocks)):
+    if not extras and not any(map(is_for_provider, blocks)):
         return None
     return Origin(wire_format=NAME, extras=dict(extras))
-
-
-def _is_ours(block: MessageBlock) -> bool:
-    if isinstance(block, ResultBlock) and any(map(_is_ours, block.content)):
-        return True
-    return is_for_provider(block)
 
 
 def _blocks(content: JsonValue, raw: Mapping[int, str] = NO_RAW) -> Iterator[MessageBlock]:

@@ -21,20 +21,13 @@ from tooltrail.wire.members import JsonObject, are_objects, list_in, object_in
 from tooltrail.wire.responses import ProviderFailure, Response
 
 _PIECES = {
-    "text_delta": "text",
-    "thinking_delta": "thinking",
-    "input_json_delta": "partial_json",
-    "signature_delta": "signature",
+    "text_delta": ("text", "text"),
+    "thinking_delta": ("thinking", "thinking"),
+    "input_json_delta": ("partial_json", "tool_use"),
+    "signature_delta": ("signature", "thinking"),
 }
-"""Kinds of deltas whose member is a piece of one text."""
-
-_OF = {
-    "text_delta": "text",
-    "thinking_delta": "thinking",
-    "input_json_delta": "tool_use",
-    "signature_delta": "thinking",
-}
-"""What the type of a block ends with that such a delta is of."""
+"""Kinds of deltas whose member is a piece of one text, with that member, and with what the type of
+a block ends in that such a delta is of."""
 
 
 @dataclass(slots=True)
@@ -170,7 +163,7 @@ class MessagesAssembler:
             return
         kind = delta.get("type")
         if isinstance(kind, str) and kind in _PIECES:
-            self._take_piece(block, kind, delta.get(_PIECES[kind]))
+            self._take_piece(block, kind, delta)
         elif kind == "citations_delta":
             cited = block.native.get("citations")
             before: list[JsonValue] = cited if isinstance(cited, list) else []
@@ -181,10 +174,10 @@ class MessagesAssembler:
             remarks = self._unread if is_of_call else self._remarks
             remarks.append(f"a delta of the kind {kind!r}")
 
-    def _take_piece(self, block: _Block, kind: str, piece: JsonValue) -> None:
+    def _take_piece(self, block: _Block, kind: str, delta: JsonObject) -> None:
         """Take a piece of a text; one that cannot be of its block may be missing in another."""
-        of = block.native.get("type")
-        is_of_block = isinstance(of, str) and of.endswith(_OF[kind])
+        (member, owner), of = _PIECES[kind], block.native.get("type")
+        piece, is_of_block = delta.get(member), isinstance(of, str) and of.endswith(owner)
         if not isinstance(piece, str):
             is_of_call = kind == "input_json_delta" or not is_of_block
             remarks = self._unread if is_of_call else self._remarks
@@ -194,7 +187,7 @@ class MessagesAssembler:
             self._unread.append(f"a piece ({kind}) of a block of the type {of!r}")
         elif block.has_ended and piece:
             self._unread.append(f"a piece ({kind}) of a block that has ended")
-        block.pieces.setdefault(_PIECES[kind], []).append(piece)
+        block.pieces.setdefault(member, []).append(piece)
 
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""

@@ -19,12 +19,9 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
-from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.anthropic.limits import CAPABILITIES, NAME
-from tooltrail.wire.anthropic.media import unsaid_members, write_media
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
+from tooltrail.wire.anthropic.media import write_media
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
 
 _BEGINNING = "(the conversation begins with the assistant)"
@@ -33,15 +30,8 @@ _PAIRED = ("tool_use", "tool_result")
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 
-def write_history(
-    conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
-) -> Export:
-    """`{"system": …, "messages": […]}`, the former where the conversation begins with one.
-
-    Raises:
-        ExportRefusedError: something would be changed, and the policy is strict.
-    """
-    writing = Writing(NAME, CAPABILITIES, policy)
+def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
+    """`{"system": …, "messages": […]}`, the former where the conversation begins with one."""
     turns = _Turns(writing)
     system: list[JsonValue] = []
     for step in steps(writing, conversation):
@@ -60,7 +50,7 @@ def write_history(
             writing.note_role(step.message.role, role, step.where)
             turns.add(role, list(_said(writing, step)), step.where)
     request: JsonObject = {"messages": list(turns.messages)}
-    return writing.export({"system": _simple(system), **request} if system else request)
+    return {"system": _simple(system), **request} if system else request
 
 
 def is_result(item: JsonObject) -> bool:
@@ -209,8 +199,9 @@ def _media(writing: Writing, message: Message, block: MediaBlock, where: str) ->
     native = write_media(block, tells_place=writing.tells_place(message, block))
     if native is None:
         return None
-    bare = block.model_copy(update={"extras": {}})
-    writing.note_media(bare, where, *unsaid_members(block))
+    unsaid = ["name"] if block.kind == "image" else []
+    unsaid.append("uri" if block.data is not None else "media_type")
+    writing.note_media(block, where, *unsaid)
     return writing.beside(native, message, block.extras, where)
 
 
@@ -243,8 +234,7 @@ def _block(
         case ReasoningBlock() | ProviderBlock():
             writing.dropped_block(block, where)
         case _:
-            writing.note("block_described", where, describe_block(block))
-            yield _text(describe_block(block))
+            yield _text(writing.described(block, where))
 
 
 def _text(text: str) -> JsonObject:

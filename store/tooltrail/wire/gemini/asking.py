@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
-from tooltrail.wire.gemini.limits import CAPABILITIES, NAME
+from tooltrail.wire._tools import read_function
+from tooltrail.wire._writing import INPUT_SCHEMA, Writing
+from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.parts import camel
-from tooltrail.wire.members import JsonObject, objects_in, others, text_in
+from tooltrail.wire.members import JsonObject, objects_in, others
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _DECLARATION = frozenset({"name", "description", "parametersJsonSchema"})
@@ -17,20 +17,15 @@ _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY"}
 _JSON = "application/json"
 
 
-def _writing() -> Writing:
-    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-
-
-def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
     """`{"tools": [{"functionDeclarations": […]}]}`; no parameters are written as none at all."""
-    writing = _writing()
     declarations: list[JsonValue] = []
     provided: list[JsonValue] = []
     for where, tool in writing.offered(tools):
         native = _write_tool(writing, tool, where)
         (declarations if "name" in native else provided).append(native)
     ours: list[JsonValue] = [{"functionDeclarations": declarations}] if declarations else []
-    return writing.export({"tools": [*ours, *provided]} if ours or provided else {})
+    return {"tools": [*ours, *provided]} if ours or provided else {}
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
@@ -43,12 +38,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
         native["description"] = tool.description
     if tool.kind == "custom":
         writing.note("schema_reduced", where, "free text is the member 'input' of an object")
-        schema: JsonObject = {
-            "type": "object",
-            "properties": {"input": {"type": "string"}},
-            "required": ["input"],
-        }
-        native["parametersJsonSchema"] = schema
+        native["parametersJsonSchema"] = INPUT_SCHEMA
     elif tool.parameters is not None and "parameters" not in extras:
         native["parametersJsonSchema"] = tool.parameters
     return native
@@ -76,13 +66,7 @@ def _read_declaration(native: JsonObject) -> ToolDefinition:
     if schema is None and "parameters" in native:
         # The older form of a schema; it goes back as it came, and others get its meaning.
         schema = _json_schema(native["parameters"])
-    return ToolDefinition(
-        name=text_in(native.get("name")) or "",
-        description=text_in(native.get("description")),
-        parameters=schema if isinstance(schema, dict) else None,
-        wire_format=NAME if extras else None,
-        extras=extras,
-    )
+    return read_function(native, schema, extras, NAME)
 
 
 def _json_schema(value: JsonValue) -> JsonValue:
@@ -97,9 +81,8 @@ def _json_schema(value: JsonValue) -> JsonValue:
     return members
 
 
-def write_choice(choice: ToolChoice) -> Export:
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`{"toolConfig": {"functionCallingConfig": …}}`."""
-    writing = _writing()
     config: JsonObject = {"mode": _MODES[choice.mode]}
     if choice.mode == "tool":
         names: list[JsonValue] = [writing.names.of(name, "toolConfig") for name in choice.names]
@@ -108,14 +91,13 @@ def write_choice(choice: ToolChoice) -> Export:
         note = "nothing keeps the model from calling several tools at once"
         writing.note("choice_not_enforced", "toolConfig", note)
     writing.note_free_choice(choice, "toolConfig")
-    return writing.export({"toolConfig": {"functionCallingConfig": config}})
+    return {"toolConfig": {"functionCallingConfig": config}}
 
 
-def write_structured(wanted: StructuredFormat) -> Export:
+def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
     """`{"generationConfig": {"responseMimeType", "responseJsonSchema"}}`; a schema has no name."""
-    writing = _writing()
     writing.note_schema(wanted, "generationConfig")
     config: JsonObject = {"responseMimeType": _JSON}
     if wanted.schema is not None:
         config["responseJsonSchema"] = wanted.schema
-    return writing.export({"generationConfig": config})
+    return {"generationConfig": config}

@@ -40,11 +40,7 @@ def is_in_pieces(members: JsonObject) -> bool:
 
 @dataclass(slots=True)
 class PartialArguments:
-    """Arguments as far as they have come.
-
-    Attributes:
-        args: what is known of them.
-    """
+    """Arguments as far as they have come."""
 
     args: JsonObject = field(default_factory=dict[str, JsonValue])
     _open: set[tuple[_Step, ...]] = field(default_factory=set[tuple[_Step, ...]])

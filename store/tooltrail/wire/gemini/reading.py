@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from itertools import groupby
 
 from pydantic import JsonValue
 
@@ -17,11 +16,10 @@ from tooltrail.records import (
     ProviderBlock,
     ReasoningBlock,
     ResultBlock,
-    Role,
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, is_for_provider
+from tooltrail.wire._reading import RepeatedIds, by_speaker, is_for_provider
 from tooltrail.wire.gemini.asking import read_tools
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.partial_arguments import is_in_pieces
@@ -163,11 +161,7 @@ def read_candidate(
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The contents and tools of a request, its `systemInstruction` as the first message.
-
-    Raises:
-        InvalidRecordError: there are no contents, or one is no object or of an unknown role.
-    """
+    """The contents and tools of a request, its `systemInstruction` as the first message."""
     request = camel(request)
     given, system = request.get("contents"), request.get("systemInstruction")
     messages: list[Message] = []
@@ -193,9 +187,7 @@ def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
         case "user" | "function":
             if not blocks:
                 yield Message(role="user")
-            for is_result, group in groupby(blocks, key=lambda one: isinstance(one, ResultBlock)):
-                said = tuple(group)
-                role: Role = "tool" if is_result else "user"
+            for role, said in by_speaker(blocks):
                 yield Message(role=role, blocks=said, origin=_origin(said))
         case _:
             raise InvalidRecordError(f"contents[{position}] has no role that is known")

@@ -19,11 +19,9 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
-from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._steps import Answered, Answers, steps
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
-from tooltrail.wire.gemini.limits import CAPABILITIES, NAME
+from tooltrail.wire.gemini.limits import CAPABILITIES
 from tooltrail.wire.gemini.parts import is_part, kind_of, part_of_media
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
 
@@ -31,15 +29,8 @@ _BEGINNING = "(the conversation begins with the assistant)"
 _SYSTEM = ("system", "developer")
 
 
-def write_history(
-    conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
-) -> Export:
-    """`{"systemInstruction": …, "contents": […]}`, the former where there is one at the beginning.
-
-    Raises:
-        ExportRefusedError: something would be changed, and the policy is strict.
-    """
-    writing = Writing(NAME, CAPABILITIES, policy)
+def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
+    """`{"systemInstruction": …, "contents": […]}`, the former if it begins with one."""
     turns = _Turns(writing)
     system: list[JsonValue] = []
     for step in steps(writing, conversation):
@@ -59,7 +50,7 @@ def write_history(
             turns.add(role, list(_parts(writing, message, iter(message.blocks), where)), where)
     request: JsonObject = {"contents": list(turns.contents)}
     instruction: JsonObject = {"systemInstruction": {"parts": system}} if system else {}
-    return writing.export({**instruction, **request})
+    return {**instruction, **request}
 
 
 def is_result(item: JsonObject) -> bool:
@@ -111,8 +102,7 @@ def _parts(
             case ReasoningBlock() | ProviderBlock():
                 writing.dropped_block(block, where)
             case _:
-                writing.note("block_described", where, describe_block(block))
-                yield {"text": describe_block(block)}
+                yield {"text": writing.described(block, where)}
 
 
 def _part(

@@ -5,13 +5,8 @@ and `write_result` are what a client, a server or a proxy needs; `FORMAT` tells 
 `{"messages": […]}`, the requests and responses of JSON-RPC in their order.
 """
 
-from tooltrail.wire.formats import WireFormat, sturdy
-from tooltrail.wire.mcp.asking import (
-    read_tools,
-    write_choice,
-    write_structured,
-    write_tools,
-)
+from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.mcp import asking
 from tooltrail.wire.mcp.calls import read_call, write_call
 from tooltrail.wire.mcp.limits import CAPABILITIES, LATEST, RequestId, Revision
 from tooltrail.wire.mcp.outcomes import (
@@ -25,20 +20,18 @@ from tooltrail.wire.mcp.reading import read_history, read_response
 from tooltrail.wire.mcp.streaming import McpAssembler
 from tooltrail.wire.mcp.writing import is_result, write_history, write_response, write_result
 
-FORMAT = sturdy(
-    WireFormat(
-        name="mcp",
-        capabilities=CAPABILITIES,
-        read_response=read_response,
-        new_assembler=McpAssembler,
-        read_history=read_history,
-        write_history=write_history,
-        is_result=is_result,
-        write_tools=write_tools,
-        read_tools=read_tools,
-        write_choice=write_choice,
-        write_structured=write_structured,
-    )
+FORMAT = WireFormat(
+    name="mcp",
+    capabilities=CAPABILITIES,
+    response_reader=read_response,
+    new_assembler=McpAssembler,
+    history_reader=read_history,
+    history_writer=write_history,
+    is_result=is_result,
+    tools_writer=asking.write_tools,
+    tools_reader=asking.read_tools,
+    choice_writer=asking.write_choice,
+    shape_writer=asking.write_structured,
 )
 
 __all__ = [

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
-from tooltrail.wire.mcp.limits import CAPABILITIES, NAME
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire._tools import read_function
+from tooltrail.wire._writing import ARGUMENTS_SCHEMA, Writing
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _TOOL = frozenset({"name", "description", "inputSchema"})
@@ -20,23 +19,10 @@ _MEMBERS: Mapping[str, type] = {
 }
 """What else a definition may say here; other extras are another provider's."""
 
-_FREE_TEXT: JsonObject = {
-    "type": "object",
-    "required": ["arguments"],
-    "properties": {"arguments": {"type": "string"}},
-}
-"""The schema of a tool that takes free text; calls of it are written the same way."""
 
-
-def _writing() -> Writing:
-    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-
-
-def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
     """`{"tools": […]}`, as a server lists them."""
-    writing = _writing()
-    natives = [_write_tool(writing, tool, where) for where, tool in writing.offered(tools)]
-    return writing.export({"tools": [*natives]} if natives else {})
+    return writing.tools(tools, _write_tool)
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
@@ -51,15 +37,14 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
         for name, member in tool.extras.items()
         if name in _MEMBERS and isinstance(member, _MEMBERS[name])
     }
-    if foreign := sorted(tool.extras.keys() - own.keys()):
-        writing.note("provider_data_dropped", where, ", ".join(foreign))
+    writing.note_dropped(tool.extras.keys() - own.keys(), where)
     return {**native, **object_in(writing.clean.value({**own}, where))}
 
 
 def _schema(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
     if tool.kind == "custom":
         writing.note("schema_reduced", where, "the free text, of any grammar, is in 'arguments'")
-        return _FREE_TEXT
+        return ARGUMENTS_SCHEMA
     if tool.parameters is None:
         # The member is required; this is how a tool says that it takes nothing.
         return {"type": "object", "additionalProperties": False}
@@ -78,32 +63,23 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
         messages = list_in(request["messages"])
         return tuple(tool for one in messages for tool in read_tools(object_in(one)))
     listed = object_in(request.get("result", request))
-    return tuple(map(_read_tool, objects_in(listed.get("tools"))))
-
-
-def _read_tool(native: JsonObject) -> ToolDefinition:
-    schema, description = native.get("inputSchema"), native.get("description")
-    return ToolDefinition(
-        name=text_in(native.get("name")) or "",
-        description=description if isinstance(description, str) else None,
-        parameters=schema if isinstance(schema, dict) else None,
-        extras=others(native, _TOOL),
+    return tuple(
+        read_function(native, native.get("inputSchema"), others(native, _TOOL))
+        for native in objects_in(listed.get("tools"))
     )
 
 
-def write_choice(choice: ToolChoice) -> Export:
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """Nothing: whoever sends a request has chosen."""
-    writing = _writing()
     if choice.mode != "auto" or choice.parallel is False:
         note = "no model is spoken to here: whoever sends a request has chosen"
         writing.note("choice_not_enforced", "tool_choice", note)
     writing.note_free_choice(choice, "tool_choice")
-    return writing.export({})
+    return {}
 
 
-def write_structured(wanted: StructuredFormat) -> Export:
+def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
     """Nothing: the shape of a result is in the definition of its tool."""
-    writing = _writing()
     note = f"{wanted.name}: a request cannot ask for a shape; a tool has its outputSchema"
     writing.note("schema_reduced", "format", note)
-    return writing.export({})
+    return {}

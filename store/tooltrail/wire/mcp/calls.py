@@ -104,8 +104,8 @@ def call_native(
     if call.kind not in ("function", "mcp", "custom"):
         writing.note("provider_data_dropped", where, f"the call is of the kind {call.kind}")
     extras = {name: member for name, member in call.extras.items() if name != RPC}
-    if extras and not replays:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(extras)))
+    if not replays:
+        writing.note_dropped(extras, where)
         extras = {}
     params = object_in(writing.clean.value(extras, where))
     if revision == "2026-07-28":

@@ -4,9 +4,6 @@ What a block says beside its content (annotations, `_meta`, a link's title and s
 extras; blocks of types that are not known stay as they are.
 """
 
-import base64
-import binascii
-
 from pydantic import JsonValue
 
 from tooltrail.records import (
@@ -16,8 +13,8 @@ from tooltrail.records import (
     ResourceBlock,
     TextBlock,
 )
-from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._writing import Writing
+from tooltrail.wire.media_uris import decoded
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 
 _TEXT = frozenset({"type", "text"})
@@ -87,9 +84,7 @@ def write_block(writing: Writing, block: ContentBlock, where: str, *, replays: b
 
 
 def _described(writing: Writing, block: ContentBlock, where: str) -> JsonObject:
-    note = describe_block(block)
-    writing.note("block_described", where, note)
-    return {"type": "text", "text": writing.clean.text(note, where)}
+    return {"type": "text", "text": writing.clean.text(writing.described(block, where), where)}
 
 
 def _native(
@@ -101,7 +96,7 @@ def _native(
                 writing.note("provider_data_dropped", where, "the refusal is a plain text here")
             return {"type": "text", "text": writing.clean.text(text, where)}
         case MediaBlock(kind="image" | "audio" as kind, media_type=str(media_type), data=str(data)):
-            if not _is_base64(data):
+            if decoded(data) is None:
                 return None
             _note_lost(writing, where, uri=block.uri, name=block.name)
             media_type = writing.clean.text(media_type, where)
@@ -128,7 +123,7 @@ def _inside(writing: Writing, block: ResourceBlock, where: str) -> JsonObject | 
     if block.text is not None:
         _note_lost(writing, where, data=block.data, name=block.name)
         contents["text"] = writing.clean.text(block.text, where)
-    elif block.data is not None and _is_base64(block.data):
+    elif block.data is not None and decoded(block.data) is not None:
         _note_lost(writing, where, name=block.name)
         contents["blob"] = block.data
     else:
@@ -145,11 +140,3 @@ def _type_of(writing: Writing, block: ResourceBlock, where: str) -> JsonObject:
 def _note_lost(writing: Writing, where: str, **members: str | None) -> None:
     if lost := [name for name, member in members.items() if member is not None]:
         writing.note("provider_data_dropped", where, f"of a block: {', '.join(lost)}")
-
-
-def _is_base64(data: str) -> bool:
-    try:
-        base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        return False
-    return True

@@ -12,24 +12,23 @@ answer for the call follows, and else is kept by itself, and the call has no res
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from tooltrail.records import (
     CallBlock,
     Conversation,
-    InvalidRecordError,
     Message,
     Origin,
     ProviderBlock,
     ResultBlock,
     ToolDefinition,
 )
+from tooltrail.wire._reading import messages_in
 from tooltrail.wire.mcp.asking import read_tools
 from tooltrail.wire.mcp.calls import read_call
 from tooltrail.wire.mcp.limits import NAME
 from tooltrail.wire.mcp.outcomes import (
     RPC,
-    TOO_DEEP,
     InputRequired,
     Outcome,
     TaskPending,
@@ -37,7 +36,6 @@ from tooltrail.wire.mcp.outcomes import (
 )
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.responses import ProviderFailure, Response
-from tooltrail.wire.sturdy import is_bounded
 
 _FROM_SERVER: Mapping[str, frozenset[str]] = {
     "sampling/createMessage": frozenset({"role", "model"}),
@@ -56,30 +54,11 @@ def read_response(payload: JsonObject) -> Response:
     failure = read_failure(payload)
     result = object_in(payload.get("result", payload))
     origin = Origin(wire_format=NAME, finish_reason=text_in(result.get("resultType")))
-    try:
-        outcome = read_outcome(payload)
-        block = _block_of(payload, outcome)
-    except InvalidRecordError as error:
-        return Response.of((), failure, (str(error),))
-    message = Message(
-        role="tool", blocks=(block,), origin=origin, is_complete=isinstance(outcome, ResultBlock)
-    )
+    outcome = read_outcome(payload)
+    is_complete = isinstance(outcome, ResultBlock)
+    block = outcome if isinstance(outcome, ResultBlock) else ProviderBlock(native=payload)
+    message = Message(role="tool", blocks=(block,), origin=origin, is_complete=is_complete)
     return Response.of((message,), failure, tuple(_unread(outcome, result)))
-
-
-def _block_of(payload: JsonObject, outcome: Outcome | None) -> ResultBlock | ProviderBlock:
-    block = outcome if isinstance(outcome, ResultBlock) else _kept(payload)
-    if not is_bounded(payload):
-        # A structured value may hold an integer that is longer than Python prints.
-        raise InvalidRecordError("the message has what no record can hold")
-    return block
-
-
-def _kept(native: JsonValue) -> ProviderBlock:
-    try:
-        return ProviderBlock(native=native)
-    except ValidationError as error:
-        raise InvalidRecordError(TOO_DEEP) from error
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -114,15 +93,9 @@ def read_history(request: JsonObject) -> Conversation:
 
     Handshakes, notifications of progress and what a server asks of its client are of the protocol
     and are passed over. A response to nothing that is known is kept as a provider block.
-
-    Raises:
-        InvalidRecordError: there are no messages, or one is nested deeper than a record can hold.
     """
-    natives = request.get("messages")
-    if not isinstance(natives, list):
-        raise InvalidRecordError("the request has no messages")
     session = _Session()
-    for native in natives:
+    for native in messages_in(request):
         session.take(native)
     return session.conversation()
 
@@ -185,7 +158,7 @@ class _Session:
             self._notification(message, method)
 
     def _kept(self, native: JsonValue) -> None:
-        block = _kept(native)
+        block = ProviderBlock(native=native)
         self._said.append(Message(role="tool", blocks=(block,), origin=Origin(wire_format=NAME)))
 
     def _request(self, message: JsonObject, method: str, message_id: int | str) -> None:

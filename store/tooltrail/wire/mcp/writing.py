@@ -2,8 +2,11 @@
 
 A result keeps all of its blocks, its structured value and what was said beside them. What is spoken
 around calls has no place. A call that took several rounds is written with all of them to the
-protocol that they came from, and never as several calls.
+protocol that they came from, and never as several calls: they go back as they came, and only where
+they lead from this request to this result, for what a record holds may be anything.
 """
+
+from collections.abc import Iterator
 
 from pydantic import JsonValue
 
@@ -23,7 +26,7 @@ from tooltrail.wire.mcp.limits import (
     Revision,
 )
 from tooltrail.wire.mcp.outcomes import RPC
-from tooltrail.wire.mcp.rounds import closed, is_one_call, renumbered
+from tooltrail.wire.mcp.reading import read_history
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
 
 
@@ -77,15 +80,9 @@ def write_response(
     return writing.export(native)
 
 
-def write_history(
-    conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
-) -> Export:
-    """`{"messages": […]}`: each call as a request, and behind it the response to it.
-
-    Raises:
-        ExportRefusedError: something would be changed, and the policy is strict.
-    """
-    return _History(Writing(NAME, CAPABILITIES, policy), conversation).export()
+def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
+    """`{"messages": […]}`: each call as a request, and behind it the response to it."""
+    return {"messages": list(_History(writing, conversation).messages())}
 
 
 class _History:
@@ -103,30 +100,18 @@ class _History:
             for result in message.results
         }
 
-    def export(self) -> Export:
-        messages: list[JsonValue] = []
-        self._note_tool_messages()
+    def messages(self) -> Iterator[JsonValue]:
         for step in steps(self._writing, self._conversation):
             self._say(step)
             if isinstance(step, Answers):
                 for answered in step.answered:
-                    messages.extend(self._exchange(step, answered))
-        return self._writing.export({"messages": messages})
-
-    def _note_tool_messages(self) -> None:
-        for index, message in enumerate(self._conversation.messages):
-            if message.role == "tool" and message.origin is not None and message.origin.extras:
-                note = ", ".join(sorted(message.origin.extras))
-                self._writing.note("provider_data_dropped", f"messages[{index}]", note)
+                    yield from self._exchange(step, answered)
 
     def _say(self, step: Said | Answers) -> None:
         for block in step.message.blocks:
             if not isinstance(block, CallBlock | ResultBlock):
                 self._writing.dropped_block(block, step.where)
-        origin = step.message.origin
-        if origin is not None and origin.extras:
-            note = ", ".join(sorted(origin.extras))
-            self._writing.note("provider_data_dropped", step.where, note)
+        self._writing.note_message_extras(step.message, step.where)
         if not step.message.blocks:
             self._writing.note("message_empty", step.where, "a message without blocks")
         if isinstance(step, Answers) and len(step.answered) > 1:
@@ -156,9 +141,9 @@ class _History:
         exchange = [request, response]
         if recorded := list_in(object_in(call.extras.get(RPC)).get("rounds")):
             clean = writing.clean.value(recorded if replays else [], where)
-            rounds = renumbered(clean, rpc.get("id"), request_id)
-            whole = closed(request, rounds, response)
-            if rounds and is_one_call(whole, answered.result):
+            rounds = _renumbered(clean, rpc.get("id"), request_id)
+            whole = _closed(request, rounds, response)
+            if rounds and _is_one_call(whole, answered.result):
                 self._used.update(
                     one["id"] for one in rounds if isinstance(one.get("id"), int | str)
                 )
@@ -183,6 +168,55 @@ class _History:
             self._writing.note("id_renamed", where, note)
         self._used.add(self._next)
         return self._next
+
+
+def _renumbered(rounds: JsonValue, recorded: JsonValue, request_id: RequestId) -> list[JsonObject]:
+    """The rounds with the id that the first request has now."""
+    natives = objects_in(rounds)
+    if recorded is None:
+        return natives
+    return [
+        {**native, "id": request_id} if native.get("id") == recorded else native
+        for native in natives
+    ]
+
+
+def _closed(
+    request: JsonObject, rounds: list[JsonObject], response: JsonObject
+) -> list[JsonObject]:
+    """All of them in order, the response with the id of the request that still waits.
+
+    Where none waits it is the notification that ends a task.
+    """
+    open_id = request["id"]
+    for native in rounds:
+        if "method" in native and "id" in native:
+            open_id = native["id"]
+        elif "method" not in native and native.get("id") == open_id:
+            open_id = None
+    if open_id is None:
+        params = response.get("result", {})
+        last: JsonObject = {
+            "jsonrpc": "2.0",
+            "method": "notifications/tasks",
+            "params": params,
+        }
+    else:
+        last = {**response, "id": open_id}
+    return [request, *rounds, last]
+
+
+def _is_one_call(exchange: list[JsonObject], result: ResultBlock) -> bool:
+    """Whether these messages are read as one call with this result, and nothing beside."""
+    match read_history({"messages": [*exchange]}).messages:
+        case (asking, answering) if asking.calls and answering.results:
+            rpc = object_in(asking.calls[0].extras.get(RPC))
+            return (
+                rpc.get("rounds") == exchange[1:-1]
+                and answering.results[0].is_error == result.is_error
+            )
+        case _:
+            return False
 
 
 def is_result(item: JsonObject) -> bool:
@@ -238,9 +272,8 @@ def _result(
     extras = {name: member for name, member in result.extras.items() if name != RPC}
     if replays:
         return {**object_in(writing.clean.value(extras, where)), **members}
-    lost = [*extras, *({"task"} & object_in(result.extras.get(RPC)).keys())]
-    if lost:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(lost)))
+    lost = {"task"} & object_in(result.extras.get(RPC)).keys()
+    writing.note_dropped([*extras, *lost], where)
     return members
 
 

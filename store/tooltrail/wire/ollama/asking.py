@@ -3,35 +3,28 @@
 Nothing can make the model call a tool, so nothing pretends to: the report says it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+
+from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
-from tooltrail.wire.ollama.limits import CAPABILITIES, NAME
-from tooltrail.wire.ollama.tool_schemas import dropped_paths
+from tooltrail.wire._tools import read_function
+from tooltrail.wire._writing import ARGUMENTS_SCHEMA, Writing
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _FUNCTION = frozenset({"name", "description", "parameters"})
 _SHOWN_PATHS = 20
-_FREE_TEXT: JsonObject = {
-    "type": "object",
-    "required": ["arguments"],
-    "properties": {"arguments": {"type": "string"}},
-}
-"""The schema of a tool that takes free text; calls of it are written the same way."""
+
+_ROOT = frozenset({"type", "$defs", "items", "required", "properties"})
+_PROPERTY = frozenset({"anyOf", "type", "items", "description", "enum", "properties", "required"})
+"""What the server keeps of a schema and of a property: all else it drops before the model sees the
+tool (`ToolFunctionParameters` and `ToolProperty` of its api/types.go)."""
 
 
-def _writing() -> Writing:
-    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-
-
-def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
     """`{"tools": […]}`, with schemas as they are; the report has what the server drops of them."""
-    writing = _writing()
-    natives = [_write_tool(writing, tool, where) for where, tool in writing.offered(tools)]
-    return writing.export({"tools": [*natives]} if natives else {})
+    return writing.tools(tools, _write_tool)
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
@@ -40,23 +33,35 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
         members["description"] = writing.clean.text(tool.description, where)
     if tool.kind == "custom":
         writing.note("schema_reduced", where, "the free text, of any grammar, is in 'arguments'")
-        members["parameters"] = _FREE_TEXT
+        members["parameters"] = ARGUMENTS_SCHEMA
     elif tool.parameters is not None:
         members["parameters"] = writing.clean.value(tool.parameters, where)
         _note_dropped(writing, tool.parameters, where)
     if tool.strict:
         writing.note("schema_reduced", where, "strict: the server enforces no schema of a tool")
-    if tool.extras:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(tool.extras)))
+    writing.note_dropped(tool.extras, where)
     return {"type": "function", "function": members}
 
 
 def _note_dropped(writing: Writing, schema: JsonObject, where: str) -> None:
-    paths = dropped_paths(schema)
+    paths = list(_dropped_paths(schema, _ROOT, ""))
     if not paths:
         return
     more = f" and {len(paths) - _SHOWN_PATHS:,} more" if len(paths) > _SHOWN_PATHS else ""
     writing.note("schema_reduced", where, f"dropped: {', '.join(paths[:_SHOWN_PATHS])}{more}")
+
+
+def _dropped_paths(schema: JsonValue, kept: frozenset[str], path: str) -> Iterator[str]:
+    """The members that the server drops, as paths from the root of the schema."""
+    if not isinstance(schema, dict):
+        yield path.removesuffix("/")
+        return
+    yield from (f"{path}{name}" for name in schema if name not in kept)
+    for name, member in object_in(schema.get("properties")).items():
+        yield from _dropped_paths(member, _PROPERTY, f"{path}properties/{name}/")
+    if "anyOf" in kept:
+        for number, member in enumerate(list_in(schema.get("anyOf"))):
+            yield from _dropped_paths(member, _PROPERTY, f"{path}anyOf/{number}/")
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
@@ -66,18 +71,11 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
     members = object_in(native.get("function"))
-    parameters, description = members.get("parameters"), members.get("description")
-    return ToolDefinition(
-        name=text_in(members.get("name")) or "",
-        description=description if isinstance(description, str) else None,
-        parameters=parameters if isinstance(parameters, dict) else None,
-        extras=others(members, _FUNCTION),
-    )
+    return read_function(members, members.get("parameters"), others(members, _FUNCTION))
 
 
-def write_choice(choice: ToolChoice) -> Export:
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """Nothing: the format has no such member."""
-    writing = _writing()
     if choice.mode == "none":
         note = "the model calls no tool only where the request offers none: leave the tools out"
         writing.note("choice_not_enforced", "tool_choice", note)
@@ -89,13 +87,12 @@ def write_choice(choice: ToolChoice) -> Export:
         note = "the model may call several tools at once"
         writing.note("choice_not_enforced", "parallel", note)
     writing.note_free_choice(choice, "tool_choice")
-    return writing.export({})
+    return {}
 
 
-def write_structured(wanted: StructuredFormat) -> Export:
+def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
     """`{"format": …}`: the schema itself, or `json`."""
-    writing = _writing()
     writing.note_schema(wanted, "format")
     if wanted.schema is None:
-        return writing.export({"format": "json"})
-    return writing.export({"format": writing.clean.value(wanted.schema, "format")})
+        return {"format": "json"}
+    return {"format": writing.clean.value(wanted.schema, "format")}

@@ -1,9 +1,15 @@
-"""What Ollama's native chat can carry."""
+"""What Ollama's native chat can carry, and where an answer has its tokens.
+
+The tokens of Ollama's chat: on the line that says `done`, beside the message.
+
+Old servers leave `prompt_eval_count` out when the whole prompt was in their cache.
+"""
 
 import re
 import sys
 
 from tooltrail.wire.capabilities import Capabilities
+from tooltrail.wire.usage import UsageSpelling
 
 NAME = "ollama"
 
@@ -23,4 +29,11 @@ CAPABILITIES = Capabilities(
     arguments_are_text=False,
     forces_choice=False,
     result_media=frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"}),
+)
+
+USAGE = UsageSpelling(
+    ("eval_count", "prompt_eval_count"),
+    lambda event: event,
+    ("prompt_eval_count",),
+    ("eval_count",),
 )

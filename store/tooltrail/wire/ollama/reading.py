@@ -6,9 +6,9 @@ from the calls: `done_reason` is `stop` with them and without. Members that are 
 extras, members of another kind than theirs become provider blocks.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from tooltrail.records import (
     CallBlock,
@@ -21,14 +21,20 @@ from tooltrail.records import (
     ProviderBlock,
     ReasoningBlock,
     ResultBlock,
-    Role,
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, cut_off, result_of_text
-from tooltrail.wire.members import JsonObject, object_in, others, spelled, text_in
+from tooltrail.wire._reading import (
+    ROLES,
+    RepeatedIds,
+    merge_results,
+    message_of_answer,
+    messages_in,
+    result_of_text,
+)
+from tooltrail.wire.media_uris import decoded, has_bytes
+from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
 from tooltrail.wire.ollama.asking import read_tools
-from tooltrail.wire.ollama.images import image_of_base64
 from tooltrail.wire.ollama.limits import NAME
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
@@ -36,14 +42,9 @@ _MESSAGE = frozenset({"role", "content", "thinking", "images", "tool_calls"})
 _RESULT = frozenset({"role", "content", "images", "tool_name", "name", "tool_call_id"})
 _CALL = frozenset({"id", "type", "function"})
 _FUNCTION = frozenset({"name", "arguments"})
-_TOO_DEEP = "the answer is nested deeper than a record can hold"
-_ROLES: Mapping[str, Role] = {
-    "system": "system",
-    "developer": "developer",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
+
+_HEAD_CHARS = 16
+"""Characters of base64 that hold the first twelve bytes."""
 
 
 def read_response(payload: JsonObject) -> Response:
@@ -81,22 +82,8 @@ def read_answer(
         is_done: whether something else than `last` says that the answer came to its end.
         odd: what the message has besides, and was not as the format says.
     """
-    try:
-        return _read_answer(native, last, failure, is_done=is_done, odd=odd)
-    except ValidationError:
-        return Response.of((), failure, (_TOO_DEEP,))
-
-
-def _read_answer(
-    native: JsonObject,
-    last: JsonObject,
-    failure: ProviderFailure | None,
-    *,
-    is_done: bool,
-    odd: Iterable[JsonValue],
-) -> Response:
     blocks = [*_assistant_blocks(native), *(ProviderBlock(native=one) for one in odd)]
-    unread, remarks = [*_unread(native, blocks)], [*_remarks(blocks)]
+    unread, remarks = _oddities(native, blocks)
     is_whole = is_done or last.get("done") is True
     if not is_whole and failure is None:
         unread.append("the answer does not say that it is done")
@@ -108,45 +95,26 @@ def _read_answer(
         extras=others(native, _MESSAGE),
     )
     is_cut = origin.finish_reason == "length"
-    calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
-    # Only the last call can be cut off, unless nobody knows where the answer ended.
-    for number in calls if not is_whole else calls[-1:] if is_cut else ():
-        blocks[number] = cut_off(blocks[number])
-    message = Message(
-        role="assistant",
-        blocks=tuple(blocks),
-        origin=origin,
-        is_complete=is_whole and not is_cut,
-    )
+    message = message_of_answer(blocks, origin, is_complete=is_whole, is_cut=is_cut)
     return Response.of((message,), failure, unread, remarks)
 
 
-def _unread(native: JsonObject, blocks: list[MessageBlock]) -> Iterator[str]:
+def _oddities(native: JsonObject, blocks: list[MessageBlock]) -> tuple[list[str], list[str]]:
+    """What of the message is not as the format says: what may be of a call, and all else."""
+    unread, remarks = list[str](), list[str]()
     if native.get("role", "assistant") != "assistant":
-        yield "the message is not of the role assistant"
+        unread.append("the message is not of the role assistant")
     for block in blocks:
-        if isinstance(block, ProviderBlock) and not _is_thinking(block):
-            yield _odd_member(block)
+        if isinstance(block, ProviderBlock):
+            names = [*object_in(block.native)]
+            # Whatever was thought, no call is a part of it.
+            odd = remarks if names == ["thinking"] else unread
+            odd.append(f"{', '.join(names) or 'a line'} of the message is not what it is to be")
     calls = [block.call for block in blocks if isinstance(block, CallBlock)]
-    for native_call, call in zip(_native_calls(native), calls, strict=True):
-        if isinstance(_function(native_call).get("arguments"), str) and not _is_object(call):
-            yield f"the arguments of call {call.position} are a text, not an object"
-
-
-def _remarks(blocks: list[MessageBlock]) -> Iterator[str]:
-    for block in blocks:
-        if isinstance(block, ProviderBlock) and _is_thinking(block):
-            yield _odd_member(block)
-
-
-def _odd_member(block: ProviderBlock) -> str:
-    names = ", ".join(object_in(block.native)) or "a line"
-    return f"{names} of the message is not what it is to be"
-
-
-def _is_thinking(block: ProviderBlock) -> bool:
-    # Whatever it is, no call is a part of it.
-    return [*object_in(block.native)] == ["thinking"]
+    for function, call in zip(map(_function, _native_calls(native)), calls, strict=True):
+        if isinstance(function.get("arguments"), str) and not _is_object(call):
+            unread.append(f"the arguments of call {call.position} are a text, not an object")
+    return unread, remarks
 
 
 def _is_object(call: ToolCall) -> bool:
@@ -155,47 +123,18 @@ def _is_object(call: ToolCall) -> bool:
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The messages and tools of a request.
-
-    Raises:
-        InvalidRecordError: there are no messages, or one is no object, has no role, or is nested
-            deeper than a record can hold.
-    """
-    try:
-        return _read_history(request)
-    except ValidationError as error:
-        raise InvalidRecordError("a message is nested deeper than a record can hold") from error
-
-
-def _read_history(request: JsonObject) -> Conversation:
-    natives = request.get("messages")
-    if not isinstance(natives, list):
-        raise InvalidRecordError("the request has no messages")
-    messages: list[Message] = []
-    results: list[ResultBlock] = []
-    for position, native in enumerate(natives):
-        members = object_in(native)
-        if members.get("role") == "tool":
-            # One message for each result here, one for the whole batch in the conversation.
-            results.append(_read_result(members))
-            continue
-        _close(results, messages)
-        messages.append(_read_message(members, position))
-    _close(results, messages)
-    return Conversation.of(messages, read_tools(request))
-
-
-def _close(results: list[ResultBlock], messages: list[Message]) -> None:
-    if results:
-        messages.append(Message(role="tool", blocks=tuple(results)))
-        results.clear()
+    """The messages and tools of a request."""
+    read = (_read_message(object_in(one), n) for n, one in enumerate(messages_in(request)))
+    return Conversation.of(merge_results(read), read_tools(request))
 
 
 def _read_message(native: JsonObject, position: int) -> Message:
     spelled_role = text_in(native.get("role"))
     if spelled_role is None:
         raise InvalidRecordError(f"messages[{position}] has no role")
-    role = _ROLES.get(spelled_role)
+    role = ROLES.get(spelled_role)
+    if role == "tool":
+        return Message(role="tool", blocks=(_read_result(native),))
     if role is None:
         # Some models are steered by roles of their own, such as `control`.
         return Message(
@@ -262,10 +201,7 @@ def _is_call(native: JsonValue) -> bool:
 
 
 def _native_calls(native: JsonObject) -> list[JsonObject]:
-    calls = native.get("tool_calls")
-    if not isinstance(calls, list):
-        return []
-    return [call for call in calls if isinstance(call, dict) and _is_call(call)]
+    return list(filter(_is_call, objects_in(native.get("tool_calls"))))
 
 
 def _function(call: JsonObject) -> JsonObject:
@@ -279,17 +215,31 @@ def _read_call(native: JsonObject, position: int) -> ToolCall:
         extras["function"] = beside
     return ToolCall(
         tool_name=text_in(function.get("name")) or "",
-        arguments_raw=_raw_arguments(function.get("arguments")),
+        arguments_raw=raw_arguments(function.get("arguments")),
         call_id=text_in(native.get("id")),
         position=position,
         extras=extras,
     )
 
 
-def _raw_arguments(value: JsonValue) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        # Servers in between that speak another format send the text that the model wrote.
-        return value
-    return spelled(value)
+def image_of_base64(data: str) -> MediaBlock:
+    """The block of an image; its type is None where its first bytes are of none that is known."""
+    return MediaBlock(kind="image", media_type=_media_type(data), data=data)
+
+
+def is_image(block: object) -> bool:
+    """Whether a block can go on the wire as an image: its bytes are there, and are base64."""
+    return isinstance(block, MediaBlock) and block.kind == "image" and has_bytes(block)
+
+
+def _media_type(data: str) -> str | None:
+    head = decoded(data[:_HEAD_CHARS]) or b""
+    if head.startswith(b"\x89PNG\r\n\x1a\n"):
+        return "image/png"
+    if head.startswith(b"\xff\xd8\xff"):
+        return "image/jpeg"
+    if head.startswith((b"GIF87a", b"GIF89a")):
+        return "image/gif"
+    if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
+        return "image/webp"
+    return None

@@ -20,24 +20,15 @@ from tooltrail.records import (
     ResultBlock,
     TextBlock,
 )
-from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.ollama.images import image_of_base64, is_image
-from tooltrail.wire.ollama.limits import CAPABILITIES, NAME, SAFE_INTEGER
+from tooltrail.wire.ollama.limits import SAFE_INTEGER
+from tooltrail.wire.ollama.reading import image_of_base64, is_image
 
 
-def write_history(
-    conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
-) -> Export:
-    """`{"messages": […]}`.
-
-    Raises:
-        ExportRefusedError: something would be changed, and the policy is strict.
-    """
-    writing = Writing(NAME, CAPABILITIES, policy)
+def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
+    """`{"messages": […]}`."""
     _note_tool_messages(writing, conversation)
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
@@ -46,7 +37,7 @@ def write_history(
             messages.extend(_write_result(writing, answered) for answered in step.answered)
         elif said := _write_said(writing, step):
             messages.append(said)
-    return writing.export({"messages": messages})
+    return {"messages": messages}
 
 
 def is_result(item: JsonObject) -> bool:
@@ -71,10 +62,8 @@ def _write_said(writing: Writing, step: Said) -> JsonObject | None:
     message, where = step.message, step.where
     if (whole := _whole_message(message)) and writing.replays(message):
         return object_in(writing.clean.value(whole, where))
-    role = message.role
-    if role == "developer":
-        role = "system"
-        writing.note("role_changed", where, "developer is system here")
+    role = "system" if message.role == "developer" else message.role
+    writing.note_role(message.role, role, where)
     native = {"role": role, **_spoken(writing, message, message.blocks, where)}
     if not (native["content"] or len(native) > 2):
         writing.note("message_empty", where, "nothing of it can be said here")
@@ -197,10 +186,8 @@ def _spoken(
 def _text(writing: Writing, block: MessageBlock, where: str) -> str:
     writing.note_extras(block, where)
     if not isinstance(block, TextBlock):
-        writing.note("block_described", where, describe_block(block))
-        return writing.clean.text(describe_block(block), where)
-    if block.is_refusal:
-        writing.note("block_described", where, "the words of a refusal are text here")
+        return writing.clean.text(writing.described(block, where), where)
+    writing.note_refusal(block, where)
     return writing.clean.text(block.text, where)
 
 

@@ -5,33 +5,24 @@ as it comes, and flagged where it matters: no index, the same index for all call
 missing or repeated, arguments that are an object.
 """
 
-from tooltrail.wire.formats import WireFormat, sturdy
-from tooltrail.wire.openai_chat.asking import (
-    read_tools,
-    write_choice,
-    write_structured,
-    write_tools,
-)
-from tooltrail.wire.openai_chat.histories import read_history
-from tooltrail.wire.openai_chat.limits import CAPABILITIES
-from tooltrail.wire.openai_chat.reading import read_response
+from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.openai_chat import asking
+from tooltrail.wire.openai_chat.limits import CAPABILITIES, NAME, USAGE
+from tooltrail.wire.openai_chat.reading import read_history, read_response
 from tooltrail.wire.openai_chat.streaming import ChatAssembler
-from tooltrail.wire.openai_chat.usage import USAGE
 from tooltrail.wire.openai_chat.writing import is_result, write_history
 
-FORMAT = sturdy(
-    WireFormat(
-        name="openai",
-        capabilities=CAPABILITIES,
-        read_response=read_response,
-        new_assembler=ChatAssembler,
-        read_history=read_history,
-        write_history=write_history,
-        is_result=is_result,
-        write_tools=write_tools,
-        read_tools=read_tools,
-        write_choice=write_choice,
-        write_structured=write_structured,
-        usage=USAGE,
-    )
+FORMAT = WireFormat(
+    name=NAME,
+    capabilities=CAPABILITIES,
+    response_reader=read_response,
+    new_assembler=ChatAssembler,
+    history_reader=read_history,
+    history_writer=write_history,
+    is_result=is_result,
+    tools_writer=asking.write_tools,
+    tools_reader=asking.read_tools,
+    choice_writer=asking.write_choice,
+    shape_writer=asking.write_structured,
+    usage=USAGE,
 )

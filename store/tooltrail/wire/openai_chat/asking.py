@@ -1,32 +1,20 @@
 """What a Chat Completions request asks for besides its messages: tools, choice, shape."""
 
 from collections.abc import Iterable
-from typing import Any
 
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
+from tooltrail.wire._tools import read_openai_tool
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
-from tooltrail.wire.openai_chat.limits import CAPABILITIES, NAME
+from tooltrail.wire.members import JsonObject, object_in, objects_in
+from tooltrail.wire.openai_chat.limits import NAME
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
-_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
-_CUSTOM = frozenset({"name", "description", "format"})
 
-
-def _writing() -> Writing:
-    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-
-
-def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
     """`{"tools": […]}`. `strict` is sent where a definition says so, and left out elsewhere."""
-    writing = _writing()
-    natives: list[JsonValue] = [
-        _write_tool(writing, tool, where) for where, tool in writing.offered(tools)
-    ]
-    return writing.export({"tools": natives} if natives else {})
+    return writing.tools(tools, _write_tool)
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
@@ -61,34 +49,13 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
-    custom = native.get("custom")
-    if isinstance(custom, dict):
-        return ToolDefinition(
-            name=text_in(custom.get("name")) or "",
-            description=text_in(custom.get("description")),
-            kind="custom",
-            grammar=custom.get("format"),
-            **_extras(custom, _CUSTOM),
-        )
-    members = object_in(native.get("function"))
-    parameters, strict = members.get("parameters"), members.get("strict")
-    return ToolDefinition(
-        name=text_in(members.get("name")) or "",
-        description=text_in(members.get("description")),
-        parameters=parameters if isinstance(parameters, dict) else None,
-        strict=strict if isinstance(strict, bool) else None,
-        **_extras(members, _FUNCTION),
-    )
+    is_custom = isinstance(native.get("custom"), dict)
+    members = object_in(native.get("custom" if is_custom else "function"))
+    return read_openai_tool(members, is_custom=is_custom, wire_format=NAME)
 
 
-def _extras(members: JsonObject, known: frozenset[str]) -> dict[str, Any]:
-    extras = others(members, known)
-    return {"wire_format": NAME, "extras": extras} if extras else {}
-
-
-def write_choice(choice: ToolChoice) -> Export:
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`tool_choice`, and `parallel_tool_calls` where the choice says something of it."""
-    writing = _writing()
     request: JsonObject = {"tool_choice": choice.mode}
     named: list[JsonValue] = []
     for name in choice.names:
@@ -105,18 +72,17 @@ def write_choice(choice: ToolChoice) -> Export:
         request["tool_choice"] = {"type": "allowed_tools", "allowed_tools": allowed}
     if choice.parallel is not None:
         request["parallel_tool_calls"] = choice.parallel
-    return writing.export(request)
+    return request
 
 
-def write_structured(wanted: StructuredFormat) -> Export:
+def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
     """`{"response_format": …}`."""
-    writing = _writing()
     if wanted.schema is None:
-        return writing.export({"response_format": {"type": "json_object"}})
+        return {"response_format": {"type": "json_object"}}
     schema: JsonObject = {"name": writing.names.of(wanted.name, "response_format")}
     if wanted.description is not None:
         schema["description"] = wanted.description
     schema["schema"] = wanted.schema
     if wanted.strict is not None:
         schema["strict"] = wanted.strict
-    return writing.export({"response_format": {"type": "json_schema", "json_schema": schema}})
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from tooltrail.records import CallFlag, InvalidRecordError, read_json
-from tooltrail.wire.members import JsonObject, object_in, others, text_in
-from tooltrail.wire.openai_chat.reading import raw_arguments
+from tooltrail.wire.members import JsonObject, object_in, others, raw_arguments, text_in
 
 _CALL = frozenset({"id", "index", "type", "function", "custom"})
 _DIGITS = 9
@@ -76,14 +75,7 @@ class Call:
 
 @dataclass(slots=True)
 class _Fragment:
-    """A fragment, read.
-
-    Attributes:
-        index: the place that it tells; None for none.
-        call_id: None where there is none, or an empty one.
-        name: the same.
-        arguments: empty where there are none.
-    """
+    """A fragment, read."""
 
     index: int | None
     call_id: str | None
@@ -177,7 +169,8 @@ class Calls:
             return
         is_custom = bool(object_in(native.get("custom")))
         members = object_in(native.get("custom" if is_custom else "function"))
-        arguments, is_text = raw_arguments(members.get("input" if is_custom else "arguments"))
+        value = members.get("input" if is_custom else "arguments")
+        arguments = raw_arguments(value)
         self._doubts.update(dict.fromkeys(_odd_members(native)))
         fragment = _Fragment(
             place_in(native.get("index")),
@@ -188,7 +181,7 @@ class Calls:
         call = self._meant(fragment)
         call.latest = self._lists
         call.is_custom = call.is_custom or is_custom
-        call.is_object = call.is_object or not is_text
+        call.is_object = call.is_object or not isinstance(value, str | None)
         if fragment.call_id is not None:
             call.call_id = fragment.call_id
             self._by_id[fragment.call_id] = call

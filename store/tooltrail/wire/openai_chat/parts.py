@@ -11,14 +11,20 @@ from pydantic import JsonValue
 
 from tooltrail.records import MediaBlock, Message, ProviderBlock, TextBlock
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.media_uris import has_bytes, is_file_name, is_public, media_of_uri, uri_of_media
+from tooltrail.wire.media_uris import (
+    FILE,
+    has_bytes,
+    is_file_name,
+    is_public,
+    media_of_uri,
+    uri_of_media,
+)
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 """The media types of the names of sound."""
 
 _SOUND_NAMES = {media_type: name for name, media_type in _SOUNDS.items()} | {"audio/mp3": "mp3"}
-_FILE = "file:"
 _UNNAMED = "document"
 _MEDIA_TYPE = re.compile(r"[a-zA-Z0-9.+-]+/[a-zA-Z0-9.+-]+")
 _TEXT = frozenset({"type", "text"})
@@ -65,7 +71,7 @@ def _read_media(part: JsonObject) -> MediaBlock | None:
             media, known = _read_file(data, members), {"file_data", "filename"}
         case "file", {"file_id": str(file_id)}:
             titled = text_in(members.get("filename"))
-            media = MediaBlock(kind="document", uri=_FILE + file_id, name=titled)
+            media = MediaBlock(kind="document", uri=FILE + file_id, name=titled)
             known = {"file_id", "filename"}
         case _:
             return None
@@ -102,7 +108,7 @@ def write_media(
         writing.note("block_described", where, f"a file without a name is {_UNNAMED!r} here")
     if block.media_type == "audio/mp3":
         writing.note("block_described", where, "audio/mp3 is audio/mpeg here")
-    writing.note_media(block.model_copy(update={"extras": {}}), where, *unsaid)
+    writing.note_media(block, where, *unsaid)
     return with_extras(writing, message, part, block.extras, where)
 
 
@@ -113,7 +119,7 @@ def _write_place(writing: Writing, message: Message, block: MediaBlock) -> JsonO
     if block.kind != "document" or not writing.tells_place(message, block):
         return None
     if is_file_name(uri):
-        return {"type": "file", "file": {"file_id": uri.removeprefix(_FILE)}}
+        return {"type": "file", "file": {"file_id": uri.removeprefix(FILE)}}
     # Servers that take the place of a file instead of its bytes are the ones that were set so.
     return {"type": "file", "file": {"file_data": uri}} if writing.replays(message) else None
 
@@ -160,8 +166,7 @@ def with_extras(
             whole[name] = {**object_in(found), **object_in(value)}
         else:
             unsaid.append(name)
-    if unsaid:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(unsaid)))
+    writing.note_dropped(unsaid, where)
     return whole
 
 

@@ -1,7 +1,9 @@
-"""An answer of Chat Completions into the canonical conversation.
+"""Chat Completions into the canonical conversation: answers, and the messages of requests.
 
 Whether there are calls follows from the calls, never by `finish_reason`, which servers fill in as
-they like. Members that are not known, or are not what they are to be, are kept as extras.
+they like. Members that are not known, or are not what they are to be, are kept as extras. A message
+of a request has an origin where something in it is for this format alone; what a result says
+besides goes back with the message that asked for it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -9,34 +11,44 @@ from collections.abc import Iterator, Mapping
 from pydantic import JsonValue
 
 from tooltrail.records import (
-    CallBlock,
     CallFlag,
+    Conversation,
+    InvalidRecordError,
     Message,
     MessageBlock,
     Origin,
-    ReasoningBlock,
+    ResultBlock,
+    Role,
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, cut_off, origin_of_choice
+from tooltrail.wire._reading import (
+    CUT_SHORT,
+    REASONING,
+    ROLES,
+    RepeatedIds,
+    is_for_provider,
+    merge_results,
+    message_of_answer,
+    messages_in,
+    origin_of_choice,
+    result_of_text,
+    thoughts_in,
+    with_origins,
+)
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
     object_in,
     objects_in,
     others,
-    spelled,
+    raw_arguments,
     text_in,
 )
+from tooltrail.wire.openai_chat.asking import read_tools
 from tooltrail.wire.openai_chat.limits import NAME
 from tooltrail.wire.openai_chat.parts import is_part, read_content
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
-
-REASONING = ("reasoning_content", "reasoning")
-"""Members in which compatible servers put what the model thought."""
-
-_CUT_SHORT = {"length", "content_filter"}
-"""Reasons to end that may cut the last call off."""
 
 _FAILED = "error"
 """The reason to end of an answer that some servers could not go on with."""
@@ -50,6 +62,9 @@ CALL = frozenset({"id", "type", "function", "custom", "index"})
 """Members of a call that are read."""
 
 _TOLD = {"function": frozenset({"name", "arguments"}), "custom": frozenset({"name", "input"})}
+_ROLES: Mapping[str, Role] = {**ROLES, "function": "tool"}
+_SAID = frozenset({"role", "content"})
+_RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 NO_FLAGS: Mapping[int, tuple[CallFlag, ...]] = {}
 
 
@@ -70,7 +85,9 @@ def read_response(payload: JsonObject) -> Response:
         members = object_in(native)
         unread += unread_of(members)
         remarks += _remarks_of(members)
-        messages.append(read_choice_message(members, origin_of(payload, choice, position)))
+        messages.append(
+            read_choice_message(members, origin_of_choice(NAME, payload, choice, position))
+        )
     if not choices and failure is None:
         unread.append("the answer has neither choices nor an error")
     return Response.of(messages, failure, unread, remarks)
@@ -132,11 +149,6 @@ def choice_failure(choice: JsonObject) -> ProviderFailure | None:
     return None
 
 
-def origin_of(payload: JsonObject, choice: JsonObject, position: int) -> Origin:
-    """Which answer a choice is."""
-    return origin_of_choice(NAME, payload, choice, position)
-
-
 def read_choice_message(
     native: JsonObject,
     origin: Origin,
@@ -152,29 +164,18 @@ def read_choice_message(
         is_complete: whether the answer came to its end.
         flags: of calls, by position.
     """
-    is_cut = origin.finish_reason in _CUT_SHORT
+    is_cut = origin.finish_reason in CUT_SHORT
     blocks = [*assistant_blocks(native, flags)]
-    calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
-    # Only the last call can be cut off, unless nobody knows where the answer ended.
-    for number in calls if not is_complete else calls[-1:] if is_cut else ():
-        blocks[number] = cut_off(blocks[number])
     if extras := message_extras(native):
         origin = origin.model_copy(update={"extras": extras})
-    return Message(
-        role="assistant",
-        blocks=tuple(blocks),
-        origin=origin,
-        is_complete=is_complete and not is_cut,
-    )
+    return message_of_answer(blocks, origin, is_complete=is_complete, is_cut=is_cut)
 
 
 def assistant_blocks(
     native: JsonObject, flags: Mapping[int, tuple[CallFlag, ...]] = NO_FLAGS
 ) -> Iterator[MessageBlock]:
     """What a message of the assistant says, in the order in which it is written here."""
-    for member in REASONING:
-        if thought := text_in(native.get(member)):
-            yield ReasoningBlock(text=thought, extras={"member": member})
+    yield from thoughts_in(native)
     content = native.get("content")
     if _has_annotations(native) and isinstance(content, str):
         yield TextBlock(text=content, extras={"annotations": native["annotations"]})
@@ -225,12 +226,12 @@ def _read_call(native: JsonObject, position: int, flags: tuple[CallFlag, ...]) -
     is_custom = isinstance(native.get("custom"), dict)
     member = "custom" if is_custom else "function"
     members = object_in(native.get(member))
-    raw, is_text = raw_arguments(members.get("input" if is_custom else "arguments"))
-    if not is_text:
+    arguments = members.get("input" if is_custom else "arguments")
+    if not isinstance(arguments, str | None):
         flags = (*flags, "arguments_were_object")
     return ToolCall(
         tool_name=text_in(members.get("name")) or "",
-        arguments_raw=raw,
+        arguments_raw=raw_arguments(arguments),
         call_id=text_in(native.get("id")),
         kind="custom" if is_custom else "function",
         position=position,
@@ -248,8 +249,43 @@ def _call_extras(native: JsonObject, member: str, members: JsonObject) -> JsonOb
     return extras if isinstance(call_id, str | None) else {**extras, "id": call_id}
 
 
-def raw_arguments(value: JsonValue) -> tuple[str, bool]:
-    """The text of arguments, and whether they came as text or not at all."""
-    if isinstance(value, str | None):
-        return value or "", True
-    return spelled(value), False
+def read_history(request: JsonObject) -> Conversation:
+    """The messages and tools of a request."""
+    read = (
+        _read_message(object_in(native), place) for place, native in enumerate(messages_in(request))
+    )
+    messages = list(merge_results(read))
+    native = {result.call_id for message in messages for result in message.results if result.extras}
+    return Conversation.of(with_origins(messages, NAME, native), read_tools(request))
+
+
+def _read_message(native: JsonObject, position: int) -> Message:
+    role = _ROLES.get(str(native.get("role")))
+    if role is None:
+        raise InvalidRecordError(f"messages[{position}] has no role that is known")
+    if role == "tool":
+        return Message(role=role, blocks=(_read_result(native),))
+    blocks: tuple[MessageBlock, ...]
+    if role == "assistant":
+        blocks, extras = tuple(assistant_blocks(native)), message_extras(native)
+    else:
+        blocks, extras = tuple(read_content(native.get("content"))), others(native, _SAID)
+    is_native = extras or any(map(is_for_provider, blocks))
+    origin = Origin(wire_format=NAME, extras=extras) if is_native else None
+    return Message(role=role, blocks=blocks, origin=origin)
+
+
+def _read_result(native: JsonObject) -> ResultBlock:
+    content = native.get("content")
+    call_id, name = native.get("tool_call_id"), native.get("name")
+    extras = others(native, _RESULT)
+    for member, found in (("tool_call_id", call_id), ("name", name)):
+        if not isinstance(found, str | None):
+            extras[member] = found
+    is_value = not isinstance(content, str | list | None) and not is_part(content)
+    blocks = () if is_value else tuple(read_content(content))
+    result = result_of_text(text_in(call_id), text_in(name), blocks)
+    value: JsonValue = content if is_value else None
+    return result.model_copy(
+        update={"structured": value, "has_structured": is_value, "extras": extras}
+    )

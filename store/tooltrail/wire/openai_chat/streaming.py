@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from tooltrail.records import Message
+from tooltrail.wire._reading import REASONING, origin_of_choice
 from tooltrail.wire.members import JsonObject, objects_in
 from tooltrail.wire.openai_chat.fragments import Calls, place_in
+from tooltrail.wire.openai_chat.limits import NAME
 from tooltrail.wire.openai_chat.parts import is_part
 from tooltrail.wire.openai_chat.reading import (
-    REASONING,
     asks_for_call,
     choice_failure,
     odd_calls,
-    origin_of,
     read_choice_message,
     read_failure,
     read_response,
@@ -216,7 +216,7 @@ class ChatAssembler:
     ) -> Message:
         message = read_choice_message(
             native,
-            origin_of(self._head, {**choice.head, "index": index}, index),
+            origin_of_choice(NAME, self._head, {**choice.head, "index": index}, index),
             is_complete=(is_done or bool(choice.head)) and self._failure is None,
             flags={n: call.flags() for n, call in enumerate(choice.calls.calls)},
         )

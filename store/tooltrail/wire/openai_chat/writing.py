@@ -6,6 +6,7 @@ a provider said, goes back to the provider that said it alone.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from pydantic import JsonValue
 
@@ -18,14 +19,12 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
-from tooltrail.wire._descriptions import describe_block
+from tooltrail.wire._reading import REASONING
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.members import JsonObject, object_in, text_in
-from tooltrail.wire.openai_chat.limits import CAPABILITIES, NAME
 from tooltrail.wire.openai_chat.parts import is_part, with_extras, write_media
-from tooltrail.wire.openai_chat.reading import CALL, MESSAGE, REASONING
+from tooltrail.wire.openai_chat.reading import CALL, MESSAGE
 
 _RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 _SAID_BY = ("content", "refusal", "audio")
@@ -35,15 +34,8 @@ _PLACES = (*REASONING, "content", "refusal", "tool_calls")
 """The order in which the members of a message are read."""
 
 
-def write_history(
-    conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
-) -> Export:
-    """`{"messages": […]}`.
-
-    Raises:
-        ExportRefusedError: something would be changed, and the policy is strict.
-    """
-    writing = Writing(NAME, CAPABILITIES, policy)
+def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
+    """`{"messages": […]}`."""
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
         if isinstance(step, Answers):
@@ -51,7 +43,7 @@ def write_history(
             messages.extend(_write_result(writing, step, answered) for answered in step.answered)
         elif said := _write_said(writing, step):
             messages.append(said)
-    return writing.export({"messages": messages})
+    return {"messages": messages}
 
 
 def is_result(item: JsonObject) -> bool:
@@ -63,12 +55,15 @@ def _write_said(writing: Writing, step: Said) -> JsonObject | None:
     """The message; None for one of the assistant in which nothing is said."""
     message, where = step.message, step.where
     if message.role == "assistant":
-        native = _assistant(writing, message, message.blocks, where)
+        native = _Speech(writing, message, where).assistant(message.blocks)
         if any(native.get(member) for member in _SAID_BY):
             return native
         writing.note("message_empty", where, "nothing is said in it; left out")
         return None
-    native = {"role": message.role, "content": _content(writing, message, message.blocks, where)}
+    native = {
+        "role": message.role,
+        "content": _Speech(writing, message, where).content(message.blocks),
+    }
     extras = message.origin.extras if message.origin else {}
     return with_extras(writing, message, native, extras, where, known=MESSAGE)
 
@@ -78,7 +73,7 @@ def _write_answers(writing: Writing, step: Answers) -> JsonObject:
     calls: list[JsonValue] = [
         _write_call(writing, step.message, block) for block in blocks if isinstance(block, Answered)
     ]
-    native = _assistant(writing, step.message, blocks, step.where)
+    native = _Speech(writing, step.message, step.where).assistant(blocks)
     return {**native, "content": native["content"] or None, "tool_calls": calls}
 
 
@@ -111,154 +106,137 @@ def _write_result(writing: Writing, step: Answers, answered: Answered) -> JsonOb
     return with_extras(writing, step.message, native, result.extras, where, known=_RESULT)
 
 
-def _assistant(
-    writing: Writing, message: Message, blocks: Sequence[MessageBlock | Answered], where: str
-) -> JsonObject:
-    """The message without its calls, which have their place among the blocks."""
-    members: dict[str, list[str]] = {}
-    spoken: list[MessageBlock] = []
-    places: list[int] = []
-    for block in blocks:
-        if isinstance(block, Answered):
-            member: str | None = "tool_calls"
-        elif isinstance(block, ReasoningBlock):
-            member = _take_thoughts(writing, message, block, members, where)
-        elif isinstance(block, TextBlock) and block.is_refusal:
-            member = _take_refusal(writing, block, members, where)
-        else:
-            spoken.append(block)
-            is_silent = isinstance(block, TextBlock) and not block.text
-            member = None if is_silent else "content"
-        if member is not None:
-            places.append(_PLACES.index(member))
-    if places != sorted(places):
-        note = "what was thought stands first, then text, a refusal, and the calls"
-        writing.note("order_changed", where, note)
-    native: JsonObject = {"role": "assistant", "content": _spoken(writing, message, spoken, where)}
-    for name, texts in members.items():
-        native[name] = writing.joined(texts, where)
-    extras = message.origin.extras if message.origin else {}
-    if writing.replays(message):
-        extras = _taken_back(writing, extras, where)
-    return with_extras(writing, message, native, extras, where, known=MESSAGE)
+@dataclass(frozen=True, slots=True)
+class _Speech:
+    """What one message says beside its calls, as it is written."""
 
+    writing: Writing
+    message: Message
+    where: str
 
-def _take_thoughts(
-    writing: Writing,
-    message: Message,
-    block: ReasoningBlock,
-    members: dict[str, list[str]],
-    where: str,
-) -> str | None:
-    """The member in which reasoning goes back to who said it; None where it does not."""
-    member = block.extras.get("member")
-    if not (isinstance(member, str) and member in REASONING and block.text):
-        member = None
-    if member is None or not writing.replays(message):
-        writing.dropped_block(block, where)
-        return None
-    besides = {name: value for name, value in block.extras.items() if name != "member"}
-    writing.note_extras(block.model_copy(update={"extras": besides}), where)
-    members.setdefault(member, []).append(block.text)
-    return member
+    def assistant(self, blocks: Sequence[MessageBlock | Answered]) -> JsonObject:
+        """The message without its calls, which have their place among the blocks."""
+        members: dict[str, list[str]] = {}
+        spoken: list[MessageBlock] = []
+        places: list[int] = []
+        for block in blocks:
+            if isinstance(block, Answered):
+                member: str | None = "tool_calls"
+            elif isinstance(block, ReasoningBlock):
+                member = self._take_thoughts(block, members)
+            elif isinstance(block, TextBlock) and block.is_refusal:
+                member = self._take_refusal(block, members)
+            else:
+                spoken.append(block)
+                is_silent = isinstance(block, TextBlock) and not block.text
+                member = None if is_silent else "content"
+            if member is not None:
+                places.append(_PLACES.index(member))
+        if places != sorted(places):
+            note = "what was thought stands first, then text, a refusal, and the calls"
+            self.writing.note("order_changed", self.where, note)
+        native: JsonObject = {"role": "assistant", "content": self._spoken(spoken)}
+        for name, texts in members.items():
+            native[name] = self.writing.joined(texts, self.where)
+        extras = self.message.origin.extras if self.message.origin else {}
+        if self.writing.replays(self.message):
+            extras = self._taken_back(extras)
+        return with_extras(self.writing, self.message, native, extras, self.where, known=MESSAGE)
 
+    def _take_thoughts(self, block: ReasoningBlock, members: dict[str, list[str]]) -> str | None:
+        """The member in which reasoning goes back to who said it; None where it does not."""
+        member = block.extras.get("member")
+        if not (isinstance(member, str) and member in REASONING and block.text):
+            member = None
+        if member is None or not self.writing.replays(self.message):
+            self.writing.dropped_block(block, self.where)
+            return None
+        self.writing.note_dropped(block.extras.keys() - {"member"}, self.where)
+        members.setdefault(member, []).append(block.text)
+        return member
 
-def _take_refusal(
-    writing: Writing, block: TextBlock, members: dict[str, list[str]], where: str
-) -> str | None:
-    writing.note_extras(block, where)
-    if not block.text:
-        writing.note("block_dropped", where, "a refusal without words")
-        return None
-    members.setdefault("refusal", []).append(writing.clean.text(block.text, where))
-    return "refusal"
+    def _take_refusal(self, block: TextBlock, members: dict[str, list[str]]) -> str | None:
+        self.writing.note_extras(block, self.where)
+        if not block.text:
+            self.writing.note("block_dropped", self.where, "a refusal without words")
+            return None
+        members.setdefault("refusal", []).append(self.writing.clean.text(block.text, self.where))
+        return "refusal"
 
+    def _taken_back(self, extras: JsonObject) -> JsonObject:
+        """What a request takes of what an answer said: of sound nothing but its id."""
+        if "audio" not in extras:
+            return extras
+        others = {name: value for name, value in extras.items() if name != "audio"}
+        audio = object_in(extras["audio"])
+        audio_id = text_in(audio.get("id"))
+        kept: JsonObject = {} if audio_id is None else {"id": audio_id}
+        if audio != kept or not kept:
+            unsaid = ", ".join(sorted(audio.keys() - kept.keys()))
+            self.writing.note(
+                "provider_data_dropped", self.where, f"audio: {unsaid}" if unsaid else "audio"
+            )
+        return {**others, "audio": kept} if kept else others
 
-def _taken_back(writing: Writing, extras: JsonObject, where: str) -> JsonObject:
-    """What a request takes of what an answer said: of sound nothing but its id."""
-    if "audio" not in extras:
-        return extras
-    others = {name: value for name, value in extras.items() if name != "audio"}
-    audio = object_in(extras["audio"])
-    audio_id = text_in(audio.get("id"))
-    kept: JsonObject = {} if audio_id is None else {"id": audio_id}
-    if audio != kept or not kept:
-        unsaid = ", ".join(sorted(audio.keys() - kept.keys()))
-        writing.note("provider_data_dropped", where, f"audio: {unsaid}" if unsaid else "audio")
-    return {**others, "audio": kept} if kept else others
+    def _spoken(self, blocks: Sequence[MessageBlock]) -> JsonValue:
+        """What an assistant says: a text, unless its provider said parts of its own with it."""
+        own = [block for block in blocks if self._own_part(block)]
+        return self.content(blocks) if own else self._text(blocks)
 
+    def _text(self, blocks: Sequence[MessageBlock]) -> str:
+        texts: list[str] = []
+        for block in blocks:
+            if isinstance(block, TextBlock):
+                texts.append(self.writing.clean.text(block.text, self.where))
+                self.writing.note_text(block, self.where)
+            elif isinstance(block, ProviderBlock):
+                self.writing.dropped_block(block, self.where)
+            else:
+                texts.append(self.writing.described(block, self.where))
+                self.writing.note_extras(block, self.where)
+        return self.writing.joined(texts, self.where)
 
-def _spoken(
-    writing: Writing, message: Message, blocks: Sequence[MessageBlock], where: str
-) -> JsonValue:
-    """What an assistant says: a text, unless its provider said parts of its own with it."""
-    own = [block for block in blocks if _own_part(writing, message, block)]
-    return _content(writing, message, blocks, where) if own else _text(writing, blocks, where)
+    def content(self, blocks: Sequence[MessageBlock]) -> JsonValue:
+        """One text as a text, anything more as parts."""
+        parts = list(self._parts(blocks))
+        # A list without parts is refused; a text without characters is not.
+        is_text = not parts or (len(parts) == 1 and parts[0].keys() == {"type", "text"})
+        return [*parts] if not is_text else parts[0]["text"] if parts else ""
 
-
-def _text(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> str:
-    texts: list[str] = []
-    for block in blocks:
-        if isinstance(block, TextBlock):
-            texts.append(writing.clean.text(block.text, where))
-            writing.note_text(block, where)
-        elif isinstance(block, ProviderBlock):
-            writing.dropped_block(block, where)
-        else:
-            writing.note("block_described", where, describe_block(block))
-            writing.note_extras(block, where)
-            texts.append(describe_block(block))
-    return writing.joined(texts, where)
-
-
-def _content(
-    writing: Writing, message: Message, blocks: Sequence[MessageBlock], where: str
-) -> JsonValue:
-    """One text as a text, anything more as parts."""
-    parts = list(_parts(writing, message, blocks, where))
-    # A list without parts is refused; a text without characters is not.
-    is_text = not parts or (len(parts) == 1 and parts[0].keys() == {"type", "text"})
-    return [*parts] if not is_text else parts[0]["text"] if parts else ""
-
-
-def _parts(
-    writing: Writing, message: Message, blocks: Sequence[MessageBlock], where: str
-) -> Iterator[JsonObject]:
-    for block in blocks:
-        part = _own_part(writing, message, block)
-        if part is not None:
-            writing.note_extras(block, where)
-        elif isinstance(block, MediaBlock) and message.role == "user":
-            part = write_media(writing, message, block, where)
-        elif isinstance(block, TextBlock):
-            part = _text_part(writing, message, block, where)
-            if part is None:
-                if len(blocks) > 1:
-                    writing.note("block_dropped", where, "a text without characters")
+    def _parts(self, blocks: Sequence[MessageBlock]) -> Iterator[JsonObject]:
+        for block in blocks:
+            part = self._own_part(block)
+            if part is not None:
+                self.writing.note_extras(block, self.where)
+            elif isinstance(block, MediaBlock) and self.message.role == "user":
+                part = write_media(self.writing, self.message, block, self.where)
+            elif isinstance(block, TextBlock):
+                part = self._text_part(block)
+                if part is None:
+                    if len(blocks) > 1:
+                        self.writing.note("block_dropped", self.where, "a text without characters")
+                    continue
+            elif isinstance(block, ReasoningBlock | ProviderBlock):
+                self.writing.dropped_block(block, self.where)
                 continue
-        elif isinstance(block, ReasoningBlock | ProviderBlock):
-            writing.dropped_block(block, where)
-            continue
-        if part is None:
-            members: JsonObject = {"type": "text", "text": _text(writing, [block], where)}
-            part = members
-        yield part
+            if part is None:
+                members: JsonObject = {"type": "text", "text": self._text([block])}
+                part = members
+            yield part
 
+    def _own_part(self, block: MessageBlock) -> JsonObject | None:
+        """A part that its provider alone understands, if it goes back to it."""
+        if not isinstance(block, ProviderBlock) or not self.writing.replays(self.message):
+            return None
+        native = object_in(block.native)
+        return native if text_in(native.get("type")) and not is_part(native) else None
 
-def _own_part(writing: Writing, message: Message, block: MessageBlock) -> JsonObject | None:
-    """A part that its provider alone understands, if it goes back to it."""
-    if not isinstance(block, ProviderBlock) or not writing.replays(message):
-        return None
-    native = object_in(block.native)
-    return native if text_in(native.get("type")) and not is_part(native) else None
-
-
-def _text_part(
-    writing: Writing, message: Message, block: TextBlock, where: str
-) -> JsonObject | None:
-    """The part of a text; None for one in which nothing is said."""
-    plain = block.model_copy(update={"extras": {}})
-    writing.note_text(plain, where)
-    native: JsonObject = {"type": "text", "text": writing.clean.text(block.text, where)}
-    part = with_extras(writing, message, native, block.extras, where)
-    return part if block.text or len(part) > len(native) else None
+    def _text_part(self, block: TextBlock) -> JsonObject | None:
+        """The part of a text; None for one in which nothing is said."""
+        self.writing.note_refusal(block, self.where)
+        native: JsonObject = {
+            "type": "text",
+            "text": self.writing.clean.text(block.text, self.where),
+        }
+        part = with_extras(self.writing, self.message, native, block.extras, self.where)
+        return part if block.text or len(part) > len(native) else None

@@ -5,33 +5,25 @@ its output, and the id of its item is the platform's own, which goes back to it 
 speak the format differently are taken as they come, and what is odd is flagged or reported.
 """
 
-from tooltrail.wire.formats import WireFormat, sturdy
-from tooltrail.wire.openai_responses.asking import (
-    read_tools,
-    write_choice,
-    write_structured,
-    write_tools,
-)
+from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.openai_responses import asking
 from tooltrail.wire.openai_responses.histories import read_history
-from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME
+from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME, USAGE
 from tooltrail.wire.openai_responses.reading import read_response
 from tooltrail.wire.openai_responses.streaming import ResponsesAssembler
-from tooltrail.wire.openai_responses.usage import USAGE
 from tooltrail.wire.openai_responses.writing import is_result, write_history
 
-FORMAT = sturdy(
-    WireFormat(
-        name=NAME,
-        capabilities=CAPABILITIES,
-        read_response=read_response,
-        new_assembler=ResponsesAssembler,
-        read_history=read_history,
-        write_history=write_history,
-        is_result=is_result,
-        write_tools=write_tools,
-        read_tools=read_tools,
-        write_choice=write_choice,
-        write_structured=write_structured,
-        usage=USAGE,
-    )
+FORMAT = WireFormat(
+    name=NAME,
+    capabilities=CAPABILITIES,
+    response_reader=read_response,
+    new_assembler=ResponsesAssembler,
+    history_reader=read_history,
+    history_writer=write_history,
+    is_result=is_result,
+    tools_writer=asking.write_tools,
+    tools_reader=asking.read_tools,
+    choice_writer=asking.write_choice,
+    shape_writer=asking.write_structured,
+    usage=USAGE,
 )

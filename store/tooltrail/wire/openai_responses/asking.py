@@ -10,15 +10,13 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
+from tooltrail.wire._tools import read_openai_tool
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
-from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME
 from tooltrail.wire.openai_responses.parts import cleaned
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
-_FUNCTION = frozenset({"type", "name", "description", "parameters", "strict"})
-_CUSTOM = frozenset({"type", "name", "description", "format"})
+_TYPE = frozenset({"type"})
 _OWN_EXTRAS = frozenset({"allowed_callers", "async", "defer_loading", "output_schema"})
 """What else this format takes of a tool."""
 
@@ -46,17 +44,9 @@ _PROVIDED = frozenset(
 """Types of tools that the provider made, and of groups of tools."""
 
 
-def _writing() -> Writing:
-    return Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-
-
-def write_tools(tools: Iterable[ToolDefinition]) -> Export:
+def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
     """`{"tools": […]}`."""
-    writing = _writing()
-    natives: list[JsonValue] = [
-        _write_tool(writing, tool, where) for where, tool in writing.offered(tools)
-    ]
-    return writing.export({"tools": natives} if natives else {})
+    return writing.tools(tools, _write_tool)
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
@@ -87,9 +77,7 @@ def _flat(grammar: JsonValue) -> JsonValue:
 
 def _extras(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
     own = {name: value for name, value in tool.extras.items() if _is_own(name, value)}
-    if len(own) < len(tool.extras):
-        dropped = ", ".join(sorted(tool.extras.keys() - own.keys()))
-        writing.note("provider_data_dropped", where, dropped)
+    writing.note_dropped(tool.extras.keys() - own.keys(), where)
     return cleaned(writing, own, where)
 
 
@@ -108,37 +96,18 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
-    name, text = text_in(native.get("name")), native.get("description")
-    description = text if isinstance(text, str) else None
-    match native.get("type"):
-        case "custom":
-            return ToolDefinition(
-                name=name or "",
-                description=description,
-                kind="custom",
-                grammar=native.get("format"),
-                extras=others(native, _CUSTOM),
-            )
-        case "function" | None:
-            parameters, strict = native.get("parameters"), native.get("strict")
-            return ToolDefinition(
-                name=name or "",
-                description=description,
-                parameters=parameters if isinstance(parameters, dict) else None,
-                strict=strict if isinstance(strict, bool) else None,
-                extras=others(native, _FUNCTION),
-            )
-        case kind:
-            label = text_in(native.get("server_label"))
-            return ToolDefinition(name=name or label or str(kind), extras=native)
+    kind = native.get("type")
+    if kind in ("custom", "function", None):
+        return read_openai_tool(others(native, _TYPE), is_custom=kind == "custom")
+    name = text_in(native.get("name")) or text_in(native.get("server_label")) or str(kind)
+    return ToolDefinition(name=name, extras=native)
 
 
-def write_choice(choice: ToolChoice) -> Export:
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`tool_choice`, and `parallel_tool_calls` where the choice says something of it.
 
     A choice of the mode `auto` with names lets the model call these tools, or none.
     """
-    writing = _writing()
     named: list[JsonValue] = [
         {
             "type": "custom" if name in choice.custom_names else "function",
@@ -158,14 +127,13 @@ def write_choice(choice: ToolChoice) -> Export:
     request: JsonObject = {"tool_choice": native}
     if choice.parallel is not None:
         request["parallel_tool_calls"] = choice.parallel
-    return writing.export(request)
+    return request
 
 
-def write_structured(wanted: StructuredFormat) -> Export:
+def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
     """`{"text": {"format": …}}`."""
-    writing = _writing()
     if wanted.schema is None:
-        return writing.export({"text": {"format": {"type": "json_object"}}})
+        return {"text": {"format": {"type": "json_object"}}}
     members: JsonObject = {
         "type": "json_schema",
         "name": writing.names.of(wanted.name, "text.format"),
@@ -175,4 +143,4 @@ def write_structured(wanted: StructuredFormat) -> Export:
     members["schema"] = cleaned(writing, wanted.schema, "text.format")
     if wanted.strict is not None:
         members["strict"] = wanted.strict
-    return writing.export({"text": {"format": members}})
+    return {"text": {"format": members}}

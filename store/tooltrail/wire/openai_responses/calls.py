@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pydantic import JsonValue
 
 from tooltrail.records import CallFlag, ToolCall
-from tooltrail.wire.members import JsonObject, object_in, others, spelled, text_in
+from tooltrail.wire.members import JsonObject, object_in, others, raw_arguments, text_in
 
 BUILTIN_MEMBERS: Mapping[str, str] = {
     "local_shell_call": "action",
@@ -97,13 +97,13 @@ def read_call(item: JsonObject, position: int, flags: tuple[CallFlag, ...] = ())
         flags = (*flags, "arguments_were_object")
     return ToolCall(
         tool_name=text_in(item.get("name")) or "",
-        arguments_raw=_spelled(value),
+        arguments_raw=raw_arguments(value),
         call_id=text_in(item.get("call_id")),
         kind="custom" if kind == "custom_tool_call" else "function",
         namespace=text_in(item.get("namespace")),
         position=position,
         flags=flags,
-        extras=_besides(item, "name", "namespace", member),
+        extras=other_members(item, "name", "namespace", member),
     )
 
 
@@ -126,16 +126,16 @@ def _read_builtin(
         flags = (*flags, "incomplete")
     return ToolCall(
         tool_name=kind.removesuffix("_call"),
-        arguments_raw=_spelled(value),
+        arguments_raw=raw_arguments(value),
         call_id=text_in(item.get("call_id")),
         kind="builtin",
         position=position,
         flags=flags,
-        extras=_besides(item, member),
+        extras=other_members(item, member),
     )
 
 
-def _besides(item: JsonObject, *known: str) -> JsonObject:
+def other_members(item: JsonObject, *known: str) -> JsonObject:
     """What else the item says. That it is completed goes without saying."""
     extras = others(item, frozenset({"type", "call_id", *known}))
     if extras.get("status") == "completed":
@@ -167,13 +167,4 @@ def _hosted_arguments(item: JsonObject, members: tuple[str, ...]) -> str:
     written = {name: item[name] for name in members if item.get(name) is not None}
     values = list(written.values())
     is_object = len(values) == 1 and isinstance(values[0], dict)
-    return _spelled(values[0] if is_object else written)
-
-
-def _spelled(value: JsonValue) -> str:
-    """The text of arguments, in the order of their members and with their numbers as they are."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    return spelled(value)
+    return raw_arguments(values[0] if is_object else written)

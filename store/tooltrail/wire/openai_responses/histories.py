@@ -18,23 +18,19 @@ from tooltrail.records import (
     ResultBlock,
     Role,
 )
-from tooltrail.wire._reading import is_for_provider
+from tooltrail.wire._reading import is_for_provider, with_origins
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_responses.asking import read_tools
 from tooltrail.wire.openai_responses.calls import hosted_shells, type_of
-from tooltrail.wire.openai_responses.items import ItemReader, read_content
 from tooltrail.wire.openai_responses.limits import NAME
 from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES, read_output
+from tooltrail.wire.openai_responses.reading import ItemReader, read_content
 
 _SPEAKERS: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The input and the tools of a request; its instructions are a system message in front.
-
-    Raises:
-        InvalidRecordError: there is no input.
-    """
+    """The input and the tools of a request; its instructions are a system message in front."""
     given = request.get("input")
     items: JsonValue = [{"role": "user", "content": given}] if isinstance(given, str) else given
     if not isinstance(items, list):
@@ -78,9 +74,8 @@ class _HistoryReader:
 
     def finish(self) -> list[Message]:
         self._end()
-        if self._native_ids:
-            self.messages = [self._with_origin(message) for message in self.messages]
-        return self.messages
+        # What a result says for this format goes back with the call that it answers.
+        return with_origins(self.messages, NAME, self._native_ids)
 
     def _is_output(self, item: JsonObject) -> bool:
         kind = type_of(item)
@@ -110,14 +105,6 @@ class _HistoryReader:
             self.messages.append(Message(role="tool", blocks=tuple(self._results)))
             self._results = []
 
-    def _with_origin(self, message: Message) -> Message:
-        """What a result says for this format goes back with the call that it answers."""
-        if message.origin is not None:
-            return message
-        if not any(call.call_id in self._native_ids for call in message.calls):
-            return message
-        return message.model_copy(update={"origin": Origin(wire_format=NAME)})
-
 
 def _origin(blocks: tuple[MessageBlock, ...]) -> Origin | None:
     return Origin(wire_format=NAME) if any(map(_is_native, blocks)) else None
@@ -125,8 +112,6 @@ def _origin(blocks: tuple[MessageBlock, ...]) -> Origin | None:
 
 def _is_native(block: MessageBlock) -> bool:
     """Whether a block says something that only this format can carry."""
-    if isinstance(block, CallBlock):
-        return bool(block.call.extras) or block.call.kind == "builtin"
-    if isinstance(block, ResultBlock):
-        return bool(block.extras) or any(map(_is_native, block.content))
+    if isinstance(block, CallBlock) and block.call.kind == "builtin":
+        return True
     return is_for_provider(block) or isinstance(block, ReasoningBlock)

@@ -1,8 +1,12 @@
-"""What OpenAI Responses can carry."""
+"""What OpenAI Responses can carry, and where an answer has its tokens.
+
+The tokens of Responses: in `usage` of the response, of a stream in the one that ends it.
+"""
 
 import re
 
 from tooltrail.wire.capabilities import Capabilities
+from tooltrail.wire.usage import UsageSpelling, usage_of
 
 NAME = "openai-responses"
 
@@ -27,4 +31,12 @@ CAPABILITIES = Capabilities(
     call_id_length=64,
     tool_name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
     result_media=IMAGE_TYPES | {"application/pdf"},
+)
+
+USAGE = UsageSpelling(
+    ("usage", "response"),
+    usage_of("response"),
+    ("input_tokens",),
+    ("output_tokens",),
+    ("input_tokens_details.cached_tokens",),
 )

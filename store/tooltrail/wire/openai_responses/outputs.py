@@ -29,6 +29,7 @@ from tooltrail.wire.members import (
     spelled,
     text_in,
 )
+from tooltrail.wire.openai_responses.calls import other_members
 from tooltrail.wire.openai_responses.parts import read_part
 
 OUTPUT_TYPES = frozenset(
@@ -69,7 +70,7 @@ def read_output(item: JsonObject, local_shells: dict[str, str]) -> ResultBlock:
             call_id = local_shells.get(named, named) or None
             content = tuple(_texts(local_shell_text(item.get("output"))))
             result = result_of_text(call_id, None, content)
-            return result.model_copy(update={"extras": _besides(item, "id", "output")})
+            return result.model_copy(update={"extras": other_members(item, "id", "output")})
         case _:
             return _read_function(item)
 
@@ -85,7 +86,7 @@ def _read_function(item: JsonObject) -> ResultBlock:
         content = (ProviderBlock(native=output),)
     call_id, name = text_in(item.get("call_id")), text_in(item.get("name"))
     result = result_of_text(call_id, name, content)
-    return result.model_copy(update={"extras": _besides(item, "output", "name")})
+    return result.model_copy(update={"extras": other_members(item, "output", "name")})
 
 
 def _read_shell(item: JsonObject) -> ResultBlock:
@@ -101,7 +102,7 @@ def _read_shell(item: JsonObject) -> ResultBlock:
         content=tuple(_texts("\n".join(texts))),
         structured=item.get("output"),
         has_structured=True,
-        extras=_besides(item, "output"),
+        extras=other_members(item, "output"),
     )
 
 
@@ -122,7 +123,7 @@ def _read_patch(item: JsonObject) -> ResultBlock:
         call_id=text_in(item.get("call_id")),
         status="ok" if status == "completed" else known,
         content=tuple(_texts(item.get("output"))),
-        extras=_besides(item, "output", "status"),
+        extras=other_members(item, "output", "status"),
     )
 
 
@@ -141,7 +142,7 @@ def _read_screenshot(item: JsonObject) -> ResultBlock:
         call_id=text_in(item.get("call_id")),
         status="unknown",
         content=(block,),
-        extras=_besides(item, "output"),
+        extras=other_members(item, "output"),
     )
 
 
@@ -151,7 +152,7 @@ def _read_found_tools(item: JsonObject) -> ResultBlock:
         status="ok",
         structured=item.get("tools"),
         has_structured=True,
-        extras=_besides(item, "tools", "execution"),
+        extras=other_members(item, "tools", "execution"),
     )
 
 
@@ -183,10 +184,3 @@ def _json_of(text: str) -> JsonValue:
 def _texts(output: JsonValue) -> list[ContentBlock]:
     """The one text of an output, or none where it is empty."""
     return [TextBlock(text=output)] if isinstance(output, str) and output else []
-
-
-def _besides(item: JsonObject, *known: str) -> JsonObject:
-    extras = others(item, frozenset({"type", "call_id", *known}))
-    if extras.get("status") == "completed":
-        del extras["status"]
-    return extras

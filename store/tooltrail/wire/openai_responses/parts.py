@@ -10,11 +10,10 @@ from pydantic import JsonValue
 
 from tooltrail.records import ContentBlock, MediaBlock, ProviderBlock, TextBlock
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.media_uris import has_bytes, is_file_name, media_of_uri, uri_of_media
+from tooltrail.wire.media_uris import FILE, has_bytes, is_file_name, media_of_uri, uri_of_media
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.openai_responses.limits import IMAGE_TYPES, PROVIDER_ITEMS
 
-_FILE = "file:"
 _UNNAMED = "document"
 _LISTS = ("annotations", "logprobs")
 _URI = re.compile(r"(?:https?|data|file):[!-~]+")
@@ -52,7 +51,7 @@ def _read_image(part: JsonObject) -> MediaBlock | ProviderBlock:
         case str(uri), None:
             media = media_of_uri("image", uri)
         case None, str(file_id):
-            media = MediaBlock(kind="image", uri=_FILE + file_id)
+            media = MediaBlock(kind="image", uri=FILE + file_id)
         case _:
             return ProviderBlock(native=part)
     return media.model_copy(update={"extras": extras})
@@ -73,7 +72,7 @@ def _read_file(part: JsonObject) -> MediaBlock | ProviderBlock:
         case None, str(uri), None:
             media = MediaBlock(kind="document", uri=uri, name=name)
         case None, None, str(file_id):
-            media = MediaBlock(kind="document", uri=_FILE + file_id, name=name)
+            media = MediaBlock(kind="document", uri=FILE + file_id, name=name)
         case _:
             return ProviderBlock(native=part)
     return media.model_copy(update={"extras": extras})
@@ -116,15 +115,14 @@ def with_extras(
     """What is written, with what its provider said besides; none of its members is replaced."""
     kept = kept_extras(writing, extras, where, replays=replays)
     unsaid = [name for name, value in kept.items() if name in native or value is None]
-    if unsaid:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(unsaid)))
+    writing.note_dropped(unsaid, where)
     return {**{name: kept[name] for name in kept if name not in unsaid}, **native}
 
 
 def kept_extras(writing: Writing, extras: JsonObject, where: str, *, replays: bool) -> JsonObject:
     """What goes back to the provider that said it; the report names what does not."""
-    if extras and not replays:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(extras)))
+    if not replays:
+        writing.note_dropped(extras, where)
         return {}
     return cleaned(writing, extras, where)
 
@@ -145,8 +143,8 @@ def _media_part(
         _note_lost(writing, block, where, name=block.name)
         uri = uri_of_media(block) or ""
         place: JsonObject = {"image_url": uri}
-        if block.data is None and uri.startswith(_FILE):
-            place = {"file_id": uri.removeprefix(_FILE)}
+        if block.data is None and uri.startswith(FILE):
+            place = {"file_id": uri.removeprefix(FILE)}
         return {"type": "input_image", **place}
     if block.kind == "document" and _is_sendable(block, None):
         return {"type": "input_file", **_file(writing, block, where)}
@@ -157,7 +155,7 @@ def _is_sendable(block: MediaBlock, media_types: frozenset[str] | None) -> bool:
     """Whether there are bytes of a type that is taken, or a place that can be named."""
     if block.data is None:
         uri = block.uri
-        if uri is None or not _URI.fullmatch(uri) or uri.startswith(f"{_FILE}/"):
+        if uri is None or not _URI.fullmatch(uri) or uri.startswith(f"{FILE}/"):
             return False
         # What the reader would take for the bytes themselves is not a place.
         return media_of_uri(block.kind, uri).uri == uri
@@ -172,8 +170,8 @@ def _file(writing: Writing, block: MediaBlock, where: str) -> JsonObject:
     if block.data is None:
         _note_lost(writing, block, where, name=block.name)
         uri = block.uri or ""
-        is_id = uri.startswith(_FILE)
-        return {"file_id": uri.removeprefix(_FILE)} if is_id else {"file_url": uri}
+        is_id = uri.startswith(FILE)
+        return {"file_id": uri.removeprefix(FILE)} if is_id else {"file_url": uri}
     if block.uri is not None:
         writing.note(
             "block_described", where, "the place of a file is not written beside its bytes"

@@ -2,18 +2,35 @@
 
 Whether there are calls follows from the items. An answer that did not come to its end has no call
 that may be run; in one that the provider cut short, those whose items are completed are whole.
+Where an item has an id, the blocks that came of it remember it in their extras, under `item`, so
+that they can become one item again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
-from tooltrail.records import CallBlock, CallFlag, Message, MessageBlock, Origin
-from tooltrail.wire._reading import cut_off
-from tooltrail.wire.members import JsonObject, list_in, object_in, others, text_in
-from tooltrail.wire.openai_responses.calls import hosted_shells
-from tooltrail.wire.openai_responses.items import ItemReader
-from tooltrail.wire.openai_responses.limits import NAME
+from tooltrail.records import (
+    CallBlock,
+    CallFlag,
+    Message,
+    MessageBlock,
+    Origin,
+    ProviderBlock,
+    ReasoningBlock,
+)
+from tooltrail.wire._reading import RepeatedIds, cut_off
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
+from tooltrail.wire.openai_responses.calls import (
+    hosted_shells,
+    is_for_caller,
+    read_call,
+    read_hosted_call,
+    type_of,
+)
+from tooltrail.wire.openai_responses.limits import NAME, PROVIDER_ITEMS
+from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES
+from tooltrail.wire.openai_responses.parts import read_part
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 CUT_SHORT = "incomplete"
@@ -22,6 +39,112 @@ CUT_SHORT = "incomplete"
 _TYPE = frozenset({"type"})
 _KNOWN = ("completed", CUT_SHORT, "failed", "cancelled", "queued", "in_progress")
 NO_FLAGS: Mapping[int, tuple[CallFlag, ...]] = {}
+
+ITEM = "item"
+"""The extra of a block that has what its item said beside the content."""
+
+_MESSAGE = frozenset({"type", "role", "content"})
+
+
+class ItemReader:
+    """Reads the items of one message of the assistant.
+
+    Attributes:
+        blocks: what they say, in order.
+        remarks: what of them is not as the format says, and of no call.
+        call_count: of the calls that the caller is to run.
+    """
+
+    def __init__(self, unread: list[str], hosted: frozenset[str]) -> None:
+        self.blocks: list[MessageBlock] = []
+        self.remarks: list[str] = []
+        self.call_count = 0
+        self._hosted_count = 0
+        self._unread = unread
+        self._hosted = hosted
+        self._repeated = RepeatedIds()
+
+    def take(self, item: JsonValue, where: str, flags: tuple[CallFlag, ...] = ()) -> None:
+        """Read one item; what is not as the format says is reported."""
+        if not isinstance(item, dict):
+            self._unread.append(f"{where} is no object")
+            self.blocks.append(ProviderBlock(native=item))
+        elif is_for_caller(item, self._hosted):
+            self._take_call(item, where, flags)
+        elif type_of(item) == "message" and item.get("role") in ("assistant", None):
+            self._take_message(item, where)
+        elif type_of(item) == "reasoning":
+            self.blocks.append(ReasoningBlock(text=thoughts_in(item), extras=_proof(item)))
+        else:
+            self._take_other(item, where)
+
+    def _take_call(self, item: JsonObject, where: str, flags: tuple[CallFlag, ...]) -> None:
+        call_id = item.get("call_id")
+        # Without one a call has no id, which anybody can see; one of another kind is lost.
+        if not isinstance(call_id, str | None):
+            self._unread.append(f"the call_id of {where} is no text")
+        call = read_call(item, self.call_count, flags)
+        self.call_count += 1
+        self.blocks.append(self._repeated.flagged(call))
+
+    def _take_message(self, item: JsonObject, where: str) -> None:
+        content = item.get("content")
+        if not isinstance(content, str | list):
+            self._unread.append(f"{where} has no content")
+        self.blocks.extend(read_content(item, in_turn=True))
+
+    def _take_other(self, item: JsonObject, where: str) -> None:
+        call = read_hosted_call(item, self._hosted_count)
+        if call is not None:
+            self._hosted_count += 1
+        elif type_of(item) not in OUTPUT_TYPES | PROVIDER_ITEMS and not is_reference(item):
+            self.remarks.append(f"{where} is of the unknown type {type_of(item)[:60]!a}")
+        self.blocks.append(ProviderBlock(native=item, call=call))
+
+
+def is_reference(item: JsonObject) -> bool:
+    """Whether an item is nothing but the id of one that the provider keeps."""
+    return item.get("type") is None and "id" in item and "role" not in item
+
+
+def read_content(item: JsonObject, *, in_turn: bool = False) -> Iterator[MessageBlock]:
+    """The blocks of a message; each one remembers what the message says beside its content.
+
+    Args:
+        item: the message.
+        in_turn: whether it is one of the items of a turn of the model.
+    """
+    about = others(item, _MESSAGE)
+    if about.get("status") == "completed":
+        del about["status"]
+    extras: JsonObject = {ITEM: about} if about else {}
+    content = item.get("content")
+    # Empty texts are said, too: a message of one is not nothing.
+    parts: list[JsonValue] = [{"type": "input_text", "text": content}]
+    for part in parts if isinstance(content, str) else list_in(content):
+        block = read_part(part)
+        # In a turn a part that is not understood differs from an item by this extra.
+        is_marked = in_turn and isinstance(block, ProviderBlock)
+        more: JsonObject = {ITEM: about} if is_marked else extras
+        yield block.model_copy(update={"extras": {**block.extras, **more}}) if more else block
+
+
+def _proof(item: JsonObject) -> JsonObject:
+    """The whole of a reasoning item: it is to go back as it came."""
+    extras = others(item, frozenset({"type"}))
+    # That nothing is encrypted is said by a null, which may go back; other nulls may not.
+    return {"encrypted_content": None, **extras} if "encrypted_content" in item else extras
+
+
+def thoughts_in(item: JsonObject) -> str:
+    """What is shown of the reasoning: its summary, or else the text itself."""
+    for member in ("summary", "content"):
+        texts = [
+            text for part in objects_in(item.get(member)) if (text := text_in(part.get("text")))
+        ]
+        if texts:
+            return "\n\n".join(texts)
+    return ""
 
 
 def read_response(payload: JsonObject) -> Response:

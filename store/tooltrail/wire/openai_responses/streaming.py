@@ -47,9 +47,7 @@ class _Slot:
     """One item as far as it has come.
 
     Attributes:
-        index: its place among the items.
         item: as it began, or as it is once it is done.
-        is_done: whether it is whole.
         pieces: of its texts, by what they are of and their place in that.
     """
 

@@ -1,7 +1,6 @@
 from .calls_in_text import TextWithCalls, read_calls
 from .families import FAMILIES, text_family
-from .names import spelled_name, split_name
-from .telling import TextCall, TextFamily, TextResult
+from .family import TextCall, TextFamily, TextResult, spelled_name, split_name
 from .text_format import FORMAT, text_format
 
 __all__ = [

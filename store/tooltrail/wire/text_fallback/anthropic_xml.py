@@ -18,6 +18,12 @@ from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, read_json
 from tooltrail.wire._clean_text import compact
+from tooltrail.wire.text_fallback.family import (
+    FoundResult,
+    TextCall,
+    TextFamily,
+    TextResult,
+)
 from tooltrail.wire.text_fallback.json_text import after_white
 from tooltrail.wire.text_fallback.markup import (
     Escaping,
@@ -25,14 +31,6 @@ from tooltrail.wire.text_fallback.markup import (
     escape_attribute,
     tags,
     unescape_attribute,
-)
-from tooltrail.wire.text_fallback.telling import (
-    FoundCall,
-    FoundCalls,
-    FoundResult,
-    TextCall,
-    TextFamily,
-    TextResult,
 )
 
 _CALLS, _RESULTS = "function_calls", "function_results"
@@ -103,8 +101,8 @@ def _in_parameter(name: str) -> Escaping:
     return tags(_CALLS, _RESULTS, "parameters", name)
 
 
-def _take_calls(text: str, begin: re.Match[str]) -> FoundCalls:
-    calls: list[FoundCall] = []
+def _take_calls(text: str, begin: re.Match[str]) -> tuple[list[TextCall], int]:
+    calls: list[TextCall] = []
     place = after_white(text, begin.end())
     while invoke := _INVOKE.match(text, place):
         end = _PARAMETERS_END.search(text, invoke.end())
@@ -116,28 +114,28 @@ def _take_calls(text: str, begin: re.Match[str]) -> FoundCalls:
     end_of_calls = _CALLS_END.match(text, place)
     if calls and (end_of_calls is not None or place == len(text)):
         # The end is the stop sequence of such requests, so it may not be there.
-        return FoundCalls(tuple(calls), len(text) if end_of_calls is None else end_of_calls.end())
+        return calls, len(text) if end_of_calls is None else end_of_calls.end()
     stop = _CALLS_END.search(text, place)
     rest = text[place:] if stop is None else text[place : stop.start()]
     problem = "it has no end" if stop is None else "it is no invoke"
-    calls.append(FoundCall("", None, body_in(rest), problem=problem))
-    return FoundCalls(tuple(calls), len(text) if stop is None else stop.end())
+    calls.append(TextCall("", None, body_in(rest), problem=problem))
+    return calls, len(text) if stop is None else stop.end()
 
 
 def _name(spelled: str) -> str:
     return unescape_attribute(spelled.strip("\r\n"))
 
 
-def _read_call(name: str, spelled: str, is_json: str | None) -> FoundCall:
+def _read_call(name: str, spelled: str, is_json: str | None) -> TextCall:
     if not name:
-        return FoundCall("", None, body_in(spelled), problem="it has no name")
+        return TextCall("", None, body_in(spelled), problem="it has no name")
     if is_json:
-        return FoundCall(name, None, _IN_JSON.unescape(body_in(spelled)))
+        return TextCall(name, None, _IN_JSON.unescape(body_in(spelled)))
     try:
         members = dict(_read_parameters(spelled))
     except InvalidRecordError as error:
-        return FoundCall(name, None, body_in(spelled), problem=str(error))
-    return FoundCall(name, None, compact(members))
+        return TextCall(name, None, body_in(spelled), problem=str(error))
+    return TextCall(name, None, compact(members))
 
 
 def _read_parameters(spelled: str) -> Iterator[tuple[str, JsonValue]]:

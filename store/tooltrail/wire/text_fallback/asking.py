@@ -6,19 +6,17 @@ says so.
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import starmap
 
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, ToolDefinition, read_json
 from tooltrail.wire._clean_text import compact
+from tooltrail.wire._tools import read_openai_tool
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, text_in
+from tooltrail.wire.members import JsonObject, object_in, objects_in, text_in
 from tooltrail.wire.requests import StructuredFormat, ToolChoice
-from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
+from tooltrail.wire.text_fallback.family import TextCall, TextFamily
 from tooltrail.wire.text_fallback.markup import tags
-from tooltrail.wire.text_fallback.telling import TextCall, TextFamily
 
 _TAG = "tools"
 _MARKS = tags(_TAG)
@@ -26,41 +24,34 @@ _BEGIN = re.compile(rf"^<{_TAG}>\n", re.MULTILINE)
 _END = re.compile(rf"\n</{_TAG}>$", re.MULTILINE)
 _HEAD = "You can call these tools; each line is one of them, as JSON."
 _HOW = "To call one, write lines of your own like these, outside of any code block:"
-_FUNCTION = frozenset({"name", "description", "parameters", "strict"})
-_CUSTOM = frozenset({"name", "description", "format"})
 
 
-def write_tools(family: TextFamily, tools: Iterable[ToolDefinition]) -> Export:
+def write_tools(
+    family: TextFamily, writing: Writing, tools: Iterable[ToolDefinition]
+) -> JsonObject:
     """`{"messages": […]}` with the one message that is to stand before all others."""
-    writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-    lines = list(starmap(_Telling(writing).line, writing.offered(tools)))
+    lines = [_line(writing, tool, where) for where, tool in writing.offered(tools)]
     if not lines:
-        return writing.export({})
+        return {}
     example = family.write_calls([TextCall("NAME", None, '{"PARAMETER": "VALUE"}')])
     parts = [_HEAD, f"<{_TAG}>", *lines, f"</{_TAG}>", _HOW, example]
-    return writing.export({"messages": [{"role": "system", "content": "\n".join(parts)}]})
+    return {"messages": [{"role": "system", "content": "\n".join(parts)}]}
 
 
-class _Telling:
-    def __init__(self, writing: Writing) -> None:
-        self._writing = writing
-
-    def line(self, where: str, tool: ToolDefinition) -> str:
-        native: JsonObject = {"name": tool.name}
-        if tool.description is not None:
-            native["description"] = tool.description
-        if tool.kind == "custom":
-            if tool.grammar is not None:
-                native["format"] = tool.grammar
-        elif tool.parameters is not None:
-            native["parameters"] = tool.parameters
-        if tool.strict is not None:
-            self._writing.note("schema_reduced", where, "nothing enforces what is only described")
-        if tool.extras:
-            names = ", ".join(sorted(tool.extras))
-            self._writing.note("provider_data_dropped", where, names)
-        members: JsonValue = {"type": tool.kind, tool.kind: native}
-        return _MARKS.respelled(compact(self._writing.clean.value(members, where)))
+def _line(writing: Writing, tool: ToolDefinition, where: str) -> str:
+    native: JsonObject = {"name": tool.name}
+    if tool.description is not None:
+        native["description"] = tool.description
+    if tool.kind == "custom":
+        if tool.grammar is not None:
+            native["format"] = tool.grammar
+    elif tool.parameters is not None:
+        native["parameters"] = tool.parameters
+    if tool.strict is not None:
+        writing.note("schema_reduced", where, "nothing enforces what is only described")
+    writing.note_dropped(tool.extras, where)
+    members: JsonValue = {"type": tool.kind, tool.kind: native}
+    return _MARKS.respelled(compact(writing.clean.value(members, where)))
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
@@ -92,41 +83,23 @@ def _read_tool(line: str) -> ToolDefinition | None:
         return None
     is_custom = isinstance(native.get("custom"), dict)
     members = object_in(native.get("custom" if is_custom else "function", native))
-    name, parameters = text_in(members.get("name")), members.get("parameters")
-    if name is None:
+    if text_in(members.get("name")) is None:
         return None
-    if is_custom:
-        return ToolDefinition(
-            name=name,
-            description=text_in(members.get("description")),
-            kind="custom",
-            grammar=members.get("format"),
-            extras=others(members, _CUSTOM),
-        )
-    strict = members.get("strict")
-    return ToolDefinition(
-        name=name,
-        description=text_in(members.get("description")),
-        parameters=parameters if isinstance(parameters, dict) else None,
-        strict=strict if isinstance(strict, bool) else None,
-        extras=others(members, _FUNCTION),
-    )
+    return read_openai_tool(members, is_custom=is_custom)
 
 
-def write_choice(choice: ToolChoice) -> Export:
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """Nothing: what is not `auto` cannot be asked for. A caller leaves the tools out for `none`."""
-    writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
     if choice.mode != "auto":
         note = ", ".join((choice.mode, *choice.names))
         writing.note("choice_not_enforced", "tool_choice", note)
     if choice.parallel is not None:
         writing.note("choice_not_enforced", "tool_choice", f"parallel: {choice.parallel}")
     writing.note_free_choice(choice, "tool_choice")
-    return writing.export({})
+    return {}
 
 
-def write_structured(wanted: StructuredFormat) -> Export:
+def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
     """Nothing: a shape of the answer cannot be asked for."""
-    writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
     writing.note("schema_reduced", "response_format", f"nothing enforces {wanted.name}")
-    return writing.export({})
+    return {}

@@ -25,10 +25,9 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.wire._reading import RepeatedIds
-from tooltrail.wire.text_fallback.families import TextFamily, text_family
+from tooltrail.wire.text_fallback.families import text_family
+from tooltrail.wire.text_fallback.family import TextCall, TextFamily, split_name
 from tooltrail.wire.text_fallback.markup import FENCES, THOUGHTS
-from tooltrail.wire.text_fallback.names import split_name
-from tooltrail.wire.text_fallback.telling import FoundCall
 
 _FENCE = r"^ {0,3}(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$"
 _THOUGHT = r"<(?P<ends>/?)(?P<thought>think|thinking)>"
@@ -118,19 +117,13 @@ class _Reading:
         self._answer = 0
         self._first_thought = 0
 
-    def read(self) -> None:
-        """Take the text apart.
+    def read(self, *, has_thoughts: bool = True) -> None:
+        """Take the text apart; in that of a thought, tags of thoughts mean nothing.
 
         `_said` is how far it is taken, `_place` where to look for what comes next, and `_answer`
         where it goes on behind the last thought.
         """
-        self._read(_pattern(self._family.call_begin, has_thoughts=True))
-
-    def read_without_thoughts(self) -> None:
-        """Take the text of a thought apart, in which tags of thoughts mean nothing."""
-        self._read(_pattern(self._family.call_begin, has_thoughts=False))
-
-    def _read(self, pattern: re.Pattern[str]) -> None:
+        pattern = _pattern(self._family.call_begin, has_thoughts=has_thoughts)
         while mark := pattern.search(self._text, self._place):
             if mark["ends"]:
                 self._take_thought_end(mark)
@@ -148,12 +141,11 @@ class _Reading:
             self.blocks.insert(0, ReasoningBlock(text=thought))
 
     def _take_calls(self, begin: re.Match[str]) -> None:
-        found = self._family.take_calls(self._text, begin)
-        self._place = found.end
-        if found.calls:
+        calls, self._place = self._family.take_calls(self._text, begin)
+        if calls:
             self._add_text(begin.start(), is_before=True)
-            self._add_calls(found.calls)
-            self._said = found.end
+            self._add_calls(calls)
+            self._said = self._place
 
     def _take_thought(self, begin: re.Match[str]) -> None:
         if not self._begins_line(begin.start()):
@@ -167,7 +159,7 @@ class _Reading:
         if thought := self._text[begin.end() : stop].strip("\r\n"):
             self.blocks.append(ReasoningBlock(text=thought))
             rehearsed = _Reading(self._family, thought, ())
-            rehearsed.read_without_thoughts()
+            rehearsed.read(has_thoughts=False)
             self._tell_rehearsed(rehearsed.blocks)
         self._said = self._place = self._answer = after
 
@@ -242,14 +234,14 @@ class _Reading:
         if text:
             self.blocks.append(TextBlock(text=plain_text(self._family, text)))
 
-    def _add_calls(self, found: Sequence[FoundCall]) -> None:
+    def _add_calls(self, found: Sequence[TextCall]) -> None:
         for one in found:
             if one.problem is not None:
                 self.unread.append(f"call {self._count} is not as it should be: {one.problem}")
             self.blocks.append(self._repeated.flagged(self._call(one)))
             self._count += 1
 
-    def _call(self, found: FoundCall) -> ToolCall:
+    def _call(self, found: TextCall) -> ToolCall:
         flags: tuple[CallFlag, ...] = () if found.problem is None else ("incomplete",)
         namespace, tool_name = split_name(found.tool_name)
         return ToolCall(

@@ -5,9 +5,7 @@ from types import MappingProxyType
 
 from tooltrail.records import NotFoundError
 from tooltrail.wire.text_fallback import anthropic_xml, harmony, hermes, llama, mistral, tagged
-from tooltrail.wire.text_fallback.telling import TextCall, TextFamily, TextResult
-
-__all__ = ["FAMILIES", "TextCall", "TextFamily", "TextResult", "text_family"]
+from tooltrail.wire.text_fallback.family import TextFamily
 
 FAMILIES: Mapping[str, TextFamily] = MappingProxyType(
     {

@@ -10,17 +10,15 @@ stays in the text as it is.
 import re
 from collections.abc import Iterator, Sequence
 
-from tooltrail.wire.text_fallback.markup import Escaping, blocks
-from tooltrail.wire.text_fallback.markup import escape_attribute as escape_name
-from tooltrail.wire.text_fallback.markup import unescape_attribute as unescape_name
-from tooltrail.wire.text_fallback.telling import (
-    FoundCall,
-    FoundCalls,
+from tooltrail.wire.text_fallback.family import (
     FoundResult,
     TextCall,
     TextFamily,
     TextResult,
 )
+from tooltrail.wire.text_fallback.markup import Escaping, blocks
+from tooltrail.wire.text_fallback.markup import escape_attribute as escape_name
+from tooltrail.wire.text_fallback.markup import unescape_attribute as unescape_name
 
 _MARKS = Escaping("<", r"\|(?:start|end|message|channel|constrain|return|call)\|>")
 _MARK = re.compile(r"<\|(start|end|message|channel|constrain|return|call)\|>", re.IGNORECASE)
@@ -55,14 +53,14 @@ def _name(tool_name: str) -> str:
     return f"{_NAMESPACE}{words}"
 
 
-def _take_calls(text: str, begin: re.Match[str]) -> FoundCalls:
+def _take_calls(text: str, begin: re.Match[str]) -> tuple[list[TextCall], int]:
     name = unescape_name(begin["name_1"] or begin["name_2"])
     end = _MARK.search(text, begin.end())
     stop = len(text) if end is None else end.start()
     is_whole = end is not None and end[1].lower() == "call"
     arguments = _MARKS.unescape(text[begin.end() : stop])
-    call = FoundCall(name, None, arguments, problem=None if is_whole else "it has no end")
-    return FoundCalls((call,), end.end() if end is not None and is_whole else stop)
+    call = TextCall(name, None, arguments, problem=None if is_whole else "it has no end")
+    return [call], end.end() if end is not None and is_whole else stop
 
 
 def _find_results(text: str) -> Iterator[FoundResult]:

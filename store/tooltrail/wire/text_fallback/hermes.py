@@ -11,6 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tooltrail.records import InvalidRecordError
+from tooltrail.wire.text_fallback.family import (
+    FoundResult,
+    TextCall,
+    TextFamily,
+    TextResult,
+)
 from tooltrail.wire.text_fallback.json_text import (
     after_white,
     members_of,
@@ -20,14 +26,6 @@ from tooltrail.wire.text_fallback.json_text import (
     text_of,
 )
 from tooltrail.wire.text_fallback.markup import blocks, body_in, tags
-from tooltrail.wire.text_fallback.telling import (
-    FoundCall,
-    FoundCalls,
-    FoundResult,
-    TextCall,
-    TextFamily,
-    TextResult,
-)
 
 _CALL, _RESULT = "tool_call", "tool_response"
 _MARKS = tags(_CALL, _RESULT)
@@ -51,7 +49,7 @@ def _write_results(results: Sequence[TextResult]) -> str:
     )
 
 
-def _take_calls(text: str, begin: re.Match[str]) -> FoundCalls:
+def _take_calls(text: str, begin: re.Match[str]) -> tuple[list[TextCall], int]:
     # The JSON says where it ends: a text in it may have the tag.
     try:
         members, end_of_json = members_of(text, after_white(text, begin.end()))
@@ -63,14 +61,14 @@ def _take_calls(text: str, begin: re.Match[str]) -> FoundCalls:
         return _unreadable(text, begin.end(), "it has no end")
     if not name or arguments is None:
         return _unreadable(text, begin.end(), "it has no name or no arguments")
-    return FoundCalls((FoundCall(name, None, read_arguments(arguments)),), end.end())
+    return [TextCall(name, None, read_arguments(arguments))], end.end()
 
 
-def _unreadable(text: str, begin: int, problem: str) -> FoundCalls:
+def _unreadable(text: str, begin: int, problem: str) -> tuple[list[TextCall], int]:
     end = _CALL_END.search(text, begin)
     stop, after = (len(text), len(text)) if end is None else (end.start(), end.end())
     body = body_in(text[begin:stop])
-    return FoundCalls((FoundCall("", None, body, problem=problem),), after)
+    return [TextCall("", None, body, problem=problem)], after
 
 
 def _find_results(text: str) -> Iterator[FoundResult]:

@@ -13,6 +13,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tooltrail.records import InvalidRecordError
+from tooltrail.wire.text_fallback.family import (
+    FoundResult,
+    TextCall,
+    TextFamily,
+    TextResult,
+)
 from tooltrail.wire.text_fallback.json_text import (
     NoJsonError,
     after_white,
@@ -24,14 +30,6 @@ from tooltrail.wire.text_fallback.json_text import (
     text_of,
 )
 from tooltrail.wire.text_fallback.markup import Escaping, LineEscaping, blocks
-from tooltrail.wire.text_fallback.telling import (
-    FoundCall,
-    FoundCalls,
-    FoundResult,
-    TextCall,
-    TextFamily,
-    TextResult,
-)
 
 _MARKS = Escaping("<", r"\|(?:python_tag|start_header_id|end_header_id|eot_id|eom_id)\|>")
 _HEADER = "<|start_header_id|>ipython<|end_header_id|>\n\n"
@@ -56,7 +54,7 @@ def _write_results(results: Sequence[TextResult]) -> str:
     return "\n\n".join(f"{_HEADER}{_MARKS.escape(result.text)}{_END}" for result in results)
 
 
-def _take_calls(text: str, begin: re.Match[str]) -> FoundCalls:
+def _take_calls(text: str, begin: re.Match[str]) -> tuple[list[TextCall], int]:
     has_tag = begin[0].startswith("<")
     start = after_white(text, begin.end()) if has_tag else begin.end() - 1
     try:
@@ -70,19 +68,19 @@ def _take_calls(text: str, begin: re.Match[str]) -> FoundCalls:
     if spelled[0] not in '{"':
         return _no_call(text, start, "its parameters are no object", has_tag=has_tag)
     closing = _ENDS.match(text, end)
-    call = FoundCall(name, None, read_arguments(spelled))
-    return FoundCalls((call,), end if closing is None else closing.end())
+    call = TextCall(name, None, read_arguments(spelled))
+    return [call], end if closing is None else closing.end()
 
 
-def _no_call(text: str, start: int, problem: str, *, has_tag: bool) -> FoundCalls:
+def _no_call(text: str, start: int, problem: str, *, has_tag: bool) -> tuple[list[TextCall], int]:
     """What is no call is text, unless the tag says that it was to be one."""
     if has_tag:
-        return FoundCalls((FoundCall("", None, text[start:], problem=problem),), len(text))
+        return [TextCall("", None, text[start:], problem=problem)], len(text)
     try:
-        return FoundCalls((), end_of_value(text, start))
+        return [], end_of_value(text, start)
     except NoJsonError as error:
         # What stands in an object that has no end is no call of its own.
-        return FoundCalls((), max(error.place, start + 1))
+        return [], max(error.place, start + 1)
 
 
 def _find_results(text: str) -> Iterator[FoundResult]:

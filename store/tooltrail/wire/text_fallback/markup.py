@@ -32,11 +32,11 @@ class Escaping:
 
     def escape(self, text: str) -> str:
         """The text without any mark in it."""
-        return self._plain.sub(self._with_one_more, text)
+        return self._plain.sub(lambda mark: f"{self._first}\\{mark[1]}{mark[2]}", text)
 
     def unescape(self, text: str) -> str:
         """The text that was escaped."""
-        return self._escaped.sub(self._as_matched, text)
+        return self._escaped.sub(lambda mark: f"{self._first}{mark[1]}{mark[2]}", text)
 
     def marks(self, text: str) -> bool:
         """Whether there is a mark in the text, escaped or not."""
@@ -45,12 +45,6 @@ class Escaping:
     def respelled(self, json: str) -> str:
         """A text of JSON that means the same without any mark in its strings."""
         return self._plain.sub(lambda mark: f"\\u{ord(self._first):04x}{mark[1]}{mark[2]}", json)
-
-    def _with_one_more(self, mark: re.Match[str]) -> str:
-        return f"{self._first}\\{mark[1]}{mark[2]}"
-
-    def _as_matched(self, mark: re.Match[str]) -> str:
-        return f"{self._first}{mark[1]}{mark[2]}"
 
 
 class LineEscaping:

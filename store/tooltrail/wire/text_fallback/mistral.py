@@ -11,6 +11,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tooltrail.records import InvalidRecordError
+from tooltrail.wire.text_fallback.family import (
+    FoundResult,
+    TextCall,
+    TextFamily,
+    TextResult,
+)
 from tooltrail.wire.text_fallback.json_text import (
     after_white,
     end_of_value,
@@ -21,14 +27,6 @@ from tooltrail.wire.text_fallback.json_text import (
     text_of,
 )
 from tooltrail.wire.text_fallback.markup import Escaping
-from tooltrail.wire.text_fallback.telling import (
-    FoundCall,
-    FoundCalls,
-    FoundResult,
-    TextCall,
-    TextFamily,
-    TextResult,
-)
 
 _MARKS = Escaping("[", r"/?TOOL_(?:CALLS|RESULTS)\]")
 _RESULT_BEGIN = re.compile(r"^\[TOOL_RESULTS\]", re.MULTILINE)
@@ -57,19 +55,19 @@ def _write_result(result: TextResult) -> str:
     return f'[TOOL_RESULTS]{{"content": {content}{named}}}{_RESULT_END}'
 
 
-def _take_calls(text: str, begin: re.Match[str]) -> FoundCalls:
+def _take_calls(text: str, begin: re.Match[str]) -> tuple[list[TextCall], int]:
     start = after_white(text, begin.end())
     try:
         return _array(text, start)
     except InvalidRecordError as error:
         # Nobody knows whether what follows is of the calls, or how many there were to be.
-        return FoundCalls((FoundCall("", None, text[start:], problem=str(error)),), len(text))
+        return [TextCall("", None, text[start:], problem=str(error))], len(text)
 
 
-def _array(text: str, start: int) -> FoundCalls:
+def _array(text: str, start: int) -> tuple[list[TextCall], int]:
     if not text.startswith("[", start):
         raise InvalidRecordError("it is no array")
-    calls: list[FoundCall] = []
+    calls: list[TextCall] = []
     place = after_white(text, start + 1)
     while not text.startswith("]", place):
         if calls:
@@ -79,15 +77,15 @@ def _array(text: str, start: int) -> FoundCalls:
         members, end = members_of(text, place)
         calls.append(_read_call(members, text[place:end]))
         place = after_white(text, end)
-    return FoundCalls(tuple(calls), place + 1)
+    return calls, place + 1
 
 
-def _read_call(members: dict[str, str], spelled: str) -> FoundCall:
+def _read_call(members: dict[str, str], spelled: str) -> TextCall:
     name, arguments = text_of(members.get("name")), members.get("arguments")
     call_id = text_of(members.get("id"))
     if not name or arguments is None:
-        return FoundCall("", call_id, spelled, problem="it has no name or no arguments")
-    return FoundCall(name, call_id, read_arguments(arguments))
+        return TextCall("", call_id, spelled, problem="it has no name or no arguments")
+    return TextCall(name, call_id, read_arguments(arguments))
 
 
 def _find_results(text: str) -> Iterator[FoundResult]:

@@ -2,9 +2,15 @@
 
 An answer is in the shape of a chat (`choices[0].message.content`), or its text is the member
 `content`. Which calls a text has is for its family to say. Other members are kept as extras.
+
+A block in the text of a user is a result when its id is that of a call of the last message of the
+assistant that has none yet; in a family without ids, when such a call is left, of its name where it
+says one. Every other block is what the user says. So an output cannot answer for another call, and
+a text that the user quotes answers none.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Iterable, Iterator
 from typing import cast
 
 from pydantic import JsonValue
@@ -18,10 +24,21 @@ from tooltrail.records import (
     Origin,
     ProviderBlock,
     ReasoningBlock,
-    Role,
+    ResultBlock,
     TextBlock,
+    ToolCall,
 )
-from tooltrail.wire._reading import cut_off, origin_of_choice, result_of_text
+from tooltrail.wire._reading import (
+    CUT_SHORT,
+    REASONING,
+    ROLES,
+    merge_results,
+    message_of_answer,
+    messages_in,
+    origin_of_choice,
+    result_of_text,
+    thoughts_in,
+)
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
@@ -34,23 +51,38 @@ from tooltrail.wire.members import (
 from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_of
 from tooltrail.wire.text_fallback.asking import read_tools
 from tooltrail.wire.text_fallback.calls_in_text import read_calls
+from tooltrail.wire.text_fallback.family import FoundResult, TextFamily, spelled_name
 from tooltrail.wire.text_fallback.limits import NAME
-from tooltrail.wire.text_fallback.results_in_text import Pending, read_results
-from tooltrail.wire.text_fallback.telling import TextFamily
 
-REASONING = ("reasoning_content", "reasoning")
-"""Members in which servers put what the model thought."""
-
-_CUT_SHORT = {"length", "content_filter"}
 _MESSAGE = frozenset({"role", "content", *REASONING})
 _ANSWER = frozenset({"id", "model", "error", "choices"})
-_ROLES: Mapping[str, Role] = {
-    "system": "system",
-    "developer": "developer",
-    "user": "user",
-    "assistant": "assistant",
-    "tool": "tool",
-}
+
+
+class _Pending:
+    """The calls that wait for their results."""
+
+    def __init__(self, family: TextFamily) -> None:
+        self._family = family
+        self._waiting: dict[int, ToolCall] = {}
+        self._named: defaultdict[tuple[str | None, str | None], deque[int]] = defaultdict(deque)
+
+    def ask(self, calls: Iterable[ToolCall]) -> None:
+        """A message of the assistant: its calls are the ones that wait from now on."""
+        self._waiting = dict(enumerate(calls))
+        self._named.clear()
+        for number, call in self._waiting.items():
+            call_id = call.call_id if self._family.tells_ids else None
+            self._named[call_id, spelled_name(call.namespace, call.tool_name)].append(number)
+            self._named[call_id, None].append(number)
+
+    def take(self, found: FoundResult) -> ToolCall | None:
+        """The call that a block answers; None when it answers none."""
+        numbers = self._named.get((found.call_id or None, found.tool_name), deque())
+        while numbers:
+            call = self._waiting.pop(numbers.popleft(), None)
+            if call is not None:
+                return call
+        return None
 
 
 def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
@@ -62,22 +94,23 @@ def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
         odd.unread.append("a choice is no object")
     if not choices and "content" in members:
         choices = [{"message": cast("JsonValue", others(members, _ANSWER))}]
-    failure = first_failure((members, *choices))
+    # Servers in between give an error in a choice.
+    failure = next(filter(None, map(read_failure, (members, *choices))), None)
     if not choices and failure is None:
         odd.unread.append("the answer has neither choices nor a content nor an error")
     for number, one in enumerate(choices):
         if not isinstance(one.get("message"), dict):
             odd.unread.append(f"choice {number} has no message")
     messages = tuple(
-        read_answer(family, object_in(one.get("message")), origin_of(members, one, position), odd)
+        read_answer(
+            family,
+            object_in(one.get("message")),
+            origin_of_choice(NAME, members, one, position),
+            odd,
+        )
         for position, one in enumerate(choices)
     )
     return Response.of(messages, failure, odd.unread, odd.remarks)
-
-
-def first_failure(natives: Iterable[JsonObject]) -> ProviderFailure | None:
-    """The first error of these; servers in between tell it in a choice."""
-    return next(filter(None, map(read_failure, natives)), None)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -87,11 +120,6 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
         # Servers that always have the member leave it empty where there was none.
         return None
     return failure_of(error, error)
-
-
-def origin_of(payload: JsonObject, choice: JsonObject, position: int) -> Origin:
-    """Which answer a choice is."""
-    return origin_of_choice(NAME, payload, choice, position)
 
 
 def read_answer(
@@ -111,29 +139,14 @@ def read_answer(
         odd: takes what was not as the format says.
         is_complete: whether the answer came to its end.
     """
-    is_cut = origin.finish_reason in _CUT_SHORT
+    is_cut = origin.finish_reason in CUT_SHORT
     is_complete = is_complete and origin.finish_reason != "error"
-    blocks = [*_thoughts(native), *_said(family, native.get("content"), odd)]
-    calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
-    # Only the last call can be cut off, unless nobody knows where the answer ended.
-    for number in calls if not is_complete else calls[-1:] if is_cut else ():
-        blocks[number] = cut_off(blocks[number])
+    blocks = [*thoughts_in(native), *_said(family, native.get("content"), odd)]
     if native.get("tool_calls"):
         odd.unread.append("the answer has native calls; this format has them in its text alone")
     if extras := others(native, _MESSAGE):
         origin = origin.model_copy(update={"extras": extras})
-    return Message(
-        role="assistant",
-        blocks=tuple(blocks),
-        origin=origin,
-        is_complete=is_complete and not is_cut,
-    )
-
-
-def _thoughts(native: JsonObject) -> Iterator[MessageBlock]:
-    for member in REASONING:
-        if thought := text_in(native.get(member)):
-            yield ReasoningBlock(text=thought, extras={"member": member})
+    return message_of_answer(blocks, origin, is_complete=is_complete, is_cut=is_cut)
 
 
 def _said(family: TextFamily, content: JsonValue, odd: Oddities) -> Iterator[MessageBlock]:
@@ -172,37 +185,26 @@ def _content(content: JsonValue) -> Iterator[TextBlock | ProviderBlock]:
 
 
 def read_history(family: TextFamily, request: JsonObject) -> Conversation:
-    """The messages and tools of a request.
-
-    Raises:
-        InvalidRecordError: there are no messages, or one is no object or of an unknown role.
-    """
-    natives = request.get("messages")
-    if not isinstance(natives, list):
-        raise InvalidRecordError("the request has no messages")
-    pending = Pending(family)
-    messages: list[Message] = []
-    for position, native in enumerate(natives):
-        for message in _read_message(family, object_in(native), position, pending):
-            if message.role == "tool" and messages and messages[-1].role == "tool":
-                # One batch of results, in several messages.
-                blocks = (*messages[-1].blocks, *message.blocks)
-                messages[-1] = messages[-1].model_copy(update={"blocks": blocks})
-            else:
-                messages.append(message)
-    return Conversation.of(messages, read_tools(request))
+    """The messages and tools of a request."""
+    pending = _Pending(family)
+    messages = (
+        message
+        for position, native in enumerate(messages_in(request))
+        for message in _read_message(family, object_in(native), position, pending)
+    )
+    return Conversation.of(merge_results(messages), read_tools(request))
 
 
 def _read_message(
-    family: TextFamily, native: JsonObject, position: int, pending: Pending
+    family: TextFamily, native: JsonObject, position: int, pending: _Pending
 ) -> Iterator[Message]:
-    role = _ROLES.get(str(native.get("role")))
+    role = ROLES.get(str(native.get("role")))
     if role is None:
         raise InvalidRecordError(f"messages[{position}] has no role that is known")
     extras = others(native, _MESSAGE if role == "assistant" else frozenset({"role", "content"}))
     origin = Origin(wire_format=NAME, extras=extras) if extras else None
     if role == "assistant":
-        blocks = (*_thoughts(native), *_said(family, native.get("content"), Oddities()))
+        blocks = (*thoughts_in(native), *_said(family, native.get("content"), Oddities()))
         pending.ask(block.call for block in blocks if isinstance(block, CallBlock))
         yield Message(role=role, blocks=blocks, origin=origin)
     elif role == "tool":
@@ -216,14 +218,14 @@ def _read_message(
 
 
 def _read_user(
-    family: TextFamily, native: JsonObject, pending: Pending, origin: Origin | None
+    family: TextFamily, native: JsonObject, pending: _Pending, origin: Origin | None
 ) -> Iterator[Message]:
     """The results that a message of the user brings, and what else it says."""
     results: list[MessageBlock] = []
     said: list[MessageBlock] = []
     for block in _content(native.get("content")):
         if isinstance(block, TextBlock):
-            found, texts = read_results(family, block.text, pending)
+            found, texts = _read_results(family, block.text, pending)
             results.extend(found)
             said.extend(texts)
         else:
@@ -232,3 +234,40 @@ def _read_user(
         yield Message(role="tool", blocks=tuple(results), origin=None if said else origin)
     if said or not results:
         yield Message(role="user", blocks=tuple(said), origin=origin)
+
+
+def _read_results(
+    family: TextFamily, text: str, pending: _Pending
+) -> tuple[tuple[ResultBlock, ...], tuple[TextBlock, ...]]:
+    """The results in a text, and what else it says."""
+    results: list[ResultBlock] = []
+    texts: list[str] = []
+    place = 0
+    for found in family.find_results(text):
+        call = pending.take(found)
+        if call is None:
+            continue
+        results.append(_result(found, call))
+        texts.append(_beside(text[place : found.begin], is_first=place == 0, is_last=False))
+        place = found.end
+    texts.append(_beside(text[place:], is_first=place == 0, is_last=True))
+    return tuple(results), tuple(TextBlock(text=one) for one in texts if one)
+
+
+def _result(found: FoundResult, call: ToolCall) -> ResultBlock:
+    content = (TextBlock(text=found.text),) if found.text else ()
+    tool_name = None if found.tool_name is None else call.tool_name
+    if found.status is None:
+        return result_of_text(found.call_id, tool_name, content)
+    return ResultBlock(
+        call_id=found.call_id, tool_name=tool_name, status=found.status, content=content
+    )
+
+
+def _beside(text: str, *, is_first: bool, is_last: bool) -> str:
+    """A text between results, without the blank lines that set them apart."""
+    if not is_first:
+        text = text.removeprefix("\n").removeprefix("\n")
+    if not is_last:
+        text = text.removesuffix("\n").removesuffix("\n")
+    return text

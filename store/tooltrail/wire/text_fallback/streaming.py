@@ -11,16 +11,16 @@ from itertools import groupby
 from pydantic import JsonValue
 
 from tooltrail.records import Message
+from tooltrail.wire._reading import REASONING, origin_of_choice
 from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.responses import Oddities, ProviderFailure, Response
+from tooltrail.wire.text_fallback.family import TextFamily
+from tooltrail.wire.text_fallback.limits import NAME
 from tooltrail.wire.text_fallback.reading import (
-    REASONING,
-    origin_of,
     read_answer,
     read_failure,
     read_response,
 )
-from tooltrail.wire.text_fallback.telling import TextFamily
 
 _JOINED = ("content", *REASONING)
 
@@ -68,11 +68,7 @@ def _put_together(pieces: list[JsonValue]) -> JsonValue:
 
 
 class TextAssembler:
-    """Puts the chunks of one answer together.
-
-    Args:
-        family: of its text.
-    """
+    """Puts the chunks of one answer together."""
 
     def __init__(self, family: TextFamily) -> None:
         self._family = family
@@ -149,7 +145,7 @@ class TextAssembler:
             yield read_answer(
                 self._family,
                 choice.native(),
-                origin_of(self._head, {**choice.head, "index": index}, index),
+                origin_of_choice(NAME, self._head, {**choice.head, "index": index}, index),
                 self._odd,
                 is_complete=(is_done or bool(choice.head)) and self._failure is None,
             )

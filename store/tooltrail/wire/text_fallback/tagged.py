@@ -10,20 +10,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from tooltrail.records import ResultStatus
+from tooltrail.wire.text_fallback.family import (
+    FoundResult,
+    TextCall,
+    TextFamily,
+    TextResult,
+)
 from tooltrail.wire.text_fallback.markup import (
     blocks,
     body_in,
     escape_attribute,
     tags,
     unescape_attribute,
-)
-from tooltrail.wire.text_fallback.telling import (
-    FoundCall,
-    FoundCalls,
-    FoundResult,
-    TextCall,
-    TextFamily,
-    TextResult,
 )
 
 _CALL, _RESULT = "tool_call", "tool_result"
@@ -73,7 +71,7 @@ def _tagged(tag: str, attributes: Mapping[str, str | None], text: str) -> str:
     return f"<{tag}{spelled}>\n{_MARKS.escape(text)}\n</{tag}>"
 
 
-def _take_calls(text: str, begin: re.Match[str]) -> FoundCalls:
+def _take_calls(text: str, begin: re.Match[str]) -> tuple[list[TextCall], int]:
     attributes = _attributes(begin["attributes"])
     following = _CALL_TAG.search(text, begin.end())
     end = None if following is None else _CALL_END.match(text, following.start())
@@ -85,14 +83,14 @@ def _take_calls(text: str, begin: re.Match[str]) -> FoundCalls:
         stop, body, problem = end.end(), text[begin.end() : end.start()], None
     if not attributes.get("name"):
         problem = problem or "it has no name"
-    call = FoundCall(
+    call = TextCall(
         tool_name=attributes.get("name", ""),
         call_id=attributes.get("id"),
         arguments=_MARKS.unescape(body_in(body)),
         kind="custom" if attributes.get("kind") == "custom" else "function",
         problem=problem,
     )
-    return FoundCalls((call,), stop)
+    return [call], stop
 
 
 def _find_results(text: str) -> Iterator[FoundResult]:

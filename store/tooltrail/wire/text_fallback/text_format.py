@@ -5,14 +5,10 @@ from dataclasses import replace
 from functools import partial
 
 from tooltrail.records import Conversation
-from tooltrail.wire.exports import Export, ExportPolicy
-from tooltrail.wire.formats import WireFormat, sturdy
-from tooltrail.wire.text_fallback.asking import (
-    read_tools,
-    write_choice,
-    write_structured,
-    write_tools,
-)
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.members import JsonObject
+from tooltrail.wire.text_fallback import asking
 from tooltrail.wire.text_fallback.families import text_family
 from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
 from tooltrail.wire.text_fallback.reading import read_history, read_response
@@ -26,29 +22,30 @@ def text_format(family_name: str) -> WireFormat:
     Raises:
         NotFoundError: there is no such family.
     """
-
-    def write(conversation: Conversation, policy: ExportPolicy) -> Export:
-        return write_history(conversation, replace(policy, text_family=family_name))
-
-    return _format(family_name, write)
+    return _format(family_name, partial(_write_as, family_name))
 
 
-def _format(family_name: str, write: Callable[[Conversation, ExportPolicy], Export]) -> WireFormat:
+def _write_as(family_name: str, writing: Writing, conversation: Conversation) -> JsonObject:
+    writing.policy = replace(writing.policy, text_family=family_name)
+    return write_history(writing, conversation)
+
+
+def _format(
+    family_name: str, history_writer: Callable[[Writing, Conversation], JsonObject]
+) -> WireFormat:
     family = text_family(family_name)
-    return sturdy(
-        WireFormat(
-            name=NAME,
-            capabilities=CAPABILITIES,
-            read_response=partial(read_response, family),
-            new_assembler=partial(TextAssembler, family),
-            read_history=partial(read_history, family),
-            write_history=write,
-            is_result=is_result,
-            write_tools=partial(write_tools, family),
-            read_tools=read_tools,
-            write_choice=write_choice,
-            write_structured=write_structured,
-        )
+    return WireFormat(
+        name=NAME,
+        capabilities=CAPABILITIES,
+        response_reader=partial(read_response, family),
+        new_assembler=partial(TextAssembler, family),
+        history_reader=partial(read_history, family),
+        history_writer=history_writer,
+        is_result=is_result,
+        tools_writer=partial(asking.write_tools, family),
+        tools_reader=asking.read_tools,
+        choice_writer=asking.write_choice,
+        shape_writer=asking.write_structured,
     )
 
 

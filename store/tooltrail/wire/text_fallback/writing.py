@@ -21,22 +21,23 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.text_fallback.calls_in_text import (
     has_line_marks,
     marked_text,
     read_calls,
 )
-from tooltrail.wire.text_fallback.families import TextFamily, text_family
-from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
-from tooltrail.wire.text_fallback.names import spelled_name, split_name
-from tooltrail.wire.text_fallback.telling import TextCall, TextKind, TextResult
-
-_ROLES = {"developer": "system"}
+from tooltrail.wire.text_fallback.families import text_family
+from tooltrail.wire.text_fallback.family import (
+    TextCall,
+    TextFamily,
+    TextKind,
+    TextResult,
+    spelled_name,
+    split_name,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +48,14 @@ class _Piece:
     calls: int = 0
 
 
-def write_history(
-    conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
-) -> Export:
-    """`{"messages": […]}`, the content of each message one text.
-
-    Raises:
-        ExportRefusedError: something would be changed, and the policy is strict.
-        NotFoundError: the policy names a text format that there is not.
-    """
-    writing = Writing(NAME, CAPABILITIES, policy)
-    family = text_family(policy.text_family)
+def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
+    """`{"messages": […]}`, the content of each message one text."""
+    family = text_family(writing.policy.text_family)
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
         if isinstance(step, Answers):
-            messages.append(_write_answers(writing, family, step))
+            said = list(step.blocks())
+            messages.append(_assistant(writing, family, step.message, said, step.where))
             results = [_text_result(writing, family, one) for one in step.answered]
             messages.append({"role": "user", "content": family.write_results(results)})
             continue
@@ -71,7 +65,7 @@ def write_history(
             writing.note("message_empty", step.where, "it says nothing, and is left out")
         else:
             messages.append(native)
-    return writing.export({"messages": messages})
+    return {"messages": messages}
 
 
 def is_result(item: JsonObject) -> bool:
@@ -81,17 +75,12 @@ def is_result(item: JsonObject) -> bool:
 
 def _write_said(writing: Writing, family: TextFamily, step: Said) -> JsonObject:
     message, where = step.message, step.where
-    role = _ROLES.get(message.role, message.role)
-    if role != message.role:
-        writing.note("role_changed", where, f"{message.role} is {role} here")
+    role = "system" if message.role == "developer" else message.role
+    writing.note_role(message.role, role, where)
     if message.role == "assistant":
         return _assistant(writing, family, message, message.blocks, where)
     text = writing.joined([*_texts(writing, message.blocks, where)], where)
     return {**writing.message_extras(message, where), "role": role, "content": text}
-
-
-def _write_answers(writing: Writing, family: TextFamily, step: Answers) -> JsonObject:
-    return _assistant(writing, family, step.message, list(step.blocks()), step.where)
 
 
 def _assistant(
@@ -166,15 +155,12 @@ def _texts(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> Iter
             writing.note_text(block, where)
             yield writing.clean.text(block.text, where)
         else:
-            described = describe_block(block)
-            writing.note("block_described", where, described)
-            yield described
+            yield writing.described(block, where)
 
 
 def _text_call(writing: Writing, family: TextFamily, answered: Answered) -> TextCall:
     call, where = answered.call, answered.where
-    if call.extras:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(call.extras)))
+    writing.note_dropped(call.extras, where)
     if call.kind != "function" and not (family.tells_kinds and call.kind == "custom"):
         writing.note("provider_data_dropped", where, f"the kind {call.kind}")
     if answered.wire_id is not None and not family.tells_ids:
@@ -194,8 +180,7 @@ def _text_result(writing: Writing, family: TextFamily, answered: Answered) -> Te
     )
     if result.status == "unknown" and family.tells_errors and not family.tells_status:
         writing.note("status_flattened", where, "unknown is ok here")
-    if result.extras:
-        writing.note("provider_data_dropped", where, ", ".join(sorted(result.extras)))
+    writing.note_extras(result, where)
     return TextResult(_name(answered.call), answered.wire_id, result.status, text)
 
 

@@ -45,7 +45,7 @@ def events(*messages: JsonObject) -> bytes:
 
 
 def test_the_format_is_registered_under_its_name() -> None:
-    assert wire_format("mcp").read_response is FORMAT.read_response
+    assert wire_format("mcp") is FORMAT
 
 
 def test_notifications_and_requests_of_the_server_are_no_results() -> None:

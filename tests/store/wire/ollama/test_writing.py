@@ -22,8 +22,8 @@ from tooltrail.records import (
 )
 from tooltrail.wire import Export, ExportPolicy, JsonObject
 from tooltrail.wire.members import objects_in
+from tooltrail.wire.ollama import FORMAT
 from tooltrail.wire.ollama.reading import read_history
-from tooltrail.wire.ollama.writing import write_history
 
 PNG = "iVBORw0KGgoAAAANSUhEUg=="
 OWN = Origin(wire_format="ollama")
@@ -31,7 +31,7 @@ IMAGE = MediaBlock(kind="image", media_type="image/png", data=PNG)
 
 
 def exported(*messages: Message, policy: ExportPolicy | None = None) -> Export:
-    return write_history(Conversation.of(messages), policy or ExportPolicy())
+    return FORMAT.write_history(Conversation.of(messages), policy or ExportPolicy())
 
 
 def natives(export: Export) -> list[JsonObject]:

@@ -10,51 +10,22 @@ from tooltrail.wire.text_fallback.markup import Escaping, LineEscaping
 
 TextKind = Literal["function", "custom"]
 
+SEPARATOR = "___"
+"""What stands between the namespace of a tool and its name. A name is split at the first one: so a
+name without a namespace that has one gets another in front, and a namespace that has one, or ends
+with an underscore, cannot be distinguished."""
+
 
 @dataclass(frozen=True, slots=True)
 class TextCall:
-    """A call as a text format tells it.
-
-    Attributes:
-        tool_name: of the tool.
-        call_id: of the call; None when it has none.
-        arguments: the text of them.
-        kind: whether they are JSON or free text.
-    """
-
-    tool_name: str
-    call_id: str | None
-    arguments: str
-    kind: TextKind = "function"
-
-
-@dataclass(frozen=True, slots=True)
-class TextResult:
-    """A result as a text format tells it.
-
-    Attributes:
-        tool_name: of the call.
-        call_id: of the call; None when it has none.
-        status: how it came out.
-        text: what the model is shown.
-    """
-
-    tool_name: str
-    call_id: str | None
-    status: ResultStatus
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class FoundCall:
-    """A call that was found in a text.
+    """A call as a text format spells it, to be written or found in a text.
 
     Attributes:
         tool_name: of the tool; empty when it cannot be read.
         call_id: of the call; None when it has none.
         arguments: the text of them; all there is of the call when it cannot be read.
         kind: whether they are JSON or free text.
-        problem: why the call is not as its format says; None when it is.
+        problem: why a call that was found is not as its format says; None when it is.
     """
 
     tool_name: str
@@ -65,16 +36,17 @@ class FoundCall:
 
 
 @dataclass(frozen=True, slots=True)
-class FoundCalls:
-    """The calls that begin at one place of a text.
+class TextResult:
+    """A result as a text format spells it.
 
     Attributes:
-        calls: in their order; none where it turned out to be no call.
-        end: where they end, and the text goes on.
+        call_id: of the call; None when it has none.
     """
 
-    calls: tuple[FoundCall, ...]
-    end: int
+    tool_name: str
+    call_id: str | None
+    status: ResultStatus
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +54,6 @@ class FoundResult:
     """A result that was found in a text.
 
     Attributes:
-        begin: where its block begins.
-        end: where that ends.
-        text: what it says.
         call_id: of the call; None where the format or the block does not say it.
         tool_name: of the call, the same.
         status: how it came out; None where the text alone can say it.
@@ -103,11 +72,11 @@ class TextFamily:
     """How one family of models reads calls and results.
 
     Attributes:
-        name: of the format.
         write_calls: all calls of one batch as one text.
         write_results: all results of one batch as one text.
         call_begin: a pattern of the beginning of calls, for lines of any case.
-        take_calls: the calls that begin with a match of it.
+        take_calls: the calls that begin with a match of it, none where it turned out to be no
+            call; and where they end, and the text goes on.
         find_results: the blocks of results in a text, in order.
         marks: what an assistant's own text must not have.
         line_marks: the same for the beginnings of its lines.
@@ -123,7 +92,7 @@ class TextFamily:
     write_calls: Callable[[Sequence[TextCall]], str]
     write_results: Callable[[Sequence[TextResult]], str]
     call_begin: str
-    take_calls: Callable[[str, re.Match[str]], FoundCalls]
+    take_calls: Callable[[str, re.Match[str]], tuple[list[TextCall], int]]
     find_results: Callable[[str], Iterator[FoundResult]]
     marks: Escaping
     line_marks: tuple[LineEscaping, ...] = ()
@@ -132,3 +101,18 @@ class TextFamily:
     tells_kinds: bool = False
     tells_errors: bool = False
     tells_status: bool = False
+
+
+def spelled_name(namespace: str | None, tool_name: str) -> str:
+    """One name for both."""
+    if namespace:
+        return f"{namespace}{SEPARATOR}{tool_name}"
+    return f"{SEPARATOR}{tool_name}" if SEPARATOR in tool_name else tool_name
+
+
+def split_name(name: str) -> tuple[str | None, str]:
+    """The namespace and the name of the tool, as they were before `spelled_name`."""
+    namespace, separator, tool_name = name.partition(SEPARATOR)
+    if not separator or not tool_name:
+        return None, name
+    return namespace or None, tool_name
