@@ -129,8 +129,10 @@ def test_a_compacted_transcript_fits_into_its_budget(long: Cli, style: str) -> N
 def test_the_oldest_call_is_compacted_and_marked_and_the_newest_is_as_it_was(long: Cli) -> None:
     text = long.ok("transcript", "--compact", "2500").text
     first, second = text.split("\n#")[2:]
-    assert "--- canonical result, compacted ---\n" in first
-    assert '"exit_status":0' in first
+    assert first.partition("--- compacted ---\n")[2].startswith(
+        "  command exited with status 0\n  [compacted: only a part of this result is left]\n"
+    )
+    assert "\n  disposition: completed\n  exit_status: 0\n" in first
     assert "[... " in first
     assert second.partition("--- shown to the model ---\n")[2].startswith(
         "  Process exited with code 1\n\n  stdout:\n  line 0000 of a long log\n"
@@ -150,7 +152,7 @@ def test_a_budget_that_is_too_small_is_said_and_what_must_stay_stays(
         "messages, arguments, and the essentials of results are never compacted"
     )
     assert "run it twice" in ended.text
-    assert [ended.text.count(f'"exit_status":{n}') for n in (0, 1)] == [1, 1]
+    assert [ended.text.count(f"exit_status: {n}") for n in (0, 1)] == [1, 1]
     path = tmp_path / "talk"
     filed = long.run("transcript", "--format", style, "--compact", "10", "-o", str(path))
     assert (filed.code, filed.text, filed.sentence) == (4, "", ended.sentence)

@@ -45,8 +45,10 @@ def test_a_result_of_every_family_renders_at_every_budget(
 
 
 def test_some_examples_are_compacted() -> None:
-    outputs = [CompleteOutput.success("Tool", one) for one in EXAMPLES.values()]
-    results = [surfaces(one, FAMILY_OF[type(one.result)].name)[0].canonical for one in outputs]
+    results = [
+        surfaces(CompleteOutput.success("Tool", one), FAMILY_OF[type(one)].name)[0].canonical
+        for one in EXAMPLES.values()
+    ]
     assert sum(compact(one) != one for one in results) > len(results) // 3
 
 

@@ -9,14 +9,22 @@ from pydantic import JsonValue
 from tests.support.outputs import returned
 from tests.support.recording import fail_tool, run_command, run_tool, say
 
-from tooltrail.records import CanonicalResult, CompactionBudget, ToolCall, compact, estimate_tokens
+from tooltrail.records import (
+    CanonicalResult,
+    CompactedResult,
+    CompactionBudget,
+    ToolCall,
+    compact,
+    estimate_tokens,
+    render_compacted,
+)
+from tooltrail.records.compaction import DEFAULT_COMPACTION, ESSENTIALS_ONLY
 from tooltrail.store import Store, create_store
 from tooltrail.store.views import InvocationDetail
 from tooltrail.transcripts import FORMATS, Fitted, Transcript, fit, load_transcript
 
 STYLES = ("text", "markdown", "json")
 LOG = b"".join(b"line %04d of a long log\n" % n for n in range(400))
-SMALLEST = CompactionBudget(max_nodes=0)
 
 
 @pytest.fixture
@@ -47,14 +55,17 @@ def compacted_places(fitted: Fitted) -> list[int]:
     ]
 
 
-def compactions(fitted: Fitted) -> list[CanonicalResult]:
+def compactions(fitted: Fitted) -> list[str]:
     return list(fitted.transcript.compacted.values())
 
 
-def canonical_of(entry: object) -> CanonicalResult:
+def compaction_of(entry: object, budget: CompactionBudget = DEFAULT_COMPACTION) -> str:
+    """The receipt of what a budget leaves of a call."""
     assert isinstance(entry, InvocationDetail)
     assert entry.canonical_json is not None
-    return CanonicalResult.from_json(entry.canonical_json)
+    compacted = compact(CanonicalResult.from_json(entry.canonical_json), budget)
+    assert isinstance(compacted, CompactedResult)
+    return render_compacted(compacted)
 
 
 @pytest.mark.parametrize("style", STYLES)
@@ -72,7 +83,7 @@ def test_the_oldest_results_go_first_and_only_as_many_as_must(
     tokens = estimate_tokens(document(transcript, style))
     first = fit(transcript, tokens - 1, writer)
     assert compacted_places(first) == [2]
-    assert compactions(first) == [compact(canonical_of(transcript.entries[1]))]
+    assert compactions(first) == [compaction_of(transcript.entries[1])]
     assert first.token_count == estimate_tokens(document(first.transcript, style))
     assert first.token_count < tokens - 1_000
     second = fit(transcript, first.token_count - 1, writer)
@@ -89,7 +100,7 @@ def test_when_that_is_not_enough_the_essentials_alone_stay(
     least = fit(transcript, 1, writer)
     assert compacted_places(least) == [2, 4, 6]
     assert compactions(least) == [
-        compact(canonical_of(transcript.entries[place]), SMALLEST) for place in (1, 3, 5)
+        compaction_of(transcript.entries[place], ESSENTIALS_ONLY) for place in (1, 3, 5)
     ]
     assert least.token_count == estimate_tokens(document(least.transcript, style)) > 1
     nearly = fit(transcript, least.token_count + 130, writer)
@@ -103,7 +114,7 @@ def test_a_policy_says_how_much_of_a_result_its_first_compaction_keeps(
     writer, budget = FORMATS["text"], CompactionBudget(string_chars=1_000)
     tokens = estimate_tokens(document(transcript, "text"))
     fitted = fit(transcript, tokens - 1, writer, budget)
-    assert compactions(fitted) == [compact(canonical_of(transcript.entries[1]), budget)]
+    assert compactions(fitted) == [compaction_of(transcript.entries[1], budget)]
     assert fitted.token_count > fit(transcript, tokens - 1, writer).token_count + 100
     assert fit(transcript, 1, writer, budget) == fit(transcript, 1, writer)
 
@@ -148,11 +159,11 @@ def test_fitting_again_goes_on_from_where_it_was(transcript: Transcript) -> None
 def test_each_format_says_which_calls_are_compacted(transcript: Transcript) -> None:
     least = fit(transcript, 1, FORMATS["text"]).transcript
     text = document(least, "text")
-    assert text.count("--- canonical result, compacted ---\n  {") == 3
+    assert text.count("--- compacted ---\n  command exited with status ") == 3
     assert text.count("--- shown to the model ---\n") == 3
     assert "line 0200" not in text
     markdown = document(least, "markdown")
-    assert markdown.count("\nCanonical result, compacted:\n\n```json\n{") == 3
+    assert markdown.count("\nCompacted:\n\n```text\ncommand exited with status ") == 3
     assert markdown.count("\nShown to the model:\n\n```text\n") == 3
     found = json.loads(document(least, "json"))["entries"]
     calls = [entry for entry in found if entry["type"] == "tool_call"]
@@ -162,19 +173,15 @@ def test_each_format_says_which_calls_are_compacted(transcript: Transcript) -> N
     for call in calls[:5]:
         assert (call["receipt"] is None) == (call["compacted"] is not None)
         assert call["receipt_digest"].startswith("sha256:")
-    assert calls[2]["compacted"] == {
-        "tool_name": "Bash",
-        "status": "success",
-        "summary_text": "command exited with status 1",
-        "result": {
-            "disposition": "completed",
-            "exit_status": 1,
-            "stdout_truncated": True,
-            "stderr_truncated": True,
-            "truncated": True,
-        },
-        "error": None,
-    }
+    assert calls[2]["compacted"] == (
+        "command exited with status 1\n"
+        "[compacted: only a part of this result is left]\n"
+        "disposition: completed\n"
+        "exit_status: 1\n"
+        "stderr_truncated: true\n"
+        "stdout_truncated: true\n"
+        "truncated: true\n"
+    )
 
 
 @given(tokens=st.integers(1, 12_000), style=st.sampled_from(STYLES))

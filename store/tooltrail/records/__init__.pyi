@@ -25,6 +25,7 @@ from .blocks import (
 )
 from .budgets import Budget, ErrorBudget
 from .catalog import DEFAULT_POLICY, default_families, default_policy, register_family
+from .compacted_receipts import render_compacted
 from .compaction import CompactionBudget, compact
 from .conversations import Conversation, Message, Origin, Role, ToolDefinition
 from .counted_streams import count_lines
@@ -34,6 +35,7 @@ from .envelope import (
     SUMMARY_CHARS,
     ArtifactReference,
     CanonicalResult,
+    CompactedResult,
     CompleteOutput,
     Facts,
     FamilyOutput,
@@ -155,6 +157,7 @@ __all__ = [
     "CommandBatchOutput",
     "CommandBudget",
     "CommandOutput",
+    "CompactedResult",
     "CompactionBudget",
     "CompleteOutput",
     "ContentBlock",
@@ -290,6 +293,7 @@ __all__ = [
     "read_leg_fact",
     "register_family",
     "render",
+    "render_compacted",
     "result_status",
     "short_id",
     "stored_policy",

@@ -11,11 +11,6 @@ from typing import cast
 from pydantic import JsonValue
 
 from tooltrail.records import canonical_json
-from tooltrail.records._compacted_receipts import (
-    COMPACTED_RENDERER_NAME,
-    COMPACTED_RENDERER_VERSION,
-    render_compacted,
-)
 from tooltrail.records._error_receipts import (
     ERROR_RENDERER_NAME,
     ERROR_RENDERER_VERSION,
@@ -23,6 +18,11 @@ from tooltrail.records._error_receipts import (
     render_error,
 )
 from tooltrail.records._text_cuts import spelled_out
+from tooltrail.records.compacted_receipts import (
+    COMPACTED_RENDERER_NAME,
+    COMPACTED_RENDERER_VERSION,
+    render_compacted,
+)
 from tooltrail.records.cutting import ArtifactPublisher, Cutter, Published
 from tooltrail.records.digests import Digest
 from tooltrail.records.envelope import (

@@ -5,11 +5,10 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from tooltrail.records import CanonicalResult
 from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts._pairs import Pairs
 from tooltrail.transcripts._parts import members_of
-from tooltrail.transcripts._wording import arguments, compact_json
+from tooltrail.transcripts._wording import arguments
 from tooltrail.transcripts.transcript import Entry, Transcript
 
 SCHEMA_VERSION = 1
@@ -20,8 +19,8 @@ def write_json(transcript: Transcript) -> Iterator[str]:
 
     A message that is more than its text has `blocks`, all that it holds in order. In them
     `invocation_seq` stands for what the entry of that tool call tells: a call that was run, and a
-    result that is its receipt. A tool call that is compacted has `compacted` in place of `receipt`,
-    and goes on to name the receipt by its digest.
+    result that is its receipt. A tool call that is compacted has the receipt of what is left of it
+    as `compacted`, in place of `receipt`. Its `receipt_digest` is still that of the stored one.
     """
     pairs = Pairs(transcript)
     yield f'{{"schema_version":{SCHEMA_VERSION},"session":{_dump(_head(transcript))},"entries":['
@@ -101,7 +100,7 @@ def _message(message: MessageView, pairs: Pairs) -> dict[str, Any]:
     }
 
 
-def _call(detail: InvocationDetail, compacted: CanonicalResult | None) -> dict[str, Any]:
+def _call(detail: InvocationDetail, compacted: str | None) -> dict[str, Any]:
     summary, receipt = detail.summary, detail.receipt
     return {
         "type": "tool_call",
@@ -115,7 +114,7 @@ def _call(detail: InvocationDetail, compacted: CanonicalResult | None) -> dict[s
         "finished_at": None if summary.finished_at is None else summary.finished_at.isoformat(),
         "receipt": receipt.text if receipt is not None and compacted is None else None,
         "receipt_digest": None if receipt is None else receipt.digest,
-        "compacted": None if compacted is None else json.loads(compact_json(compacted)),
+        "compacted": compacted,
     }
 
 

@@ -8,7 +8,6 @@ leaves open, a fence or a comment, ends with the quote.
 import re
 from collections.abc import Iterator
 
-from tooltrail.records import CanonicalResult
 from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts._pairs import Pairs
 from tooltrail.transcripts._parts import parts_of
@@ -16,7 +15,6 @@ from tooltrail.transcripts._wording import (
     COMPACTED,
     SHOWN,
     arguments,
-    compact_json,
     ended,
     heading,
     one_line,
@@ -57,7 +55,7 @@ def _message(message: MessageView, pairs: Pairs) -> Iterator[str]:
             yield f"\n{_quoted(part.text) if is_said else _fenced(part.text, part.style)}"
 
 
-def _call(detail: InvocationDetail, compacted: CanonicalResult | None) -> Iterator[str]:
+def _call(detail: InvocationDetail, compacted: str | None) -> Iterator[str]:
     yield f"\n## {detail.summary.seq}. {_escape(heading(detail))}\n\n"
     yield f"Started {stamp(detail.summary.started_at)}.\n\n"
     yield _fenced(arguments(detail), "json")
@@ -66,7 +64,7 @@ def _call(detail: InvocationDetail, compacted: CanonicalResult | None) -> Iterat
         yield _fenced(shown(detail), "text")
     else:
         yield f"\n{COMPACTED.capitalize()}:\n\n"
-        yield _fenced(compact_json(compacted), "json")
+        yield _fenced(compacted, "text")
 
 
 def _fenced(text: str, language: str) -> str:

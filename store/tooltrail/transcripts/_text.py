@@ -8,7 +8,6 @@ from tooltrail.transcripts._wording import (
     COMPACTED,
     SHOWN,
     arguments,
-    compact_json,
     heading,
     indented,
     one_line,
@@ -18,7 +17,6 @@ from tooltrail.transcripts._wording import (
 from tooltrail.transcripts.transcript import Transcript
 
 if TYPE_CHECKING:
-    from tooltrail.records import CanonicalResult
     from tooltrail.transcripts._pairs import Pairs
 
 
@@ -58,7 +56,7 @@ def _message(message: MessageView, pairs: "Pairs") -> Iterator[str]:
             yield indented(part.text)
 
 
-def _call(detail: InvocationDetail, compacted: "CanonicalResult | None") -> Iterator[str]:
+def _call(detail: InvocationDetail, compacted: str | None) -> Iterator[str]:
     summary = detail.summary
     yield f"\n#{summary.seq} {stamp(summary.started_at)} {heading(detail)}\n"
     yield indented(arguments(detail))
@@ -67,4 +65,4 @@ def _call(detail: InvocationDetail, compacted: "CanonicalResult | None") -> Iter
         yield indented(shown(detail))
     else:
         yield f"--- {COMPACTED} ---\n"
-        yield indented(compact_json(compacted))
+        yield indented(compacted)

@@ -1,17 +1,13 @@
 """Words that the formats for people share."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from tooltrail.store.views import InvocationDetail
-
-if TYPE_CHECKING:
-    from tooltrail.records import CanonicalResult
 
 OPEN = "[no result: the invocation has not ended]"
 
 SHOWN = "shown to the model"
-COMPACTED = "canonical result, compacted"
+COMPACTED = "compacted"
 """What stands under a call: a reader must never take the one for the other."""
 
 
@@ -30,11 +26,6 @@ def arguments(detail: InvocationDetail) -> str:
 def shown(detail: InvocationDetail) -> str:
     """What the model was shown, or that there is nothing yet."""
     return OPEN if detail.receipt is None else detail.receipt.text
-
-
-def compact_json(canonical: "CanonicalResult") -> str:
-    """A canonical result on one line."""
-    return canonical.to_json().decode()
 
 
 def stamp(moment: datetime) -> str:

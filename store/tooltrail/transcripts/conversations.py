@@ -19,7 +19,6 @@ from tooltrail.records import (
 )
 from tooltrail.store.views import InvocationDetail, MessageView, ToolView
 from tooltrail.transcripts._pairs import Asked, Pairs, repeats_receipt
-from tooltrail.transcripts._wording import compact_json
 from tooltrail.transcripts.transcript import Transcript
 from tooltrail.wire import Change, ChangeKind
 
@@ -109,7 +108,7 @@ class _Building:
         if summary.id in self._compacted:
             number = sum(isinstance(block, ResultBlock) for block in draft.blocks)
             draft.compacted.append(
-                (number, "the compaction of its canonical result stands in its place")
+                (number, "the receipt of what compaction left of it stands in its place")
             )
         result = ResultBlock(
             call_id=summary.call_id,
@@ -123,7 +122,7 @@ class _Building:
     def _shown(self, detail: InvocationDetail) -> str | None:
         compacted = self._compacted.get(detail.summary.id)
         if compacted is not None:
-            return compact_json(compacted)
+            return compacted
         return None if detail.receipt is None else detail.receipt.text
 
     def _keyed(self, view: MessageView, number: int, block: MessageBlock) -> MessageBlock | None:

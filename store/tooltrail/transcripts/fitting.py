@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-from tooltrail.records import CanonicalResult
+from tooltrail.records import CanonicalResult, CompactedResult, render_compacted
 from tooltrail.records.budgets import CompactionBudget
 from tooltrail.records.compaction import DEFAULT_COMPACTION, ESSENTIALS_ONLY, compact
 from tooltrail.records.tokens import text_size, tokens_of_size
@@ -41,7 +41,7 @@ def fit(
 
     First each result gets its compaction within the budget, the oldest first; when that is not
     enough, its essentials alone, again the oldest first. What the model saw stays when the
-    compaction, which is JSON of the canonical result, would not be shorter than that text.
+    receipt of the compaction would not be shorter than that text.
 
     Args:
         transcript: the whole of it; it is not changed.
@@ -51,36 +51,38 @@ def fit(
     """
     compacted = dict(transcript.compacted)
     size = _size(transcript, writer)
-    for detail, canonical in _candidates(transcript, budget):
+    for detail, receipt in _candidates(transcript, budget):
         if tokens_of_size(size) <= tokens:
             break
-        saved = _saved(transcript, writer, detail, compacted, canonical)
+        saved = _saved(transcript, writer, detail, compacted, receipt)
         if saved > 0:
-            compacted[detail.summary.id] = canonical
+            compacted[detail.summary.id] = receipt
             size -= saved
     return Fitted(replace(transcript, compacted=compacted), tokens_of_size(size))
 
 
 def _candidates(
     transcript: Transcript, first: CompactionBudget
-) -> Iterator[tuple[InvocationDetail, CanonicalResult]]:
+) -> Iterator[tuple[InvocationDetail, str]]:
     """What may stand in place of which receipt, in the order in which it is tried."""
     for budget in (first, ESSENTIALS_ONLY):
         for entry in transcript.entries:
             if isinstance(entry, InvocationDetail) and entry.canonical_json is not None:
-                yield entry, compact(CanonicalResult.from_json(entry.canonical_json), budget)
+                result = compact(CanonicalResult.from_json(entry.canonical_json), budget)
+                if isinstance(result, CompactedResult):
+                    yield entry, render_compacted(result)
 
 
 def _saved(
     transcript: Transcript,
     writer: Writer,
     detail: InvocationDetail,
-    compacted: dict[UUID, CanonicalResult],
-    canonical: CanonicalResult,
+    compacted: dict[UUID, str],
+    receipt: str,
 ) -> int:
     """Bytes by which a document gets shorter that shows a call in this way."""
     alone = replace(transcript, entries=(detail,), compacted=compacted)
-    shorter = replace(alone, compacted={detail.summary.id: canonical})
+    shorter = replace(alone, compacted={detail.summary.id: receipt})
     return _size(alone, writer) - _size(shorter, writer)
 
 

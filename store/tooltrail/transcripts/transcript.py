@@ -2,15 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 from uuid import UUID
 
 from tooltrail.records.errors import AmbiguousNameError, NotFoundError
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.views import InvocationDetail, MessageView, SessionView
-
-if TYPE_CHECKING:
-    from tooltrail.records import CanonicalResult
 
 Entry: TypeAlias = MessageView | InvocationDetail
 
@@ -25,15 +22,14 @@ class Transcript:
     Attributes:
         session: whose conversation it is.
         entries: messages and tool calls in the order in which they were recorded.
-        compacted: what stands in place of the receipt, by invocation, where a call is compacted.
+        compacted: the receipt of a compacted call, by invocation; it stands in place of the stored
+            one.
         until: the last entry of a part of a session; None for all of it.
     """
 
     session: SessionView
     entries: tuple[Entry, ...]
-    compacted: "Mapping[UUID, CanonicalResult]" = field(
-        default_factory=dict[UUID, "CanonicalResult"]
-    )
+    compacted: Mapping[UUID, str] = field(default_factory=dict[UUID, str])
     until: UUID | None = None
 
 
