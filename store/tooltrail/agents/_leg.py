@@ -210,11 +210,10 @@ class LegRunner:
         judge = self.judge
         assert judge is not None
         batch = self._batch()
-        if self._accepted is not None:
-            [finished] = await batch.refuse([call], "a result was accepted already")
-            return finished
-        if judge.attempt_count >= self._limits.max_attempts:
-            [finished] = await batch.refuse([call], "no attempt is left")
+        if self._accepted is not None or judge.attempt_count >= self._limits.max_attempts:
+            is_accepted = self._accepted is not None
+            reason = "a result was accepted already" if is_accepted else "no attempt is left"
+            [finished] = await batch.refuse([call], reason)
             return finished
         judge.attempt_count += 1
         try:

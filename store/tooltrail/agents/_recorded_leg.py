@@ -11,11 +11,10 @@ from pydantic import JsonValue
 from tooltrail.agents._calls import Toolbox, to_end
 from tooltrail.agents._leg import Ending, LegRunner, Spent
 from tooltrail.agents._questions import Questions
-from tooltrail.agents._tool_names import offered_names
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.agents.models import ChatModel
 from tooltrail.agents.runs import Leg, Observer
-from tooltrail.agents.submission import INSTRUCTIONS, Judge, submission_tool
+from tooltrail.agents.submission import INSTRUCTIONS, Judge, offered_names, submission_tool
 from tooltrail.agents.tools import AgentTool
 from tooltrail.journal.session import Session
 from tooltrail.records import LegEnded, LegStarted, Message, SessionClosedError, ToolDefinition

@@ -1,5 +1,11 @@
-"""`submit_result`: the tool by which an agent gives back its result, and who judges that."""
+"""`submit_result`: the tool by which an agent gives back its result, and who judges that.
 
+Beside that tool all others have names that every format takes: `fs:read` is `fs_read` to a model.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -7,12 +13,16 @@ from pydantic import JsonValue
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.agents.schemas import OutputSchema, StrictForm
 from tooltrail.records import StructuredOutput, ToolDefinition
+from tooltrail.wire import wire_format
+from tooltrail.wire.capabilities import COMMON_NAME
 
 SUBMIT_RESULT = "submit_result"
 """The name of the tool, in every format."""
 
 STRICT_FORMATS = frozenset({"openai", "openai-responses"})
 """Formats whose provider holds a model to a schema in its strict form."""
+
+_ODD = re.compile(r"[^A-Za-z0-9_-]")
 
 _DESCRIPTION = (
     "Give back the result of your work. This is the only way to give it back. A result that does "
@@ -86,3 +96,25 @@ class Judge:
         """What was submitted as the schema has it, whatever form it was asked for in."""
         strict = _strict_form(self.schema, self.format_name)
         return submitted if strict is None else strict.restore(submitted)
+
+
+def offered_names(names: Iterable[str], format_name: str) -> Mapping[str, str]:
+    """The names by which tools are offered to a model, by their own names; all differ.
+
+    Odd characters become underscores. Where that would make two names one, or is no name yet, the
+    name is left to the wire format, which gives each one of its own.
+
+    Args:
+        names: of tools, as configurations have them; none stands twice.
+        format_name: of the wire format.
+    """
+    own = list(names)
+    plain = {name: _ODD.sub("_", name) for name in own}
+    counts = Counter((*plain.values(), SUBMIT_RESULT))
+    offered = {
+        name: one if counts[one] == 1 and COMMON_NAME.fullmatch(one) else name
+        for name, one in plain.items()
+    }
+    definitions = [ToolDefinition(name=one) for one in offered.values()]
+    mapped = wire_format(format_name).write_tools(definitions).names
+    return {name: mapped.get(one, one) for name, one in offered.items()}

@@ -172,7 +172,7 @@ class Pairs:
         for name in _names_of_run(summary.call_id, summary.tool_name, arguments(detail)):
             if waiting := self._unrun.get(name):
                 # None where it was run before: another call is not what was run again.
-                return waiting.next(_is_unrun)
+                return waiting.next(lambda asked: asked.run is None)
         return None
 
     def _wait(self, asked: Asked, key: str | None = None) -> None:
@@ -255,10 +255,6 @@ def _names_of_result(call: ToolCall, key: str | None) -> list[_Name]:
     kinds = ("tool", "any") if not call.call_id or "id_synthesised" in call.flags else ("any",)
     names += [(kind, name) for kind in kinds for name in (call.tool_name, None)]
     return names if key is None else [*names, ("key", key)]
-
-
-def _is_unrun(asked: Asked) -> bool:
-    return asked.run is None
 
 
 def _is_unanswered(asked: Asked) -> bool:

@@ -8,11 +8,14 @@ Two things become U+FFFD, also where they are escapes in a text of JSON:
   (github.com/aebrer/dreb/issues/352).
 
 Every other character goes out as it is, the escapes and bells of a terminal among them.
+Numbers that a double does not hold are sent as they are, and found: most readers of JSON do not
+hold them.
 """
 
 import json
 import math
 import re
+from decimal import Decimal, InvalidOperation
 
 from pydantic import JsonValue
 
@@ -21,6 +24,9 @@ from tooltrail.wire.exports import ExportReport
 
 _REPLACEMENT = "\ufffd"
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
+_SUSPECT_NUMBER = re.compile(r"[\d.]{17}|[eE][-+]?\d{2}")
+"""So many digits, or an exponent: anything shorter is the shortest spelling of some double."""
+
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 """Escapes in a text of JSON that may spell such a character; pairs of surrogates are among them."""
 
@@ -153,3 +159,26 @@ def _is_read(text: str) -> bool:
 def compact(value: JsonValue) -> str:
     """JSON without white space, in the order of its members, with characters as they are."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def rounded_numbers(text: str) -> list[str]:
+    """The numbers with a fraction or an exponent that another number stands for once read.
+
+    Returns:
+        Their spellings, in their order. Integers are read exactly.
+    """
+    if _SUSPECT_NUMBER.search(text) is None:
+        return []
+    rounded: list[str] = []
+
+    def read(spelled: str) -> float:
+        value = float(spelled)
+        try:
+            if Decimal(spelled) != Decimal(repr(value)):
+                rounded.append(spelled)
+        except InvalidOperation:  # an exponent of more digits than a decimal takes
+            rounded.append(spelled)
+        return value
+
+    json.loads(text, parse_float=read)
+    return rounded

@@ -17,10 +17,9 @@ from tooltrail.records import (
     ToolCall,
     ToolDefinition,
 )
-from tooltrail.wire._clean_text import CleanText, compact
+from tooltrail.wire._clean_text import CleanText, compact, rounded_numbers
 from tooltrail.wire._descriptions import describe_block
 from tooltrail.wire._identifiers import ToolNames
-from tooltrail.wire._numbers import rounded_numbers
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import (
     ChangeKind,

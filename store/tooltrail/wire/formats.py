@@ -105,6 +105,7 @@ class WireFormat:
 
         Raises:
             ExportRefusedError: something would be changed, and the policy is strict.
+            NotFoundError: the policy names a text format that there is not.
         """
         writing = Writing(self.name, self.capabilities, policy)
         return writing.export(self.history_writer(writing, conversation))

@@ -7,8 +7,7 @@ from tests.support.agents.scenarios import AGENTS, GOOD, example, free_text
 from tests.support.agents.scripted_provider import FORMATS
 
 from tooltrail.agents import AgentConfig, submission_tool
-from tooltrail.agents._tool_names import offered_names
-from tooltrail.agents.submission import Judge
+from tooltrail.agents.submission import Judge, offered_names
 
 
 @pytest.mark.parametrize("wire_format", FORMATS)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tooltrail.records import CallBlock, Conversation, Message, ResultBlock, ToolCall
 from tooltrail.wire import DEFAULT_EXPORT_POLICY, wire_format
-from tooltrail.wire._numbers import rounded_numbers
+from tooltrail.wire._clean_text import rounded_numbers
 
 
 @pytest.mark.parametrize(

@@ -168,7 +168,7 @@ def _blocks(content: JsonValue, raw: Mapping[int, str] = NO_RAW) -> Iterator[Mes
 
 def _parts_of(content: JsonValue) -> list[JsonValue]:
     """The blocks of a content, of which one may stand by itself."""
-    if content is None:
+    if content is None or content == "":
         return []
     return content if isinstance(content, list) else [content]
 
@@ -218,15 +218,9 @@ def _result(native: JsonObject) -> ResultBlock:
     return ResultBlock(
         call_id=text_in(native.get("tool_use_id")),
         status="error" if native.get("is_error") is True else "ok",
-        content=tuple(_content(native.get("content"))),
+        content=tuple(map(_content_block, _parts_of(native.get("content")))),
         extras=others(native, _RESULT),
     )
-
-
-def _content(content: JsonValue) -> Sequence[ContentBlock]:
-    if content == "":
-        return []
-    return [_content_block(part) for part in _parts_of(content)]
 
 
 def _content_block(part: JsonValue) -> ContentBlock:

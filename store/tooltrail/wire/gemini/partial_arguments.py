@@ -120,7 +120,8 @@ def _at(value: JsonValue, steps: list[_Step]) -> JsonValue:
 def _put(root: JsonObject, steps: list[_Step], value: JsonValue, *, replaces: bool) -> None:
     place: JsonValue = root
     for step, following in zip(steps, [*steps[1:], None], strict=True):
-        inner: JsonValue = value if following is None else _container(following)
+        container: JsonValue = [] if isinstance(following, int) else {}
+        inner = value if following is None else container
         if isinstance(place, dict) and isinstance(step, str):
             is_new = step not in place
             if is_new or (replaces and following is None):
@@ -143,7 +144,3 @@ def _item(place: list[JsonValue], step: int, inner: JsonValue, *, replaces: bool
     elif replaces:
         place[step] = inner
     return place[step]
-
-
-def _container(step: _Step) -> JsonValue:
-    return [] if isinstance(step, int) else {}

@@ -140,7 +140,7 @@ def _media_part(
         # The name of a file means nothing to anybody but who gave it.
         return None
     if block.kind == "image" and _is_sendable(block, IMAGE_TYPES):
-        _note_lost(writing, block, where, name=block.name)
+        _note_lost(writing, block, where)
         uri = uri_of_media(block) or ""
         place: JsonObject = {"image_url": uri}
         if block.data is None and uri.startswith(FILE):
@@ -168,7 +168,7 @@ def _is_sendable(block: MediaBlock, media_types: frozenset[str] | None) -> bool:
 
 def _file(writing: Writing, block: MediaBlock, where: str) -> JsonObject:
     if block.data is None:
-        _note_lost(writing, block, where, name=block.name)
+        _note_lost(writing, block, where)
         uri = block.uri or ""
         is_id = uri.startswith(FILE)
         return {"file_id": uri.removeprefix(FILE)} if is_id else {"file_url": uri}
@@ -184,8 +184,8 @@ def _file(writing: Writing, block: MediaBlock, where: str) -> JsonObject:
     return {"filename": name, "file_data": data}
 
 
-def _note_lost(writing: Writing, block: MediaBlock, where: str, *, name: str | None) -> None:
-    lost = [] if name is None else ["name"]
+def _note_lost(writing: Writing, block: MediaBlock, where: str) -> None:
+    lost = [] if block.name is None else ["name"]
     if block.data is None and block.media_type is not None:
         lost.append("media type")
     elif block.data is not None and block.uri is not None:
