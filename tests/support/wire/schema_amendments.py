@@ -98,7 +98,14 @@ def snake(name: str) -> str:
     return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
 
 
+def _amend_responses(part: Schema) -> None:
+    # The API takes reasoning without an id, where the client's type wants one.
+    if part.get("title") == "ResponseReasoningItemParam":
+        part["required"] = [name for name in part["required"] if name != "id"]
+
+
 _AMENDMENTS: dict[str, Callable[[Schema], None]] = {
     "ollama": _amend_ollama,
     "gemini": _amend_gemini,
+    "openai-responses": _amend_responses,
 }

@@ -244,7 +244,9 @@ class _Turn:
 
     def _take_reasoning(self, block: ReasoningBlock) -> None:
         extras = block.extras
-        if self.replays and "id" in extras and isinstance(extras.get("summary"), list):
+        # The client types say that an id is required; the API takes items without one, which those
+        # who do not store conversations send.
+        if self.replays and isinstance(extras.get("summary"), list):
             self.writing.note_thoughts(block, thoughts_in(extras), self.where)
             native = cleaned(self.writing, extras, self.where)
             self.items.append({"type": "reasoning", **native})

@@ -4,6 +4,7 @@ import json
 from typing import Literal
 
 import pytest
+from pydantic import JsonValue
 from tests.support.wire.responses_messages import (
     FOREIGN,
     OWN,
@@ -30,6 +31,7 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.wire import ExportPolicy, JsonObject
+from tooltrail.wire.openai_responses import FORMAT
 
 
 def test_the_items_of_a_turn_keep_their_order_and_all_outputs_follow() -> None:
@@ -377,6 +379,18 @@ def test_a_namespace_is_sent_if_it_is_legal(namespace: str, is_sent: bool) -> No
     export = written(asked(call(namespace=namespace)), answered(result(TEXT)))
     assert items_of(export)[0].get("namespace") == (namespace if is_sent else None)
     assert bool(export.report) is not is_sent
+
+
+def test_reasoning_without_an_id_goes_back_as_it_came() -> None:
+    items: list[JsonValue] = [
+        {"role": "user", "content": "go"},
+        {"type": "reasoning", "summary": [], "encrypted_content": "gAAAAA=="},
+        {"type": "function_call", "call_id": "call_1", "name": "f", "arguments": "{}"},
+        {"type": "function_call_output", "call_id": "call_1", "output": "ok"},
+    ]
+    export = written(*FORMAT.read_history({"input": items}).messages)
+    assert export.request["input"] == items
+    assert not export.report
 
 
 def test_an_item_of_the_provider_is_described_where_only_parts_can_stand() -> None:
