@@ -16,6 +16,7 @@ budget brings nothing back.
 
 from collections import deque
 from dataclasses import dataclass
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -69,8 +70,14 @@ def compact(
     shorter = None if error is None else _compact_error(error, budget)
     if (bounded, shorter) == (result, error):
         return canonical
-    members = dict(canonical) | {"result": bounded, "error": shorter}
-    return CompactedResult.model_construct(**members)
+    # Not validated again: a bounded part of a valid result is valid.
+    return CompactedResult.model_construct(
+        tool_name=canonical.tool_name,
+        status=canonical.status,
+        summary_text=canonical.summary_text,
+        result=cast("dict[str, JsonValue] | None", bounded),
+        error=shorter,
+    )
 
 
 def _compact_error(error: ToolError, budget: CompactionBudget) -> ToolError:
