@@ -45,8 +45,9 @@ def lines() -> Report:
         return
     with running_server() as server, fresh_database(server) as database, scratch_folder() as folder:
         _make_store(database, folder)
-        targets = dict.fromkeys(_READING, "≤ 40")
-        yield from _compared("on PostgreSQL, tooltrail", dict.fromkeys(_READING, database), targets)
+        targets: dict[str, str] = dict.fromkeys(_READING, "≤ 40")
+        databases = dict.fromkeys(targets, database)
+        yield from _compared("on PostgreSQL, tooltrail", databases, targets)
 
 
 def _compared(title: str, databases: Mapping[str, str], targets: Mapping[str, str]) -> Report:

@@ -252,7 +252,7 @@ def test_a_compacted_result_is_in_the_report_and_refused_by_a_strict_export(
     assert list(refused.value.report) == list(export.report)
 
 
-COMPACTED = "the receipt of what compaction left of it stands in its place"
+COMPACTED = "replaced by the receipt of the compacted result"
 
 
 def test_changes_of_the_transcript_come_before_those_of_the_format(store: Store) -> None:

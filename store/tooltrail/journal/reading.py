@@ -45,7 +45,7 @@ class Cursor(Frozen):
 
     @property
     def offsets(self) -> tuple[int, int]:
-        """Segment and offset, which grow from frame to frame."""
+        """Segment and offset, which order the cursors of a journal."""
         return self.segment, self.offset
 
 
@@ -147,15 +147,22 @@ def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
         cursor = cursor_behind(head) if isinstance(head, Gap) else head
 
 
-def present_end(folder: Path, cursor: Cursor) -> Cursor:
-    """The end of a journal at present, found by reading everything behind a cursor.
+def furthest_end(folder: Path) -> tuple[int, int]:
+    """Number of the newest segment, and its size: nothing that was appended so far is behind that.
+
+    Frames may end before it, since a segment has zeros behind its last frame.
 
     Raises:
-        UnavailableError: a segment cannot be read.
+        UnavailableError: the journal cannot be read.
     """
-    for item in read_journal(folder, cursor):
-        cursor = cursor_behind(item)
-    return cursor
+    numbers = _segment_numbers(folder)
+    if not numbers:
+        return 0, 0
+    try:
+        with _Open(folder, numbers[-1]) as segment:
+            return numbers[-1], segment.size
+    except FileNotFoundError:  # the whole journal was deleted meanwhile
+        return 0, 0
 
 
 def sync_segment(folder: Path, number: int) -> None:

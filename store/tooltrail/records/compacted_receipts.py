@@ -1,14 +1,14 @@
 """The receipt of a compacted result: one wording for every family.
 
-A renderer of a family needs the members that compaction may leave out. So what is left is listed,
-one member a line, under the summary and a line that says what this is.
+Compaction may leave out members that the renderer of a family needs. So this receipt lists what is
+left, one member a line, below the summary and a notice.
 """
 
+import json
 from collections.abc import Iterator, Mapping
 
 from pydantic import JsonValue
 
-from tooltrail.records import canonical_json
 from tooltrail.records._error_receipts import render_error
 from tooltrail.records._error_text import escaped, one_line
 from tooltrail.records._text_cuts import spelled_out
@@ -21,13 +21,13 @@ _NOTICE = "[compacted: only a part of this result is left]\n"
 
 
 def render_compacted(canonical: CompactedResult) -> str:
-    """The summary or the error, the notice, and the members of the result that are left.
+    """The summary or the error, a notice that it is compacted, and the members that are left.
 
     command exited with status 3
     [compacted: only a part of this result is left]
+    artifacts: [{"path":"sha256/ab"}]
     disposition: completed
     exit_status: 3
-    artifacts: [{"path":"sha256/ab"}]
     """
     if canonical.error is not None:
         return render_error(canonical.error) + _NOTICE
@@ -40,7 +40,8 @@ def _member_lines(members: Mapping[str, JsonValue]) -> Iterator[str]:
         if isinstance(value, str):
             # Only lines of the receipt itself begin at the margin.
             text = escaped(spelled_out(value.replace("\r\n", "\n")).rstrip("\n"))
-            spelled = text if "\n" not in text else "\n  " + text.replace("\n", "\n  ")
+            spelled = f" {text}" if "\n" not in text else "\n  " + text.replace("\n", "\n  ")
         else:
-            spelled = escaped(spelled_out(canonical_json.encode_text(value)))
-        yield f"{one_line(name)}: {spelled}\n".replace(": \n", ":\n", 1)
+            plain = json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+            spelled = f" {escaped(spelled_out(plain))}"
+        yield f"{one_line(name)}:{spelled}\n"

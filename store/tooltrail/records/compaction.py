@@ -51,9 +51,9 @@ ESSENTIALS_ONLY = CompactionBudget(max_nodes=0)
 def compact(
     canonical: CanonicalResult, budget: CompactionBudget = DEFAULT_COMPACTION
 ) -> CanonicalResult:
-    """The same result within a budget, or as it is where that would not be shorter.
+    """The result cut to a budget, or the result itself where nothing gets shorter.
 
-    If anything was left out, it is a `CompactedResult`, whose receipt says so.
+    A result that was cut is a `CompactedResult`. Its receipt says so; its JSON does not.
 
     The same input always gives the same output, whose JSON is never longer than that of the input.
 

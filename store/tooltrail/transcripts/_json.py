@@ -20,7 +20,7 @@ def write_json(transcript: Transcript) -> Iterator[str]:
     A message that is more than its text has `blocks`, all that it holds in order. In them
     `invocation_seq` stands for what the entry of that tool call tells: a call that was run, and a
     result that is its receipt. A tool call that is compacted has the receipt of what is left of it
-    as `compacted`, in place of `receipt`. Its `receipt_digest` is still that of the stored one.
+    as `compacted`, in place of `receipt`. Its `receipt_digest` still names the stored receipt.
     """
     pairs = Pairs(transcript)
     yield f'{{"schema_version":{SCHEMA_VERSION},"session":{_dump(_head(transcript))},"entries":['

@@ -107,9 +107,7 @@ class _Building:
         draft, summary = self._answers(), detail.summary
         if summary.id in self._compacted:
             number = sum(isinstance(block, ResultBlock) for block in draft.blocks)
-            draft.compacted.append(
-                (number, "the receipt of what compaction left of it stands in its place")
-            )
+            draft.compacted.append((number, "replaced by the receipt of the compacted result"))
         result = ResultBlock(
             call_id=summary.call_id,
             tool_name=summary.tool_name,

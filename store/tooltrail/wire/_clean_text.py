@@ -3,13 +3,12 @@
 Two things become U+FFFD, also where they are escapes in a text of JSON:
 
 - lone surrogates. Clients raise, since UTF-8 cannot carry them, and Anthropic's server answers 400
-  to each later request of the conversation (github.com/anthropics/claude-code/issues/1939);
-- NUL. A server of llama.cpp broke its answers off behind one
-  (github.com/aebrer/dreb/issues/352).
+  (github.com/anthropics/claude-code/issues/1939);
+- NUL. A server of llama.cpp dropped the rest of a prompt behind it, without an error
+  (github.com/ggml-org/llama.cpp/issues/25543).
 
-Every other character goes out as it is, the escapes and bells of a terminal among them.
-Numbers that a double does not hold are sent as they are, and found: most readers of JSON do not
-hold them.
+Every other character goes out as it is, the escapes and bells of a terminal among them. Numbers
+with more digits than a double holds are sent unchanged and reported, since most readers round them.
 """
 
 import json

@@ -7,9 +7,9 @@ from typing import Literal
 COMMON_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
 """Names of tools that every format takes."""
 
-ANY_TEXT = re.compile(r"[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]+")
-"""Anything that can be sent, but nothing: two ids whose unsendable characters are replaced by the
-same mark would become one."""
+ANY_TEXT = re.compile(r"[^\x00\ud800-\udfff]+")
+"""Any text that can be sent (see `_clean_text`), but the empty one: two ids whose unsendable
+characters are replaced by the same mark would become one."""
 
 
 @dataclass(frozen=True, slots=True)

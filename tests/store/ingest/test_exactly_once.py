@@ -19,7 +19,7 @@ from tests.support.waiting import until
 
 import tooltrail.journal.log
 from tooltrail.artifacts import artifact_path
-from tooltrail.journal import Frame, Gap, Position
+from tooltrail.journal import Frame, Gap, Position, segments
 from tooltrail.records import UnavailableError
 from tooltrail.records.digests import digest_of
 from tooltrail.store import schema
@@ -213,7 +213,8 @@ def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
 ) -> None:
     store = sqlite_parts
     monkeypatch.setattr(ingester, "BATCH_FRAMES", 4)
-    monkeypatch.setattr(ingester, "_UNBOUNDED_FRAMES", 4)
+    monkeypatch.setattr(segments, "MOST_ROOM_BYTES", 4_000)
+    monkeypatch.setattr(segments, "FIRST_ROOM_BYTES", 4_000)
     positions = append_calls(store, 8)
     before = len(positions)
     prepare = Preparer.prepare

@@ -69,10 +69,9 @@ def command(
                     write_row(_row(view, utc))
         return
     with location.open() as store:
-        page = store.reader.invocations(
-            where, limit=count or None, cursor=cursor, oldest_first=reverse
-        )
-        total = store.reader.count_invocations(where) if page.next_cursor else len(page.items)
+        reader = store.reader
+        page = reader.invocations(where, limit=count or None, cursor=cursor, oldest_first=reverse)
+        total = reader.count_invocations(where) if page.next_cursor else len(page.items)
     if not output.print_records(page.items, members):
         rows = [_row(view, utc) for view in page.items]
         print_table(_HEADER, rows, right=("EXIT", "TIME", "OUTPUT"))

@@ -71,7 +71,7 @@ def command(
     $TOOLTRAIL_SESSION, or @last if the variable is not set. On a terminal, control characters are
     replaced.
 
-    With --compact, what compaction leaves of a result may replace the receipt of a tool call. A
+    With --compact, the receipt of a compacted result may replace that of a tool call. A
     replaced receipt is marked. Messages, arguments, and the outcome, ids and artifacts of results
     are never removed. If BUDGET is too small for them, the document is printed in full with a
     warning, and the exit code is 4.

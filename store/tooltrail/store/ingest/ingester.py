@@ -22,8 +22,8 @@ from tooltrail.journal import (
     JournalLog,
     Position,
     delete_segments,
+    furthest_end,
     has_frames,
-    present_end,
     read_journal,
     read_journal_id,
     sync_segment,
@@ -57,8 +57,6 @@ from tooltrail.store.locking import ingest_lock
 _USES: Final = ("streams", "invocation_artifacts")
 BATCH_FRAMES: Final = 512
 BATCH_BYTES: Final = 8 << 20
-_UNBOUNDED_FRAMES: Final = 8 * BATCH_FRAMES
-"""Facts that are ingested before the end of the journal is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,9 +222,8 @@ class Ingester:
         return [str(reason) for (reason,) in rows]
 
     def _ingest_to_end(self, journal: UUID) -> tuple[Ingested, Place]:
-        """Ingest what is in the journal now, and not for ever what others append meanwhile."""
-        done = Ingested()
-        end: Cursor | None = None
+        """Ingest what the journal holds now. What is appended meanwhile may be left out."""
+        done, end = Ingested(), furthest_end(self._folder)
         while True:
             place = self._find_place(journal)
             if place.is_cut:
@@ -234,12 +231,10 @@ class Ingester:
                 break
             try:
                 for items in _batches(read_journal(self._folder, place.cursor)):
-                    if end is None and done.frame_count >= _UNBOUNDED_FRAMES:
-                        end = present_end(self._folder, place.cursor)
                     did, place = self._ingest_items(place, self._preparer.prepare(items))
                     done += did
                     self._delete_segments(place)
-                    if end is not None and place.cursor.offsets >= end.offsets:
+                    if place.cursor.offsets >= end:
                         break
             except CursorMovedError:
                 continue  # a transaction whose answer was lost was committed after all

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from tooltrail.journal import Cursor, present_end, read_journal_id
+from tooltrail.journal import Cursor, furthest_end, has_frames, read_journal_id
 from tooltrail.records import UnavailableError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.behind import find_cursor
@@ -50,15 +50,13 @@ def journal_lock(
 
 
 def _lock_or_pass(database: Database, folder: Path, descriptor: int) -> Cursor | None:
-    end: int | None = None
+    end = furthest_end(folder)
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             cursor = _committed(database, folder)
-            if end is None:
-                end = present_end(folder, cursor).index
-            if cursor.index >= end:
+            if cursor.offsets >= end or not has_frames(folder, cursor):
                 return cursor
             time.sleep(_INTERVAL_S)
         else:

@@ -5,10 +5,9 @@ The tokens of Ollama's chat: on the line that says `done`, beside the message.
 Old servers leave `prompt_eval_count` out when the whole prompt was in their cache.
 """
 
-import re
 import sys
 
-from tooltrail.wire.capabilities import Capabilities
+from tooltrail.wire.capabilities import ANY_TEXT, Capabilities
 from tooltrail.wire.usage import UsageSpelling
 
 NAME = "ollama"
@@ -16,15 +15,13 @@ NAME = "ollama"
 SAFE_INTEGER = 2**53
 """Beyond it the server, which reads numbers as doubles, may round an integer."""
 
-_SENDABLE = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]+")
-
 # Ids and names are free text; a message has a list of images, whose type nobody says.
 CAPABILITIES = Capabilities(
     needs_call_ids=False,
-    call_id=_SENDABLE,
+    call_id=ANY_TEXT,
     call_id_length=sys.maxsize,
     call_id_scope="none",
-    tool_name=_SENDABLE,
+    tool_name=ANY_TEXT,
     tool_name_length=256,
     arguments_are_text=False,
     forces_choice=False,

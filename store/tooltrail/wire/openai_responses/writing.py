@@ -244,8 +244,7 @@ class _Turn:
 
     def _take_reasoning(self, block: ReasoningBlock) -> None:
         extras = block.extras
-        # The client types say that an id is required; the API takes items without one, which those
-        # who do not store conversations send.
+        # With or without an id, it goes back as it came.
         if self.replays and isinstance(extras.get("summary"), list):
             self.writing.note_thoughts(block, thoughts_in(extras), self.where)
             native = cleaned(self.writing, extras, self.where)

@@ -97,7 +97,7 @@ def test_what_else_is_said_of_a_tool_is_kept_in_its_extras() -> None:
 
 
 def test_names_are_free_text_but_for_what_cannot_be_sent() -> None:
-    names = ["mcp.server/tool ü", "a\nb", "a" * 300]
+    names = ["mcp.server/tool ü\tx", "a\0b", "a" * 300]
     export = FORMAT.write_tools([ToolDefinition(name=name) for name in names])
     written = [tool.name for tool in FORMAT.read_tools(export.request)]
     assert written[0] == names[0]
