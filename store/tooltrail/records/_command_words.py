@@ -2,8 +2,6 @@
 
 from typing import Protocol
 
-from tooltrail.records._durations import seconds
-
 _SIGNALS = {
     1: "SIGHUP",
     2: "SIGINT",
@@ -23,27 +21,16 @@ another system."""
 
 
 class Ending(Protocol):
-    """A command that ended, complete or projected."""
+    """A command that ended, complete or projected; see `CommandEnd`."""
 
     @property
-    def exit_status(self) -> int | None:
-        """The status that it exited with."""
-        ...
-
+    def exit_status(self) -> int | None: ...
     @property
-    def signal(self) -> int | None:
-        """The number of the signal that ended it."""
-        ...
-
+    def signal(self) -> int | None: ...
     @property
-    def timed_out(self) -> bool:
-        """Whether it was ended because its time was over."""
-        ...
-
+    def timed_out(self) -> bool: ...
     @property
-    def timeout_ms(self) -> int | None:
-        """The time that it had."""
-        ...
+    def timeout_ms(self) -> int | None: ...
 
 
 def worded_end(end: Ending, by_itself: str) -> str:
@@ -58,3 +45,9 @@ def worded_end(end: Ending, by_itself: str) -> str:
 def _signal_name(number: int) -> str:
     name = _SIGNALS.get(number)
     return f"signal {number} ({name})" if name else f"signal {number}"
+
+
+def seconds(duration_ms: int) -> str:
+    """A duration in seconds, exactly: `1.5 s`."""
+    whole, rest = divmod(duration_ms, 1000)
+    return f"{whole}.{rest:03}".rstrip("0").rstrip(".") + " s"

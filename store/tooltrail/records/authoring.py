@@ -4,8 +4,7 @@ All that a budget, a complete output, a canonical result, a projector and a rend
 imported from here. `register_family` makes the family known. CONTRIBUTING.md says how to write one.
 """
 
-from tooltrail.records._digest_field import DigestField
-from tooltrail.records._model import Message, Record, Sentence
+from tooltrail.records._model import DigestField, Message, Record, Sentence
 from tooltrail.records.budgets import (
     FRAME_CHARS,
     MIN_SHARE_CHARS,
@@ -19,27 +18,27 @@ from tooltrail.records.cutting import NOT_THERE, Cutter, Shown
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, Facts, FamilyOutput
 from tooltrail.records.families._paths import FilePath, one_line_path, path_label
-from tooltrail.records.families._receipts import (
-    artifact_lines,
-    artifact_section,
-    hidden_lines,
-    joined,
-    one_line,
-)
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
+    BoundedResult,
     Identifier,
     SparseRecord,
+    artifact_lines,
+    artifact_section,
     bound_texts,
+    bounded,
+    hidden_lines,
+    joined,
+    one_line,
+    receipt,
     structured_fields,
 )
 from tooltrail.records.families._tasks import TaskHandle, TaskKind, TaskState
 from tooltrail.records.families._web import Moment, Url, spell_moment
-from tooltrail.records.family import Family, Projector, Renderer
+from tooltrail.records.family import Family, FamilyRegistry, Projector, Renderer
 from tooltrail.records.previews import Encoding
 from tooltrail.records.readable_json import readable
-from tooltrail.records.registry import FamilyRegistry
 from tooltrail.records.sharing import fair_shares
 from tooltrail.records.streams import Count, StreamRecord
 
@@ -50,6 +49,7 @@ __all__ = [
     "NOT_THERE",
     "SENTENCE_CHARS",
     "ArtifactReference",
+    "BoundedResult",
     "Budget",
     "CanonicalResult",
     "Count",
@@ -82,6 +82,7 @@ __all__ = [
     "artifact_lines",
     "artifact_section",
     "bound_texts",
+    "bounded",
     "default_families",
     "digest_of",
     "fair_shares",
@@ -91,6 +92,7 @@ __all__ = [
     "one_line_path",
     "path_label",
     "readable",
+    "receipt",
     "register_family",
     "spell_moment",
     "structured_fields",

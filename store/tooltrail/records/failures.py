@@ -13,7 +13,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from tooltrail.records._argument_problems import SchemaProblem, refusal_details
-from tooltrail.records._durations import seconds
+from tooltrail.records._command_words import seconds
 from tooltrail.records._error_text import full_text, one_line
 from tooltrail.records._exception_details import (
     control_flow_in,

@@ -4,8 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tooltrail.records._digest_field import DigestField
-from tooltrail.records._model import Record
+from tooltrail.records._model import DigestField, Record
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.digests import digest_of
