@@ -77,12 +77,12 @@ from .failures import error_of_timeout as error_of_timeout
 from .failures import error_of_truncated_call as error_of_truncated_call
 from .failures import error_of_unexposed_tool as error_of_unexposed_tool
 from .failures import error_of_unknown_tool as error_of_unknown_tool
-from .families._commands import CommandBudget as CommandBudget
 from .families._tasks import Task as Task
 from .families._tasks import TaskHandle as TaskHandle
 from .families.child_agent import ChildAgentBudget as ChildAgentBudget
 from .families.child_agent import ChildAgentOutput as ChildAgentOutput
 from .families.child_agent import TokenUsage as TokenUsage
+from .families.command import CommandBudget as CommandBudget
 from .families.command import CommandOutput as CommandOutput
 from .families.command import PromotedCommand as PromotedCommand
 from .families.command import RunningCommand as RunningCommand

@@ -32,6 +32,8 @@ _END = object()
 _TYPE_CHARS = 80
 """Longest name of a type in the text that stands for a value."""
 
+_BYTES: tuple[type, ...] = (bytes, bytearray, memoryview)
+
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
@@ -185,7 +187,7 @@ def _spelled(value: object) -> JsonValue:
         return number
     if isinstance(value, float):
         return float(value)
-    if isinstance(value, bytes | bytearray | memoryview):
+    if isinstance(value, _BYTES):
         text = bytes(cast("bytes", value)).decode(errors="backslashreplace")
     else:
         # An address says nothing, and differs from run to run.

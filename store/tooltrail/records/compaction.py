@@ -70,7 +70,7 @@ def compact(
     if (bounded, shorter) == (result, error):
         return canonical
     members = dict(canonical) | {"result": bounded, "error": shorter}
-    return CompactedResult.model_construct(**members)
+    return CompactedResult.model_construct(None, **members)
 
 
 def _compact_error(error: ToolError, budget: CompactionBudget) -> ToolError:

@@ -5,15 +5,16 @@ did run it. That it could not be started at all is an error. A command that does
 become a background task, or be found to run as one already.
 """
 
-from typing import Literal, Self
+from typing import Annotated, Literal, Self
 
-from pydantic import model_validator
+from pydantic import Field, model_validator
 
-from tooltrail.records._command_words import worded_end
-from tooltrail.records._model import Sentence
+from tooltrail.records._model import DigestField, Record, Sentence
+from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
+from tooltrail.records.command_documents import worded_end
 from tooltrail.records.cutting import Cutter
+from tooltrail.records.digests import digest_of
 from tooltrail.records.envelope import CanonicalResult, Facts, FamilyOutput
-from tooltrail.records.families._commands import CommandBudget, CommandSummary, summarize_command
 from tooltrail.records.families._shared import (
     SENTENCE_CHARS,
     BoundedResult,
@@ -29,7 +30,23 @@ from tooltrail.records.families._tasks import TaskHandle
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
 from tooltrail.records.readable_json import readable
-from tooltrail.records.streams import StreamRecord
+from tooltrail.records.streams import Count, StreamRecord
+
+CWD_CHARS = 4096
+"""Longest folder that is repeated in a result; the longest path that Linux takes."""
+
+
+class CommandBudget(Budget):
+    """Bounds of the command family.
+
+    Attributes:
+        preview_chars: both streams together; a stream that needs less than half leaves the rest.
+        command_chars: how much of the command line is repeated in the result.
+    """
+
+    preview_chars: PreviewChars = 32_000
+    receipt_chars: ReceiptChars = 34_000
+    command_chars: Annotated[int, Field(ge=16, le=240)] = 240
 
 
 class CommandOutput(FamilyOutput):
@@ -126,6 +143,15 @@ class RunningCommand(FamilyOutput):
         return "command is already running as a background task"
 
 
+class CommandSummary(Record):
+    """Which command it was, bounded."""
+
+    preview: str
+    char_count: Count
+    cwd: str | None
+    digest: DigestField
+
+
 class _CompletedResult(BoundedResult):
     disposition: Literal["completed"]
     exit_status: int | None
@@ -210,7 +236,7 @@ def project_completed(
     shown = _shown_streams(result, room, cutter)
     if result.order is not None:
         cutter.count_losses(result.order)  # none of it is to be shown, but what is lost is lost
-    line = summarize_command(result.command, result.cwd, command_chars, cutter, prefix=prefix)
+    line = _summarize_command(result.command, result.cwd, command_chars, cutter, prefix=prefix)
     limit = result.timeout_ms if result.timed_out else None
     fields = {"command": line, "timeout_ms": limit, **shown}
     if result.combined is None:
@@ -223,7 +249,7 @@ def _project_promoted(
 ) -> PromotedResult:
     """Bound the initial output and the command line."""
     (shown,) = cutter.streams([result.initial_output], budget.preview_chars)
-    command = summarize_command(result.command, result.cwd, budget.command_chars, cutter)
+    command = _summarize_command(result.command, result.cwd, budget.command_chars, cutter)
     initial = shown.named("initial_output")
     return bounded(PromotedResult, result, cutter, command=command, **initial)
 
@@ -232,11 +258,46 @@ def _project_running(
     result: RunningCommand, budget: CommandBudget, cutter: Cutter
 ) -> RunningResult:
     """Bound the command line and what is said of the task."""
-    command = summarize_command(result.command, result.cwd, budget.command_chars, cutter)
+    command = _summarize_command(result.command, result.cwd, budget.command_chars, cutter)
     summary = result.task_summary
     if summary is not None:
         summary = cutter.text("summary", summary, SENTENCE_CHARS)
     return bounded(RunningResult, result, cutter, command=command, summary=summary)
+
+
+def _summarize_command(
+    command: str | None, cwd: str | None, limit: int, cutter: Cutter, *, prefix: str = ""
+) -> CommandSummary | None:
+    """Bound a command line to `limit` characters and its folder to `CWD_CHARS`.
+
+    Args:
+        command: what was run; None when it is not known.
+        cwd: the folder it ran in.
+        limit: characters of the preview.
+        cutter: counts what is left out.
+        prefix: where the summary stands in the result, for the names of omissions.
+    """
+    if command is None:
+        return None
+    raw = _bytes_of(command)
+    text = encodable(command)
+    preview = cutter.text(f"{prefix}command", text, limit)
+    folder = cutter.text(f"{prefix}cwd", encodable(cwd), CWD_CHARS) if cwd else None
+    return CommandSummary(preview=preview, char_count=len(text), cwd=folder, digest=digest_of(raw))
+
+
+def encodable(text: str) -> str:
+    r"""A command line or a folder, what is no text in it spelled out: `caf\xe9`."""
+    return _bytes_of(text).decode("utf-8", "backslashreplace")
+
+
+def _bytes_of(text: str) -> bytes:
+    """The bytes that the system saw, or as much as there can be of them."""
+    try:
+        # Python carries bytes that are no text as low surrogates, a JSON escape may give any.
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _shown_streams(result: CommandOutput, room: int, cutter: Cutter) -> dict[str, object]:

@@ -11,12 +11,11 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from tooltrail.records._command_words import seconds, worded_end
 from tooltrail.records._model import Message, Record
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
+from tooltrail.records.command_documents import seconds, worded_end
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
-from tooltrail.records.families._commands import encodable
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
@@ -35,6 +34,7 @@ from tooltrail.records.families.command import (
     CommandOutput,
     CompletedResult,
     artifact_roles,
+    encodable,
     printed_texts,
     project_completed,
 )
