@@ -271,7 +271,7 @@ LOADED: dict[str, Spelled] = {
     "no-utf-8": Spelled(b'"\xff"', refusal="not canonical JSON: 'utf-8'"),
     "nul-escaped": Spelled('"\\u0000"', "\0"),
     "nul-bare": Spelled('"\0"', refusal="not canonical JSON: Invalid control character"),
-    "key-twice": Spelled('{"a":1,"b":{"c":1,"c":1}}', refusal="an object has a key twice"),
+    "key-twice": Spelled('{"a":1,"b":{"c":1,"c":1}}', refusal="the key 'c' stands twice"),
     "10000-levels": Spelled("[" * 10_000 + "]" * 10_000, refusal="not canonical JSON: "),
     "300-levels": Spelled("[" * 300 + "]" * 300, refusal="nested deeper than 256 levels"),
     "cut": Spelled('{"a":[1,2', refusal="not canonical JSON: "),

@@ -14,7 +14,7 @@ from tooltrail.records import (
     hex_of,
     parse_digest,
 )
-from tooltrail.records._digest_field import DigestField
+from tooltrail.records._model import DigestField
 from tooltrail.records.digests import EMPTY
 
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"

@@ -9,6 +9,7 @@ LAZY = [
     "tooltrail.agents.workspace",
     "tooltrail.journal",
     "tooltrail.records",
+    "tooltrail.records.authoring",
     "tooltrail.store",
     "tooltrail.wire",
     "tooltrail.wire.text_fallback",

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
+from tests.records.support import MemoryPublisher
 
-from tooltrail.records import Omission
-from tooltrail.records.omissions import omission_if_any
+from tooltrail.records import DEFAULT_POLICY, Cutter, Omission
 
 
 def omission(**changes: object) -> Omission:
@@ -41,17 +41,8 @@ def test_an_omission_of_nothing_or_of_an_unknown_kind_is_refused(
 
 @given(st.integers(0, 20), st.integers(0, 20))
 def test_there_is_an_omission_exactly_when_something_is_missing(before: int, after: int) -> None:
-    found = omission_if_any("capture", "stderr", "lines", before=before, after=after, reason="full")
-    if after >= before:
-        assert found == ()
-    else:
-        assert found == (
-            Omission(
-                stage="capture",
-                field="stderr",
-                unit="lines",
-                before=before,
-                after=after,
-                reason="full",
-            ),
-        )
+    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
+    cutter.count("stderr", "lines", before, after, "full", stage="capture")
+    wanted = {"stage": "capture", "field": "stderr", "unit": "lines", "reason": "full"}
+    made = [omission(before=before, after=after, **wanted)] if after < before else []
+    assert list(cutter.omissions) == made

@@ -1,300 +1,159 @@
-from ._argument_problems import SchemaProblem
-from .agent_runs import (
-    AgentVersion,
-    LegEnded,
-    LegFact,
-    LegOutcome,
-    LegStarted,
-    LimitName,
-    leg_fact_json,
-    read_leg_fact,
-)
-from .block_outputs import complete_output_of_blocks, complete_output_of_result
-from .blocks import (
-    CallBlock,
-    ContentBlock,
-    MediaBlock,
-    MessageBlock,
-    ProviderBlock,
-    ReasoningBlock,
-    ResourceBlock,
-    ResultBlock,
-    ResultStatus,
-    TextBlock,
-    result_status,
-)
-from .budgets import Budget, ErrorBudget
-from .catalog import DEFAULT_POLICY, default_families, default_policy, register_family
-from .compacted_receipts import render_compacted
-from .compaction import CompactionBudget, compact
-from .conversations import Conversation, Message, Origin, Role, ToolDefinition
-from .counted_streams import count_lines
-from .cutting import ArtifactPublisher, Cutter, Published, Shown
-from .digests import Digest, digest_from_hex, digest_of, hex_of, parse_digest
-from .envelope import (
-    SUMMARY_CHARS,
-    ArtifactReference,
-    CanonicalResult,
-    CompactedResult,
-    CompleteOutput,
-    Facts,
-    FamilyOutput,
-)
-from .errors import (
-    AccessRefusedError,
-    AmbiguousNameError,
-    DamageError,
-    DigestMismatchError,
-    DiskFullError,
-    IndexMismatchError,
-    InvalidRecordError,
-    InvocationFinishedError,
-    MissingArtifactError,
-    NotFoundError,
-    PathEscapeError,
-    SchemaMismatchError,
-    SessionClosedError,
-    StoreExistsError,
-    StoreNotFoundError,
-    TooltrailError,
-    UnavailableError,
-)
-from .failures import (
-    error_of_cancellation,
-    error_of_exception,
-    error_of_interruption,
-    error_of_invalid_arguments,
-    error_of_refusal,
-    error_of_timeout,
-    error_of_truncated_call,
-    error_of_unexposed_tool,
-    error_of_unknown_tool,
-)
-from .families import (
-    BatchItem,
-    ChildAgentBudget,
-    ChildAgentOutput,
-    CommandBatchBudget,
-    CommandBatchOutput,
-    CommandBudget,
-    CommandOutput,
-    ContentItem,
-    FileChange,
-    FileMutationBudget,
-    FileMutationOutput,
-    FileReadBudget,
-    FileReadOutput,
-    GenericBudget,
-    GenericOutput,
-    Hunk,
-    LineRange,
-    NotificationBudget,
-    NotificationOutput,
-    ObservedTask,
-    PromotedCommand,
-    RunningCommand,
-    SchemaViolation,
-    SearchBudget,
-    SearchOutput,
-    StructuredOutput,
-    StructuredOutputBudget,
-    Task,
-    TaskControlBudget,
-    TaskHandle,
-    TaskInputOutput,
-    TaskListOutput,
-    TaskOutput,
-    TaskOutputBudget,
-    TaskStatusOutput,
-    TaskStopOutput,
-    TokenUsage,
-    Transition,
-    WebFetchBudget,
-    WebFetchOutput,
-    WebSearchBudget,
-    WebSearchHit,
-    WebSearchOutput,
-    WorkItem,
-    WorkItemBudget,
-    WorkItemOutput,
-    Workspace,
-    WorkspaceBudget,
-    WorkspaceOutput,
-)
-from .family import Family, Projector, Renderer
-from .foreign_json import read_json
-from .ids import IdFactory, parse_id, short_id
-from .invoking import ainvoke, invoke
-from .omissions import Omission
-from .policy import Policy, ToolPolicy
-from .policy_documents import load_policy, policy_from_toml, stored_policy
-from .previews import Preview, preview
-from .projection import Projection, Receipt, project, render
-from .registry import FamilyRegistry
-from .states import InvocationState, Status
-from .streams import StreamRecord
-from .tokens import estimate_tokens
-from .tool_calls import CallFlag, CallKind, ToolCall
-from .tool_errors import ErrorKind, ToolError
-
-__all__ = [
-    "DEFAULT_POLICY",
-    "SUMMARY_CHARS",
-    "AccessRefusedError",
-    "AgentVersion",
-    "AmbiguousNameError",
-    "ArtifactPublisher",
-    "ArtifactReference",
-    "BatchItem",
-    "Budget",
-    "CallBlock",
-    "CallFlag",
-    "CallKind",
-    "CanonicalResult",
-    "ChildAgentBudget",
-    "ChildAgentOutput",
-    "CommandBatchBudget",
-    "CommandBatchOutput",
-    "CommandBudget",
-    "CommandOutput",
-    "CompactedResult",
-    "CompactionBudget",
-    "CompleteOutput",
-    "ContentBlock",
-    "ContentItem",
-    "Conversation",
-    "Cutter",
-    "DamageError",
-    "Digest",
-    "DigestMismatchError",
-    "DiskFullError",
-    "ErrorBudget",
-    "ErrorKind",
-    "Facts",
-    "Family",
-    "FamilyOutput",
-    "FamilyRegistry",
-    "FileChange",
-    "FileMutationBudget",
-    "FileMutationOutput",
-    "FileReadBudget",
-    "FileReadOutput",
-    "GenericBudget",
-    "GenericOutput",
-    "Hunk",
-    "IdFactory",
-    "IndexMismatchError",
-    "InvalidRecordError",
-    "InvocationFinishedError",
-    "InvocationState",
-    "LegEnded",
-    "LegFact",
-    "LegOutcome",
-    "LegStarted",
-    "LimitName",
-    "LineRange",
-    "MediaBlock",
-    "Message",
-    "MessageBlock",
-    "MissingArtifactError",
-    "NotFoundError",
-    "NotificationBudget",
-    "NotificationOutput",
-    "ObservedTask",
-    "Omission",
-    "Origin",
-    "PathEscapeError",
-    "Policy",
-    "Preview",
-    "Projection",
-    "Projector",
-    "PromotedCommand",
-    "ProviderBlock",
-    "Published",
-    "ReasoningBlock",
-    "Receipt",
-    "Renderer",
-    "ResourceBlock",
-    "ResultBlock",
-    "ResultStatus",
-    "Role",
-    "RunningCommand",
-    "SchemaMismatchError",
-    "SchemaProblem",
-    "SchemaViolation",
-    "SearchBudget",
-    "SearchOutput",
-    "SessionClosedError",
-    "Shown",
-    "Status",
-    "StoreExistsError",
-    "StoreNotFoundError",
-    "StreamRecord",
-    "StructuredOutput",
-    "StructuredOutputBudget",
-    "Task",
-    "TaskControlBudget",
-    "TaskHandle",
-    "TaskInputOutput",
-    "TaskListOutput",
-    "TaskOutput",
-    "TaskOutputBudget",
-    "TaskStatusOutput",
-    "TaskStopOutput",
-    "TextBlock",
-    "TokenUsage",
-    "ToolCall",
-    "ToolDefinition",
-    "ToolError",
-    "ToolPolicy",
-    "TooltrailError",
-    "Transition",
-    "UnavailableError",
-    "WebFetchBudget",
-    "WebFetchOutput",
-    "WebSearchBudget",
-    "WebSearchHit",
-    "WebSearchOutput",
-    "WorkItem",
-    "WorkItemBudget",
-    "WorkItemOutput",
-    "Workspace",
-    "WorkspaceBudget",
-    "WorkspaceOutput",
-    "ainvoke",
-    "compact",
-    "complete_output_of_blocks",
-    "complete_output_of_result",
-    "count_lines",
-    "default_families",
-    "default_policy",
-    "digest_from_hex",
-    "digest_of",
-    "error_of_cancellation",
-    "error_of_exception",
-    "error_of_interruption",
-    "error_of_invalid_arguments",
-    "error_of_refusal",
-    "error_of_timeout",
-    "error_of_truncated_call",
-    "error_of_unexposed_tool",
-    "error_of_unknown_tool",
-    "estimate_tokens",
-    "hex_of",
-    "invoke",
-    "leg_fact_json",
-    "load_policy",
-    "parse_digest",
-    "parse_id",
-    "policy_from_toml",
-    "preview",
-    "project",
-    "read_json",
-    "read_leg_fact",
-    "register_family",
-    "render",
-    "render_compacted",
-    "result_status",
-    "short_id",
-    "stored_policy",
-]
+from ._argument_problems import SchemaProblem as SchemaProblem
+from .agent_runs import AgentVersion as AgentVersion
+from .agent_runs import LegEnded as LegEnded
+from .agent_runs import LegFact as LegFact
+from .agent_runs import LegOutcome as LegOutcome
+from .agent_runs import LegStarted as LegStarted
+from .agent_runs import LimitName as LimitName
+from .agent_runs import leg_fact_json as leg_fact_json
+from .agent_runs import read_leg_fact as read_leg_fact
+from .block_outputs import complete_output_of_blocks as complete_output_of_blocks
+from .block_outputs import complete_output_of_result as complete_output_of_result
+from .blocks import CallBlock as CallBlock
+from .blocks import ContentBlock as ContentBlock
+from .blocks import MediaBlock as MediaBlock
+from .blocks import MessageBlock as MessageBlock
+from .blocks import ProviderBlock as ProviderBlock
+from .blocks import ReasoningBlock as ReasoningBlock
+from .blocks import ResourceBlock as ResourceBlock
+from .blocks import ResultBlock as ResultBlock
+from .blocks import ResultStatus as ResultStatus
+from .blocks import TextBlock as TextBlock
+from .blocks import result_status as result_status
+from .budgets import Budget as Budget
+from .budgets import ErrorBudget as ErrorBudget
+from .catalog import DEFAULT_POLICY as DEFAULT_POLICY
+from .catalog import default_families as default_families
+from .catalog import default_policy as default_policy
+from .catalog import register_family as register_family
+from .compacted_receipts import render_compacted as render_compacted
+from .compaction import CompactionBudget as CompactionBudget
+from .compaction import compact as compact
+from .conversations import Conversation as Conversation
+from .conversations import Message as Message
+from .conversations import Origin as Origin
+from .conversations import Role as Role
+from .conversations import ToolDefinition as ToolDefinition
+from .counted_streams import count_lines as count_lines
+from .cutting import ArtifactPublisher as ArtifactPublisher
+from .cutting import Cutter as Cutter
+from .cutting import Published as Published
+from .cutting import Shown as Shown
+from .digests import Digest as Digest
+from .digests import digest_from_hex as digest_from_hex
+from .digests import digest_of as digest_of
+from .digests import hex_of as hex_of
+from .digests import parse_digest as parse_digest
+from .envelope import SUMMARY_CHARS as SUMMARY_CHARS
+from .envelope import ArtifactReference as ArtifactReference
+from .envelope import CanonicalResult as CanonicalResult
+from .envelope import CompactedResult as CompactedResult
+from .envelope import CompleteOutput as CompleteOutput
+from .envelope import Facts as Facts
+from .envelope import FamilyOutput as FamilyOutput
+from .errors import AccessRefusedError as AccessRefusedError
+from .errors import AmbiguousNameError as AmbiguousNameError
+from .errors import DamageError as DamageError
+from .errors import DigestMismatchError as DigestMismatchError
+from .errors import DiskFullError as DiskFullError
+from .errors import IndexMismatchError as IndexMismatchError
+from .errors import InvalidRecordError as InvalidRecordError
+from .errors import InvocationFinishedError as InvocationFinishedError
+from .errors import MissingArtifactError as MissingArtifactError
+from .errors import NotFoundError as NotFoundError
+from .errors import PathEscapeError as PathEscapeError
+from .errors import SchemaMismatchError as SchemaMismatchError
+from .errors import SessionClosedError as SessionClosedError
+from .errors import StoreExistsError as StoreExistsError
+from .errors import StoreNotFoundError as StoreNotFoundError
+from .errors import TooltrailError as TooltrailError
+from .errors import UnavailableError as UnavailableError
+from .failures import error_of_cancellation as error_of_cancellation
+from .failures import error_of_exception as error_of_exception
+from .failures import error_of_interruption as error_of_interruption
+from .failures import error_of_invalid_arguments as error_of_invalid_arguments
+from .failures import error_of_refusal as error_of_refusal
+from .failures import error_of_timeout as error_of_timeout
+from .failures import error_of_truncated_call as error_of_truncated_call
+from .failures import error_of_unexposed_tool as error_of_unexposed_tool
+from .failures import error_of_unknown_tool as error_of_unknown_tool
+from .families._tasks import Task as Task
+from .families._tasks import TaskHandle as TaskHandle
+from .families.child_agent import ChildAgentBudget as ChildAgentBudget
+from .families.child_agent import ChildAgentOutput as ChildAgentOutput
+from .families.child_agent import TokenUsage as TokenUsage
+from .families.command import CommandBudget as CommandBudget
+from .families.command import CommandOutput as CommandOutput
+from .families.command import PromotedCommand as PromotedCommand
+from .families.command import RunningCommand as RunningCommand
+from .families.command_batch import BatchItem as BatchItem
+from .families.command_batch import CommandBatchBudget as CommandBatchBudget
+from .families.command_batch import CommandBatchOutput as CommandBatchOutput
+from .families.file_mutation import FileChange as FileChange
+from .families.file_mutation import FileMutationBudget as FileMutationBudget
+from .families.file_mutation import FileMutationOutput as FileMutationOutput
+from .families.file_mutation import Hunk as Hunk
+from .families.file_read import FileReadBudget as FileReadBudget
+from .families.file_read import FileReadOutput as FileReadOutput
+from .families.file_read import LineRange as LineRange
+from .families.generic import ContentItem as ContentItem
+from .families.generic import GenericBudget as GenericBudget
+from .families.generic import GenericOutput as GenericOutput
+from .families.notification import NotificationBudget as NotificationBudget
+from .families.notification import NotificationOutput as NotificationOutput
+from .families.search import SearchBudget as SearchBudget
+from .families.search import SearchOutput as SearchOutput
+from .families.structured_output import SchemaViolation as SchemaViolation
+from .families.structured_output import StructuredOutput as StructuredOutput
+from .families.structured_output import StructuredOutputBudget as StructuredOutputBudget
+from .families.task_control import TaskControlBudget as TaskControlBudget
+from .families.task_control import TaskInputOutput as TaskInputOutput
+from .families.task_control import TaskListOutput as TaskListOutput
+from .families.task_control import TaskStatusOutput as TaskStatusOutput
+from .families.task_control import TaskStopOutput as TaskStopOutput
+from .families.task_output import ObservedTask as ObservedTask
+from .families.task_output import TaskOutput as TaskOutput
+from .families.task_output import TaskOutputBudget as TaskOutputBudget
+from .families.web_fetch import WebFetchBudget as WebFetchBudget
+from .families.web_fetch import WebFetchOutput as WebFetchOutput
+from .families.web_search import WebSearchBudget as WebSearchBudget
+from .families.web_search import WebSearchHit as WebSearchHit
+from .families.web_search import WebSearchOutput as WebSearchOutput
+from .families.work_item import Transition as Transition
+from .families.work_item import WorkItem as WorkItem
+from .families.work_item import WorkItemBudget as WorkItemBudget
+from .families.work_item import WorkItemOutput as WorkItemOutput
+from .families.workspace import Workspace as Workspace
+from .families.workspace import WorkspaceBudget as WorkspaceBudget
+from .families.workspace import WorkspaceOutput as WorkspaceOutput
+from .family import Family as Family
+from .family import FamilyRegistry as FamilyRegistry
+from .family import Projector as Projector
+from .family import Renderer as Renderer
+from .foreign_json import read_json as read_json
+from .ids import IdFactory as IdFactory
+from .ids import parse_id as parse_id
+from .ids import short_id as short_id
+from .invoking import ainvoke as ainvoke
+from .invoking import invoke as invoke
+from .omissions import Omission as Omission
+from .policy import Policy as Policy
+from .policy import ToolPolicy as ToolPolicy
+from .policy_documents import load_policy as load_policy
+from .policy_documents import policy_from_toml as policy_from_toml
+from .policy_documents import stored_policy as stored_policy
+from .previews import Preview as Preview
+from .previews import preview as preview
+from .projection import Projection as Projection
+from .projection import Receipt as Receipt
+from .projection import project as project
+from .projection import render as render
+from .states import InvocationState as InvocationState
+from .states import Status as Status
+from .streams import StreamRecord as StreamRecord
+from .tokens import estimate_tokens as estimate_tokens
+from .tool_calls import CallFlag as CallFlag
+from .tool_calls import CallKind as CallKind
+from .tool_calls import ToolCall as ToolCall
+from .tool_errors import ErrorKind as ErrorKind
+from .tool_errors import ToolError as ToolError

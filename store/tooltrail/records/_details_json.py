@@ -32,6 +32,8 @@ _END = object()
 _TYPE_CHARS = 80
 """Longest name of a type in the text that stands for a value."""
 
+_BYTES: tuple[type, ...] = (bytes, bytearray, memoryview)
+
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
@@ -105,10 +107,7 @@ class _Copier:
         return sorted(listed, key=encode_text) if isinstance(source, set | frozenset) else listed
 
     def _single_value(self, value: object) -> JsonValue:
-        try:
-            made = _json_of(value)
-        except Exception:  # noqa: BLE001  the class of the value may define anything
-            made = _marked(value, "its text cannot be made")
+        made = _json_of(value)
         if isinstance(made, str) and len(made) > _MEMBER_COST:
             is_repeated = self._repeating or id(value) in self._seen
             self._seen.add(id(value))
@@ -168,37 +167,32 @@ def _name(key: object, taken: Container[str]) -> str:
 
 
 def _json_of(value: object) -> JsonValue:
+    try:
+        return _spelled(value)
+    except Exception:  # noqa: BLE001  the class of the value may define anything
+        return _marked(value, "its text cannot be made")
+
+
+def _spelled(value: object) -> JsonValue:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
         return str.__str__(value)  # of a member of an enumeration: its value
     if isinstance(value, int):
-        return _integer(value)
+        number = int(value)
+        try:
+            repr(number)
+        except ValueError:  # more digits than Python prints
+            return _marked(value, f"{number:#x}")
+        return number
     if isinstance(value, float):
         return float(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        data = bytes(cast("bytes", value))
-        return _marked(cast("bytes", value), data.decode(errors="backslashreplace"))
-    return _described(value)
-
-
-def _integer(value: int) -> JsonValue:
-    number = int(value)
-    try:
-        repr(number)
-    except ValueError:  # more digits than Python prints
-        return _marked(value, f"{number:#x}")
-    return number
-
-
-def _described(value: object) -> str:
-    """What an object says of itself, in `DESCRIBED_CHARS`."""
-    try:
+    if isinstance(value, _BYTES):
+        text = bytes(cast("bytes", value)).decode(errors="backslashreplace")
+    else:
         # An address says nothing, and differs from run to run.
-        text = _ADDRESS.sub("", str(value))
-    except Exception:  # noqa: BLE001  a class may define any text
-        text = "its text cannot be made"
-    return _marked(value, one_line(text, DESCRIBED_CHARS))
+        text = one_line(_ADDRESS.sub("", str(value)), DESCRIBED_CHARS)
+    return _marked(value, text)
 
 
 def _marked(value: object, text: str) -> str:

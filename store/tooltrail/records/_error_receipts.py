@@ -8,7 +8,6 @@ from tooltrail.records._text_cuts import spelled_out
 from tooltrail.records.budgets import ErrorBudget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.digests import digest_of
-from tooltrail.records.omissions import omission_if_any
 from tooltrail.records.previews import preview
 from tooltrail.records.streams import StreamRecord
 from tooltrail.records.tool_errors import ToolError
@@ -65,16 +64,8 @@ def _bound_details(error: ToolError, budget: ErrorBudget, cutter: Cutter) -> Jso
     data = text.encode()
     reason = f"longer than {budget.details_chars} characters"
     shown = preview(StreamRecord.from_bytes("details", data), budget.details_chars)
-    cutter.note(
-        omission_if_any(
-            "error",
-            "error.details",
-            "bytes",
-            before=len(data),
-            after=len(data) - shown.omitted_bytes,
-            reason=f"details {reason}",
-        )
-    )
+    left = len(data) - shown.omitted_bytes
+    cutter.count("error.details", "bytes", len(data), left, f"details {reason}", stage="error")
     return {
         "omitted": True,
         "reason": reason,

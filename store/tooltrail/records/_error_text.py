@@ -2,8 +2,7 @@
 
 import re
 
-from tooltrail.records._acting_chars import ACTING
-from tooltrail.records._text_cuts import shorten, spelled_out
+from tooltrail.records._text_cuts import ACTING, shorten, spelled_out
 
 _READ_PER_SHOWN = 16
 """Characters that are read for each one shown; no run of white space that matters is longer."""

@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
-from types import CodeType
 from typing import cast
 
 from pydantic import JsonValue, ValidationError
@@ -85,8 +84,17 @@ def control_flow_in(error: BaseException) -> BaseException | None:
 
     `SystemExit` is none: a tool must not be able to end the program.
     """
-    leaves = _iter_leaves(error)
-    return next((e for e in leaves if not isinstance(e, (Exception, SystemExit))), None)
+    waiting = [error]
+    seen: set[int] = set()
+    while waiting:
+        part = waiting.pop()
+        members = _members_of(part)
+        if not (members or isinstance(part, Exception | SystemExit)):
+            return part
+        if id(part) not in seen:
+            seen.add(id(part))
+            waiting += reversed(members)
+    return None
 
 
 def is_cancellation(error: BaseException) -> bool:
@@ -172,21 +180,6 @@ def _members_of(error: BaseException) -> tuple[BaseException, ...]:
     return cast("BaseExceptionGroup[BaseException]", error).exceptions
 
 
-def _iter_leaves(error: BaseException) -> Iterator[BaseException]:
-    """The exceptions of a group, of its groups and so on; else the exception itself."""
-    waiting = [error]
-    seen: set[int] = set()
-    while waiting:
-        part = waiting.pop()
-        if id(part) in seen:
-            continue
-        seen.add(id(part))
-        members = _members_of(part)
-        if not members:
-            yield part
-        waiting += reversed(members)
-
-
 def _parts(one: _Reached, numbers: dict[int, int]) -> dict[str, JsonValue]:
     """The fields that an exception has whether it is the first or one of the others."""
     members = [_named(member, numbers) for member in one.members]
@@ -216,9 +209,11 @@ def _iter_causes(one: _Reached, numbers: dict[int, int]) -> Iterator[int | str]:
 
 def _frames_of(error: BaseException) -> list[str]:
     frames: list[str] = []
-    places = traceback.walk_tb(error.__traceback__)
-    worded_frames = (_worded_frame(frame.f_code, line) for frame, line in places)
-    for frame, same in groupby(worded_frames):
+    places = (
+        f"{one_line(frame.f_code.co_filename)}:{line} {one_line(frame.f_code.co_name)}"
+        for frame, line in traceback.walk_tb(error.__traceback__)
+    )
+    for frame, same in groupby(places):
         count = sum(1 for _ in same)
         frames += [frame] * min(count, _REPEATED_FRAMES)
         if count > _REPEATED_FRAMES:
@@ -228,7 +223,3 @@ def _frames_of(error: BaseException) -> list[str]:
         half = MAX_FRAMES // 2
         frames[half : half + excess] = [f"[{excess:,} more frames]"]
     return frames
-
-
-def _worded_frame(code: CodeType, line: int | None) -> str:
-    return f"{one_line(code.co_filename)}:{line} {one_line(code.co_name)}"

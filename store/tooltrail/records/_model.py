@@ -2,10 +2,11 @@
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
 from pydantic_core import PydanticSerializationError
 
 from tooltrail.records._text_cuts import shorten, spelled_out
+from tooltrail.records.digests import Digest
 
 TOOL_NAME_CHARS = 256
 """Longest name of a tool, in characters."""
@@ -68,3 +69,7 @@ ToolName = Annotated[str, BeforeValidator(_named)]
 """The name of a tool as any model may spell it. Every call has a row, so none is refused: a blank
 name becomes `(unnamed)`, a long one ends in an ellipsis, NUL and lone surrogates are escaped. What
 was replaced is kept nowhere."""
+
+
+DigestField = Annotated[Digest, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
+"""A digest whose spelling is checked."""

@@ -7,6 +7,12 @@ variation selectors, emoji modifiers and tags, flag pairs, Hangul syllables, CR 
 import re
 import unicodedata
 
+ACTING = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+"""What moves a cursor, ends a line or turns the direction of text, beyond the controls of ASCII.
+
+Receipts must hold none of them raw, or a tool could make one line of a receipt look like another.
+"""
+
 _ZERO_WIDTH_JOINER = "\u200d"
 
 _EXTENDERS = frozenset("\u200c\u200d\u0e33\u0eb3\uff9e\uff9f")

@@ -11,8 +11,7 @@ from uuid import UUID
 from pydantic import Field, JsonValue, PlainSerializer, TypeAdapter, ValidationError
 
 from tooltrail.records import canonical_json
-from tooltrail.records._digest_field import DigestField
-from tooltrail.records._model import Record, Sentence
+from tooltrail.records._model import DigestField, Record, Sentence
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.streams import Count

@@ -26,7 +26,7 @@ from tooltrail.records.blocks import (
 )
 from tooltrail.records.envelope import CompleteOutput
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.records.families import ContentItem, GenericOutput
+from tooltrail.records.families.generic import ContentItem, GenericOutput
 from tooltrail.records.streams import StreamRecord
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 

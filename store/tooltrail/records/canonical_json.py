@@ -17,6 +17,7 @@ comes back as the integer of the same spelling.
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from json.encoder import encode_basestring as _quote
 from operator import itemgetter
@@ -43,6 +44,9 @@ _SURROGATE = "[\ud800-\udfff]"
 _ESCAPE = r"\\\\|\\u(d[89a-f][0-9a-f]{2})"
 _NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
+
+_SHOWN_CHARS = 40
+"""Characters of a refused number or key that a message repeats."""
 
 _encoder = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
@@ -97,11 +101,28 @@ def decode(data: bytes | str) -> "JsonValue":
     try:
         # json.loads would let the UTF-8 spelling of a lone surrogate pass.
         text = data if isinstance(data, str) else data.decode()
-        value = _decoder.decode(text)
-        _check_depth(text, value)
+        value = read_strictly(text, MAX_DEPTH)
         return _restore(value) if "$tooltrail." in text else cast("JsonValue", value)
     except (ValueError, RecursionError) as error:
         raise InvalidRecordError(f"not canonical JSON: {error}") from error
+
+
+def read_strictly(text: str, levels: int) -> object:
+    """The value of a JSON text, with its marks as they are.
+
+    Python's reader takes `NaN`, turns `1e400` into an infinity and keeps the last of two equal
+    keys, all without a word. Here each of them is an error.
+
+    Raises:
+        ValueError: not JSON, or nested deeper than `levels`. The message says where, and repeats
+            nothing of the text but a number or a key.
+        RecursionError: nested too deep for Python.
+    """
+    value: object = _decoder.decode(text)
+    # Counting brackets is quick, and nearly always enough.
+    if text.count("[") + text.count("{") > levels and is_deeper_than(value, levels):
+        raise ValueError(f"nested deeper than {levels} levels")
+    return value
 
 
 def with_lists(value: object) -> object:
@@ -273,20 +294,16 @@ def _layout(digits: str, point: int) -> str:
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        raise ValueError("an object has a key twice")
+        counts = Counter(key for key, _ in pairs)
+        twice = next(key for key in counts if counts[key] > 1)
+        raise ValueError(f"the key {twice[:_SHOWN_CHARS]!a} stands twice in an object")
     return members
-
-
-def _check_depth(text: str, value: object) -> None:
-    # Counting brackets is quick, and nearly always enough.
-    if text.count("[") + text.count("{") > MAX_DEPTH and is_deeper_than(value, MAX_DEPTH):
-        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
 
 
 def _finite(spelling: str) -> float:
     number = float(spelling)
     if math.isinf(number):
-        raise ValueError(f"{spelling[:40]} is beyond a double")
+        raise ValueError(f"the number {spelling[:_SHOWN_CHARS]} is beyond a double")
     return number
 
 

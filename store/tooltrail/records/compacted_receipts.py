@@ -23,11 +23,13 @@ _NOTICE = "[compacted: only a part of this result is left]\n"
 def render_compacted(canonical: CompactedResult) -> str:
     """The summary or the error, a notice that it is compacted, and the members that are left.
 
-    command exited with status 3
-    [compacted: only a part of this result is left]
-    artifacts: [{"path":"sha256/ab"}]
-    disposition: completed
-    exit_status: 3
+    Of a command, for instance:
+
+        command exited with status 3
+        [compacted: only a part of this result is left]
+        artifacts: [{"path":"sha256/ab"}]
+        disposition: completed
+        exit_status: 3
     """
     if canonical.error is not None:
         return render_error(canonical.error) + _NOTICE

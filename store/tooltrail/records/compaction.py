@@ -16,7 +16,6 @@ budget brings nothing back.
 
 from collections import deque
 from dataclasses import dataclass
-from typing import cast
 
 from pydantic import JsonValue
 
@@ -71,13 +70,8 @@ def compact(
     if (bounded, shorter) == (result, error):
         return canonical
     # Not validated again: a bounded part of a valid result is valid.
-    return CompactedResult.model_construct(
-        tool_name=canonical.tool_name,
-        status=canonical.status,
-        summary_text=canonical.summary_text,
-        result=cast("dict[str, JsonValue] | None", bounded),
-        error=shorter,
-    )
+    members = dict(canonical) | {"result": bounded, "error": shorter}
+    return CompactedResult.model_construct(None, **members)
 
 
 def _compact_error(error: ToolError, budget: CompactionBudget) -> ToolError:

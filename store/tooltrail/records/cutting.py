@@ -4,17 +4,16 @@ Each cut leaves its omissions here, and each stream that is long or cut is publi
 its index. A projector that touches a large value in no other way cannot forget either.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from itertools import chain
 from typing import NamedTuple, Protocol, TypeVar
 
 from tooltrail.records import canonical_json
-from tooltrail.records._loss_notices import loss_notice
 from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.envelope import ArtifactReference
-from tooltrail.records.omissions import Omission, Unit, omission_if_any
-from tooltrail.records.previews import Encoding, preview
+from tooltrail.records.omissions import Omission, Stage, Unit
+from tooltrail.records.previews import Encoding, loss_notice, preview
 from tooltrail.records.sharing import Sharing, lines_beside
 from tooltrail.records.streams import StreamRecord, iter_streams
 
@@ -236,37 +235,31 @@ class Cutter:
         lines, self._hidden = self._hidden, []
         return self.attach(StreamRecord.from_bytes("hidden", b"\n".join(lines) + b"\n"))
 
-    def count(self, field: str, unit: Unit, before: int, after: int, reason: str) -> None:
-        """Note what a projector left out by itself; nothing when `after` is not less."""
+    def count(
+        self,
+        field: str,
+        unit: Unit,
+        before: int,
+        after: int,
+        reason: str,
+        *,
+        stage: Stage = "projection",
+    ) -> None:
+        """Note what a projector or another stage left out; nothing when `after` is not less."""
         if after < before:
-            self.note(
-                omission_if_any(
-                    "projection", field, unit, before=before, after=after, reason=reason
+            self._parts.append(
+                Omission(
+                    stage=stage, field=field, unit=unit, before=before, after=after, reason=reason
                 )
             )
 
-    def note(self, omissions: Iterable[Omission]) -> None:
-        """Note what another stage left out."""
-        self._parts.extend(omissions)
-
     def count_losses(self, stream: StreamRecord) -> None:
         """Note what the capture of a stream could not keep."""
-        if stream.loss_reason is None:
-            return
-        counts: tuple[tuple[Unit, int, int], ...] = (
-            ("bytes", stream.produced_size, stream.size),
-            ("lines", stream.produced_line_count, stream.line_count),
-        )
-        for unit, before, after in counts:
-            lost = omission_if_any(
-                "capture",
-                stream.role,
-                unit,
-                before=before,
-                after=after,
-                reason=stream.loss_reason,
-            )
-            self.note(lost)
+        role, reason = stream.role, stream.loss_reason
+        if reason is not None:
+            size, lines = stream.produced_size, stream.produced_line_count
+            self.count(role, "bytes", size, stream.size, reason, stage="capture")
+            self.count(role, "lines", lines, stream.line_count, reason, stage="capture")
 
     def _count_stream(self, stream: StreamRecord, size: int, lines: int, reason: str) -> None:
         self.count_losses(stream)

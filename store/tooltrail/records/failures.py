@@ -13,7 +13,6 @@ from typing import cast
 from pydantic import JsonValue
 
 from tooltrail.records._argument_problems import SchemaProblem, refusal_details
-from tooltrail.records._durations import seconds
 from tooltrail.records._error_text import full_text, one_line
 from tooltrail.records._exception_details import (
     control_flow_in,
@@ -23,6 +22,7 @@ from tooltrail.records._exception_details import (
     worded,
 )
 from tooltrail.records._model import TOOL_NAME_CHARS
+from tooltrail.records.command_documents import seconds
 from tooltrail.records.errors import UnavailableError
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 

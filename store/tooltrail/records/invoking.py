@@ -12,7 +12,7 @@ to end the agent.
 
 import inspect
 import json
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast, overload
@@ -20,9 +20,9 @@ from typing import Any, TypeAlias, TypeVar, cast, overload
 from pydantic import JsonValue
 
 from tooltrail.records._argument_problems import SchemaProblem
+from tooltrail.records._error_text import type_name
 from tooltrail.records._exception_details import control_flow_in, worded
-from tooltrail.records._returned_values import close_if_coroutine, output_of
-from tooltrail.records.envelope import CompleteOutput
+from tooltrail.records.envelope import CompleteOutput, FamilyOutput
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.failures import (
     error_of_exception,
@@ -32,9 +32,10 @@ from tooltrail.records.failures import (
     error_of_truncated_call,
     error_of_unknown_tool,
 )
+from tooltrail.records.families.generic import GenericOutput
 from tooltrail.records.foreign_json import read_json
 from tooltrail.records.tool_calls import ToolCall
-from tooltrail.records.tool_errors import ToolError
+from tooltrail.records.tool_errors import ErrorKind, ToolError
 
 ArgumentsT = TypeVar("ArgumentsT")
 RecordedT = TypeVar("RecordedT")
@@ -110,7 +111,7 @@ def invoke(
     if one is not None:
         _refuse_coroutine_function(one)
     try:
-        output = _start(handler, call, parse, output_of)
+        output = _start(handler, call, parse, _output_of)
     except BaseException as error:
         _record_ending(error, call, record)
         raise
@@ -194,7 +195,7 @@ def _start(
 
 
 def _output_or_awaitable(value: object, tool_name: str) -> CompleteOutput | Awaitable[object]:
-    return value if inspect.isawaitable(value) else output_of(value, tool_name)
+    return value if inspect.isawaitable(value) else _output_of(value, tool_name)
 
 
 async def _finish(
@@ -203,9 +204,9 @@ async def _finish(
     try:
         if timeout_ms is not None:
             return await _finish_in_time(started, call, timeout_ms)
-        return output_of(await started, call.tool_name)
+        return _output_of(await started, call.tool_name)
     except BaseException as error:
-        close_if_coroutine(started)  # outside of a task there is no timeout, and it never began
+        _close_if_coroutine(started)  # outside of a task there is no timeout, and it never began
         if control_flow_in(error) is not None:
             raise
         return CompleteOutput.failure(call.tool_name, error_of_exception(error))
@@ -227,7 +228,7 @@ async def _finish_in_time(
             raise
         cause = None if type(error) is TimeoutError else error
         return CompleteOutput.failure(call.tool_name, error_of_timeout(timeout_ms, cause))
-    return output_of(value, call.tool_name)
+    return _output_of(value, call.tool_name)
 
 
 def _record_ending(
@@ -297,3 +298,61 @@ def _arguments(call: ToolCall, refused: Callable[[Exception | str], ToolError]) 
 def _refuse_coroutine_function(handler: object) -> None:
     if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
         raise TypeError(f"{handler!r} is to be awaited: call it with ainvoke")
+
+
+def _output_of(value: object, tool_name: str) -> CompleteOutput:
+    """The complete output of a tool whose handler returned `value`.
+
+    A complete output of this tool, a result of a family, a `ToolError`, text, bytes, a JSON value
+    or nothing. Any other value is a failure: what it is would not be in the record. A coroutine
+    that nobody awaits is closed.
+    """
+    if isinstance(value, CompleteOutput) and value.tool_name == tool_name:
+        return value
+    result = _result_of(value)
+    if isinstance(result, ToolError):
+        return CompleteOutput.failure(tool_name, result)
+    return CompleteOutput.success(tool_name, result)
+
+
+def _close_if_coroutine(value: object) -> None:
+    """Close a coroutine that is not to run; its own exceptions on the way are left behind."""
+    if isinstance(value, Coroutine):
+        with suppress(Exception):
+            cast("Coroutine[object, object, object]", value).close()
+
+
+def _result_of(value: object) -> FamilyOutput | ToolError:
+    match value:
+        case FamilyOutput() | ToolError():
+            return value
+        case None:
+            return GenericOutput.of()
+        case str() | bytes():
+            return GenericOutput.of(value)
+        case bool() | int() | float() | list() | dict():
+            return _structured(cast("JsonValue", value))
+        case CompleteOutput():
+            reason = "the output of another tool"
+        case _ if inspect.isawaitable(value):
+            _close_if_coroutine(value)
+            reason = "it is to be awaited, and nobody awaits it"
+        case _:
+            reason = f"it is of type {type_name(value)}"
+    return _unrecordable(value, reason)
+
+
+def _structured(value: JsonValue) -> FamilyOutput | ToolError:
+    try:
+        return GenericOutput.of(structured=value)
+    except InvalidRecordError as error:
+        return _unrecordable(value, str(error))
+
+
+def _unrecordable(value: object, reason: str) -> ToolError:
+    return ToolError(
+        kind=ErrorKind.TOOL_EXECUTION_FAILED,
+        message=f"the tool returned a value that cannot be recorded: {reason}",
+        details={"returned": type_name(value)},
+        recovery_hint="choose another way; the tool itself must be mended",
+    )

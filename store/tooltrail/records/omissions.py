@@ -35,14 +35,3 @@ class Omission(Record):
         if self.after >= self.before:
             raise ValueError("an omission must leave something out")
         return self
-
-
-def omission_if_any(
-    stage: Stage, field: str, unit: Unit, *, before: int, after: int, reason: str
-) -> tuple[Omission, ...]:
-    """The omission, or nothing when nothing was left out."""
-    if after >= before:
-        return ()
-    return (
-        Omission(stage=stage, field=field, unit=unit, before=before, after=after, reason=reason),
-    )

@@ -26,8 +26,7 @@ from tooltrail.records.budgets import (
     ErrorBudget,
 )
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.family import Family
-from tooltrail.records.registry import FamilyRegistry
+from tooltrail.records.family import Family, FamilyRegistry
 
 ValueT = TypeVar("ValueT")
 

@@ -12,7 +12,8 @@ or is wholly in memory: both must give the same text.
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
-from tooltrail.records._text_cuts import REACH, cut_after, cut_before, sequence_around
+from tooltrail.records._error_text import one_line
+from tooltrail.records._text_cuts import REACH, cut_after, cut_before, sequence_around, shorten
 from tooltrail.records.budgets import MAX_EDGE_BYTES, MAX_PREVIEW_CHARS, MAX_UTF8_BYTES
 from tooltrail.records.streams import StreamRecord
 
@@ -289,3 +290,27 @@ def _shown(text: str) -> str:
     except UnicodeEncodeError:
         return text.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     return text
+
+
+REASON_CHARS = 200
+"""Longest reason that a preview or an omission repeats."""
+
+
+def loss_notice(stream: StreamRecord, limit: int | None = None) -> str:
+    """The line that says how much was lost and why; empty when nothing was.
+
+    It begins with a newline, as the stream may have lost the one before.
+
+    Args:
+        stream: what was kept.
+        limit: characters, for which the reason is shortened or left out. How much was lost is
+            said even where that alone is longer.
+    """
+    if stream.loss_reason is None:
+        return ""
+    lost = stream.produced_size - stream.size
+    beginning = f"\n[output incomplete: the last {lost:,} bytes were not kept"
+    reason = one_line(stream.loss_reason, REASON_CHARS)
+    if limit is not None:
+        reason = shorten(reason, limit - len(f"{beginning}: ]\n"))
+    return f"{beginning}: {reason}]\n" if reason else f"{beginning}]\n"

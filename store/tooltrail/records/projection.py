@@ -33,7 +33,7 @@ from tooltrail.records.envelope import (
 )
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.family import Family
-from tooltrail.records.omissions import Omission, omission_if_any
+from tooltrail.records.omissions import Omission
 from tooltrail.records.policy import Policy
 from tooltrail.records.previews import preview
 from tooltrail.records.streams import StreamRecord
@@ -140,11 +140,12 @@ def _cut_receipt(text: str, limit: int) -> tuple[str, tuple[Omission, ...]]:
     """What a renderer gives that does not keep to its budget. Those of this package do."""
     stream = StreamRecord.from_bytes("receipt", text.encode())
     shown = preview(stream, limit)
-    return shown.text, omission_if_any(
-        "rendering",
-        "receipt",
-        "bytes",
+    omission = Omission(
+        stage="rendering",
+        field="receipt",
+        unit="bytes",
         before=stream.size,
         after=stream.size - shown.omitted_bytes,
         reason="receipt budget",
     )
+    return shown.text, (omission,)

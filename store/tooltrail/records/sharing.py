@@ -3,9 +3,8 @@
 from collections.abc import Iterable, Sequence
 from itertools import chain, islice
 
-from tooltrail.records._loss_notices import loss_notice
 from tooltrail.records.budgets import MIN_SHARE_CHARS, Budget
-from tooltrail.records.previews import needed_chars
+from tooltrail.records.previews import loss_notice, needed_chars
 from tooltrail.records.streams import StreamRecord
 
 

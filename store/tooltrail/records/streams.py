@@ -11,8 +11,7 @@ from typing import Annotated, Self, cast
 
 from pydantic import Field, model_validator
 
-from tooltrail.records._digest_field import DigestField
-from tooltrail.records._model import Record
+from tooltrail.records._model import DigestField, Record
 from tooltrail.records.counted_streams import MOST_ROLE_CHARS, count_lines
 from tooltrail.records.digests import digest_of
 

@@ -6,7 +6,7 @@ from pydantic import Field, JsonValue
 
 from tooltrail.records.authoring import (
     NAME_CHARS,
-    ArtifactReference,
+    BoundedResult,
     Budget,
     CanonicalResult,
     Count,
@@ -21,13 +21,12 @@ from tooltrail.records.authoring import (
     Sentence,
     SparseRecord,
     StreamRecord,
-    artifact_lines,
-    artifact_section,
     bound_texts,
+    bounded,
     hidden_lines,
-    joined,
     one_line,
     readable,
+    receipt,
     structured_fields,
 )
 
@@ -60,13 +59,12 @@ class DeploymentOutput(FamilyOutput):
         return f"deployment of {len(self.steps)} steps"
 
 
-class DeploymentResult(SparseRecord):
+class DeploymentResult(BoundedResult):
     """The canonical result of a deployment."""
 
     deployment_id: Identifier
     steps: tuple[Step, ...]
     step_count: Count
-    hidden_artifact: int | None = None
     plan: JsonValue = None
     plan_preview: str | None = None
     plan_truncated: bool | None = None
@@ -75,8 +73,6 @@ class DeploymentResult(SparseRecord):
     log_encoding: Encoding | None = None
     log_truncated: bool
     log_artifact: int | None = None
-    truncated: bool
-    artifacts: tuple[ArtifactReference, ...] | None = None
 
 
 def project_deployment(
@@ -88,18 +84,9 @@ def project_deployment(
         bound_texts(step, f"steps[{n}]", {"host": NAME_CHARS}, cutter)
         for n, step in enumerate(cutter.items("steps", result.steps, budget.max_items))
     )
-    return DeploymentResult.model_validate(
-        {
-            "deployment_id": result.deployment_id,
-            "steps": steps,
-            "step_count": len(result.steps),
-            "hidden_artifact": cutter.hidden_list(),
-            **structured_fields(result.plan, plan, "plan"),
-            **log.named("log"),
-            "truncated": cutter.truncated,
-            "artifacts": cutter.references,
-        }
-    )
+    fields = structured_fields(result.plan, plan, "plan") | log.named("log")
+    count = len(result.steps)
+    return bounded(DeploymentResult, result, cutter, steps=steps, step_count=count, **fields)
 
 
 def render_deployment(canonical: CanonicalResult, budget: DeploymentBudget) -> str:
@@ -118,7 +105,7 @@ def render_deployment(canonical: CanonicalResult, budget: DeploymentBudget) -> s
         result.plan_artifact: "plan",
         result.hidden_artifact: "hidden",
     }
-    return joined([*sections, *artifact_section(artifact_lines(artifacts, roles))])
+    return receipt(sections, artifacts, roles)
 
 
 FAMILY = Family(

@@ -7,8 +7,7 @@ from pydantic import TypeAdapter, ValidationError
 from tests.records.identifiers import identifiers
 
 from tooltrail.records import ArtifactReference
-from tooltrail.records.families._receipts import hidden_lines, one_line
-from tooltrail.records.families._shared import Identifier, SparseRecord
+from tooltrail.records.families._shared import Identifier, SparseRecord, hidden_lines, one_line
 
 IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 

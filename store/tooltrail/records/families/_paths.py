@@ -5,8 +5,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator
 
-from tooltrail.records._acting_chars import ACTING
-from tooltrail.records._text_cuts import cut_after, spelled_out
+from tooltrail.records._text_cuts import ACTING, cut_after, spelled_out
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.families._shared import NAME_CHARS
 

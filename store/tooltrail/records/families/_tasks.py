@@ -6,8 +6,13 @@ from pydantic import Field, model_validator
 
 from tooltrail.records._model import Record, Sentence
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.families._command_ends import ExitStatus
-from tooltrail.records.families._shared import Identifier, SparseRecord
+from tooltrail.records.families._shared import (
+    ExitStatus,
+    Identifier,
+    SparseRecord,
+    bound_texts,
+    bounded,
+)
 
 TaskState = Literal[
     "queued", "running", "cancelling", "completed", "failed", "cancelled", "interrupted"
@@ -70,13 +75,4 @@ def bound_task(task: Task, field: str, limit: int, cutter: Cutter) -> TaskSnapsh
         limit: characters of the summary.
         cutter: counts what is left out.
     """
-    summary = task.summary
-    if summary is not None:
-        summary = cutter.text(f"{field}.summary", summary, limit)
-    return TaskSnapshot(
-        task_id=task.task_id,
-        kind=task.kind,
-        status=task.status,
-        summary=summary,
-        exit_status=task.exit_status,
-    )
+    return bounded(TaskSnapshot, bound_texts(task, field, {"summary": limit}, cutter), cutter)

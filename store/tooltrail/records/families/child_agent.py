@@ -7,20 +7,18 @@ from pydantic import Field
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._receipts import (
-    artifact_lines,
-    artifact_section,
-    joined,
+from tooltrail.records.families._shared import (
+    Identifier,
+    SparseRecord,
+    bounded,
     one_line,
+    receipt,
 )
-from tooltrail.records.families._shared import Identifier, SparseRecord
 from tooltrail.records.families._tasks import TaskHandle, TaskState
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
 from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
-
-TOOL_NAMES = frozenset({"Agent", "SpawnAgent", "Task", "delegate", "spawn_agent"})
 
 MAX_TOKENS = (1 << 63) - 1
 """The largest count that databases hold in an integer."""
@@ -90,17 +88,7 @@ def project_child_agent(
     report: dict[str, object] = {}
     if result.report is not None:
         report = cutter.stream(result.report, budget.preview_chars).named("report")
-    return ChildAgentResult.model_validate(
-        {
-            "agent_id": result.agent_id,
-            "child_session_id": result.child_session_id,
-            "task_handle": result.task_handle,
-            "status": result.status,
-            **report,
-            "artifacts": cutter.references,
-            "token_usage": result.token_usage,
-        }
-    )
+    return bounded(ChildAgentResult, result, cutter, **report)
 
 
 def render_child_agent(canonical: CanonicalResult, budget: ChildAgentBudget) -> str:
@@ -109,8 +97,7 @@ def render_child_agent(canonical: CanonicalResult, budget: ChildAgentBudget) -> 
     sections = ["\n".join(_head_lines(result))]
     text = (result.report_preview or "", result.report_truncated or False)
     sections += [f"Report:\n{body}" for body in readable([text], budget.spare_chars) if body]
-    lines = artifact_lines(result.artifacts or (), {result.report_artifact: "report"})
-    return joined([*sections, *artifact_section(lines)])
+    return receipt(sections, result.artifacts, {result.report_artifact: "report"})
 
 
 def _head_lines(result: ChildAgentResult) -> list[str]:
@@ -142,5 +129,5 @@ FAMILY = Family(
     projector=project_child_agent,
     renderer=Renderer("child_agent", 1, render_child_agent),
     budget=ChildAgentBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset({"Agent", "SpawnAgent", "Task", "delegate", "spawn_agent"}),
 )

@@ -7,30 +7,34 @@ one that was not allowed to, skipped one whose turn did not come.
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import chain
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
-from tooltrail.records._command_words import worded_end
-from tooltrail.records._durations import seconds
 from tooltrail.records._model import Message, Record
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
+from tooltrail.records.command_documents import seconds, worded_end
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._command_ends import Milliseconds
-from tooltrail.records.families._commands import encodable
-from tooltrail.records.families._receipts import (
+from tooltrail.records.envelope import CanonicalResult, FamilyOutput
+from tooltrail.records.families._shared import (
+    NAME_CHARS,
+    SENTENCE_CHARS,
+    BoundedResult,
+    Milliseconds,
+    SparseRecord,
     artifact_lines,
     artifact_section,
+    bound_texts,
+    bounded,
     hidden_lines,
     joined,
     one_line,
 )
-from tooltrail.records.families._shared import NAME_CHARS, SENTENCE_CHARS, SparseRecord
 from tooltrail.records.families.command import (
     CommandOutput,
     CompletedResult,
     artifact_roles,
+    encodable,
     printed_texts,
     project_completed,
 )
@@ -39,9 +43,8 @@ from tooltrail.records.readable_json import readable
 from tooltrail.records.sharing import Sharing, fair_shares_of_at_least
 from tooltrail.records.streams import StreamRecord, iter_streams
 
-TOOL_NAMES = frozenset({"ExecCommandBatch", "exec_command_batch"})
-
 ItemStatus = Literal["completed", "failed", "rejected", "skipped"]
+_STATUSES: tuple[ItemStatus, ...] = get_args(ItemStatus)
 
 
 class CommandBatchBudget(Budget):
@@ -125,7 +128,7 @@ class BatchItemResult(SparseRecord):
     duration_ms: int | None = None
 
 
-class CommandBatchResult(SparseRecord):
+class CommandBatchResult(BoundedResult):
     """The canonical result of a batch. The counts are of all items, shown or not.
 
     `hidden_artifact` lists the items beyond those of `items`.
@@ -138,9 +141,6 @@ class CommandBatchResult(SparseRecord):
     skipped_count: int
     stop_on_error: bool
     items: tuple[BatchItemResult, ...]
-    truncated: bool
-    hidden_artifact: int | None = None
-    artifacts: tuple[ArtifactReference, ...] | None = None
 
 
 def project_command_batch(
@@ -154,18 +154,9 @@ def project_command_batch(
         _project_item(item, n, room, cutter)
         for n, (item, room) in enumerate(zip(shown, rooms, strict=True))
     )
-    return CommandBatchResult(
-        item_count=len(result.items),
-        completed_count=result.count("completed"),
-        failed_count=result.count("failed"),
-        rejected_count=result.count("rejected"),
-        skipped_count=result.count("skipped"),
-        stop_on_error=result.stop_on_error,
-        items=items,
-        truncated=cutter.truncated,
-        hidden_artifact=cutter.hidden_list(),
-        artifacts=cutter.references,
-    )
+    counts = {f"{status}_count": result.count(status) for status in _STATUSES}
+    count = len(result.items)
+    return bounded(CommandBatchResult, result, cutter, item_count=count, items=items, **counts)
 
 
 def _rooms(items: Sequence[BatchItem], total: int, sharing: Sharing) -> list[int]:
@@ -184,22 +175,13 @@ def _printed(item: BatchItem) -> list[StreamRecord]:
 
 def _project_item(item: BatchItem, n: int, room: int, cutter: Cutter) -> BatchItemResult:
     field = f"items[{n}]"
-    message = item.error_message
-    if message is not None:
-        message = cutter.text(f"{field}.error_message", message, SENTENCE_CHARS)
+    named = bound_texts(item, field, {"error_message": SENTENCE_CHARS}, cutter)
     completed = None
     if item.result is not None:
         prefix = f"{field}.result."
         completed = project_completed(item.result, room, NAME_CHARS, cutter.beside(), prefix=prefix)
-    return BatchItemResult(
-        index=n + 1,
-        cmd=cutter.text(f"{field}.cmd", encodable(item.cmd), NAME_CHARS),
-        status=item.status,
-        result=completed,
-        error_kind=item.error_kind,
-        error_message=message,
-        duration_ms=item.duration_ms,
-    )
+    cmd = cutter.text(f"{field}.cmd", encodable(item.cmd), NAME_CHARS)
+    return bounded(BatchItemResult, named, cutter, index=n + 1, cmd=cmd, result=completed)
 
 
 def render_command_batch(canonical: CanonicalResult, budget: CommandBatchBudget) -> str:
@@ -248,12 +230,7 @@ def _outcome(item: BatchItemResult) -> str:
 
 def _hidden_lines(batch: CommandBatchResult) -> list[str]:
     hidden = batch.item_count - len(batch.items)
-    totals: dict[ItemStatus, int] = {
-        "completed": batch.completed_count,
-        "failed": batch.failed_count,
-        "rejected": batch.rejected_count,
-        "skipped": batch.skipped_count,
-    }
+    totals: dict[ItemStatus, int] = {s: getattr(batch, f"{s}_count") for s in _STATUSES}
     seen = Counter(item.status for item in batch.items)
     counts = [f"{n - seen[s]:,} {s}" for s, n in totals.items() if n > seen[s]]
     listed = batch.hidden_artifact
@@ -275,5 +252,5 @@ FAMILY = Family(
     projector=project_command_batch,
     renderer=Renderer("command_batch", 1, render_command_batch),
     budget=CommandBatchBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset({"ExecCommandBatch", "exec_command_batch"}),
 )

@@ -4,47 +4,99 @@ The receipt names the files and repeats no diff: the model has just written what
 """
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tooltrail.records._model import Message
+from tooltrail.records._model import Message, Record
 from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars
-from tooltrail.records.cutting import Cutter
+from tooltrail.records.cutting import Cutter, Shown
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._file_changes import (
-    Action,
-    ChangedFile,
-    FileChange,
-    project_change,
-)
-from tooltrail.records.families._receipts import (
-    artifact_lines,
-    artifact_section,
+from tooltrail.records.families._paths import FilePath, path_label
+from tooltrail.records.families._shared import (
+    SENTENCE_CHARS,
+    BoundedResult,
+    SparseRecord,
+    bounded,
     hidden_lines,
-    joined,
     one_line,
+    receipt,
 )
-from tooltrail.records.families._shared import SENTENCE_CHARS, SparseRecord
 from tooltrail.records.family import Family, Renderer
+from tooltrail.records.previews import Encoding
 from tooltrail.records.sharing import fair_shares
-from tooltrail.records.streams import Count
+from tooltrail.records.streams import Count, StreamRecord
 
-TOOL_NAMES = frozenset(
-    {
-        "apply_patch",
-        "ApplyPatch",
-        "edit",
-        "Edit",
-        "edit_file",
-        "MultiEdit",
-        "NotebookEdit",
-        "str_replace_editor",
-        "write",
-        "Write",
-        "write_file",
-    }
-)
+Action = Literal["add", "modify", "delete", "move"]
+
+Line = Annotated[int, Field(ge=0, le=2**63 - 1)]
+"""Number or count of lines of a file."""
+
+
+class Hunk(Record):
+    """Where a diff changed a file, as `@@ -old_start,old_lines +new_start,new_lines @@` says."""
+
+    old_start: Line
+    old_lines: Line
+    new_start: Line
+    new_lines: Line
+
+
+class FileChange(Record):
+    """What happened to one file.
+
+    Attributes:
+        action: what was done; a move may change the content too.
+        path: where the file is now, or was before it was deleted.
+        from_path: where it was before; given for a move alone.
+        hunks: where its content changed.
+        diff: the unified diff; its role must be `diff.N`, N the place of the file from 0.
+    """
+
+    action: Action
+    path: FilePath
+    from_path: FilePath | None = None
+    hunks: tuple[Hunk, ...] = ()
+    diff: StreamRecord | None = None
+
+    @model_validator(mode="after")
+    def _check_move(self) -> Self:
+        if (self.action == "move") != (self.from_path is not None):
+            raise ValueError("from_path must be given exactly when a file moved")
+        return self
+
+
+class ChangedFile(SparseRecord):
+    """What happened to one file, bounded."""
+
+    action: Action
+    path: str
+    from_path: str | None = None
+    hunks: tuple[Hunk, ...]
+    diff_preview: str | None = None
+    diff_encoding: Encoding | None = None
+    diff_truncated: bool | None = None
+    diff_artifact: int | None = None
+
+
+def project_change(
+    n: int, file: FileChange, diff: Shown, max_hunks: int, cutter: Cutter
+) -> ChangedFile:
+    """Bound one file, the entry `n` of the list; `diff` is what the cutter made of its diff."""
+    field = f"changed_files[{n}]"
+    from_path = None
+    if file.from_path is not None:
+        from_path = path_label(cutter, f"{field}.from_path", file.from_path)
+    return bounded(
+        ChangedFile,
+        file,
+        cutter,
+        path=path_label(cutter, f"{field}.path", file.path),
+        from_path=from_path,
+        hunks=tuple(cutter.items(f"{field}.hunks", file.hunks, max_hunks)),
+        **({} if file.diff is None else diff.named("diff")),
+    )
+
 
 _LETTERS: dict[Action, str] = {"add": "A", "modify": "M", "delete": "D", "move": "R"}
 """As `git status` abbreviates them."""
@@ -92,7 +144,7 @@ class FileMutationOutput(FamilyOutput):
         return f"{count:,} {'file was' if count == 1 else 'files were'} changed"
 
 
-class FileMutationResult(SparseRecord):
+class FileMutationResult(BoundedResult):
     """The canonical result of a tool that changed files.
 
     `hidden_artifact` lists the files, hunks and diagnostics that are left out here.
@@ -101,11 +153,8 @@ class FileMutationResult(SparseRecord):
     changed_files: tuple[ChangedFile, ...]
     changed_paths: tuple[str, ...]
     changed_file_count: Count
-    hidden_artifact: int | None = None
     diagnostics: tuple[str, ...] | None = None
     diagnostic_count: Count | None = None
-    truncated: bool
-    artifacts: tuple[ArtifactReference, ...] | None = None
 
 
 def project_file_mutation(
@@ -121,15 +170,15 @@ def project_file_mutation(
         for n, (file, diff) in enumerate(zip(files, diffs, strict=True))
     )
     diagnostics = _bound_diagnostics(result.diagnostics, budget, cutter)
-    return FileMutationResult(
+    return bounded(
+        FileMutationResult,
+        result,
+        cutter,
         changed_files=changed,
         changed_paths=tuple(file.path for file in changed),
         changed_file_count=len(result.changed_files),
-        hidden_artifact=cutter.hidden_list(),
         diagnostics=diagnostics or None,
         diagnostic_count=len(result.diagnostics) or None,
-        truncated=cutter.truncated,
-        artifacts=cutter.references,
     )
 
 
@@ -147,8 +196,7 @@ def render_file_mutation(canonical: CanonicalResult, _budget: FileMutationBudget
         file.diff_artifact: f"diff of {file.path}" for file in result.changed_files
     }
     roles[result.hidden_artifact] = "hidden"
-    sections += artifact_section(artifact_lines(artifacts, roles))
-    return joined(sections)
+    return receipt(sections, artifacts, roles)
 
 
 def _file_lines(result: FileMutationResult, artifacts: Sequence[ArtifactReference]) -> list[str]:
@@ -181,5 +229,19 @@ FAMILY = Family(
     projector=project_file_mutation,
     renderer=Renderer("file_mutation", 1, render_file_mutation),
     budget=FileMutationBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset(
+        {
+            "apply_patch",
+            "ApplyPatch",
+            "edit",
+            "Edit",
+            "edit_file",
+            "MultiEdit",
+            "NotebookEdit",
+            "str_replace_editor",
+            "write",
+            "Write",
+            "write_file",
+        }
+    ),
 )

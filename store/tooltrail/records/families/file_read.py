@@ -11,16 +11,17 @@ from pydantic import Field, model_validator
 from tooltrail.records._model import Record
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
+from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._paths import FilePath, one_line_path, path_label
-from tooltrail.records.families._receipts import artifact_lines, artifact_section, joined
-from tooltrail.records.families._shared import SparseRecord
+from tooltrail.records.families._shared import (
+    BoundedResult,
+    bounded,
+    receipt,
+)
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
 from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import Count, StreamRecord
-
-TOOL_NAMES = frozenset({"cat_file", "open", "Read", "read", "read_file", "view"})
 
 Line = Annotated[int, Field(ge=1, le=2**63 - 1)]
 """Number of a line of a file, the first is 1."""
@@ -61,7 +62,7 @@ class FileReadOutput(FamilyOutput):
         return f"read {self.content.produced_size:,} bytes of {one_line_path(self.path)}"
 
 
-class FileReadResult(SparseRecord):
+class FileReadResult(BoundedResult):
     """The canonical result of reading a file.
 
     `size` is what was read of it, in bytes. `truncated` says that anything was left out, be it of
@@ -72,10 +73,8 @@ class FileReadResult(SparseRecord):
     content_preview: str | None
     content_encoding: Encoding | None = None
     content_truncated: bool
-    truncated: bool
     line_range: LineRange | None = None
     size: Count
-    artifacts: tuple[ArtifactReference, ...] | None = None
     content_artifact: int | None = None
 
 
@@ -84,17 +83,10 @@ def project_file_read(
 ) -> FileReadResult:
     """Bound the content."""
     content = cutter.stream(result.content, budget.preview_chars)
-    return FileReadResult(
-        path=path_label(cutter, "path", result.path),
-        content_preview=content.text,
-        content_encoding=content.encoding,
-        content_truncated=content.truncated,
-        truncated=cutter.truncated,
-        line_range=result.line_range,
-        size=result.content.produced_size,
-        artifacts=cutter.references,
-        content_artifact=content.artifact,
-    )
+    path = path_label(cutter, "path", result.path)
+    size = result.content.produced_size
+    shown = content.named("content")
+    return bounded(FileReadResult, result, cutter, path=path, size=size, **shown)
 
 
 def render_file_read(canonical: CanonicalResult, _budget: FileReadBudget) -> str:
@@ -106,11 +98,8 @@ def render_file_read(canonical: CanonicalResult, _budget: FileReadBudget) -> str
     else:
         # No room to indent: JSON is shown as the file has it, and only named when it is cut.
         (body,) = readable([(text, result.content_truncated)], 0)
-    sections = [_heading(result) + body]
-    if result.content_truncated:
-        roles: dict[int | None, str] = {result.content_artifact: "content"}
-        sections += artifact_section(artifact_lines(result.artifacts or (), roles))
-    return joined(sections)
+    artifacts = result.artifacts if result.content_truncated else None
+    return receipt([_heading(result) + body], artifacts, {result.content_artifact: "content"})
 
 
 def _heading(result: FileReadResult) -> str:
@@ -127,5 +116,5 @@ FAMILY = Family(
     projector=project_file_read,
     renderer=Renderer("file_read", 1, render_file_read),
     budget=FileReadBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset({"cat_file", "open", "Read", "read", "read_file", "view"}),
 )

@@ -16,9 +16,15 @@ from tooltrail.records.budgets import Budget, ReceiptChars
 from tooltrail.records.cutting import Cutter, Shown
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.records.families._media_types import is_text_type
-from tooltrail.records.families._receipts import hidden_lines, one_line
-from tooltrail.records.families._shared import SparseRecord, structured_fields
+from tooltrail.records.families._shared import (
+    BoundedResult,
+    SparseRecord,
+    bounded,
+    hidden_lines,
+    joined,
+    one_line,
+    structured_fields,
+)
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
 from tooltrail.records.readable_json import readable
@@ -28,6 +34,42 @@ TEXT = "text/plain"
 
 _MEDIA_TYPE_CHARS = 24
 """Characters of a media type that are shown however long the path of its artifact is."""
+
+
+_SUFFIXES = ("+json", "+xml", "+yaml")
+"""Structured syntaxes (RFC 6838, section 4.2.8) that are text whatever is said in them."""
+
+_TEXTUAL = frozenset(
+    {
+        "application/ecmascript",
+        "application/graphql",
+        "application/javascript",
+        "application/json",
+        "application/json-seq",
+        "application/json5",
+        "application/jsonl",
+        "application/sql",
+        "application/toml",
+        "application/typescript",
+        "application/x-javascript",
+        "application/x-json",
+        "application/x-ndjson",
+        "application/x-sh",
+        "application/x-toml",
+        "application/x-www-form-urlencoded",
+        "application/x-yaml",
+        "application/xml",
+        "application/xml-dtd",
+        "application/yaml",
+    }
+)
+"""Types outside of `text/` that have no suffix and are text all the same."""
+
+
+def is_text_type(media_type: str) -> bool:
+    """Whether a media type is one of text; its case and its parameters do not matter."""
+    essence = media_type.partition(";")[0].strip().lower()
+    return essence.startswith("text/") or essence.endswith(_SUFFIXES) or essence in _TEXTUAL
 
 
 class ContentItem(Record):
@@ -87,7 +129,7 @@ class ContentPreview(SparseRecord):
     artifact: int | None = None
 
 
-class GenericResult(SparseRecord):
+class GenericResult(BoundedResult):
     """The canonical result of the generic family.
 
     `hidden_artifact` lists the items beyond those of `content`. One list, however many items there
@@ -96,13 +138,10 @@ class GenericResult(SparseRecord):
 
     content: tuple[ContentPreview, ...]
     content_count: Count
-    hidden_artifact: int | None = None
     structured: JsonValue = None
     structured_preview: str | None = None
     structured_truncated: bool | None = None
     structured_artifact: int | None = None
-    truncated: bool
-    artifacts: tuple[ArtifactReference, ...] | None = None
 
 
 def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter) -> GenericResult:
@@ -116,16 +155,8 @@ def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter
     fields: dict[str, object] = {}
     if result.structured is not None:
         fields = structured_fields(result.structured, structured)
-    return GenericResult.model_validate(
-        {
-            "content": content,
-            "content_count": len(result.content),
-            "hidden_artifact": cutter.hidden_list(),
-            **fields,
-            "truncated": cutter.truncated,
-            "artifacts": cutter.references,
-        }
-    )
+    count = len(result.content)
+    return bounded(GenericResult, result, cutter, content=content, content_count=count, **fields)
 
 
 def render_generic(canonical: CanonicalResult, budget: GenericBudget) -> str:
@@ -145,7 +176,7 @@ def render_generic(canonical: CanonicalResult, budget: GenericBudget) -> str:
     hidden = result.content_count - len(result.content)
     sections += hidden_lines(hidden, "content item", artifacts, result.hidden_artifact)
     sections.extend(bodies)
-    return "\n".join(s if s.endswith("\n") else s + "\n" for s in sections) or "(no content)\n"
+    return joined(sections) or "(no content)\n"
 
 
 def _is_said_in_text(result: GenericResult) -> bool:

@@ -12,11 +12,14 @@ from tooltrail.records._model import Sentence
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
-from tooltrail.records.families._receipts import one_line
-from tooltrail.records.families._shared import NAME_CHARS, Identifier, SparseRecord
+from tooltrail.records.families._shared import (
+    NAME_CHARS,
+    Identifier,
+    SparseRecord,
+    bounded,
+    one_line,
+)
 from tooltrail.records.family import Family, Renderer
-
-TOOL_NAMES = frozenset({"NotifyOperator", "notify", "send_notification"})
 
 
 class NotificationBudget(Budget):
@@ -63,12 +66,8 @@ def project_notification(
     result: NotificationOutput, _budget: NotificationBudget, cutter: Cutter
 ) -> NotificationResult:
     """Bound the channel. Whatever the cutter leaves out, it counts; an identifier is kept whole."""
-    return NotificationResult(
-        delivered=result.delivered,
-        channel=cutter.text("channel", result.channel, NAME_CHARS),
-        notification_id=result.notification_id,
-        truncated=cutter.truncated or None,
-    )
+    channel = cutter.text("channel", result.channel, NAME_CHARS)
+    return bounded(NotificationResult, result, cutter, channel=channel)
 
 
 def render_notification(canonical: CanonicalResult, _budget: NotificationBudget) -> str:
@@ -89,5 +88,5 @@ FAMILY = Family(
     projector=project_notification,
     renderer=Renderer("notification", 1, render_notification),
     budget=NotificationBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset({"NotifyOperator", "notify", "send_notification"}),
 )

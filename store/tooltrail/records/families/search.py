@@ -6,15 +6,16 @@ from pydantic import Field, model_validator
 
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._receipts import artifact_lines, artifact_section, joined
-from tooltrail.records.families._shared import SparseRecord
+from tooltrail.records.envelope import CanonicalResult, FamilyOutput
+from tooltrail.records.families._shared import (
+    BoundedResult,
+    bounded,
+    receipt,
+)
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
 from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
-
-TOOL_NAMES = frozenset({"find", "find_file", "Glob", "glob", "grep", "Grep", "LS", "ls", "rg"})
 
 MatchCount = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
@@ -47,7 +48,7 @@ class SearchOutput(FamilyOutput):
         return _outcome(self.match_count, self.returned).lower()
 
 
-class SearchResult(SparseRecord):
+class SearchResult(BoundedResult):
     """The canonical result of a search.
 
     `truncated` says that something of what the tool gave back is not shown. What the tool itself
@@ -58,21 +59,18 @@ class SearchResult(SparseRecord):
     returned: MatchCount
     matches_preview: str | None
     matches_encoding: Encoding | None = None
-    truncated: bool
-    artifacts: tuple[ArtifactReference, ...] | None = None
     matches_artifact: int | None = None
 
 
 def project_search(result: SearchOutput, budget: SearchBudget, cutter: Cutter) -> SearchResult:
     """Bound the text of the matches."""
     matches = cutter.stream(result.matches, budget.preview_chars)
-    return SearchResult(
-        match_count=result.match_count,
-        returned=result.returned,
+    return bounded(
+        SearchResult,
+        result,
+        cutter,
         matches_preview=matches.text,
         matches_encoding=matches.encoding,
-        truncated=cutter.truncated,
-        artifacts=cutter.references,
         matches_artifact=matches.artifact,
     )
 
@@ -82,9 +80,7 @@ def render_search(canonical: CanonicalResult, budget: SearchBudget) -> str:
     result = SearchResult.model_validate(canonical.result)
     (body,) = readable([(result.matches_preview or "", result.truncated)], budget.spare_chars)
     sections = [f"{_outcome(result.match_count, result.returned)}\n{body}"]
-    roles: dict[int | None, str] = {result.matches_artifact: "matches"}
-    sections += artifact_section(artifact_lines(result.artifacts or (), roles))
-    return joined(sections)
+    return receipt(sections, result.artifacts, {result.matches_artifact: "matches"})
 
 
 def _outcome(match_count: int, returned: int) -> str:
@@ -100,5 +96,5 @@ FAMILY = Family(
     projector=project_search,
     renderer=Renderer("search", 1, render_search),
     budget=SearchBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset({"find", "find_file", "Glob", "glob", "grep", "Grep", "LS", "ls", "rg"}),
 )

@@ -9,31 +9,25 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, JsonValue, model_validator
 
 from tooltrail.records import canonical_json
-from tooltrail.records._digest_field import DigestField
-from tooltrail.records._model import Record, Sentence
+from tooltrail.records._model import DigestField, Record, Sentence
 from tooltrail.records.budgets import Budget, ReceiptChars
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.digests import Digest
-from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._receipts import (
-    artifact_lines,
-    artifact_section,
-    hidden_lines,
-    joined,
-    one_line,
-)
+from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
+    BoundedResult,
     Identifier,
-    SparseRecord,
     bound_texts,
+    bounded,
+    hidden_lines,
+    one_line,
+    receipt,
     structured_fields,
 )
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.streams import Count, StreamRecord
-
-TOOL_NAMES = frozenset({"final_answer", "structured_output", "submit_result"})
 
 MAX_ATTEMPTS = (1 << 31) - 1
 """The largest number of an attempt that every database holds in an integer."""
@@ -121,7 +115,7 @@ class StructuredOutput(FamilyOutput):
         return f"result {_verdict(valid=self.valid)}{found}"
 
 
-class StructuredOutputResult(SparseRecord):
+class StructuredOutputResult(BoundedResult):
     """The canonical result of the structured output family.
 
     The value stands in `value` as it is, or as text in `value_preview` when it was cut, is nested
@@ -138,10 +132,7 @@ class StructuredOutputResult(SparseRecord):
     value_artifact: int | None = None
     errors: tuple[SchemaViolation, ...] | None = None
     error_count: Count | None = None
-    hidden_artifact: int | None = None
     attempt: Attempt
-    truncated: bool
-    artifacts: tuple[ArtifactReference, ...] | None = None
 
 
 def project_structured_output(
@@ -153,19 +144,10 @@ def project_structured_output(
     errors = tuple(
         bound_texts(error, f"errors[{n}]", _ERROR_LIMITS, cutter) for n, error in enumerate(listed)
     )
-    return StructuredOutputResult.model_validate(
-        {
-            "agent": result.agent,
-            "schema_digest": result.schema_digest,
-            "valid": result.valid,
-            **structured_fields(result.value, shown, "value"),
-            "errors": errors or None,
-            "error_count": len(result.errors) or None,
-            "hidden_artifact": cutter.hidden_list(),
-            "attempt": result.attempt,
-            "truncated": cutter.truncated,
-            "artifacts": cutter.references,
-        }
+    value = structured_fields(result.value, shown, "value")
+    count = len(result.errors) or None
+    return bounded(
+        StructuredOutputResult, result, cutter, errors=errors or None, error_count=count, **value
     )
 
 
@@ -178,8 +160,7 @@ def render_structured_output(canonical: CanonicalResult, _budget: StructuredOutp
     hidden, listed = count - len(errors), result.hidden_artifact
     lines += hidden_lines(hidden, "error", result.artifacts, listed)
     roles: dict[int | None, str] = {result.value_artifact: "value", listed: "hidden"}
-    artifacts = artifact_lines(result.artifacts or (), roles)
-    return joined(["\n".join(lines), *artifact_section(artifacts)])
+    return receipt(["\n".join(lines)], result.artifacts, roles)
 
 
 def _verdict(*, valid: bool) -> str:
@@ -192,5 +173,5 @@ FAMILY = Family(
     projector=project_structured_output,
     renderer=Renderer("structured_output", 1, render_structured_output),
     budget=StructuredOutputBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset({"final_answer", "structured_output", "submit_result"}),
 )

@@ -9,15 +9,17 @@ from pydantic import Field, TypeAdapter
 
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._receipts import hidden_lines, one_line
-from tooltrail.records.families._shared import NAME_CHARS, SENTENCE_CHARS, SparseRecord
+from tooltrail.records.envelope import CanonicalResult, FamilyOutput
+from tooltrail.records.families._shared import (
+    NAME_CHARS,
+    SENTENCE_CHARS,
+    BoundedResult,
+    bounded,
+    hidden_lines,
+    one_line,
+)
 from tooltrail.records.families._tasks import Task, TaskSnapshot, bound_task
 from tooltrail.records.family import Family, Renderer
-
-TOOL_NAMES = frozenset(
-    {"TaskStatus", "ListTasks", "TaskStop", "TaskInput", "KillShell", "KillBash"}
-)
 
 Number = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
 """A count of tasks or bytes; larger ones would not fit into a line of a receipt."""
@@ -102,15 +104,14 @@ class TaskInputOutput(FamilyOutput):
         return f"input {outcome}; task is {self.task.status}"
 
 
-class TaskStatusResult(SparseRecord):
+class TaskStatusResult(BoundedResult):
     """The canonical result of a look at a task."""
 
     action: Literal["status"]
     task: TaskSnapshot
-    truncated: bool
 
 
-class TaskListResult(SparseRecord):
+class TaskListResult(BoundedResult):
     """The canonical result of a list: `returned` tasks were given, the first of them are here.
 
     `hidden_artifact` lists the others.
@@ -121,29 +122,24 @@ class TaskListResult(SparseRecord):
     returned: int
     limit: int | None
     tasks: tuple[TaskSnapshot, ...]
-    hidden_artifact: int | None = None
-    truncated: bool
-    artifacts: tuple[ArtifactReference, ...] | None = None
 
 
-class TaskStopResult(SparseRecord):
+class TaskStopResult(BoundedResult):
     """The canonical result of a request to end a task."""
 
     action: Literal["stop"]
     task: TaskSnapshot
     stop_requested: bool
     force_stop_requested: bool
-    truncated: bool
 
 
-class TaskInputResult(SparseRecord):
+class TaskInputResult(BoundedResult):
     """The canonical result of input for a task."""
 
     action: Literal["input"]
     task: TaskSnapshot
     accepted_input: bool
     bytes_written: int | None = None
-    truncated: bool
 
 
 TaskControlOutput = TaskStatusOutput | TaskListOutput | TaskStopOutput | TaskInputOutput
@@ -172,16 +168,7 @@ def _project_list(
     tasks = tuple(
         bound_task(task, f"tasks[{n}]", NAME_CHARS, cutter) for n, task in enumerate(shown)
     )
-    return TaskListResult(
-        action=result.action,
-        total_active=result.total_active,
-        returned=len(result.tasks),
-        limit=result.limit,
-        tasks=tasks,
-        hidden_artifact=cutter.hidden_list(),
-        truncated=cutter.truncated,
-        artifacts=cutter.references,
-    )
+    return bounded(TaskListResult, result, cutter, returned=len(result.tasks), tasks=tasks)
 
 
 def render_task_control(canonical: CanonicalResult, _budget: TaskControlBudget) -> str:
@@ -250,5 +237,7 @@ FAMILY = Family(
     projector=project_task_control,
     renderer=Renderer("task_control", 1, render_task_control),
     budget=TaskControlBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset(
+        {"TaskStatus", "ListTasks", "TaskStop", "TaskInput", "KillShell", "KillBash"}
+    ),
 )

@@ -9,20 +9,22 @@ from tooltrail.records._model import Sentence
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import NOT_THERE, Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, Facts, FamilyOutput
-from tooltrail.records.families._receipts import (
-    artifact_lines,
-    artifact_section,
-    joined,
+from tooltrail.records.families._shared import (
+    NAME_CHARS,
+    SENTENCE_CHARS,
+    SparseRecord,
+    bound_texts,
+    bounded,
     one_line,
+    receipt,
 )
-from tooltrail.records.families._shared import NAME_CHARS, SENTENCE_CHARS, SparseRecord
-from tooltrail.records.families._tasks import Task, TaskSnapshot, bound_task
+from tooltrail.records.families._tasks import Task, TaskSnapshot
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
 from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
-TOOL_NAMES = frozenset({"TaskOutput", "BashOutput", "write_stdin"})
+_TEXT_LIMITS = {"summary": NAME_CHARS, "result_summary": SENTENCE_CHARS}
 
 RetrievalStatus = Literal["success", "timeout", "not_ready"]
 
@@ -108,19 +110,12 @@ def project_task_output(
     failure = NOT_THERE
     if task.failure is not None:
         failure = nested.unseen(task.failure, "the log of a failure is not shown")
-    snapshot = bound_task(task, "task", NAME_CHARS, nested)
-    result_summary = task.result_summary
-    if result_summary is not None:
-        result_summary = nested.text("task.result_summary", result_summary, SENTENCE_CHARS)
-    observed = ObservedTaskResult.model_validate(
-        {
-            **snapshot.model_dump(),
-            **shown.named("output"),
-            "failure_artifact": failure.artifact,
-            "result_summary": result_summary,
-            "truncated": nested.truncated,
-            "artifacts": nested.references,
-        }
+    observed = bounded(
+        ObservedTaskResult,
+        bound_texts(task, "task", _TEXT_LIMITS, nested),
+        nested,
+        failure_artifact=failure.artifact,
+        **shown.named("output"),
     )
     return TaskOutputResult(retrieval_status=result.retrieval_status, task=observed)
 
@@ -135,8 +130,7 @@ def render_task_output(canonical: CanonicalResult, budget: TaskOutputBudget) -> 
         (body,) = readable([text], budget.spare_chars)
         sections.append(f"Output:\n{body}")
     roles = {task.output_artifact: "output", task.failure_artifact: "failure"}
-    sections += artifact_section(artifact_lines(task.artifacts or (), roles))
-    return joined(sections)
+    return receipt(sections, task.artifacts, roles)
 
 
 def _heading(result: TaskOutputResult) -> str:
@@ -161,5 +155,5 @@ FAMILY = Family(
     projector=project_task_output,
     renderer=Renderer("task_output", 1, render_task_output),
     budget=TaskOutputBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset({"TaskOutput", "BashOutput", "write_stdin"}),
 )

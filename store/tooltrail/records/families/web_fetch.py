@@ -8,28 +8,32 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tooltrail.records._digest_field import DigestField
-from tooltrail.records._model import Sentence
+from tooltrail.records._model import DigestField, Sentence
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._receipts import (
-    artifact_lines,
-    artifact_section,
-    joined,
+from tooltrail.records.envelope import CanonicalResult, FamilyOutput
+from tooltrail.records.families._shared import (
+    SENTENCE_CHARS,
+    BoundedResult,
+    bound_texts,
+    bounded,
     one_line,
+    receipt,
 )
-from tooltrail.records.families._shared import SENTENCE_CHARS, SparseRecord
 from tooltrail.records.families._web import Moment, Url, spell_moment
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.previews import Encoding
 from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
-TOOL_NAMES = frozenset({"WebFetch", "web_fetch", "fetch_url"})
-
 CONTENT_TYPE_CHARS = 120
 """Longest media type with its parameters that is repeated in a result."""
+
+_TEXT_LIMITS = {
+    "url": SENTENCE_CHARS,
+    "final_url": SENTENCE_CHARS,
+    "content_type": CONTENT_TYPE_CHARS,
+}
 
 HttpStatus = Annotated[int, Field(ge=100, le=599)]
 ByteCount = Annotated[int, Field(ge=0, le=2**63 - 1)]
@@ -67,7 +71,7 @@ class WebFetchOutput(FamilyOutput):
         return f"status {self.status} from {one_line(self.url)}"
 
 
-class WebFetchResult(SparseRecord):
+class WebFetchResult(BoundedResult):
     """The canonical result of a fetch.
 
     `redirected` says that the addresses differ, also where what is shown of them does not.
@@ -85,9 +89,7 @@ class WebFetchResult(SparseRecord):
     text_preview: str | None
     text_encoding: Encoding | None = None
     text_truncated: bool
-    truncated: bool
     text_artifact: int | None = None
-    artifacts: tuple[ArtifactReference, ...] | None = None
 
 
 def project_web_fetch(
@@ -95,21 +97,13 @@ def project_web_fetch(
 ) -> WebFetchResult:
     """Bound the text and the addresses."""
     text = cutter.stream(result.text, budget.preview_chars)
-    return WebFetchResult(
-        url=cutter.text("url", result.url, SENTENCE_CHARS),
-        final_url=cutter.text("final_url", result.final_url, SENTENCE_CHARS),
+    return bounded(
+        WebFetchResult,
+        bound_texts(result, "", _TEXT_LIMITS, cutter),
+        cutter,
         redirected=result.final_url != result.url,
-        status=result.status,
-        content_type=cutter.text("content_type", result.content_type, CONTENT_TYPE_CHARS),
-        bytes_read=result.bytes_read,
-        sha256=result.sha256,
         fetched_at=spell_moment(result.fetched_at),
-        text_preview=text.text,
-        text_encoding=text.encoding,
-        text_truncated=text.truncated,
-        truncated=cutter.truncated,
-        text_artifact=text.artifact,
-        artifacts=cutter.references,
+        **text.named("text"),
     )
 
 
@@ -124,9 +118,7 @@ def render_web_fetch(canonical: CanonicalResult, budget: WebFetchBudget) -> str:
     sections = [heading]
     if result.text_preview:
         sections += readable([(result.text_preview, result.text_truncated)], budget.spare_chars)
-    roles: dict[int | None, str] = {result.text_artifact: "text"}
-    sections += artifact_section(artifact_lines(result.artifacts or (), roles))
-    return joined(sections)
+    return receipt(sections, result.artifacts, {result.text_artifact: "text"})
 
 
 FAMILY = Family(
@@ -135,5 +127,5 @@ FAMILY = Family(
     projector=project_web_fetch,
     renderer=Renderer("web_fetch", 1, render_web_fetch),
     budget=WebFetchBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset({"WebFetch", "web_fetch", "fetch_url"}),
 )

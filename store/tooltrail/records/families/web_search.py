@@ -6,15 +6,21 @@ from typing import ClassVar
 from tooltrail.records._model import Sentence
 from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._receipts import hidden_lines, one_line
-from tooltrail.records.families._shared import NAME_CHARS, SENTENCE_CHARS, SparseRecord
+from tooltrail.records.envelope import CanonicalResult, FamilyOutput
+from tooltrail.records.families._shared import (
+    NAME_CHARS,
+    SENTENCE_CHARS,
+    BoundedResult,
+    SparseRecord,
+    bound_texts,
+    bounded,
+    hidden_lines,
+    one_line,
+)
 from tooltrail.records.families._web import Moment, Url, spell_moment
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.sharing import fair_shares
 from tooltrail.records.streams import Count
-
-TOOL_NAMES = frozenset({"WebSearch", "web_search"})
 
 
 class WebSearchBudget(Budget):
@@ -61,7 +67,7 @@ class WebSearchOutput(FamilyOutput):
         return _outcome(len(self.results), self.query)
 
 
-class WebSearchResult(SparseRecord):
+class WebSearchResult(BoundedResult):
     """The canonical result of a search of the web.
 
     `result_count` counts all pages; `hidden_artifact` lists those that `results` leaves out.
@@ -71,28 +77,22 @@ class WebSearchResult(SparseRecord):
     provider: str
     results: tuple[WebSearchHit, ...]
     result_count: Count
-    hidden_artifact: int | None = None
     fetched_at: str
-    truncated: bool
-    artifacts: tuple[ArtifactReference, ...] | None = None
 
 
 def project_web_search(
     result: WebSearchOutput, budget: WebSearchBudget, cutter: Cutter
 ) -> WebSearchResult:
     """Bound the list, and all that is said of a page."""
-    query = cutter.text("query", result.query, SENTENCE_CHARS)
-    provider = cutter.text("provider", result.provider, NAME_CHARS)
+    named = bound_texts(result, "", {"query": SENTENCE_CHARS, "provider": NAME_CHARS}, cutter)
     hits = cutter.items("results", result.results, budget.max_items)
-    return WebSearchResult(
-        query=query,
-        provider=provider,
+    return bounded(
+        WebSearchResult,
+        named,
+        cutter,
         results=tuple(_project_hits(hits, budget, cutter)),
         result_count=len(result.results),
-        hidden_artifact=cutter.hidden_list(),
         fetched_at=spell_moment(result.fetched_at),
-        truncated=cutter.truncated,
-        artifacts=cutter.references,
     )
 
 
@@ -122,13 +122,8 @@ def _project_hits(
     needs = [min(len(hit.snippet or ""), SENTENCE_CHARS) for hit in hits]
     shares = fair_shares(needs, budget.preview_chars)
     for n, (hit, share) in enumerate(zip(hits, shares, strict=True)):
-        field = f"results[{n}]"
-        snippet = hit.snippet
-        yield WebSearchHit(
-            title=cutter.text(f"{field}.title", hit.title, NAME_CHARS),
-            url=cutter.text(f"{field}.url", hit.url, SENTENCE_CHARS),
-            snippet=snippet and cutter.text(f"{field}.snippet", snippet, share),
-        )
+        limits = {"title": NAME_CHARS, "url": SENTENCE_CHARS, "snippet": share}
+        yield bound_texts(hit, f"results[{n}]", limits, cutter)
 
 
 FAMILY = Family(
@@ -137,5 +132,5 @@ FAMILY = Family(
     projector=project_web_search,
     renderer=Renderer("web_search", 1, render_web_search),
     budget=WebSearchBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset({"WebSearch", "web_search"}),
 )

@@ -8,35 +8,18 @@ from tooltrail.records._model import Record, Sentence
 from tooltrail.records.budgets import Budget, ItemCount, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
-from tooltrail.records.families._receipts import hidden_lines, one_line
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
     Identifier,
     SparseRecord,
     bound_texts,
+    bounded,
+    hidden_lines,
+    one_line,
 )
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.streams import Count
-
-TOOL_NAMES = frozenset(
-    {
-        "CompleteWorkItem",
-        "CreateWorkItem",
-        "GetWorkItem",
-        "ListWorkItems",
-        "PickWorkItem",
-        "TaskCreate",
-        "TaskGet",
-        "TaskList",
-        "TaskUpdate",
-        "TodoRead",
-        "todowrite",
-        "TodoWrite",
-        "update_plan",
-        "UpdateWorkItem",
-    }
-)
 
 STATUS_CHARS = 64
 """Longest status that is repeated; those in use are one or two words."""
@@ -155,8 +138,10 @@ def project_work_item(
             to=cutter.text("transition.to", result.transition.to, STATUS_CHARS),
         )
     warnings = cutter.items("warnings", result.warnings, budget.max_items)
-    return WorkItemResult(
-        action=result.action,
+    return bounded(
+        WorkItemResult,
+        result,
+        cutter,
         item=item,
         items=items,
         item_count=None if result.items is None else len(result.items),
@@ -166,9 +151,6 @@ def project_work_item(
         )
         or None,
         warning_count=len(result.warnings) or None,
-        hidden_artifact=cutter.hidden_list(),
-        truncated=cutter.truncated or None,
-        artifacts=cutter.references,
     )
 
 
@@ -213,5 +195,22 @@ FAMILY = Family(
     projector=project_work_item,
     renderer=Renderer("work_item", 1, render_work_item),
     budget=WorkItemBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset(
+        {
+            "CompleteWorkItem",
+            "CreateWorkItem",
+            "GetWorkItem",
+            "ListWorkItems",
+            "PickWorkItem",
+            "TaskCreate",
+            "TaskGet",
+            "TaskList",
+            "TaskUpdate",
+            "TodoRead",
+            "todowrite",
+            "TodoWrite",
+            "update_plan",
+            "UpdateWorkItem",
+        }
+    ),
 )

@@ -8,22 +8,15 @@ from tooltrail.records._model import Sentence
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
-from tooltrail.records.families._receipts import one_line
-from tooltrail.records.families._shared import NAME_CHARS, Identifier, SparseRecord, bound_texts
-from tooltrail.records.family import Family, Renderer
-
-TOOL_NAMES = frozenset(
-    {
-        "Attach",
-        "AttachWorkspace",
-        "CreateWorktree",
-        "EnterWorktree",
-        "ExitWorktree",
-        "State",
-        "Switch",
-        "SwitchWorkspace",
-    }
+from tooltrail.records.families._shared import (
+    NAME_CHARS,
+    Identifier,
+    SparseRecord,
+    bound_texts,
+    bounded,
+    one_line,
 )
+from tooltrail.records.family import Family, Renderer
 
 PATH_CHARS = 4096
 """Longest path of a workspace that is repeated; the longest path that Linux takes."""
@@ -95,18 +88,12 @@ def project_workspace(
     result: WorkspaceOutput, budget: WorkspaceBudget, cutter: Cutter
 ) -> WorkspaceResult:
     """Bound every name and the path."""
-    workspace = projection = None
+    workspace = None
     if result.workspace is not None:
         limits = {"path": min(budget.preview_chars, PATH_CHARS), **_NAME_LIMITS}
         workspace = bound_texts(result.workspace, "workspace", limits, cutter)
-    if result.projection is not None:
-        projection = cutter.text("projection", result.projection, NAME_CHARS)
-    return WorkspaceResult(
-        disposition=result.disposition,
-        workspace=workspace,
-        projection=projection,
-        truncated=cutter.truncated or None,
-    )
+    named = bound_texts(result, "", {"projection": NAME_CHARS}, cutter)
+    return bounded(WorkspaceResult, named, cutter, workspace=workspace)
 
 
 def render_workspace(canonical: CanonicalResult, _budget: WorkspaceBudget) -> str:
@@ -144,5 +131,16 @@ FAMILY = Family(
     projector=project_workspace,
     renderer=Renderer("workspace", 1, render_workspace),
     budget=WorkspaceBudget(),
-    tool_names=TOOL_NAMES,
+    tool_names=frozenset(
+        {
+            "Attach",
+            "AttachWorkspace",
+            "CreateWorktree",
+            "EnterWorktree",
+            "ExitWorktree",
+            "State",
+            "Switch",
+            "SwitchWorkspace",
+        }
+    ),
 )
