@@ -64,7 +64,7 @@ def _worded(error: ErrorDetails) -> Iterator[tuple[Path, str]]:
     elif kind == "missing":
         yield path[:-1], f"the key {quoted(str(path[-1]))} is missing"
     elif kind == "extra_forbidden":
-        yield path, _unknown_key(path)
+        yield path, unknown_key(path)
     else:
         sentence = _sentence(error, context)
         # What is said of several keys together stands where the first of them does.
@@ -103,7 +103,8 @@ def _type_word(value: object) -> str:
     return next(word for kind, word in _TYPE_WORDS.items() if isinstance(value, kind))
 
 
-def _unknown_key(path: Path) -> str:
+def unknown_key(path: Path) -> str:
+    """What is said of a key that its section does not know."""
     key = str(path[-1])
     model = _model_at(path[:-1])
     known = [info.alias or name for name, info in model.model_fields.items()]

@@ -50,6 +50,10 @@ class ConfigProblem:
         return f"{self.file}:{self.line}: {about}{self.message}"
 
 
+class AgentConfigWarning(UserWarning):
+    """Part of a configuration that is ignored."""
+
+
 class AgentConfigError(InvalidRecordError):
     """A file that is no configuration of an agent.
 

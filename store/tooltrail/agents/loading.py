@@ -7,18 +7,20 @@ import errno
 import json
 import os
 import stat
+import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
-from tooltrail.agents._config_wording import complaints
+from tooltrail.agents._config_wording import complaints, unknown_key
 from tooltrail.agents._yaml_documents import MAX_SIZE, decode, read_document
 from tooltrail.agents._yaml_nodes import Fault, Node, NoDocumentError
 from tooltrail.agents.config_problems import (
     AgentConfigError,
+    AgentConfigWarning,
     ConfigProblem,
     Place,
     quoted,
@@ -31,6 +33,11 @@ _SUFFIXES = (".yml", ".yaml")
 
 _USUAL_NAME = "agent.yml"
 
+_PROJECT_AGENTS = Path(".kb", "agents")
+"""Where a project keeps the configurations of its agents, below its root."""
+
+_SECTIONS = frozenset(info.alias or name for name, info in AgentConfig.model_fields.items())
+
 
 @dataclass(frozen=True, slots=True)
 class CheckedAgent:
@@ -40,11 +47,13 @@ class CheckedAgent:
         config: what it holds; None where that is no configuration.
         problems: everything that is wrong; none for a file that is as it should be. That two files
             have the same id is a problem of both, which are read all the same.
+        warnings: what was ignored in it: unknown sections, and an `output` without a schema.
     """
 
     path: Path
     config: AgentConfig | None
     problems: tuple[ConfigProblem, ...] = ()
+    warnings: tuple[ConfigProblem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,17 +63,13 @@ class _Reading:
     config: AgentConfig | None = None
     root: Node | None = None
     found: tuple[Fault, ...] = ()
-
-    def problems(self, file: str) -> tuple[ConfigProblem, ...]:
-        ordered = sorted(self.found, key=lambda fault: fault.place)
-        return tuple(
-            ConfigProblem(file, one.place.line, one.place.column, spell_path(one.path), one.message)
-            for one in dict.fromkeys(ordered)
-        )
+    ignored: tuple[Fault, ...] = ()
 
 
 def load_agent(path: str | os.PathLike[str]) -> AgentConfig:
     """The configuration in a file; a folder stands for the `agent.yml` in it.
+
+    Each unknown section is ignored with an `AgentConfigWarning`, and so is an empty `output`.
 
     Raises:
         AgentConfigError: it is none, or cannot be read.
@@ -80,7 +85,7 @@ def load_agent(path: str | os.PathLike[str]) -> AgentConfig:
 
 
 def read_agent(text: str, name: str) -> AgentConfig:
-    """The configuration that a text of YAML or JSON spells.
+    """The configuration that a text of YAML or JSON spells; warns like `load_agent`.
 
     Args:
         text: at most 1 MiB of UTF-8.
@@ -94,10 +99,12 @@ def read_agent(text: str, name: str) -> AgentConfig:
 
 
 def find_agents(folder: str | os.PathLike[str]) -> list[Path]:
-    """The files `*.yml` and `*.yaml` in a folder and those below it, in the order of their paths.
+    """The configurations of a project, or of a folder, in the order of their paths.
 
-    Hidden files and folders are passed over, but for a folder that is named itself; a file that is
-    named itself is taken whatever it is called. Links to folders are not followed.
+    In the root of a project these are the files `.kb/agents/**/agent.yml`. In any other folder
+    these are all files `*.yml` and `*.yaml` in it and below it. Hidden files and folders are passed
+    over, but for a folder that is named itself; a file that is named itself is taken whatever it is
+    called. Links to folders are not followed.
 
     Raises:
         NotFoundError: there is no such folder.
@@ -106,26 +113,61 @@ def find_agents(folder: str | os.PathLike[str]) -> list[Path]:
     top = Path(folder)
     if not top.exists():
         raise NotFoundError(f"there is no folder {top}")
-    return sorted(_iter_files(top)) if top.is_dir() else [top]
+    if not top.is_dir():
+        return [top]
+    agents = top / _PROJECT_AGENTS
+    if agents.is_dir():
+        return sorted(path for path in _iter_files(agents) if path.name == _USUAL_NAME)
+    return sorted(_iter_files(top))
 
 
-def check_agents(folder: str | os.PathLike[str]) -> list[CheckedAgent]:
+def check_agents(folder: str | os.PathLike[str], *, strict: bool = False) -> list[CheckedAgent]:
     """All files of `find_agents`, each with what it holds and what is wrong with it.
+
+    Args:
+        folder: or a file.
+        strict: whether what would be ignored with a warning is a problem.
 
     Raises:
         NotFoundError: there is no such folder.
         UnavailableError: a folder cannot be listed, or PyYAML is not installed.
     """
     readings = [(path, _read_present(path)) for path in find_agents(folder)]
+    if strict:
+        readings = [(path, _with_ignored(reading)) for path, reading in readings]
     return [
-        CheckedAgent(path, reading.config, reading.problems(str(path)))
+        CheckedAgent(
+            path,
+            reading.config,
+            _problems(reading.found, path),
+            _problems(reading.ignored, path),
+        )
         for path, reading in _with_shared_ids(readings)
     ]
 
 
+def _with_ignored(reading: _Reading) -> _Reading:
+    """The same, but what was ignored is a problem."""
+    if not reading.ignored:
+        return reading
+    return replace(reading, config=None, found=(*reading.found, *reading.ignored), ignored=())
+
+
+def _problems(faults: Iterable[Fault], file: str | Path) -> tuple[ConfigProblem, ...]:
+    ordered = sorted(faults, key=lambda fault: fault.place)
+    return tuple(
+        ConfigProblem(
+            str(file), one.place.line, one.place.column, spell_path(one.path), one.message
+        )
+        for one in dict.fromkeys(ordered)
+    )
+
+
 def _config_of(reading: _Reading, file: str) -> AgentConfig:
     if reading.config is None:
-        raise AgentConfigError(reading.problems(file))
+        raise AgentConfigError(_problems(reading.found, file))
+    for problem in _problems(reading.ignored, file):
+        warnings.warn(str(problem), AgentConfigWarning, stacklevel=3)
     return reading.config
 
 
@@ -170,15 +212,29 @@ def _read_text(text: str) -> _Reading:
     except NoDocumentError as error:
         return _Reading(found=(error.fault,))
     found, config = list(faults), None
+    document, ignored = _without_ignored(root)
     try:
         # As JSON and strictly: else `"5"` and `true` would pass for numbers.
         config = AgentConfig.model_validate_json(
-            json.dumps(root.value), strict=True, by_alias=True, by_name=False
+            json.dumps(document), strict=True, by_alias=True, by_name=False
         )
     except ValidationError as error:
         known = {fault.path for fault in faults}
         found += [fault for fault in complaints(error, root) if fault.path not in known]
-    return _Reading(None if found else config, root, tuple(found))
+    return _Reading(None if found else config, root, tuple(found), tuple(ignored))
+
+
+def _without_ignored(root: Node) -> tuple[JsonValue, list[Fault]]:
+    """A document without its parts that say nothing here, and a warning about each of these."""
+    if not isinstance(root.value, dict):
+        return root.value, []
+    messages = {
+        key: f"{unknown_key((key,))}; it is ignored" for key in root.value.keys() - _SECTIONS
+    }
+    if root.value.get("output") == {}:
+        messages["output"] = "there is no `schema`: the agent answers in free text"
+    document: JsonValue = {key: one for key, one in root.value.items() if key not in messages}
+    return document, [Fault(*root.locate((key,)), text) for key, text in messages.items()]
 
 
 def _iter_files(top: Path) -> Iterator[Path]:

@@ -14,7 +14,12 @@ from tests.support.agents.configs import MINIMAL, lines_of
 from tooltrail.agents import SchemaFault, UnsupportedSchemaError
 from tooltrail.agents._config_wording import complaints
 from tooltrail.agents._yaml_documents import read_document
-from tooltrail.agents.config_problems import AgentConfigError, Place, spell_path
+from tooltrail.agents.config_problems import (
+    AgentConfigError,
+    AgentConfigWarning,
+    Place,
+    spell_path,
+)
 from tooltrail.agents.loading import (
     check_agents,
     find_agents,
@@ -112,7 +117,7 @@ def test_every_problem_is_told_in_the_order_of_the_file() -> None:
         "  maxReminders: 2.5",
         "tools: fs:read",
         "context: []",
-        "output: {}",
+        "output: {shema: {}}",
         "description: [1]",
     )
     formats = "`openai`, `openai-responses`, `anthropic`, `gemini` or `ollama`"
@@ -133,14 +138,12 @@ def test_every_problem_is_told_in_the_order_of_the_file() -> None:
         "agent.yml:17: tools: must be a list, not text",
         "agent.yml:18: context: must be a mapping of keys, not a list",
         "agent.yml:19: output: the key `schema` is missing",
+        "agent.yml:19: output.shema: unknown key `shema`, did you mean `schema`?",
         "agent.yml:20: description: must be text, not a list",
     ]
 
 
 TRAPS = {
-    "modle: m": "4: modle: unknown key `modle`, did you mean `model`?",
-    "xyzzy: m": "4: xyzzy: unknown key `xyzzy`",
-    "format_version: x": "4: format_version: unknown key `format_version`, did you mean `version`?",
     "model: m\ntiers: [{name: a, model: b}]": (
         "4: model: an agent has `model` or `tiers`, and not both"
     ),
@@ -195,6 +198,37 @@ TRAPS = {
 @pytest.mark.parametrize("addition", TRAPS)
 def test_each_trap_is_told_by_its_line(addition: str) -> None:
     assert problems_of(f"{MINIMAL}{addition}\n") == [f"agent.yml:{TRAPS[addition]}"]
+
+
+IGNORED = {
+    "modle: m": "4: modle: unknown key `modle`, did you mean `model`?; it is ignored",
+    "xyzzy: {a: 1}": "4: xyzzy: unknown key `xyzzy`; it is ignored",
+    "format_version: x": (
+        "4: format_version: unknown key `format_version`, did you mean `version`?; it is ignored"
+    ),
+    "output: {}": "4: output: there is no `schema`: the agent answers in free text",
+}
+"""What is added to three lines that are right, and the warning about it."""
+
+
+@pytest.mark.parametrize("addition", IGNORED)
+def test_what_says_nothing_here_is_ignored_with_a_warning(addition: str, tmp_path: Path) -> None:
+    text = f"{MINIMAL}{addition}\n"
+    with pytest.warns(AgentConfigWarning) as caught:
+        assert read_agent(text, "agent.yml") == read_agent(MINIMAL, "agent.yml")
+    assert [str(warning.message) for warning in caught] == [f"agent.yml:{IGNORED[addition]}"]
+    (tmp_path / "agent.yml").write_text(text)
+    [checked] = check_agents(tmp_path)
+    assert (checked.config is None, checked.problems, len(checked.warnings)) == (False, (), 1)
+    [refused] = check_agents(tmp_path, strict=True)
+    assert (refused.config, refused.problems, refused.warnings) == (None, checked.warnings, ())
+
+
+@pytest.mark.parametrize(
+    "addition", ["limits: {maxStep: 5}", "context: {dynamic: 1}", "output: {schema: {}, x: 1}"]
+)
+def test_inside_of_a_section_every_key_must_be_known(addition: str) -> None:
+    assert any("unknown key" in one for one in problems_of(f"{MINIMAL}{addition}\n"))
 
 
 @pytest.mark.parametrize(
@@ -372,8 +406,16 @@ def test_agents_are_found_in_all_folders_that_are_not_hidden(tmp_path: Path) -> 
         hidden / "a.YAML",
         hidden / "b/agent.yml",
     ]
-    assert find_agents(tmp_path) == []
     assert find_agents(hidden / "notes.md") == [hidden / "notes.md"]
+
+
+def test_in_the_root_of_a_project_its_agents_are_found_and_no_other_files(tmp_path: Path) -> None:
+    agents = tmp_path / ".kb" / "agents"
+    names = (".kb/agents/b/agent.yml", ".kb/agents/a/c/agent.yml", ".kb/agents/a/notes.yml")
+    for name in (*names, ".kb/other.yml", ".kb/agents/.x/agent.yml", "compose.yml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(MINIMAL)
+    assert find_agents(tmp_path) == [agents / "a" / "c" / "agent.yml", agents / "b" / "agent.yml"]
 
 
 def test_a_folder_that_cannot_be_listed_is_told(tmp_path: Path) -> None:
@@ -404,11 +446,13 @@ def test_all_files_of_a_folder_are_checked(tmp_path: Path) -> None:
         [
             f"{bad}:1: the key `name` is missing",
             f"{bad}:2: id: `probe` is also the id in {good}, {twin}",
-            f"{bad}:3: nam: unknown key `nam`, did you mean `name`?",
         ],
         [f"{twin}:2: id: `probe` is also the id in {good}, {bad}"],
         [f"{tmp_path / 'd.yml'}:1: there is no such file any more"],
         [],
+    ]
+    assert [str(warning) for agent in checked for warning in agent.warnings] == [
+        f"{bad}:3: nam: unknown key `nam`, did you mean `name`?; it is ignored"
     ]
 
 
