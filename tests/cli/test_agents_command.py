@@ -128,7 +128,8 @@ def test_a_run_prints_its_result_alone_on_stdout(made: Cli, provider: ScriptedPr
 def test_a_run_without_a_result_is_incomplete(made: Cli, provider: ScriptedProvider) -> None:
     ended = run(made, provider, says("No."), says("No."))
     assert (ended.code, ended.text) == (4, "")
-    assert "result_not_submitted: the model stopped without a valid result" in ended.message
+    reason = "Agent did not call submit_result tool: the model stopped without a valid result"
+    assert f"result_not_submitted: {reason}" in ended.message
 
 
 def test_the_task_may_come_from_standard_input(made: Cli, provider: ScriptedProvider) -> None:

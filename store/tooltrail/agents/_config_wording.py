@@ -16,6 +16,7 @@ from tooltrail.agents.schemas import UnsupportedSchemaError
 _WANTED = {
     "string_type": "text",
     "int_type": "a whole number",
+    "bool_type": "true or false",
     "tuple_type": "a list",
     "dict_type": "a mapping of keys",
     "model_type": "a mapping of keys",

@@ -154,7 +154,8 @@ class LegRunner:
             return Ending("limit_reached", reason, limit)
         if self.judge.attempt_count:
             return Ending("result_invalid", f"{reason}; the schema refused all submissions", limit)
-        return Ending("result_not_submitted", f"{reason}; nothing was submitted", limit)
+        message = f"Agent did not call {SUBMIT_RESULT} tool: {reason}"
+        return Ending("result_not_submitted", message, limit)
 
     async def _take_step(self) -> Ending | None:
         """One question, its answer, and the calls of that; how the leg ended if it did."""

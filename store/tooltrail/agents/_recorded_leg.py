@@ -69,7 +69,7 @@ class LegPlan:
         """Who judges submissions; None for an agent of free text."""
         if self.config.output is None:
             return None
-        return Judge(self.config.id, self.config.output.schema_checker, self.model.wire_format)
+        return Judge(self.config.id, self.config.output, self.model.wire_format)
 
     def started(self, session_id: UUID) -> LegStarted:
         """What is recorded of its beginning."""

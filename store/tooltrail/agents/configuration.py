@@ -110,9 +110,11 @@ class Output(_Section):
 
     Attributes:
         json_schema: `schema` in the file: JSON Schema (draft 2020-12) of its result, of an object.
+        strict: whether a provider that can enforce the schema is asked to.
     """
 
     json_schema: dict[str, JsonValue] = Field(alias="schema")
+    strict: bool = False
     _compiled: OutputSchema | None = PrivateAttr(default=None)
 
     @field_validator("json_schema")
