@@ -3,15 +3,30 @@
 import difflib
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, cast, get_args
+from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from tooltrail.agents._yaml_nodes import Fault, Node
 from tooltrail.agents.config_problems import Path, quoted
-from tooltrail.agents.configuration import AgentConfig
+from tooltrail.agents.configuration import (
+    AgentConfig,
+    Context,
+    Limits,
+    Output,
+    StaticContext,
+    Tier,
+)
 from tooltrail.agents.schemas import UnsupportedSchemaError
+
+_SECTIONS: Mapping[str, type[BaseModel]] = {
+    "tiers": Tier,
+    "limits": Limits,
+    "context": Context,
+    "static": StaticContext,
+    "output": Output,
+}
+"""By the key that a section stands under."""
 
 _WANTED = {
     "string_type": "text",
@@ -44,36 +59,27 @@ _NAMED = re.compile(r"`(\w+)`")
 _QUOTED = re.compile(r"'([^']*)'")
 
 
-def complaints(error: ValidationError, root: Node) -> Iterator[Fault]:
-    """What is wrong with a document, each time where, what it is about, and a sentence."""
+def complaints(error: ValidationError) -> Iterator[tuple[Path, str]]:
+    """What is wrong with a document, each time what it is about, and a sentence."""
     for details in error.errors(include_url=False):
-        for path, message in _worded(details):
-            yield Fault(*root.locate(path), message)
+        path, kind = details["loc"], details["type"]
+        refusal = details.get("ctx", {}).get("error")
+        if isinstance(refusal, UnsupportedSchemaError):
+            for fault in refusal.faults:
+                yield (*path, *_read_pointer(fault.pointer)), fault.message
+        elif kind == "missing":
+            yield path[:-1], f"the key {quoted(str(path[-1]))} is missing"
+        elif kind == "extra_forbidden":
+            yield path, unknown_key(path)
+        else:
+            sentence = _sentence(details)
+            # What is said of several keys together stands where the first of them does.
+            yield path or tuple(_NAMED.findall(sentence)[:1]), sentence
 
 
-def _worded(error: ErrorDetails) -> Iterator[tuple[Path, str]]:
-    """What one error of pydantic says: each time where, and a sentence.
-
-    It is several sentences for a schema with several faults.
-    """
-    path, kind = error["loc"], error["type"]
-    context = cast("Mapping[str, Any]", error.get("ctx", {}))
-    refusal = context.get("error")
-    if isinstance(refusal, UnsupportedSchemaError):
-        for fault in refusal.faults:
-            yield (*path, *_read_pointer(fault.pointer)), fault.message
-    elif kind == "missing":
-        yield path[:-1], f"the key {quoted(str(path[-1]))} is missing"
-    elif kind == "extra_forbidden":
-        yield path, unknown_key(path)
-    else:
-        sentence = _sentence(error, context)
-        # What is said of several keys together stands where the first of them does.
-        yield path or tuple(_NAMED.findall(sentence)[:1]), sentence
-
-
-def _sentence(error: ErrorDetails, context: Mapping[str, Any]) -> str:
+def _sentence(error: ErrorDetails) -> str:
     kind, given = error["type"], error["input"]
+    context = cast("Mapping[str, Any]", error.get("ctx", {}))
     if kind in _WANTED:
         return _other_type(_WANTED[kind], given)
     if kind in _TEMPLATES:
@@ -107,8 +113,9 @@ def _type_word(value: object) -> str:
 def unknown_key(path: Path) -> str:
     """What is said of a key that its section does not know."""
     key = str(path[-1])
-    model = _model_at(path[:-1])
-    known = [info.alias or name for name, info in model.model_fields.items()]
+    section = next((one for one in reversed(path[:-1]) if isinstance(one, str)), "")
+    fields = _SECTIONS.get(section, AgentConfig).model_fields
+    known = [info.alias or name for name, info in fields.items()]
     # Case and underscores are how people spell the same word.
     return f"unknown key {quoted(key)}" + _proposal(key, {_folded(name): name for name in known})
 
@@ -121,23 +128,6 @@ def _proposal(given: str, known: Mapping[str, str]) -> str:
 
 def _folded(key: str) -> str:
     return key.replace("_", "").replace("-", "").lower()
-
-
-def _model_at(path: Path) -> type[BaseModel]:
-    """The section of a configuration that stands at a path."""
-    model: type[BaseModel] = AgentConfig
-    for part in path:
-        if isinstance(part, str):
-            fields = {info.alias or name: info for name, info in model.model_fields.items()}
-            model = next(_models_in(fields[part].annotation))
-    return model
-
-
-def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models_in(argument)
 
 
 def _read_pointer(pointer: str) -> Path:

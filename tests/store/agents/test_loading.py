@@ -13,11 +13,10 @@ from tests.support.agents.configs import MINIMAL, lines_of
 
 from tooltrail.agents import SchemaFault, UnsupportedSchemaError
 from tooltrail.agents._config_wording import complaints
-from tooltrail.agents._yaml_documents import read_document
+from tooltrail.agents._yaml import Document, read_document
 from tooltrail.agents.config_problems import (
     AgentConfigError,
     AgentConfigWarning,
-    Place,
     spell_path,
 )
 from tooltrail.agents.loading import (
@@ -34,6 +33,11 @@ def problems_of(text: str) -> list[str]:
         read_agent(text, "agent.yml")
     assert len(caught.value.problems) == len(str(caught.value).splitlines())
     return str(caught.value).splitlines()
+
+
+def place_of(document: Document, *path: str | int) -> tuple[int, int, str]:
+    problem = document.problem(path, "")
+    return problem.line, problem.column, problem.path
 
 
 def test_a_configuration_is_read_with_its_defaults() -> None:
@@ -177,9 +181,12 @@ TRAPS = {
     "limits:\n  <<: {maxSteps: 1}": (
         "5: limits: merge keys (`<<`) are not used here: write the keys out"
     ),
-    "description: &d x\nversion: *e": "5: there is no anchor `&e` before this alias",
-    "tools: &t [a, *t]": "4: the alias `*t` stands inside of what it repeats",
-    "---\nschema: kb.agent/1": "4: a second document begins; a file has one",
+    "description: &d x\nversion: *e": "5: no YAML: found undefined alias 'e'",
+    "tools: &t [a, *t]": "4: nested deeper than 100 levels",
+    "---\nschema: kb.agent/1": (
+        "4: no YAML: but found another document, expected a single document in the stream that "
+        "begins in line 1"
+    ),
     "limits:\n\tmaxSteps: 5": "5: a tab stands where only spaces may: indent with spaces",
     "description:\tx": "4: a tab stands where only spaces may: indent with spaces",
     "tools: [a\nmodel: m": (
@@ -241,7 +248,8 @@ def test_inside_of_a_section_every_key_must_be_known(addition: str) -> None:
         ("text", "1: must be a mapping of keys, not text"),
         ("!!null x", "1: tags are not used here; leave it out"),
         ("%YAML 1.1\n---\nid: x", "1: only YAML 1.2 is read; leave the `%YAML` line out"),
-        ("x: " + "[" * 100, "1: nested deeper than 100 levels"),
+        ("x: " + "[" * 101 + "]" * 101, "1: nested deeper than 100 levels"),
+        ("[" * 100_000, "1: nested deeper than 100 levels"),
         ("x: '" + "a" * (1 << 20) + "'", "1: larger than 1 MiB"),
     ],
 )
@@ -267,31 +275,31 @@ def test_only_true_and_false_are_booleans_and_only_digits_are_numbers() -> None:
         "0o9",
         "1.2.3",
     ]
-    root, faults = read_document(f"""[{", ".join(texts)}, '1', '~', "true"]""")
-    assert (root.value, faults) == ([*texts, "1", "~", "true"], [])
-    root, faults = read_document("[true, False, ~, null, 0, -0, +7, 0x1F, 0o17, 1., .5, -1e3]")
-    assert root.value == [True, False, None, None, 0, 0, 7, 31, 15, 1.0, 0.5, -1000.0]
-    assert [type(value) for value in cast("list[object]", root.value)[-4:]] == [int, *[float] * 3]
+    read = read_document(f"""[{", ".join(texts)}, '1', '~', "true"]""", "x")
+    assert (read.value, read.problems) == ([*texts, "1", "~", "true"], ())
+    read = read_document("[true, False, ~, null, 0, -0, +7, 0x1F, 0o17, 1., .5, -1e3]", "x")
+    assert read.value == [True, False, None, None, 0, 0, 7, 31, 15, 1.0, 0.5, -1000.0]
+    assert [type(value) for value in cast("list[object]", read.value)[-4:]] == [int, *[float] * 3]
 
 
 def test_aliases_stand_for_what_their_anchors_hold() -> None:
-    root, faults = read_document("a: &x {b: [1, &y c]}\nd: *x\n*y : 2\ne: &y 3\nf: *y\n")
+    read = read_document("a: &x {b: [1, &y c]}\nd: *x\n*y : 2\ne: *y\n", "x")
     inner = {"b": [1, "c"]}
-    assert (root.value, faults) == ({"a": inner, "d": inner, "c": 2, "e": 3, "f": 3}, [])
-    assert root.locate(("d", "b", "1")) == (Place(1, 15), ("d", "b", 1))
-    assert root.locate(("d", "b", 7, "x")) == (Place(1, 8), ("d", "b", 7, "x"))
+    assert (read.value, read.problems) == ({"a": inner, "d": inner, "c": 2, "e": "c"}, ())
+    assert place_of(read, "d", "b", "1") == (1, 15, "d.b[1]")
+    assert place_of(read, "d", "b", 7, "x") == (1, 8, "d.b[7].x")
 
 
 def test_aliases_cannot_make_a_small_file_large() -> None:
     lol = [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     laughs = lines_of("a0: &a0 [lol,lol,lol,lol,lol,lol,lol,lol,lol,lol]", *lol)
-    # Each level has ten times what the one before has; 411,111 + 4,111,111 is the first too large.
-    assert problems_of(laughs) == ["agent.yml:6: too large when its aliases are written out"]
+    # What is repeated is in the first line.
+    assert problems_of(laughs) == ["agent.yml:1: too large when its aliases are written out"]
 
 
 def test_aliases_cannot_make_a_shallow_file_deep() -> None:
     text = "a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 50 + "*a" + "]" * 50
-    assert problems_of(text) == ["agent.yml:2: nested deeper than 100 levels"]
+    assert problems_of(text) == ["agent.yml:1: nested deeper than 100 levels"]
 
 
 def test_a_fault_of_a_schema_is_told_where_the_keyword_stands() -> None:
@@ -309,7 +317,7 @@ def test_a_fault_of_a_schema_is_told_where_the_keyword_stands() -> None:
                 )
             )
 
-    root, _ = read_document(
+    read = read_document(
         lines_of(
             "output:",
             "  properties:",
@@ -320,15 +328,15 @@ def test_a_fault_of_a_schema_is_told_where_the_keyword_stands() -> None:
             "    - {}",
             "    - type: string",
             "      a/b: 1",
-        )
+        ),
+        "x",
     )
     with pytest.raises(ValidationError) as caught:
-        Probe.model_validate(root.value)
-    faults = complaints(caught.value, root)
-    assert [(fault.place, spell_path(fault.path)) for fault in faults] == [
-        (Place(5, 7), "output.properties.summary.minLenght"),
-        (Place(9, 7), 'output.anyOf[1]["a/b"]'),
-        (Place(1, 1), "output"),
+        Probe.model_validate(read.value)
+    assert [place_of(read, *path) for path, _ in complaints(caught.value)] == [
+        (5, 7, "output.properties.summary.minLenght"),
+        (9, 7, 'output.anyOf[1]["a/b"]'),
+        (1, 1, "output"),
     ]
 
 
