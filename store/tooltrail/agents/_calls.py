@@ -9,7 +9,7 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -82,7 +82,9 @@ class Batch:
             for number, call in enumerate(calls):
                 await self._start(number, call)
             for group in self._groups(calls):
-                await self._run_together(group)
+                ran = await asyncio.gather(*map(self._run, group), return_exceptions=True)
+                for error in filter(None, ran):
+                    raise error
         finally:
             await self._end_what_is_open()
         return [self.finished[number] for number in range(len(calls))]
@@ -98,26 +100,16 @@ class Batch:
             await self._end_what_is_open()
         return [self.finished[number] for number in range(len(calls))]
 
-    def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[int]]:
+    def _groups(self, calls: Sequence[ToolCall]) -> list[list[int]]:
         """The numbers of calls that run side by side, in the order of the groups."""
-        group: list[int] = []
+        groups: list[list[int]] = [[]]
         for number, call in enumerate(calls):
             tool = self.toolbox.offered.get(call.tool_name)
-            if tool is None or not tool.has_side_effects:
-                group.append(number)
-                continue
-            if group:
-                yield group
-            yield [number]
-            group = []
-        if group:
-            yield group
-
-    async def _run_together(self, numbers: Sequence[int]) -> None:
-        ran = await asyncio.gather(*map(self._run, numbers), return_exceptions=True)
-        for came in ran:
-            if isinstance(came, BaseException):
-                raise came
+            if tool is not None and tool.has_side_effects:
+                groups += [[number], []]
+            else:
+                groups[-1].append(number)
+        return groups
 
     async def _start(self, number: int, call: ToolCall) -> None:
         tool = self.toolbox.offered.get(call.tool_name)
