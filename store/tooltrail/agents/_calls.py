@@ -11,7 +11,7 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -54,6 +54,7 @@ class Toolbox:
         return error_of_unknown_tool(name, self.offered)
 
 
+@dataclass(slots=True)
 class Batch:
     """Runs the calls of one answer. For one use.
 
@@ -61,15 +62,14 @@ class Batch:
         finished: what is recorded of those that have ended, by their number.
     """
 
-    def __init__(
-        self, session: Session, toolbox: Toolbox, timeout_ms: int, observer: Observer
-    ) -> None:
-        self.session = session
-        self.toolbox = toolbox
-        self.timeout_ms = timeout_ms
-        self._observer = observer
-        self._open: dict[int, tuple[ToolCall, Invocation]] = {}
-        self.finished: dict[int, Finished] = {}
+    session: Session
+    toolbox: Toolbox
+    timeout_ms: int
+    observer: Observer
+    finished: dict[int, Finished] = field(init=False, default_factory=dict[int, Finished])
+    _open: dict[int, tuple[ToolCall, Invocation]] = field(
+        init=False, default_factory=dict[int, tuple[ToolCall, Invocation]]
+    )
 
     async def run(self, calls: Sequence[ToolCall]) -> list[Finished]:
         """Run calls, and give what came of each, in their order.
@@ -148,7 +148,7 @@ class Batch:
             del self._open[number]
 
         await to_end(finish())
-        self._observer(self.finished[number])
+        self.observer(self.finished[number])
 
     async def _end_what_is_open(self) -> None:
         """Record calls that were started and did not come to their turn: all, whatever happens.
