@@ -10,7 +10,7 @@ import contextvars
 import inspect
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar, cast
@@ -211,25 +211,18 @@ async def _in_thread(task: Callable[[], T]) -> T:
     A function that hangs cannot be stopped. Its waiter can be, and the thread keeps neither the
     loop nor the program from their end, as one of `asyncio.to_thread` would.
     """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()
     context = contextvars.copy_context()
-
-    def settle(come: Callable[[], None]) -> None:
-        if not done.done():
-            come()
 
     def work() -> None:
         try:
-            come = partial(done.set_result, context.run(task))
+            done.set_result(context.run(task))
         except BaseException as error:  # noqa: BLE001  it is raised where it is waited for
-            come = partial(done.set_exception, _raisable(error))
-        # The loop may have ended meanwhile, and then nobody waits.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, come)
+            done.set_exception(_raisable(error))
 
     threading.Thread(target=work, name="tooltrail-tool", daemon=True).start()
-    return await done
+    return await asyncio.wrap_future(done)
 
 
 def _raisable(error: BaseException) -> BaseException:

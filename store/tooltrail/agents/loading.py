@@ -3,7 +3,6 @@
 All problems of a file are reported at once, each with its line.
 """
 
-import errno
 import json
 import os
 import stat
@@ -79,10 +78,9 @@ def load_agent(path: str | os.PathLike[str]) -> AgentConfig:
         UnavailableError: PyYAML is not installed.
     """
     file = Path(path, _USUAL_NAME) if Path(path).is_dir() else Path(path)
-    try:
-        return _config_of(_read_file(file))
-    except FileNotFoundError as error:
-        raise NotFoundError(f"there is no file {file}") from error
+    if not file.exists():
+        raise NotFoundError(f"there is no file {file}")
+    return _config_of(_read_file(file))
 
 
 def read_agent(text: str, name: str) -> AgentConfig:
@@ -133,7 +131,7 @@ def check_agents(folder: str | os.PathLike[str], *, strict: bool = False) -> lis
         NotFoundError: there is no such folder.
         UnavailableError: a folder cannot be listed, or PyYAML is not installed.
     """
-    readings = [_read_present(path) for path in find_agents(folder)]
+    readings = [_read_file(path) for path in find_agents(folder)]
     checked = list(_with_shared_ids(readings))
     return [_without_warnings(one) for one in checked] if strict else checked
 
@@ -155,39 +153,24 @@ def _config_of(reading: _Reading) -> AgentConfig:
     return checked.config
 
 
-def _read_present(path: Path) -> _Reading:
-    try:
-        return _read_file(path)
-    except FileNotFoundError:
-        return _failed(path, "there is no such file any more")
-
-
 def _read_file(path: Path) -> _Reading:
     try:
         return _read_text(decode(_content(path), str(path)), path)
     except AgentConfigError as error:
         return _Reading(CheckedAgent(path, None, error.problems))
-    except OSError as error:
-        if error.errno == errno.ENOENT:
-            raise
-        return _failed(path, f"cannot be read: {os.strerror(error.errno or errno.EIO)}")
 
 
 def _content(path: Path) -> bytes:
     """As much of a file as is needed to see that it is too large."""
-    with open(path, "rb", opener=_open_at_once) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise AgentConfigError([ConfigProblem(str(path), 1, 1, "", "no regular file")])
-        return file.read(MAX_SIZE + 1)
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    # Else to open a pipe would wait for somebody who writes into it.
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
-def _failed(path: Path, message: str) -> _Reading:
-    return _Reading(CheckedAgent(path, None, (ConfigProblem(str(path), 1, 1, "", message),)))
+    try:
+        # To open a pipe would wait for somebody who writes into it.
+        if not stat.S_ISFIFO(path.stat().st_mode):
+            with path.open("rb") as file:
+                return file.read(MAX_SIZE + 1)
+        message = "no regular file"
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+    raise AgentConfigError([ConfigProblem(str(path), 1, 1, "", message)])
 
 
 def _read_text(text: str, path: Path) -> _Reading:

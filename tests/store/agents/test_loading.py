@@ -456,7 +456,7 @@ def test_all_files_of_a_folder_are_checked(tmp_path: Path) -> None:
             f"{bad}:2: id: `probe` is also the id in {good}, {twin}",
         ],
         [f"{twin}:2: id: `probe` is also the id in {good}, {bad}"],
-        [f"{tmp_path / 'd.yml'}:1: there is no such file any more"],
+        [f"{tmp_path / 'd.yml'}:1: cannot be read: No such file or directory"],
         [],
     ]
     assert [str(warning) for agent in checked for warning in agent.warnings] == [
