@@ -70,6 +70,7 @@ class Batch:
     _open: dict[int, tuple[ToolCall, Invocation]] = field(
         init=False, default_factory=dict[int, tuple[ToolCall, Invocation]]
     )
+    _refusal: ToolError | None = field(init=False, default=None)
 
     async def run(self, calls: Sequence[ToolCall]) -> list[Finished]:
         """Run calls, and give what came of each, in their order.
@@ -91,14 +92,8 @@ class Batch:
 
     async def refuse(self, calls: Sequence[ToolCall], reason: str) -> list[Finished]:
         """Record calls that do not run, and why."""
-        error = error_of_refusal(refused_by="run_agent", reason=reason)
-        try:
-            for number, call in enumerate(calls):
-                await self._start(number, call)
-                await self._finish(number, CompleteOutput.failure(call.tool_name, error))
-        finally:
-            await self._end_what_is_open()
-        return [self.finished[number] for number in range(len(calls))]
+        self._refusal = error_of_refusal(refused_by="run_agent", reason=reason)
+        return await self.run(calls)
 
     def _groups(self, calls: Sequence[ToolCall]) -> list[list[int]]:
         """The numbers of calls that run side by side, in the order of the groups."""
@@ -123,7 +118,7 @@ class Batch:
     async def _run(self, number: int) -> None:
         call, _ = self._open[number]
         outputs: list[CompleteOutput] = []
-        refused = self.toolbox.refusal_of(call.tool_name)
+        refused = self._refusal or self.toolbox.refusal_of(call.tool_name)
         try:
             if refused is not None:
                 outputs.append(CompleteOutput.failure(call.tool_name, refused))

@@ -2,7 +2,7 @@
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
@@ -94,7 +94,7 @@ def _one_of(expected: str, given: object) -> str:
     sentence = "must be " + _QUOTED.sub(r"`\1`", expected)
     if not isinstance(given, str):
         return f"{sentence}, not {_type_word(given)}"
-    return sentence + (_proposal(given, {name: name for name in names}) if names[1:] else "")
+    return sentence + (_proposal(given, names) if names[1:] else "")
 
 
 def _other_type(wanted: str, given: object) -> str:
@@ -116,14 +116,14 @@ def unknown_key(path: Path) -> str:
     section = next((one for one in reversed(path[:-1]) if isinstance(one, str)), "")
     fields = _SECTIONS.get(section, AgentConfig).model_fields
     known = [info.alias or name for name, info in fields.items()]
+    return f"unknown key {quoted(key)}" + _proposal(key, known)
+
+
+def _proposal(given: str, known: Iterable[str]) -> str:
     # Case and underscores are how people spell the same word.
-    return f"unknown key {quoted(key)}" + _proposal(key, {_folded(name): name for name in known})
-
-
-def _proposal(given: str, known: Mapping[str, str]) -> str:
-    folded = given if given in known else _folded(given)
-    close = difflib.get_close_matches(folded, known, n=1)
-    return f", did you mean `{known[close[0]]}`?" if close else ""
+    folded = {_folded(name): name for name in known}
+    close = difflib.get_close_matches(_folded(given), folded, n=1)
+    return f", did you mean `{folded[close[0]]}`?" if close else ""
 
 
 def _folded(key: str) -> str:
