@@ -6,6 +6,7 @@ the agent in the record.
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -13,7 +14,6 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    PrivateAttr,
     field_validator,
     model_validator,
 )
@@ -115,7 +115,6 @@ class Output(_Section):
 
     json_schema: dict[str, JsonValue] = Field(alias="schema")
     strict: bool = False
-    _compiled: OutputSchema | None = PrivateAttr(default=None)
 
     @field_validator("json_schema")
     @classmethod
@@ -123,12 +122,10 @@ class Output(_Section):
         OutputSchema.of(document)
         return document
 
-    @property
+    @cached_property
     def schema_checker(self) -> OutputSchema:
         """The schema, ready to check values."""
-        if self._compiled is None:
-            self._compiled = OutputSchema.of(self.json_schema)
-        return self._compiled
+        return OutputSchema.of(self.json_schema)
 
 
 class AgentConfig(_Section):

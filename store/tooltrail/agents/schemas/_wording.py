@@ -6,7 +6,7 @@ field. What the model wrote is repeated only shortly.
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from jsonschema.exceptions import ValidationError
@@ -23,7 +23,7 @@ _LISTED = 20
 
 _ALTERNATIVES = ("anyOf", "oneOf")
 
-_TYPES = {bool: "boolean", str: "string", list: "array", dict: "object"}
+_TYPES: Mapping[type[Any], str] = {bool: "boolean", str: "string", list: "array", dict: "object"}
 
 _BOUNDS = {
     "const": "",

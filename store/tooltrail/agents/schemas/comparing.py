@@ -245,14 +245,18 @@ def _values_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaC
 
 def _bounds_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaChange]:
     for keyword in (*_AT_LEAST, *_AT_MOST):
-        was, now = cast("Any", old.get(keyword)), cast("Any", new.get(keyword))
+        was, now = old.get(keyword), new.get(keyword)
         if was == now:
             continue
-        is_bounded = was is not None and now is not None
-        is_looser = is_bounded and (now < was if keyword in _AT_LEAST else now > was)
-        effect: Effect = "compatible" if now is None or is_looser else "breaking"
+        effect: Effect = "compatible" if _is_looser(keyword, was, now) else "breaking"
         former, latter = ("none" if bound is None else bound for bound in (was, now))
         yield SchemaChange(path, "bound_changed", f"{keyword}: from {former} to {latter}", effect)
+
+
+def _is_looser(keyword: str, was: Any, now: Any) -> bool:
+    if was is None or now is None:
+        return now is None
+    return bool(now < was if keyword in _AT_LEAST else now > was)
 
 
 def _rules_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaChange]:
