@@ -96,7 +96,7 @@ def test_the_agents_of_a_project_are_checked_and_unknown_sections_are_warned_of(
     (tmp_path / "compose.yml").write_text("services: {}\n")
     ended = cli.ok("agents", "check", str(tmp_path))
     assert [row.split()[-2:] for row in ended.lines[1:]] == [["2", "warnings"]]
-    unknown = f"{file}:4: policies: unknown key `policies`; it is ignored"
+    unknown = f"{file}:4: policies: unknown key `policies`"
     legacy = f"{file}:5: output: there is no `schema`: the agent answers in free text"
     assert ended.message == f"warning: {unknown}\nwarning: {legacy}\n"
     [record] = cli.ok("agents", "check", str(tmp_path), "--json").records

@@ -200,7 +200,7 @@ def _without_ignored(document: Document) -> tuple[JsonValue, tuple[ConfigProblem
     value = document.value
     if not isinstance(value, dict):
         return value, ()
-    messages = {key: f"{unknown_key((key,))}; it is ignored" for key in value.keys() - _SECTIONS}
+    messages = {key: unknown_key((key,)) for key in value.keys() - _SECTIONS}
     if value.get("output") == {}:
         messages["output"] = "there is no `schema`: the agent answers in free text"
     found = (document.problem((key,), message) for key, message in messages.items())

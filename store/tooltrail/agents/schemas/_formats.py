@@ -9,6 +9,7 @@ takes `P1.5D` and `P1Y1D`, `hostname` takes a dot at the end, `uuid` holds `_`, 
 Python's. Where a package is missing they take anything, and to import them all takes two seconds.
 """
 
+import re
 from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import cast
@@ -22,9 +23,10 @@ _HOSTNAME = rf"^(?=.{{1,253}}$){_LABEL}(?:\.{_LABEL})*$"
 
 _JSON_POINTER = "^(?:/(?:[^~/]|~[01])*)*$"
 
-_TIME = (
-    r"(?<hour>[01]\d|2[0-3]):(?<minute>[0-5]\d):(?<second>[0-5]\d|60)(?:\.\d+)?"
-    r"(?:[Zz]|(?<sign>[+-])(?<hours>[01]\d|2[0-3]):(?<minutes>[0-5]\d))"
+_TIME = re.compile(
+    r"(?P<hour>[01]\d|2[0-3]):(?P<minute>[0-5]\d):(?P<second>[0-5]\d|60)(?:\.\d+)?"
+    r"(?:[Zz]|(?P<sign>[+-])(?P<hours>[01]\d|2[0-3]):(?P<minutes>[0-5]\d))",
+    re.ASCII,
 )
 
 _UUID = "^[0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$"
@@ -81,22 +83,13 @@ def _by_pattern(pattern: str) -> Callable[[str], bool]:
 
 
 def _is_time(text: str) -> bool:
-    try:
-        found = compiled(f"^{_TIME}$").find(text)
-    except UnicodeEncodeError:
-        return False
-    if found is None:
-        return False
-
-    def part(name: str) -> str:
-        where = found.named_group(name)
-        return "" if where is None else text[where]
-
-    if part("second") != "60":
-        return True
+    found = _TIME.fullmatch(text)
+    if found is None or found["second"] != "60":
+        return found is not None
     # RFC 3339, section 5.7: a leap second is the last one of a day in UTC.
-    ahead = int(part("sign") + "1") * (int(part("hours") or 0) * 60 + int(part("minutes") or 0))
-    return (int(part("hour")) * 60 + int(part("minute")) - ahead) % 1440 == 1439
+    ahead = int(found["hours"] or 0) * 60 + int(found["minutes"] or 0)
+    minute = int(found["hour"]) * 60 + int(found["minute"])
+    return (minute + ahead if found["sign"] == "-" else minute - ahead) % 1440 == 1439
 
 
 def _by_library(name: str) -> Callable[[str], bool]:
