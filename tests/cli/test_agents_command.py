@@ -67,23 +67,42 @@ def test_problems_are_told_with_file_and_line_and_the_exit_says_so(
 ) -> None:
     (tmp_path / "good.yml").write_text(HEAD + "model: m\n")
     bad = tmp_path / "bad.yml"
-    bad.write_text(HEAD.replace("id: a", "id: b") + "modle: m\n")
+    bad.write_text(HEAD.replace("id: a", "id: b") + "limits: {maxStep: 5}\n")
     ended = cli.run("agents", "check", str(tmp_path))
     assert ended.code == 1
-    assert ended.message == f"{bad}:4: modle: unknown key `modle`, did you mean `model`?\n"
+    message = "unknown key `maxStep`, did you mean `maxSteps`?"
+    assert ended.message == f"{bad}:4: limits.maxStep: {message}\n"
     assert [row.split()[-1] for row in ended.lines[1:]] == ["problem", "ok"]
     records = cli.run("agents", "check", str(tmp_path), "--json").records
     assert records[0]["problems"] == [
         {
             "line": 4,
-            "column": 1,
-            "place": "modle",
-            "message": "unknown key `modle`, did you mean `model`?",
+            "column": 10,
+            "place": "limits.maxStep",
+            "message": message,
         }
     ]
     (tmp_path / "empty").mkdir()
     assert cli.run("agents", "check", str(tmp_path / "empty")).code == 3
     assert cli.run("agents", "check", str(tmp_path / "missing")).code == 2
+
+
+def test_the_agents_of_a_project_are_checked_and_unknown_sections_are_warned_of(
+    cli: Cli, tmp_path: Path
+) -> None:
+    file = tmp_path / ".kb" / "agents" / "researcher" / "agent.yml"
+    file.parent.mkdir(parents=True)
+    file.write_text(HEAD + "policies: {a: 1}\noutput: {}\n")
+    (tmp_path / "compose.yml").write_text("services: {}\n")
+    ended = cli.ok("agents", "check", str(tmp_path))
+    assert [row.split()[-2:] for row in ended.lines[1:]] == [["2", "warnings"]]
+    unknown = f"{file}:4: policies: unknown key `policies`"
+    legacy = f"{file}:5: output: there is no `schema`: the agent answers in free text"
+    assert ended.message == f"warning: {unknown}\nwarning: {legacy}\n"
+    [record] = cli.ok("agents", "check", str(tmp_path), "--json").records
+    assert (record["agent_id"], record["problems"], len(record["warnings"])) == ("a", [], 2)
+    refused = cli.run("agents", "check", str(tmp_path), "--strict")
+    assert (refused.code, refused.message) == (1, f"{unknown}\n{legacy}\n")
 
 
 def test_a_run_prints_its_result_alone_on_stdout(made: Cli, provider: ScriptedProvider) -> None:
@@ -109,7 +128,8 @@ def test_a_run_prints_its_result_alone_on_stdout(made: Cli, provider: ScriptedPr
 def test_a_run_without_a_result_is_incomplete(made: Cli, provider: ScriptedProvider) -> None:
     ended = run(made, provider, says("No."), says("No."))
     assert (ended.code, ended.text) == (4, "")
-    assert "result_not_submitted: the model stopped without a valid result" in ended.message
+    reason = "Agent did not call submit_result tool: the model stopped without a valid result"
+    assert f"result_not_submitted: {reason}" in ended.message
 
 
 def test_the_task_may_come_from_standard_input(made: Cli, provider: ScriptedProvider) -> None:

@@ -1,20 +1,42 @@
 """Configurations of agents looked at as a whole, as a table and as records."""
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from tooltrail.agents import AgentConfig, CheckedAgent, check_agents
-from tooltrail.cli._output import Members, Record, counted
+from tooltrail.agents import (
+    AgentConfig,
+    AgentConfigWarning,
+    CheckedAgent,
+    ConfigProblem,
+    check_agents,
+    load_agent,
+)
+from tooltrail.cli._output import Members, Record, counted, say
 from tooltrail.records import NotFoundError
 
 
-def check_paths(paths: Sequence[Path]) -> list[CheckedAgent]:
+def load_config(path: Path) -> AgentConfig:
+    """The configuration in a file or folder; what is ignored in it is said on stderr.
+
+    Raises:
+        AgentConfigError: there is no configuration; see `load_agent`.
+    """
+    with warnings.catch_warnings(record=True) as ignored:
+        warnings.simplefilter("always", AgentConfigWarning)
+        config = load_agent(path)
+    for warning in ignored:
+        say(f"warning: {warning.message}")
+    return config
+
+
+def check_paths(paths: Sequence[Path], *, strict: bool) -> list[CheckedAgent]:
     """All configurations below folders, and those in files.
 
     Raises:
         NotFoundError: there is none.
     """
-    checked = [one for path in paths for one in check_agents(path)]
+    checked = [one for path in paths for one in check_agents(path, strict=strict)]
     if not checked:
         raise NotFoundError(f"there is no *.yml and no *.yaml below {', '.join(map(str, paths))}")
     return checked
@@ -23,8 +45,8 @@ def check_paths(paths: Sequence[Path]) -> list[CheckedAgent]:
 def check_rows(checked: Sequence[CheckedAgent]) -> Iterator[tuple[str, ...]]:
     """A line for each, for people."""
     for one in checked:
-        config, found = one.config, one.problems
-        verdict = counted(len(found), "problem") if found else "ok"
+        config = one.config
+        verdict = _verdict(one)
         if config is None:
             yield (str(one.path), "", "", "", "", "", verdict)
             continue
@@ -36,6 +58,12 @@ def check_rows(checked: Sequence[CheckedAgent]) -> Iterator[tuple[str, ...]]:
         )
 
 
+def _verdict(one: CheckedAgent) -> str:
+    if one.problems:
+        return counted(len(one.problems), "problem")
+    return counted(len(one.warnings), "warning") if one.warnings else "ok"
+
+
 def _of_config(read: Callable[[AgentConfig], object]) -> Callable[[CheckedAgent], object]:
     return lambda one: None if one.config is None else read(one.config)
 
@@ -44,10 +72,10 @@ def _schema_digest(config: AgentConfig) -> str | None:
     return None if config.output is None else config.output.schema_checker.digest
 
 
-def _problems(one: CheckedAgent) -> list[Record]:
+def _records(problems: Sequence[ConfigProblem]) -> list[Record]:
     return [
         {"line": it.line, "column": it.column, "place": it.path, "message": it.message}
-        for it in one.problems
+        for it in problems
     ]
 
 
@@ -60,6 +88,7 @@ CHECK_MEMBERS: Members = {
     "tools": _of_config(lambda config: list(config.tools)),
     "agent_digest": _of_config(lambda config: config.version_record.digest),
     "schema_digest": _of_config(_schema_digest),
-    "problems": _problems,
+    "problems": lambda one: _records(one.problems),
+    "warnings": lambda one: _records(one.warnings),
 }
 """JSON fields of a configuration."""

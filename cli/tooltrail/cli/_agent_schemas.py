@@ -13,9 +13,9 @@ from tooltrail.agents import (
     SchemaChange,
     agent_of_document,
     compare_schemas,
-    load_agent,
     stored_agent,
 )
+from tooltrail.cli._agent_checks import load_config
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import Members, attributes, counted, say, short_digest
 from tooltrail.cli._times import shown
@@ -80,7 +80,7 @@ def _load(name: str, store: Store | None) -> AgentConfig:
     """An agent by the path of its file or folder, else by the digest of a recorded version."""
     path = Path(name)
     if path.exists() or store is None:
-        return load_agent(path)
+        return load_config(path)
     return stored_agent(store.reader, name)
 
 

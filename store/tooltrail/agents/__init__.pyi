@@ -1,4 +1,4 @@
-from .config_problems import AgentConfigError, ConfigProblem
+from .config_problems import AgentConfigError, AgentConfigWarning, ConfigProblem
 from .configuration import AgentConfig, Context, FormatName, Limits, Output, StaticContext, Tier
 from .http_models import HttpModel
 from .loading import CheckedAgent, check_agents, find_agents, load_agent, read_agent
@@ -32,6 +32,7 @@ __all__ = [
     "SUBMIT_RESULT",
     "AgentConfig",
     "AgentConfigError",
+    "AgentConfigWarning",
     "AgentRun",
     "AgentStatistics",
     "AgentTool",

@@ -9,9 +9,9 @@ import asyncio
 import contextvars
 import inspect
 import threading
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -54,6 +54,7 @@ class Toolbox:
         return error_of_unknown_tool(name, self.offered)
 
 
+@dataclass(slots=True)
 class Batch:
     """Runs the calls of one answer. For one use.
 
@@ -61,15 +62,15 @@ class Batch:
         finished: what is recorded of those that have ended, by their number.
     """
 
-    def __init__(
-        self, session: Session, toolbox: Toolbox, timeout_ms: int, observer: Observer
-    ) -> None:
-        self.session = session
-        self.toolbox = toolbox
-        self.timeout_ms = timeout_ms
-        self._observer = observer
-        self._open: dict[int, tuple[ToolCall, Invocation]] = {}
-        self.finished: dict[int, Finished] = {}
+    session: Session
+    toolbox: Toolbox
+    timeout_ms: int
+    observer: Observer
+    finished: dict[int, Finished] = field(init=False, default_factory=dict[int, Finished])
+    _open: dict[int, tuple[ToolCall, Invocation]] = field(
+        init=False, default_factory=dict[int, tuple[ToolCall, Invocation]]
+    )
+    _refusal: ToolError | None = field(init=False, default=None)
 
     async def run(self, calls: Sequence[ToolCall]) -> list[Finished]:
         """Run calls, and give what came of each, in their order.
@@ -82,42 +83,28 @@ class Batch:
             for number, call in enumerate(calls):
                 await self._start(number, call)
             for group in self._groups(calls):
-                await self._run_together(group)
+                ran = await asyncio.gather(*map(self._run, group), return_exceptions=True)
+                for error in filter(None, ran):
+                    raise error
         finally:
             await self._end_what_is_open()
         return [self.finished[number] for number in range(len(calls))]
 
     async def refuse(self, calls: Sequence[ToolCall], reason: str) -> list[Finished]:
         """Record calls that do not run, and why."""
-        error = error_of_refusal(refused_by="run_agent", reason=reason)
-        try:
-            for number, call in enumerate(calls):
-                await self._start(number, call)
-                await self._finish(number, CompleteOutput.failure(call.tool_name, error))
-        finally:
-            await self._end_what_is_open()
-        return [self.finished[number] for number in range(len(calls))]
+        self._refusal = error_of_refusal(refused_by="run_agent", reason=reason)
+        return await self.run(calls)
 
-    def _groups(self, calls: Sequence[ToolCall]) -> Iterator[list[int]]:
+    def _groups(self, calls: Sequence[ToolCall]) -> list[list[int]]:
         """The numbers of calls that run side by side, in the order of the groups."""
-        group: list[int] = []
+        groups: list[list[int]] = [[]]
         for number, call in enumerate(calls):
             tool = self.toolbox.offered.get(call.tool_name)
-            if tool is None or not tool.has_side_effects:
-                group.append(number)
-                continue
-            if group:
-                yield group
-            yield [number]
-            group = []
-        if group:
-            yield group
-
-    async def _run_together(self, numbers: Sequence[int]) -> None:
-        ran = await asyncio.gather(*map(self._run, numbers), return_exceptions=True)
-        for came in ran:
-            if isinstance(came, BaseException):
-                raise came
+            if tool is not None and tool.has_side_effects:
+                groups += [[number], []]
+            else:
+                groups[-1].append(number)
+        return groups
 
     async def _start(self, number: int, call: ToolCall) -> None:
         tool = self.toolbox.offered.get(call.tool_name)
@@ -131,7 +118,7 @@ class Batch:
     async def _run(self, number: int) -> None:
         call, _ = self._open[number]
         outputs: list[CompleteOutput] = []
-        refused = self.toolbox.refusal_of(call.tool_name)
+        refused = self._refusal or self.toolbox.refusal_of(call.tool_name)
         try:
             if refused is not None:
                 outputs.append(CompleteOutput.failure(call.tool_name, refused))
@@ -156,7 +143,7 @@ class Batch:
             del self._open[number]
 
         await to_end(finish())
-        self._observer(self.finished[number])
+        self.observer(self.finished[number])
 
     async def _end_what_is_open(self) -> None:
         """Record calls that were started and did not come to their turn: all, whatever happens.
@@ -219,25 +206,18 @@ async def _in_thread(task: Callable[[], T]) -> T:
     A function that hangs cannot be stopped. Its waiter can be, and the thread keeps neither the
     loop nor the program from their end, as one of `asyncio.to_thread` would.
     """
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[T] = loop.create_future()
+    done: Future[T] = Future()
+    done.set_running_or_notify_cancel()
     context = contextvars.copy_context()
-
-    def settle(come: Callable[[], None]) -> None:
-        if not done.done():
-            come()
 
     def work() -> None:
         try:
-            come = partial(done.set_result, context.run(task))
+            done.set_result(context.run(task))
         except BaseException as error:  # noqa: BLE001  it is raised where it is waited for
-            come = partial(done.set_exception, _raisable(error))
-        # The loop may have ended meanwhile, and then nobody waits.
-        with suppress(RuntimeError):
-            loop.call_soon_threadsafe(settle, come)
+            done.set_exception(_raisable(error))
 
     threading.Thread(target=work, name="tooltrail-tool", daemon=True).start()
-    return await done
+    return await asyncio.wrap_future(done)
 
 
 def _raisable(error: BaseException) -> BaseException:

@@ -2,20 +2,36 @@
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any, cast, get_args
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, cast
 
 from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
-from tooltrail.agents._yaml_nodes import Fault, Node
 from tooltrail.agents.config_problems import Path, quoted
-from tooltrail.agents.configuration import AgentConfig
+from tooltrail.agents.configuration import (
+    AgentConfig,
+    Context,
+    Limits,
+    Output,
+    StaticContext,
+    Tier,
+)
 from tooltrail.agents.schemas import UnsupportedSchemaError
+
+_SECTIONS: Mapping[str, type[BaseModel]] = {
+    "tiers": Tier,
+    "limits": Limits,
+    "context": Context,
+    "static": StaticContext,
+    "output": Output,
+}
+"""By the key that a section stands under."""
 
 _WANTED = {
     "string_type": "text",
     "int_type": "a whole number",
+    "bool_type": "true or false",
     "tuple_type": "a list",
     "dict_type": "a mapping of keys",
     "model_type": "a mapping of keys",
@@ -43,36 +59,27 @@ _NAMED = re.compile(r"`(\w+)`")
 _QUOTED = re.compile(r"'([^']*)'")
 
 
-def complaints(error: ValidationError, root: Node) -> Iterator[Fault]:
-    """What is wrong with a document, each time where, what it is about, and a sentence."""
+def complaints(error: ValidationError) -> Iterator[tuple[Path, str]]:
+    """What is wrong with a document, each time what it is about, and a sentence."""
     for details in error.errors(include_url=False):
-        for path, message in _worded(details):
-            yield Fault(*root.locate(path), message)
+        path, kind = details["loc"], details["type"]
+        refusal = details.get("ctx", {}).get("error")
+        if isinstance(refusal, UnsupportedSchemaError):
+            for fault in refusal.faults:
+                yield (*path, *_read_pointer(fault.pointer)), fault.message
+        elif kind == "missing":
+            yield path[:-1], f"the key {quoted(str(path[-1]))} is missing"
+        elif kind == "extra_forbidden":
+            yield path, unknown_key(path)
+        else:
+            sentence = _sentence(details)
+            # What is said of several keys together stands where the first of them does.
+            yield path or tuple(_NAMED.findall(sentence)[:1]), sentence
 
 
-def _worded(error: ErrorDetails) -> Iterator[tuple[Path, str]]:
-    """What one error of pydantic says: each time where, and a sentence.
-
-    It is several sentences for a schema with several faults.
-    """
-    path, kind = error["loc"], error["type"]
-    context = cast("Mapping[str, Any]", error.get("ctx", {}))
-    refusal = context.get("error")
-    if isinstance(refusal, UnsupportedSchemaError):
-        for fault in refusal.faults:
-            yield (*path, *_read_pointer(fault.pointer)), fault.message
-    elif kind == "missing":
-        yield path[:-1], f"the key {quoted(str(path[-1]))} is missing"
-    elif kind == "extra_forbidden":
-        yield path, _unknown_key(path)
-    else:
-        sentence = _sentence(error, context)
-        # What is said of several keys together stands where the first of them does.
-        yield path or tuple(_NAMED.findall(sentence)[:1]), sentence
-
-
-def _sentence(error: ErrorDetails, context: Mapping[str, Any]) -> str:
+def _sentence(error: ErrorDetails) -> str:
     kind, given = error["type"], error["input"]
+    context = cast("Mapping[str, Any]", error.get("ctx", {}))
     if kind in _WANTED:
         return _other_type(_WANTED[kind], given)
     if kind in _TEMPLATES:
@@ -87,7 +94,7 @@ def _one_of(expected: str, given: object) -> str:
     sentence = "must be " + _QUOTED.sub(r"`\1`", expected)
     if not isinstance(given, str):
         return f"{sentence}, not {_type_word(given)}"
-    return sentence + (_proposal(given, {name: name for name in names}) if names[1:] else "")
+    return sentence + (_proposal(given, names) if names[1:] else "")
 
 
 def _other_type(wanted: str, given: object) -> str:
@@ -103,39 +110,24 @@ def _type_word(value: object) -> str:
     return next(word for kind, word in _TYPE_WORDS.items() if isinstance(value, kind))
 
 
-def _unknown_key(path: Path) -> str:
+def unknown_key(path: Path) -> str:
+    """What is said of a key that its section does not know."""
     key = str(path[-1])
-    model = _model_at(path[:-1])
-    known = [info.alias or name for name, info in model.model_fields.items()]
+    section = next((one for one in reversed(path[:-1]) if isinstance(one, str)), "")
+    fields = _SECTIONS.get(section, AgentConfig).model_fields
+    known = [info.alias or name for name, info in fields.items()]
+    return f"unknown key {quoted(key)}" + _proposal(key, known)
+
+
+def _proposal(given: str, known: Iterable[str]) -> str:
     # Case and underscores are how people spell the same word.
-    return f"unknown key {quoted(key)}" + _proposal(key, {_folded(name): name for name in known})
-
-
-def _proposal(given: str, known: Mapping[str, str]) -> str:
-    folded = given if given in known else _folded(given)
-    close = difflib.get_close_matches(folded, known, n=1)
-    return f", did you mean `{known[close[0]]}`?" if close else ""
+    folded = {_folded(name): name for name in known}
+    close = difflib.get_close_matches(_folded(given), folded, n=1)
+    return f", did you mean `{folded[close[0]]}`?" if close else ""
 
 
 def _folded(key: str) -> str:
     return key.replace("_", "").replace("-", "").lower()
-
-
-def _model_at(path: Path) -> type[BaseModel]:
-    """The section of a configuration that stands at a path."""
-    model: type[BaseModel] = AgentConfig
-    for part in path:
-        if isinstance(part, str):
-            fields = {info.alias or name: info for name, info in model.model_fields.items()}
-            model = next(_models_in(fields[part].annotation))
-    return model
-
-
-def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for argument in get_args(annotation):
-        yield from _models_in(argument)
 
 
 def _read_pointer(pointer: str) -> Path:

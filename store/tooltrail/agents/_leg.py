@@ -78,6 +78,7 @@ class Ending:
     value: JsonValue = None
 
 
+@dataclass(slots=True, kw_only=True)
 class LegRunner:
     """Leads one conversation. For one use.
 
@@ -85,26 +86,15 @@ class LegRunner:
         judge: who judges submissions; None for an agent of free text.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        questions: Questions,
-        toolbox: Toolbox,
-        *,
-        spent: Spent,
-        limits: Limits,
-        judge: Judge | None,
-        observer: Observer,
-    ) -> None:
-        self.spent = spent
-        self.judge = judge
-        self._session = session
-        self._questions = questions
-        self._toolbox = toolbox
-        self._limits = limits
-        self._observer = observer
-        self._messages: list[Message] = []
-        self._accepted: Ending | None = None
+    session: Session
+    questions: Questions
+    toolbox: Toolbox
+    limits: Limits
+    judge: Judge | None
+    observer: Observer
+    spent: Spent
+    _messages: list[Message] = field(init=False, default_factory=list[Message])
+    _accepted: Ending | None = field(init=False, default=None)
 
     async def run(self, beginning: Sequence[Message]) -> Ending:
         """Lead the conversation to its end.
@@ -113,7 +103,7 @@ class LegRunner:
             UnavailableError: something could not be recorded.
             CancelledError: the run was cancelled.
         """
-        deadline = asyncio.timeout(self._limits.max_time_ms / 1000)
+        deadline = asyncio.timeout(self.limits.max_time_ms / 1000)
         try:
             async with deadline:
                 return await self._lead(beginning)
@@ -124,25 +114,23 @@ class LegRunner:
                 raise
             if self._accepted is not None:
                 return self._accepted
-            return self._out_of("time", f"no end within {self._limits.max_time_ms:,} ms")
+            return self._out_of("time", f"no end within {self.limits.max_time_ms:,} ms")
 
     async def _lead(self, beginning: Sequence[Message]) -> Ending:
         for message in beginning:
             await self._tell(message)
         while True:
-            ending = self._spent_up()
-            if ending is None:
-                ending = await self._take_step()
+            ending = self._spent_up() or await self._take_step()
             if ending is not None:
                 return ending
 
     async def _tell(self, message: Message) -> None:
         """Say something to the model that is neither an answer nor a result."""
-        await to_end(self._session.amessage(message))
+        await to_end(self.session.amessage(message))
         self._messages.append(message)
 
     def _spent_up(self) -> Ending | None:
-        limits, spent = self._limits, self.spent
+        limits, spent = self.limits, self.spent
         if spent.steps >= limits.max_steps:
             return self._out_of("steps", f"no end within {limits.max_steps:,} steps")
         if limits.max_tokens is not None and spent.tokens >= limits.max_tokens:
@@ -154,12 +142,13 @@ class LegRunner:
             return Ending("limit_reached", reason, limit)
         if self.judge.attempt_count:
             return Ending("result_invalid", f"{reason}; the schema refused all submissions", limit)
-        return Ending("result_not_submitted", f"{reason}; nothing was submitted", limit)
+        message = f"Agent did not call {SUBMIT_RESULT} tool: {reason}"
+        return Ending("result_not_submitted", message, limit)
 
     async def _take_step(self) -> Ending | None:
         """One question, its answer, and the calls of that; how the leg ended if it did."""
         self.spent.steps += 1
-        answer = await self._questions.ask(self._messages, self._choice())
+        answer = await self.questions.ask(self._messages, self._choice())
         if answer.calls:
             return await self._take_calls(answer)
         message = answer.response.messages[0]
@@ -173,7 +162,7 @@ class LegRunner:
 
     def _choice(self) -> ToolChoice | None:
         """A submission is asked for where one is missing, and where no other step is left."""
-        is_last = self.spent.steps == self._limits.max_steps
+        is_last = self.spent.steps == self.limits.max_steps
         if self.judge is None or not (is_last or self._is_reminded()):
             return None
         return ToolChoice("tool", (SUBMIT_RESULT,))
@@ -182,7 +171,7 @@ class LegRunner:
         return self._messages[-1].role == "user" and self._messages[-1].text == REMINDER
 
     async def _remind(self) -> Ending | None:
-        if self.spent.reminders >= self._limits.max_reminders:
+        if self.spent.reminders >= self.limits.max_reminders:
             return self._out_of("reminders", "the model stopped without a valid result")
         self.spent.reminders += 1
         await self._tell(Message.of("user", REMINDER))
@@ -200,8 +189,8 @@ class LegRunner:
         return self._accepted or self._attempts_left()
 
     def _batch(self) -> Batch:
-        limits = self._limits
-        return Batch(self._session, self._toolbox, limits.tool_timeout_ms, self._observer)
+        limits = self.limits
+        return Batch(self.session, self.toolbox, limits.tool_timeout_ms, self.observer)
 
     def _is_submission(self, call: ToolCall) -> bool:
         return self.judge is not None and call.tool_name == SUBMIT_RESULT
@@ -210,7 +199,7 @@ class LegRunner:
         judge = self.judge
         assert judge is not None
         batch = self._batch()
-        if self._accepted is not None or judge.attempt_count >= self._limits.max_attempts:
+        if self._accepted is not None or judge.attempt_count >= self.limits.max_attempts:
             is_accepted = self._accepted is not None
             reason = "a result was accepted already" if is_accepted else "no attempt is left"
             [finished] = await batch.refuse([call], reason)
@@ -234,7 +223,7 @@ class LegRunner:
         return Ending("submitted", reason, result_id=finished.invocation_id, value=value)
 
     def _attempts_left(self) -> Ending | None:
-        most = self._limits.max_attempts
+        most = self.limits.max_attempts
         if self.judge is None or self.judge.attempt_count < most:
             return None
         return self._out_of("attempts", f"no valid result in {most:,} attempts")

@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 
 from tooltrail.agents.models import ChatModel, ModelError
 from tooltrail.agents.runs import AnswerCame, ChunkCame, Observer, QuestionFailed
@@ -20,38 +21,26 @@ _NO_ENDS = frozenset({None, "in_progress", "queued"})
 """What an answer tells of an end that it had not; Responses says until then that it goes on."""
 
 
+@dataclass(slots=True, kw_only=True)
 class Questions:
     """Puts the questions of one leg to its model. Not safe to share between tasks.
 
-    What each answer cost is counted, also of one that broke off.
-
     Attributes:
         offered: the tools, by the names that the model sees.
+        answer_tokens: that one answer may take.
         retries_left: how often a question may still be put again.
         retry_count: how often one was.
+        count: is called with what each answer cost, also of one that broke off.
     """
 
-    def __init__(
-        self,
-        session: Session,
-        model: ChatModel,
-        tools: Sequence[ToolDefinition],
-        *,
-        answer_tokens: int,
-        retries: int,
-        observer: Observer,
-        count: Callable[[TokenCounts | None], None],
-    ) -> None:
-        self.session = session
-        self.model = model
-        self.offered = tuple(tools)
-        self.retries_left = retries
-        self.retry_count = 0
-        self._count = count
-        self._answer_tokens = answer_tokens
-        self._observer = observer
-        self._format = wire_format(model.wire_format)
-        self._policy = ExportPolicy(provider=model.provider)
+    session: Session
+    model: ChatModel
+    offered: Sequence[ToolDefinition]
+    answer_tokens: int
+    retries_left: int
+    observer: Observer
+    count: Callable[[TokenCounts | None], None]
+    retry_count: int = field(init=False, default=0)
 
     async def ask(self, messages: Sequence[Message], choice: ToolChoice | None) -> RecordedAnswer:
         """Put a question, again if it comes to nothing, and record what is answered.
@@ -84,17 +73,18 @@ class Questions:
             pause = round(longest * random.uniform(0.5, 1))  # noqa: S311  no secret
         self.retries_left -= 1
         self.retry_count += 1
-        self._observer(QuestionFailed(str(error), pause))
+        self.observer(QuestionFailed(str(error), pause))
         await asyncio.sleep(pause / 1000)
 
     def _members(self, messages: Sequence[Message], choice: ToolChoice | None) -> JsonObject:
-        known = self._format
-        history = known.write_history(Conversation.of(messages), self._policy).request
+        known = wire_format(self.model.wire_format)
+        policy = ExportPolicy(provider=self.model.provider)
+        history = known.write_history(Conversation.of(messages), policy).request
         tools = known.write_tools(self.offered).request
         chosen: JsonObject = {}
         if choice is not None and self.offered and known.capabilities.forces_choice:
             chosen = known.write_choice(choice).request
-        return {**history, **tools, **chosen, **self.model.answer_limit(self._answer_tokens)}
+        return {**history, **tools, **chosen, **self.model.answer_limit(self.answer_tokens)}
 
     async def _ask_once(self, members: JsonObject) -> RecordedAnswer:
         """One question.
@@ -114,13 +104,13 @@ class Questions:
             try:
                 async with stream:
                     async for piece in stream:
-                        self._observer(ChunkCame(piece))
+                        self.observer(ChunkCame(piece))
             finally:
                 if stream.is_recorded:
-                    self._count(stream.answer.response.usage)
+                    self.count(stream.answer.response.usage)
         answer = stream.answer
         _refuse_broken(answer)
-        self._observer(AnswerCame(answer.response.messages[0]))
+        self.observer(AnswerCame(answer.response.messages[0]))
         return answer
 
 

@@ -69,7 +69,7 @@ class LegPlan:
         """Who judges submissions; None for an agent of free text."""
         if self.config.output is None:
             return None
-        return Judge(self.config.id, self.config.output.schema_checker, self.model.wire_format)
+        return Judge(self.config.id, self.config.output, self.model.wire_format)
 
     def started(self, session_id: UUID) -> LegStarted:
         """What is recorded of its beginning."""
@@ -126,16 +126,22 @@ async def _runner(plan: LegPlan, session: Session, observer: Observer) -> LegRun
     await to_end(session.aoffer_tools(definitions))
     spent = Spent()
     questions = Questions(
-        session,
-        plan.model,
-        definitions,
+        session=session,
+        model=plan.model,
+        offered=definitions,
         answer_tokens=limits.max_answer_tokens,
-        retries=limits.model_retries,
+        retries_left=limits.model_retries,
         observer=observer,
         count=spent.take,
     )
     return LegRunner(
-        session, questions, toolbox, spent=spent, limits=limits, judge=judge, observer=observer
+        session=session,
+        questions=questions,
+        toolbox=toolbox,
+        limits=limits,
+        judge=judge,
+        observer=observer,
+        spent=spent,
     )
 
 

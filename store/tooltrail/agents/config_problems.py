@@ -15,20 +15,8 @@ _KEY_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Place:
-    """A character of a text.
-
-    Attributes:
-        line: from 1.
-    """
-
-    line: int
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
 class ConfigProblem:
-    """One thing that is wrong with a configuration.
+    """One thing that is wrong with a configuration. Problems are ordered by their places.
 
     Attributes:
         file: as the caller named it.
@@ -48,6 +36,10 @@ class ConfigProblem:
         """`FILE:LINE: PATH: MESSAGE`, on one line."""
         about = f"{self.path}: " if self.path else ""
         return f"{self.file}:{self.line}: {about}{self.message}"
+
+
+class AgentConfigWarning(UserWarning):
+    """Part of a configuration that is ignored."""
 
 
 class AgentConfigError(InvalidRecordError):
@@ -71,16 +63,16 @@ def spell_path(path: Path) -> str:
         elif _PLAIN_KEY.fullmatch(part):
             spelled += f".{part}" if spelled else part
         else:
-            spelled += f'["{shown(part)}"]'
+            spelled += f'["{_shown(part)}"]'
     return spelled
-
-
-def shown(key: str) -> str:
-    """A key in a message: on one line, and no longer than one."""
-    spelled = key.encode("unicode_escape").decode() if not key.isprintable() else key
-    return spelled if len(spelled) <= _KEY_CHARS else spelled[: _KEY_CHARS - 1] + "…"
 
 
 def quoted(key: str) -> str:
     """A key as a sentence names it."""
-    return f"`{shown(key)}`"
+    return f"`{_shown(key)}`"
+
+
+def _shown(key: str) -> str:
+    """A key in a message: on one line, and no longer than one."""
+    spelled = key.encode("unicode_escape").decode() if not key.isprintable() else key
+    return spelled if len(spelled) <= _KEY_CHARS else spelled[: _KEY_CHARS - 1] + "…"

@@ -6,6 +6,7 @@ the agent in the record.
 
 from collections import Counter
 from collections.abc import Iterable
+from functools import cached_property
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import (
@@ -13,7 +14,6 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
-    PrivateAttr,
     field_validator,
     model_validator,
 )
@@ -110,10 +110,11 @@ class Output(_Section):
 
     Attributes:
         json_schema: `schema` in the file: JSON Schema (draft 2020-12) of its result, of an object.
+        strict: whether a provider that can enforce the schema is asked to.
     """
 
     json_schema: dict[str, JsonValue] = Field(alias="schema")
-    _compiled: OutputSchema | None = PrivateAttr(default=None)
+    strict: bool = False
 
     @field_validator("json_schema")
     @classmethod
@@ -121,12 +122,10 @@ class Output(_Section):
         OutputSchema.of(document)
         return document
 
-    @property
+    @cached_property
     def schema_checker(self) -> OutputSchema:
         """The schema, ready to check values."""
-        if self._compiled is None:
-            self._compiled = OutputSchema.of(self.json_schema)
-        return self._compiled
+        return OutputSchema.of(self.json_schema)
 
 
 class AgentConfig(_Section):

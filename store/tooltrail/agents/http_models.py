@@ -24,8 +24,8 @@ try:
 except ImportError as error:
     raise missing_extra(error) from error
 
-CONNECT_TIMEOUT_MS = 10_000
-"""For a connection, in milliseconds."""
+_CONNECT_TIMEOUT_S = 10
+"""For a connection, in seconds."""
 
 SILENCE_TIMEOUT_MS = 10 * 60 * 1000
 """In which something must come of an answer; a model that thinks may be silent for long."""
@@ -55,7 +55,6 @@ class HttpModel:
         provider: whose server it is, for the record; None where the format says enough.
         base_url: its address, without a slash at its end.
         streams: whether answers are asked for as a stream.
-        connect_timeout_ms: for a connection.
         silence_timeout_ms: in which something must come.
     """
 
@@ -64,7 +63,6 @@ class HttpModel:
     base_url: str
     provider: str | None = None
     streams: bool = True
-    connect_timeout_ms: int = CONNECT_TIMEOUT_MS
     silence_timeout_ms: int = SILENCE_TIMEOUT_MS
     _key: str | None = field(default=None, repr=False)
 
@@ -129,9 +127,7 @@ class HttpModel:
             ModelError: there is no answer, or it broke off.
         """
         endpoint = self._endpoint
-        timeout = httpx.Timeout(
-            self.silence_timeout_ms / 1000, connect=self.connect_timeout_ms / 1000
-        )
+        timeout = httpx.Timeout(self.silence_timeout_ms / 1000, connect=_CONNECT_TIMEOUT_S)
         try:
             # A redirect is not followed: a key is for the server that it was given for.
             async with (

@@ -3,26 +3,24 @@
 All problems of a file are reported at once, each with its line.
 """
 
-import errno
 import json
 import os
 import stat
+import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
-from tooltrail.agents._config_wording import complaints
-from tooltrail.agents._yaml_documents import MAX_SIZE, decode, read_document
-from tooltrail.agents._yaml_nodes import Fault, Node, NoDocumentError
+from tooltrail.agents._config_wording import complaints, unknown_key
+from tooltrail.agents._yaml import MAX_SIZE, Document, decode, read_document
 from tooltrail.agents.config_problems import (
     AgentConfigError,
+    AgentConfigWarning,
     ConfigProblem,
-    Place,
     quoted,
-    spell_path,
 )
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.records import NotFoundError, UnavailableError
@@ -30,6 +28,11 @@ from tooltrail.records import NotFoundError, UnavailableError
 _SUFFIXES = (".yml", ".yaml")
 
 _USUAL_NAME = "agent.yml"
+
+_PROJECT_AGENTS = Path(".kb", "agents")
+"""Where a project keeps the configurations of its agents, below its root."""
+
+_SECTIONS = frozenset(info.alias or name for name, info in AgentConfig.model_fields.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,31 +43,34 @@ class CheckedAgent:
         config: what it holds; None where that is no configuration.
         problems: everything that is wrong; none for a file that is as it should be. That two files
             have the same id is a problem of both, which are read all the same.
+        warnings: what was ignored in it: unknown sections, and an `output` without a schema.
     """
 
     path: Path
     config: AgentConfig | None
     problems: tuple[ConfigProblem, ...] = ()
+    warnings: tuple[ConfigProblem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """What became of a text: a configuration or problems, and where its parts stand."""
+    """What became of a text, and where its parts stand."""
 
-    config: AgentConfig | None = None
-    root: Node | None = None
-    found: tuple[Fault, ...] = ()
+    checked: CheckedAgent
+    document: Document | None = None
 
-    def problems(self, file: str) -> tuple[ConfigProblem, ...]:
-        ordered = sorted(self.found, key=lambda fault: fault.place)
-        return tuple(
-            ConfigProblem(file, one.place.line, one.place.column, spell_path(one.path), one.message)
-            for one in dict.fromkeys(ordered)
-        )
+    @property
+    def agent_id(self) -> str | None:
+        """The id in the document, be the rest of it right or wrong."""
+        value = None if self.document is None else self.document.value
+        agent_id = value.get("id") if isinstance(value, dict) else None
+        return agent_id if isinstance(agent_id, str) else None
 
 
 def load_agent(path: str | os.PathLike[str]) -> AgentConfig:
     """The configuration in a file; a folder stands for the `agent.yml` in it.
+
+    Each unknown section is ignored with an `AgentConfigWarning`, and so is an empty `output`.
 
     Raises:
         AgentConfigError: it is none, or cannot be read.
@@ -72,15 +78,13 @@ def load_agent(path: str | os.PathLike[str]) -> AgentConfig:
         UnavailableError: PyYAML is not installed.
     """
     file = Path(path, _USUAL_NAME) if Path(path).is_dir() else Path(path)
-    try:
-        reading = _read_file(file)
-    except FileNotFoundError as error:
-        raise NotFoundError(f"there is no file {file}") from error
-    return _config_of(reading, str(file))
+    if not file.exists():
+        raise NotFoundError(f"there is no file {file}")
+    return _config_of(_read_file(file))
 
 
 def read_agent(text: str, name: str) -> AgentConfig:
-    """The configuration that a text of YAML or JSON spells.
+    """The configuration that a text of YAML or JSON spells; warns like `load_agent`.
 
     Args:
         text: at most 1 MiB of UTF-8.
@@ -90,14 +94,16 @@ def read_agent(text: str, name: str) -> AgentConfig:
         AgentConfigError: it is none.
         UnavailableError: PyYAML is not installed.
     """
-    return _config_of(_read_text(text), name)
+    return _config_of(_read_text(text, Path(name)))
 
 
 def find_agents(folder: str | os.PathLike[str]) -> list[Path]:
-    """The files `*.yml` and `*.yaml` in a folder and those below it, in the order of their paths.
+    """The configurations of a project, or of a folder, in the order of their paths.
 
-    Hidden files and folders are passed over, but for a folder that is named itself; a file that is
-    named itself is taken whatever it is called. Links to folders are not followed.
+    In the root of a project these are the files `.kb/agents/**/agent.yml`. In any other folder
+    these are all files `*.yml` and `*.yaml` in it and below it. Hidden files and folders are passed
+    over, but for a folder that is named itself; a file that is named itself is taken whatever it is
+    called. Links to folders are not followed.
 
     Raises:
         NotFoundError: there is no such folder.
@@ -106,79 +112,99 @@ def find_agents(folder: str | os.PathLike[str]) -> list[Path]:
     top = Path(folder)
     if not top.exists():
         raise NotFoundError(f"there is no folder {top}")
-    return sorted(_iter_files(top)) if top.is_dir() else [top]
+    if not top.is_dir():
+        return [top]
+    agents = top / _PROJECT_AGENTS
+    if agents.is_dir():
+        return sorted(path for path in _iter_files(agents) if path.name == _USUAL_NAME)
+    return sorted(_iter_files(top))
 
 
-def check_agents(folder: str | os.PathLike[str]) -> list[CheckedAgent]:
+def check_agents(folder: str | os.PathLike[str], *, strict: bool = False) -> list[CheckedAgent]:
     """All files of `find_agents`, each with what it holds and what is wrong with it.
+
+    Args:
+        folder: or a file.
+        strict: whether what would be ignored with a warning is a problem.
 
     Raises:
         NotFoundError: there is no such folder.
         UnavailableError: a folder cannot be listed, or PyYAML is not installed.
     """
-    readings = [(path, _read_present(path)) for path in find_agents(folder)]
-    return [
-        CheckedAgent(path, reading.config, reading.problems(str(path)))
-        for path, reading in _with_shared_ids(readings)
-    ]
+    readings = [_read_file(path) for path in find_agents(folder)]
+    checked = list(_with_shared_ids(readings))
+    return [_without_warnings(one) for one in checked] if strict else checked
 
 
-def _config_of(reading: _Reading, file: str) -> AgentConfig:
-    if reading.config is None:
-        raise AgentConfigError(reading.problems(file))
-    return reading.config
+def _without_warnings(checked: CheckedAgent) -> CheckedAgent:
+    """The same, but what was ignored is a problem."""
+    if not checked.warnings:
+        return checked
+    problems = tuple(sorted(checked.problems + checked.warnings))
+    return CheckedAgent(checked.path, None, problems)
 
 
-def _read_present(path: Path) -> _Reading:
-    try:
-        return _read_file(path)
-    except FileNotFoundError:
-        return _failed("there is no such file any more")
+def _config_of(reading: _Reading) -> AgentConfig:
+    checked = reading.checked
+    if checked.config is None:
+        raise AgentConfigError(checked.problems)
+    for warning in checked.warnings:
+        warnings.warn(str(warning), AgentConfigWarning, stacklevel=3)
+    return checked.config
 
 
 def _read_file(path: Path) -> _Reading:
     try:
-        return _read_text(decode(_content(path)))
-    except NoDocumentError as error:
-        return _Reading(found=(error.fault,))
-    except OSError as error:
-        if error.errno == errno.ENOENT:
-            raise
-        return _failed(f"cannot be read: {os.strerror(error.errno or errno.EIO)}")
+        return _read_text(decode(_content(path), str(path)), path)
+    except AgentConfigError as error:
+        return _Reading(CheckedAgent(path, None, error.problems))
 
 
 def _content(path: Path) -> bytes:
     """As much of a file as is needed to see that it is too large."""
-    with open(path, "rb", opener=_open_at_once) as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise NoDocumentError(Place(1, 1), "no regular file")
-        return file.read(MAX_SIZE + 1)
-
-
-def _open_at_once(path: str, flags: int) -> int:
-    # Else to open a pipe would wait for somebody who writes into it.
-    return os.open(path, flags | os.O_NONBLOCK)
-
-
-def _failed(message: str) -> _Reading:
-    return _Reading(found=(Fault(Place(1, 1), (), message),))
-
-
-def _read_text(text: str) -> _Reading:
     try:
-        root, faults = read_document(text)
-    except NoDocumentError as error:
-        return _Reading(found=(error.fault,))
-    found, config = list(faults), None
+        # To open a pipe would wait for somebody who writes into it.
+        if not stat.S_ISFIFO(path.stat().st_mode):
+            with path.open("rb") as file:
+                return file.read(MAX_SIZE + 1)
+        message = "no regular file"
+    except OSError as error:
+        message = f"cannot be read: {error.strerror}"
+    raise AgentConfigError([ConfigProblem(str(path), 1, 1, "", message)])
+
+
+def _read_text(text: str, path: Path) -> _Reading:
+    """What a text holds.
+
+    Raises:
+        AgentConfigError: its structure cannot be read to its end.
+    """
+    document = read_document(text, str(path))
+    value, ignored = _without_ignored(document)
+    problems, config = set(document.problems), None
     try:
         # As JSON and strictly: else `"5"` and `true` would pass for numbers.
         config = AgentConfig.model_validate_json(
-            json.dumps(root.value), strict=True, by_alias=True, by_name=False
+            json.dumps(value), strict=True, by_alias=True, by_name=False
         )
     except ValidationError as error:
-        known = {fault.path for fault in faults}
-        found += [fault for fault in complaints(error, root) if fault.path not in known]
-    return _Reading(None if found else config, root, tuple(found))
+        known = {problem.path for problem in problems}
+        found = {document.problem(about, message) for about, message in complaints(error)}
+        problems |= {problem for problem in found if problem.path not in known}
+    checked = CheckedAgent(path, None if problems else config, tuple(sorted(problems)), ignored)
+    return _Reading(checked, document)
+
+
+def _without_ignored(document: Document) -> tuple[JsonValue, tuple[ConfigProblem, ...]]:
+    """A document without its parts that say nothing here, and a warning about each of these."""
+    value = document.value
+    if not isinstance(value, dict):
+        return value, ()
+    messages = {key: unknown_key((key,)) for key in value.keys() - _SECTIONS}
+    if value.get("output") == {}:
+        messages["output"] = "there is no `schema`: the agent answers in free text"
+    found = (document.problem((key,), message) for key, message in messages.items())
+    return {key: one for key, one in value.items() if key not in messages}, tuple(sorted(found))
 
 
 def _iter_files(top: Path) -> Iterator[Path]:
@@ -193,24 +219,16 @@ def _refuse(error: OSError) -> None:
     raise UnavailableError(f"cannot list {error.filename}: {error.strerror}") from error
 
 
-def _with_shared_ids(readings: Sequence[tuple[Path, _Reading]]) -> Iterable[tuple[Path, _Reading]]:
-    paths: defaultdict[str, list[Path]] = defaultdict(list)
-    for path, reading in readings:
-        if (agent_id := _id_of(reading)) is not None:
-            paths[agent_id].append(path)
-    for path, reading in readings:
-        others = [other for other in paths.get(_id_of(reading) or "", ()) if other != path]
-        yield path, _sharing(reading, others)
-
-
-def _sharing(reading: _Reading, others: Sequence[Path]) -> _Reading:
-    if not others or reading.root is None:
-        return reading
-    message = f"{quoted(_id_of(reading) or '')} is also the id in {', '.join(map(str, others))}"
-    return replace(reading, found=(*reading.found, Fault(*reading.root.locate(("id",)), message)))
-
-
-def _id_of(reading: _Reading) -> str | None:
-    """The id in a document, be the rest of it right or wrong."""
-    member = None if reading.root is None else reading.root.members.get("id")
-    return member.value if member is not None and isinstance(member.value, str) else None
+def _with_shared_ids(readings: Sequence[_Reading]) -> Iterator[CheckedAgent]:
+    """What was read, and a problem for each file whose id another one has."""
+    paths: defaultdict[str | None, list[Path]] = defaultdict(list)
+    for reading in readings:
+        paths[reading.agent_id].append(reading.checked.path)
+    for reading in readings:
+        checked, agent_id = reading.checked, reading.agent_id
+        others = [str(path) for path in paths[agent_id] if path != checked.path]
+        if reading.document is not None and agent_id is not None and others:
+            message = f"{quoted(agent_id)} is also the id in {', '.join(others)}"
+            shared = reading.document.problem(("id",), message)
+            checked = replace(checked, problems=tuple(sorted([*checked.problems, shared])))
+        yield checked

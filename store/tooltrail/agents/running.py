@@ -78,15 +78,11 @@ async def run_agent(
             run_id=legs[0].session_id if legs else None,
             parent=parent,
         )
-        leg, value = await run_leg(plan, store, observer or _unheard)
+        leg, value = await run_leg(plan, store, observer or (lambda _: None))
         legs.append(leg)
         if leg.ended.escalated_to is None:
             break
     return AgentRun(tuple(legs), value)
-
-
-def _unheard(event: object) -> None:
-    del event
 
 
 def _ladder(config: AgentConfig, model: ChatModel | ModelFactory) -> Sequence[Tier]:

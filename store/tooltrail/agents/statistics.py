@@ -7,7 +7,7 @@ still go on counts neither way.
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from math import ceil
@@ -15,7 +15,7 @@ from uuid import UUID
 
 from tooltrail.records import Digest
 from tooltrail.records.agent_runs import SUCCESSES
-from tooltrail.store.read.agent_runs import AttemptView, LegView, iter_legs
+from tooltrail.store.read.agent_runs import LegView, iter_legs
 from tooltrail.store.read.reader import Reader
 
 _INDEX = re.compile(r"\[\d+\]")
@@ -129,10 +129,21 @@ def agent_statistics(
     Raises:
         UnavailableError, DamageError: see `Reader`.
     """
-    counting = _Counting(now)
+    found: dict[tuple[str, Digest | None, str | None], AgentStatistics] = {}
+
+    def statistics(first: LegView, tier: str | None) -> AgentStatistics:
+        key = (first.started.agent_id, first.started.schema_digest, tier)
+        return found.setdefault(key, AgentStatistics(*key))
+
     for run in _runs(iter_legs(reader, agent=agent, since=since), until):
-        counting.take(run)
-    return counting.all()
+        _count(statistics(run[0], None), run, now)
+        for leg in run:
+            _count(statistics(run[0], leg.started.tier), [leg], now)
+    # Tiers stay in the order in which they were first tried.
+    return sorted(
+        found.values(),
+        key=lambda one: (one.agent_id, one.schema_digest or "", one.tier is not None),
+    )
 
 
 def _runs(legs: Iterable[LegView], until: datetime | None) -> Iterator[list[LegView]]:
@@ -150,53 +161,23 @@ def _runs(legs: Iterable[LegView], until: datetime | None) -> Iterator[list[LegV
     yield from open_runs.values()
 
 
-class _Counting:
-    def __init__(self, now: datetime) -> None:
-        self._now = now
-        self._found: dict[tuple[str, Digest | None, str | None], AgentStatistics] = {}
-
-    def all(self) -> list[AgentStatistics]:
-        """Everything, in order."""
-        # Tiers stay in the order in which they were first tried.
-        return sorted(
-            self._found.values(),
-            key=lambda one: (one.agent_id, one.schema_digest or "", one.tier is not None),
-        )
-
-    def take(self, run: list[LegView]) -> None:
-        """Count one run and its legs."""
-        first, last = run[0], run[-1]
-        whole = self._statistics(first, None)
-        self._count(whole, first, last)
-        for leg in run:
-            of_tier = self._statistics(first, leg.started.tier)
-            self._count(of_tier, leg, leg)
-            for counted in (whole, of_tier):
-                _count_work(counted, leg)
-        if _has_ended(last):
-            spent = sum(leg.ended.duration_ms for leg in run if leg.ended is not None)
-            whole.durations_ms.append(spent)
-
-    def _statistics(self, first: LegView, tier: str | None) -> AgentStatistics:
-        key = (first.started.agent_id, first.started.schema_digest, tier)
-        return self._found.setdefault(key, AgentStatistics(*key))
-
-    def _count(self, counted: AgentStatistics, first: LegView, last: LegView) -> None:
-        """Count a run, from its first leg to its last, or one leg that is both."""
-        counted.count += 1
-        if first.attempts and first.attempts[0].valid:
-            counted.first_try_count += 1
-        if last.ended is not None and (counted.tier is not None or _has_ended(last)):
-            counted.outcomes[last.ended.outcome] += 1
-            counted.success_count += last.ended.outcome in SUCCESSES
-        elif self._is_open(last):
-            counted.open_count += 1
-        else:
-            counted.lost_count += 1
-
-    def _is_open(self, leg: LegView) -> bool:
-        limit = timedelta(milliseconds=leg.started.time_limit_ms)
-        return self._now < leg.started_at + limit + _GRACE
+def _count(counted: AgentStatistics, run: Sequence[LegView], now: datetime) -> None:
+    """Count a run, or one leg of a tier."""
+    first, last = run[0], run[-1]
+    counted.count += 1
+    if first.attempts and first.attempts[0].valid:
+        counted.first_try_count += 1
+    for leg in run:
+        _count_work(counted, leg)
+    if last.ended is not None and (counted.tier is not None or _has_ended(last)):
+        counted.outcomes[last.ended.outcome] += 1
+        counted.success_count += last.ended.outcome in SUCCESSES
+        spent = sum(leg.ended.duration_ms for leg in run if leg.ended is not None)
+        counted.durations_ms.append(spent)
+    elif now < last.started_at + timedelta(milliseconds=last.started.time_limit_ms) + _GRACE:
+        counted.open_count += 1
+    else:
+        counted.lost_count += 1
 
 
 def _has_ended(last: LegView) -> bool:
@@ -204,15 +185,9 @@ def _has_ended(last: LegView) -> bool:
     return last.ended is not None and last.ended.escalated_to is None
 
 
-def _attempts_of(leg: LegView) -> list[AttemptView]:
-    """The submissions of a leg that anybody looked at; without a schema there are none."""
-    if leg.started.schema_digest is None:
-        return []
-    return [attempt for attempt in leg.attempts if attempt.state != "denied"]
-
-
 def _count_work(counted: AgentStatistics, leg: LegView) -> None:
-    attempts = _attempts_of(leg)
+    is_judged = leg.started.schema_digest is not None
+    attempts = [one for one in leg.attempts if is_judged and one.state != "denied"]
     counted.attempt_count += len(attempts)
     counted.rejected_count += sum(attempt.valid is not True for attempt in attempts)
     for attempt in attempts:
@@ -229,5 +204,3 @@ def _count_work(counted: AgentStatistics, leg: LegView) -> None:
     counted.reminder_count += ended.reminder_count
     counted.input_tokens += ended.input_tokens or 0
     counted.output_tokens += ended.output_tokens or 0
-    if counted.tier is not None:
-        counted.durations_ms.append(ended.duration_ms)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from tooltrail.agents.configuration import AgentConfig
-from tooltrail.agents.schemas import OutputSchema, StrictForm
+from tooltrail.agents.configuration import AgentConfig, Output
+from tooltrail.agents.schemas import StrictForm
 from tooltrail.records import StructuredOutput, ToolDefinition
 from tooltrail.wire import wire_format
 from tooltrail.wire.capabilities import COMMON_NAME
@@ -25,15 +25,11 @@ STRICT_FORMATS = frozenset({"openai", "openai-responses"})
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 
 _DESCRIPTION = (
-    "Give back the result of your work. This is the only way to give it back. A result that does "
-    "not fit the schema is answered with what is wrong with it; correct that, and submit the whole "
-    "again."
+    "Submit final results. You MUST call this tool! A result that does not fit the schema is "
+    "answered with what is wrong with it; correct that, and submit the whole again."
 )
 
-INSTRUCTIONS = (
-    f"When your work is done, you must call the tool `{SUBMIT_RESULT}` with your result. What you "
-    "write as text is not taken for a result, JSON or not."
-)
+INSTRUCTIONS = f"# \u26a0\ufe0f CRITICAL: You MUST call {SUBMIT_RESULT}() to return findings!"
 """What the system prompt of an agent with a schema ends with."""
 
 REMINDER = (
@@ -46,24 +42,24 @@ REMINDER = (
 def submission_tool(config: AgentConfig, format_name: str) -> ToolDefinition | None:
     """The tool as a model of this wire format is offered it; None for an agent of free text.
 
-    Its parameters are the schema of the result: in the strict form where the provider enforces that
-    and the schema can be said in it, else as it is.
+    Its parameters are the schema of the result. They are in the strict form if the configuration
+    asks for that, the provider enforces it, and the schema can be said in it.
     """
     if config.output is None:
         return None
-    schema = config.output.schema_checker
-    strict = _strict_form(schema, format_name)
+    strict = _strict_form(config.output, format_name)
     return ToolDefinition(
         name=SUBMIT_RESULT,
         description=_DESCRIPTION,
-        parameters=schema.plain if strict is None else strict.document,
+        parameters=config.output.schema_checker.plain if strict is None else strict.document,
         strict=None if strict is None else True,
     )
 
 
-def _strict_form(schema: OutputSchema, format_name: str) -> StrictForm | None:
+def _strict_form(output: Output, format_name: str) -> StrictForm | None:
     """What a model of this format is asked to fit in place of the schema; None for the schema."""
-    return schema.strict_form if format_name in STRICT_FORMATS else None
+    is_wanted = output.strict and format_name in STRICT_FORMATS
+    return output.schema_checker.strict_form if is_wanted else None
 
 
 @dataclass(slots=True)
@@ -76,25 +72,25 @@ class Judge:
     """
 
     agent: str
-    schema: OutputSchema
+    output: Output
     format_name: str
     attempt_count: int = 0
 
     def judge(self, submitted: dict[str, JsonValue]) -> StructuredOutput:
         """The verdict on what was submitted, which is the attempt that was counted last."""
         value = self.meant(submitted)
-        errors = self.schema.violations(value)
+        schema = self.output.schema_checker
         return StructuredOutput.of(
             value,
             agent=self.agent,
-            schema_digest=self.schema.digest,
+            schema_digest=schema.digest,
             attempt=self.attempt_count,
-            errors=errors,
+            errors=schema.violations(value),
         )
 
     def meant(self, submitted: JsonValue) -> JsonValue:
         """What was submitted as the schema has it, whatever form it was asked for in."""
-        strict = _strict_form(self.schema, self.format_name)
+        strict = _strict_form(self.output, self.format_name)
         return submitted if strict is None else strict.restore(submitted)
 
 

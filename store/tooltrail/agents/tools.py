@@ -3,15 +3,18 @@
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from pydantic import JsonValue
 
 from tooltrail.agents._extra import missing_extra
 from tooltrail.records import ToolDefinition
 
-if TYPE_CHECKING:
+try:
     from jsonschema import Draft202012Validator
+    from referencing import Registry
+except ModuleNotFoundError as error:
+    raise missing_extra(error) from error
 
 Handler = Callable[[dict[str, Any]], object]
 """Takes the arguments of a call and gives its result, or something to be awaited for it."""
@@ -55,10 +58,11 @@ class AgentTool:
 
         Raises:
             jsonschema.ValidationError: they do not fit; this is one of the errors.
-            UnavailableError: jsonschema is not installed.
         """
         parameters = self.definition.parameters
-        validator = _validator(_NO_ARGUMENTS if parameters is None else parameters)
+        schema = _NO_ARGUMENTS if parameters is None else parameters
+        # A registry of its own, because the default one fetches what a schema refers to.
+        validator = Draft202012Validator(schema, registry=Registry())
         errors = validator.iter_errors(arguments)  # pyright: ignore[reportUnknownMemberType]  half typed there
         # One exception carries one error: that which is true of the largest part.
         first = min(errors, key=lambda error: len(error.absolute_path), default=None)
@@ -67,13 +71,3 @@ class AgentTool:
         if not isinstance(arguments, dict):
             raise TypeError("the arguments must be a JSON object")
         return cast("dict[str, Any]", arguments)
-
-
-def _validator(schema: dict[str, JsonValue]) -> "Draft202012Validator":
-    try:
-        from jsonschema import Draft202012Validator  # noqa: PLC0415
-        from referencing import Registry  # noqa: PLC0415
-    except ModuleNotFoundError as error:
-        raise missing_extra(error) from error
-    # A registry of its own, because the default one fetches what a schema refers to.
-    return Draft202012Validator(schema, registry=Registry())

@@ -13,8 +13,12 @@ from tests.support.agents.configs import MINIMAL, lines_of
 
 from tooltrail.agents import SchemaFault, UnsupportedSchemaError
 from tooltrail.agents._config_wording import complaints
-from tooltrail.agents._yaml_documents import read_document
-from tooltrail.agents.config_problems import AgentConfigError, Place, spell_path
+from tooltrail.agents._yaml import Document, read_document
+from tooltrail.agents.config_problems import (
+    AgentConfigError,
+    AgentConfigWarning,
+    spell_path,
+)
 from tooltrail.agents.loading import (
     check_agents,
     find_agents,
@@ -29,6 +33,11 @@ def problems_of(text: str) -> list[str]:
         read_agent(text, "agent.yml")
     assert len(caught.value.problems) == len(str(caught.value).splitlines())
     return str(caught.value).splitlines()
+
+
+def place_of(document: Document, *path: str | int) -> tuple[int, int, str]:
+    problem = document.problem(path, "")
+    return problem.line, problem.column, problem.path
 
 
 def test_a_configuration_is_read_with_its_defaults() -> None:
@@ -112,7 +121,7 @@ def test_every_problem_is_told_in_the_order_of_the_file() -> None:
         "  maxReminders: 2.5",
         "tools: fs:read",
         "context: []",
-        "output: {}",
+        "output: {shema: {}}",
         "description: [1]",
     )
     formats = "`openai`, `openai-responses`, `anthropic`, `gemini` or `ollama`"
@@ -133,14 +142,12 @@ def test_every_problem_is_told_in_the_order_of_the_file() -> None:
         "agent.yml:17: tools: must be a list, not text",
         "agent.yml:18: context: must be a mapping of keys, not a list",
         "agent.yml:19: output: the key `schema` is missing",
+        "agent.yml:19: output.shema: unknown key `shema`, did you mean `schema`?",
         "agent.yml:20: description: must be text, not a list",
     ]
 
 
 TRAPS = {
-    "modle: m": "4: modle: unknown key `modle`, did you mean `model`?",
-    "xyzzy: m": "4: xyzzy: unknown key `xyzzy`",
-    "format_version: x": "4: format_version: unknown key `format_version`, did you mean `version`?",
     "model: m\ntiers: [{name: a, model: b}]": (
         "4: model: an agent has `model` or `tiers`, and not both"
     ),
@@ -174,9 +181,12 @@ TRAPS = {
     "limits:\n  <<: {maxSteps: 1}": (
         "5: limits: merge keys (`<<`) are not used here: write the keys out"
     ),
-    "description: &d x\nversion: *e": "5: there is no anchor `&e` before this alias",
-    "tools: &t [a, *t]": "4: the alias `*t` stands inside of what it repeats",
-    "---\nschema: kb.agent/1": "4: a second document begins; a file has one",
+    "description: &d x\nversion: *e": "5: no YAML: found undefined alias 'e'",
+    "tools: &t [a, *t]": "4: nested deeper than 100 levels",
+    "---\nschema: kb.agent/1": (
+        "4: no YAML: but found another document, expected a single document in the stream that "
+        "begins in line 1"
+    ),
     "limits:\n\tmaxSteps: 5": "5: a tab stands where only spaces may: indent with spaces",
     "description:\tx": "4: a tab stands where only spaces may: indent with spaces",
     "tools: [a\nmodel: m": (
@@ -197,6 +207,37 @@ def test_each_trap_is_told_by_its_line(addition: str) -> None:
     assert problems_of(f"{MINIMAL}{addition}\n") == [f"agent.yml:{TRAPS[addition]}"]
 
 
+IGNORED = {
+    "modle: m": "4: modle: unknown key `modle`, did you mean `model`?",
+    "xyzzy: {a: 1}": "4: xyzzy: unknown key `xyzzy`",
+    "format_version: x": (
+        "4: format_version: unknown key `format_version`, did you mean `version`?"
+    ),
+    "output: {}": "4: output: there is no `schema`: the agent answers in free text",
+}
+"""What is added to three lines that are right, and the warning about it."""
+
+
+@pytest.mark.parametrize("addition", IGNORED)
+def test_what_says_nothing_here_is_ignored_with_a_warning(addition: str, tmp_path: Path) -> None:
+    text = f"{MINIMAL}{addition}\n"
+    with pytest.warns(AgentConfigWarning) as caught:
+        assert read_agent(text, "agent.yml") == read_agent(MINIMAL, "agent.yml")
+    assert [str(warning.message) for warning in caught] == [f"agent.yml:{IGNORED[addition]}"]
+    (tmp_path / "agent.yml").write_text(text)
+    [checked] = check_agents(tmp_path)
+    assert (checked.config is None, checked.problems, len(checked.warnings)) == (False, (), 1)
+    [refused] = check_agents(tmp_path, strict=True)
+    assert (refused.config, refused.problems, refused.warnings) == (None, checked.warnings, ())
+
+
+@pytest.mark.parametrize(
+    "addition", ["limits: {maxStep: 5}", "context: {dynamic: 1}", "output: {schema: {}, x: 1}"]
+)
+def test_inside_of_a_section_every_key_must_be_known(addition: str) -> None:
+    assert any("unknown key" in one for one in problems_of(f"{MINIMAL}{addition}\n"))
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -207,7 +248,8 @@ def test_each_trap_is_told_by_its_line(addition: str) -> None:
         ("text", "1: must be a mapping of keys, not text"),
         ("!!null x", "1: tags are not used here; leave it out"),
         ("%YAML 1.1\n---\nid: x", "1: only YAML 1.2 is read; leave the `%YAML` line out"),
-        ("x: " + "[" * 100, "1: nested deeper than 100 levels"),
+        ("x: " + "[" * 101 + "]" * 101, "1: nested deeper than 100 levels"),
+        ("[" * 100_000, "1: nested deeper than 100 levels"),
         ("x: '" + "a" * (1 << 20) + "'", "1: larger than 1 MiB"),
     ],
 )
@@ -233,31 +275,31 @@ def test_only_true_and_false_are_booleans_and_only_digits_are_numbers() -> None:
         "0o9",
         "1.2.3",
     ]
-    root, faults = read_document(f"""[{", ".join(texts)}, '1', '~', "true"]""")
-    assert (root.value, faults) == ([*texts, "1", "~", "true"], [])
-    root, faults = read_document("[true, False, ~, null, 0, -0, +7, 0x1F, 0o17, 1., .5, -1e3]")
-    assert root.value == [True, False, None, None, 0, 0, 7, 31, 15, 1.0, 0.5, -1000.0]
-    assert [type(value) for value in cast("list[object]", root.value)[-4:]] == [int, *[float] * 3]
+    read = read_document(f"""[{", ".join(texts)}, '1', '~', "true"]""", "x")
+    assert (read.value, read.problems) == ([*texts, "1", "~", "true"], ())
+    read = read_document("[true, False, ~, null, 0, -0, +7, 0x1F, 0o17, 1., .5, -1e3]", "x")
+    assert read.value == [True, False, None, None, 0, 0, 7, 31, 15, 1.0, 0.5, -1000.0]
+    assert [type(value) for value in cast("list[object]", read.value)[-4:]] == [int, *[float] * 3]
 
 
 def test_aliases_stand_for_what_their_anchors_hold() -> None:
-    root, faults = read_document("a: &x {b: [1, &y c]}\nd: *x\n*y : 2\ne: &y 3\nf: *y\n")
+    read = read_document("a: &x {b: [1, &y c]}\nd: *x\n*y : 2\ne: *y\n", "x")
     inner = {"b": [1, "c"]}
-    assert (root.value, faults) == ({"a": inner, "d": inner, "c": 2, "e": 3, "f": 3}, [])
-    assert root.locate(("d", "b", "1")) == (Place(1, 15), ("d", "b", 1))
-    assert root.locate(("d", "b", 7, "x")) == (Place(1, 8), ("d", "b", 7, "x"))
+    assert (read.value, read.problems) == ({"a": inner, "d": inner, "c": 2, "e": "c"}, ())
+    assert place_of(read, "d", "b", "1") == (1, 15, "d.b[1]")
+    assert place_of(read, "d", "b", 7, "x") == (1, 8, "d.b[7].x")
 
 
 def test_aliases_cannot_make_a_small_file_large() -> None:
     lol = [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     laughs = lines_of("a0: &a0 [lol,lol,lol,lol,lol,lol,lol,lol,lol,lol]", *lol)
-    # Each level has ten times what the one before has; 411,111 + 4,111,111 is the first too large.
-    assert problems_of(laughs) == ["agent.yml:6: too large when its aliases are written out"]
+    # What is repeated is in the first line.
+    assert problems_of(laughs) == ["agent.yml:1: too large when its aliases are written out"]
 
 
 def test_aliases_cannot_make_a_shallow_file_deep() -> None:
     text = "a: &a " + "[" * 60 + "]" * 60 + "\nb: " + "[" * 50 + "*a" + "]" * 50
-    assert problems_of(text) == ["agent.yml:2: nested deeper than 100 levels"]
+    assert problems_of(text) == ["agent.yml:1: nested deeper than 100 levels"]
 
 
 def test_a_fault_of_a_schema_is_told_where_the_keyword_stands() -> None:
@@ -275,7 +317,7 @@ def test_a_fault_of_a_schema_is_told_where_the_keyword_stands() -> None:
                 )
             )
 
-    root, _ = read_document(
+    read = read_document(
         lines_of(
             "output:",
             "  properties:",
@@ -286,15 +328,15 @@ def test_a_fault_of_a_schema_is_told_where_the_keyword_stands() -> None:
             "    - {}",
             "    - type: string",
             "      a/b: 1",
-        )
+        ),
+        "x",
     )
     with pytest.raises(ValidationError) as caught:
-        Probe.model_validate(root.value)
-    faults = complaints(caught.value, root)
-    assert [(fault.place, spell_path(fault.path)) for fault in faults] == [
-        (Place(5, 7), "output.properties.summary.minLenght"),
-        (Place(9, 7), 'output.anyOf[1]["a/b"]'),
-        (Place(1, 1), "output"),
+        Probe.model_validate(read.value)
+    assert [place_of(read, *path) for path, _ in complaints(caught.value)] == [
+        (5, 7, "output.properties.summary.minLenght"),
+        (9, 7, 'output.anyOf[1]["a/b"]'),
+        (1, 1, "output"),
     ]
 
 
@@ -372,8 +414,16 @@ def test_agents_are_found_in_all_folders_that_are_not_hidden(tmp_path: Path) -> 
         hidden / "a.YAML",
         hidden / "b/agent.yml",
     ]
-    assert find_agents(tmp_path) == []
     assert find_agents(hidden / "notes.md") == [hidden / "notes.md"]
+
+
+def test_in_the_root_of_a_project_its_agents_are_found_and_no_other_files(tmp_path: Path) -> None:
+    agents = tmp_path / ".kb" / "agents"
+    names = (".kb/agents/b/agent.yml", ".kb/agents/a/c/agent.yml", ".kb/agents/a/notes.yml")
+    for name in (*names, ".kb/other.yml", ".kb/agents/.x/agent.yml", "compose.yml"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(MINIMAL)
+    assert find_agents(tmp_path) == [agents / "a" / "c" / "agent.yml", agents / "b" / "agent.yml"]
 
 
 def test_a_folder_that_cannot_be_listed_is_told(tmp_path: Path) -> None:
@@ -404,11 +454,13 @@ def test_all_files_of_a_folder_are_checked(tmp_path: Path) -> None:
         [
             f"{bad}:1: the key `name` is missing",
             f"{bad}:2: id: `probe` is also the id in {good}, {twin}",
-            f"{bad}:3: nam: unknown key `nam`, did you mean `name`?",
         ],
         [f"{twin}:2: id: `probe` is also the id in {good}, {bad}"],
-        [f"{tmp_path / 'd.yml'}:1: there is no such file any more"],
+        [f"{tmp_path / 'd.yml'}:1: cannot be read: No such file or directory"],
         [],
+    ]
+    assert [str(warning) for agent in checked for warning in agent.warnings] == [
+        f"{bad}:3: nam: unknown key `nam`, did you mean `name`?"
     ]
 
 

@@ -115,8 +115,13 @@ def test_nothing_submitted_at_all_is_a_failure_and_says_so(
     config = example("reviewer", max_reminders=0)
     ran = run_scripted(sqlite_store, config, wire_format, [says(PROSE)], root=tmp_path)
     assert (ran.run.outcome, ran.run.value) == ("result_not_submitted", None)
-    with pytest.raises(RunFailedError, match="result_not_submitted: the model stopped"):
+    message = "^result_not_submitted: Agent did not call submit_result tool: the model stopped"
+    with pytest.raises(RunFailedError, match=message):
         _ = ran.run.result
+    asked = json.dumps(ran.bodies[0], ensure_ascii=False)
+    assert '# \u26a0\ufe0f CRITICAL: You MUST call submit_result() to return findings!"' in asked
+    assert "You MUST call this tool" in asked
+    assert '"strict": true' not in asked
     [leg] = iter_legs(sqlite_store.reader)
     assert leg.ended == ran.run.legs[0].ended
     assert leg.attempts == ()

@@ -27,22 +27,28 @@ def command() -> None:
     required=True,
     type=click.Path(exists=True, path_type=Path),
 )
+@click.option(
+    "--strict", is_flag=True, help="Refuse unknown sections, which are ignored with a warning."
+)
 @output_options
-def check(paths: tuple[Path, ...], output: Listing) -> ExitCode:
+def check(*, paths: tuple[Path, ...], strict: bool, output: Listing) -> ExitCode:
     """Check all agent configurations in files and below folders.
 
-    Each problem is printed with its file, line and path. Exits with 1 if there is a problem.
+    In the root of a project, the files .kb/agents/**/agent.yml are checked. Each problem is printed
+    with its file, line and path. Exits with 1 if there is a problem.
     """
     from tooltrail.cli._agent_checks import CHECK_MEMBERS, check_paths, check_rows
 
-    checked = check_paths(paths)
+    checked = check_paths(paths, strict=strict)
     if not output.print_records(checked, CHECK_MEMBERS):
         header = ("FILE", "AGENT", "VERSION", "TIERS", "TOOLS", "RESULT", "VERDICT")
         print_table(header, check_rows(checked))
-    problems = [problem for one in checked for problem in one.problems]
-    for problem in problems:
-        say(str(problem))
-    return ExitCode.DAMAGED if problems else ExitCode.OK
+    for one in checked:
+        for problem in one.problems:
+            say(str(problem))
+        for warning in one.warnings:
+            say(f"warning: {warning}")
+    return ExitCode.DAMAGED if any(one.problems for one in checked) else ExitCode.OK
 
 
 @command.command("run")
@@ -83,7 +89,8 @@ def run(
     Everything is recorded: each leg, each call before it runs, and each submission with its
     verdict. Exits with 4 if the agent gave no result.
     """
-    from tooltrail.agents import load_agent, run_agent, workspace_tools
+    from tooltrail.agents import run_agent, workspace_tools
+    from tooltrail.cli._agent_checks import load_config
     from tooltrail.cli._agent_running import (
         print_run,
         run_until_signal,
@@ -91,7 +98,7 @@ def run(
         say_outcome,
     )
 
-    agent = endpoint.applied(load_agent(config))
+    agent = endpoint.applied(load_config(config))
     tools = workspace_tools(root, allow_writes=allow_writes, allow_commands=allow_commands)
     text = sys.stdin.read() if task == "-" else task
     with location.open(create=True) as store:

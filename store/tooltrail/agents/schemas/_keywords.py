@@ -4,8 +4,9 @@ A schema is looked at wherever one stands, also where nothing leads to: whoever 
 counts on it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from graphlib import CycleError, TopologicalSorter
 from typing import Any, cast
 from urllib.parse import unquote
 
@@ -93,13 +94,20 @@ def faults_of(document: JsonValue) -> list[SchemaFault]:
     """
     if _is_deep(document):
         return [SchemaFault("", f"the schema is nested deeper than {MAX_DEPTH} levels")]
-    malformed = list(_malformed(document))
+    checker: Any = Draft202012Validator(Draft202012Validator.META_SCHEMA)
+    malformed = [
+        SchemaFault(below("", *error.absolute_path), f"is not as it should be: {error.message}")
+        for error in checker.iter_errors(document)
+    ]
     if malformed:
         return malformed
     schemas = dict(iter_schemas(document))
-    found = [fault for pointer, schema in schemas.items() for fault in _faults_at(pointer, schema)]
-    found += [
-        fault for pointer, schema in schemas.items() for fault in _lost(pointer, schema, schemas)
+    found = [
+        SchemaFault(below(pointer, keyword), problem)
+        for pointer, schema in schemas.items()
+        if isinstance(schema, dict)
+        for keyword in schema
+        if (problem := _problem(keyword, schema, schemas))
     ]
     return found or list(_endless(schemas))
 
@@ -131,120 +139,48 @@ def target_of(reference: str) -> str | None:
 def _is_deep(document: JsonValue) -> bool:
     level: list[JsonValue] = [document]
     for _ in range(MAX_DEPTH):
-        level = [part for value in level for part in _parts(value)]
-        if not level:
-            return False
-    return True
+        level = [
+            part
+            for value in level
+            if isinstance(value, dict | list)
+            for part in (value.values() if isinstance(value, dict) else value)
+        ]
+    return bool(level)
 
 
-def _parts(value: JsonValue) -> list[JsonValue]:
-    if isinstance(value, dict):
-        return [*value.values()]
-    return value if isinstance(value, list) else []
-
-
-def _malformed(document: JsonValue) -> Iterator[SchemaFault]:
-    """What the metaschema of the draft does not allow."""
-    checker: Any = Draft202012Validator(Draft202012Validator.META_SCHEMA)
-    for error in checker.iter_errors(document):
-        yield SchemaFault(
-            below("", *error.absolute_path), f"is not as it should be: {error.message}"
-        )
-
-
-def _faults_at(pointer: str, schema: JsonValue) -> Iterator[SchemaFault]:
-    if not isinstance(schema, dict):
-        return
-    for keyword, value in schema.items():
-        place = below(pointer, keyword)
-        if keyword not in _KNOWN:
-            yield SchemaFault(place, f"`{keyword}` is not enforced here")
-        elif keyword in _CHECKS and (problem := _CHECKS[keyword](value, schema)):
-            yield SchemaFault(place, problem)
-
-
-def _dialect_problem(value: JsonValue, _: Schema) -> str:
-    if isinstance(value, str) and value.rstrip("#") == _DIALECT:
-        return ""
-    return f"only the draft 2020-12 is known here: {_DIALECT}"
-
-
-def _nullable_problem(value: JsonValue, schema: Schema) -> str:
-    if not isinstance(value, bool):
-        return "`nullable` must be true or false"
-    return "" if "type" in schema else "`nullable` says something only beside `type`"
-
-
-def _pattern_problem(value: JsonValue, _: Schema) -> str:
-    return pattern_problem(cast("str", value))
-
-
-def _format_problem(value: JsonValue, _: Schema) -> str:
-    if value in FORMATS:
-        return ""
-    return (
-        f"the format {value!r} is not enforced here; those that are: {', '.join(sorted(FORMATS))}"
-    )
-
-
-_CHECKS: Mapping[str, Callable[[JsonValue, Schema], str]] = {
-    "$schema": _dialect_problem,
-    "nullable": _nullable_problem,
-    "pattern": _pattern_problem,
-    "format": _format_problem,
-}
-
-
-def _lost(
-    pointer: str, schema: JsonValue, schemas: Mapping[str, JsonValue]
-) -> Iterator[SchemaFault]:
-    """References that do not lead to a schema of this document."""
-    reference = schema.get("$ref") if isinstance(schema, dict) else None
-    if not isinstance(reference, str):
-        return
-    target = target_of(reference)
-    if target is None:
-        problem = "only references within the schema are followed: `#` and `#/…`"
-    elif target not in schemas:
-        problem = f"there is no schema at {reference}"
-    else:
-        return
-    yield SchemaFault(below(pointer, "$ref"), problem)
+def _problem(keyword: str, schema: Schema, schemas: Mapping[str, JsonValue]) -> str:
+    """Why a keyword of a schema cannot be enforced; empty if it is enforced, or asserts nothing."""
+    value = schema[keyword]
+    if keyword == "pattern":
+        return pattern_problem(cast("str", value))
+    if keyword == "$schema" and str(value).rstrip("#") != _DIALECT:
+        return f"only the draft 2020-12 is known here: {_DIALECT}"
+    if keyword == "nullable" and not (isinstance(value, bool) and "type" in schema):
+        return "`nullable` must be true or false, beside `type`"
+    if keyword == "format" and value not in FORMATS:
+        known = ", ".join(sorted(FORMATS))
+        return f"the format {value!r} is not enforced here; those that are: {known}"
+    if keyword == "$ref" and target_of(str(value)) not in schemas:
+        return f"there is no schema at {value}; only `#` and `#/…` are followed"
+    return "" if keyword in _KNOWN else f"`{keyword}` is not enforced here"
 
 
 def _endless(schemas: Mapping[str, JsonValue]) -> Iterator[SchemaFault]:
     """References that lead back to themselves, or to too many others, for one value."""
+    sent = {pointer: [*_same_value(pointer, schema)] for pointer, schema in schemas.items()}
     looks: dict[str, int] = {}
-    for pointer in schemas:
-        try:
-            count = _looks_from(pointer, schemas, looks, ())
-        except RecursionError:
-            yield SchemaFault(pointer, "references lead back to it without end")
+    try:
+        for pointer in TopologicalSorter(sent).static_order():
+            looks[pointer] = 1 + sum(looks[one] for one in sent[pointer])
+    except CycleError as error:
+        circle = cast("list[str]", error.args[1])
+        yield SchemaFault(min(circle, key=len), "references lead back to it without end")
+        return
+    for pointer in sent:
+        if looks[pointer] > MAX_LOOKS:
+            message = f"one value would be looked at more than {MAX_LOOKS:,} times"
+            yield SchemaFault(pointer, message)
             return
-        if count > MAX_LOOKS:
-            yield SchemaFault(
-                pointer, f"one value would be looked at more than {MAX_LOOKS:,} times"
-            )
-            return
-
-
-def _looks_from(
-    pointer: str, schemas: Mapping[str, JsonValue], looks: dict[str, int], path: tuple[str, ...]
-) -> int:
-    """How many schemas look at a value that this one looks at.
-
-    Raises:
-        RecursionError: there is no end to that.
-    """
-    if pointer in looks:
-        return looks[pointer]
-    if pointer in path:
-        raise RecursionError(pointer)
-    looks[pointer] = 1 + sum(
-        _looks_from(one, schemas, looks, (*path, pointer))
-        for one in _same_value(pointer, schemas[pointer])
-    )
-    return looks[pointer]
 
 
 def _same_value(pointer: str, schema: JsonValue) -> Iterator[str]:

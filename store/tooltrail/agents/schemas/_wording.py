@@ -6,7 +6,7 @@ field. What the model wrote is repeated only shortly.
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 from jsonschema.exceptions import ValidationError
@@ -22,6 +22,34 @@ _LISTED = 20
 """Of the values or names that are allowed."""
 
 _ALTERNATIVES = ("anyOf", "oneOf")
+
+_TYPES: Mapping[type[Any], str] = {bool: "boolean", str: "string", list: "array", dict: "object"}
+
+_BOUNDS = {
+    "const": "",
+    "minimum": "at least ",
+    "maximum": "at most ",
+    "exclusiveMinimum": "more than ",
+    "exclusiveMaximum": "less than ",
+    "multipleOf": "a multiple of ",
+}
+"""What a value must be, before the value of the keyword."""
+
+_SIZES = {
+    "minLength": "at least {} character",
+    "maxLength": "at most {} character",
+    "minItems": "at least {} item",
+    "maxItems": "at most {} item",
+}
+
+_OTHERS = {
+    "required": "missing field {place}",
+    UNKNOWN: "unknown field {place}{known}",
+    "uniqueItems": "{place} must not hold the same twice: {message}",
+    "not": "{place} must not be there",
+    "pattern": "{place} must match the pattern {wanted}",
+    "format": "{place} must be of the format {wanted}",
+}
 
 
 def spelled_path(parts: Iterable[str | int]) -> str:
@@ -45,10 +73,23 @@ def violation_of(error: ValidationError) -> SchemaViolation:
 
 
 def _sentence(error: ValidationError, place: str) -> str:
-    keyword = str(error.validator)
+    keyword, given = str(error.validator), error.instance
+    wanted: Any = error.validator_value
     if keyword in _ALTERNATIVES:
         return _alternatives(error, place)
-    return _WORDINGS[keyword](place, error)
+    if keyword == "type":
+        return f"{place} must be {_either(wanted)}, not {_type_of(given)}"
+    if keyword == "enum":
+        allowed = _listed([_shown(one) for one in wanted])
+        return f"{place} must be one of {allowed}, not {_shown(given)}"
+    if keyword in _SIZES:
+        noun = _SIZES[keyword].format(f"{wanted:,}") + ("" if wanted == 1 else "s")
+        return f"{place} must have {noun}, and has {len(cast('Any', given)):,}"
+    if keyword in _BOUNDS:
+        return f"{place} must be {_BOUNDS[keyword]}{_shown(wanted)}, not {_shown(given)}"
+    return _OTHERS[keyword].format(
+        place=place, wanted=wanted, message=error.message, known=_known(error)
+    )
 
 
 def _alternatives(error: ValidationError, place: str) -> str:
@@ -56,8 +97,7 @@ def _alternatives(error: ValidationError, place: str) -> str:
     if not context:
         return f"{place} must fit exactly one alternative of the schema, and fits more than one"
     nearest = max(context, key=_nearness)
-    path = spelled_path(nearest.absolute_path)
-    sentence = _sentence(nearest, f"`{path}`" if path else "the result")
+    sentence = violation_of(nearest).message
     return f"{place} fits no alternative of the schema; the nearest one says: {sentence}"
 
 
@@ -66,37 +106,23 @@ def _nearness(error: ValidationError) -> tuple[int, bool]:
     return len(error.path), error.validator != "type"
 
 
-def _type(place: str, error: ValidationError) -> str:
-    wanted = cast("Any", error.validator_value)
-    names = cast("list[str]", wanted if isinstance(wanted, list) else [wanted])
-    return f"{place} must be {_either(names)}, not {_type_of(error.instance)}"
-
-
-def _either(names: list[str]) -> str:
+def _either(types: str | list[str]) -> str:
+    names = [types] if isinstance(types, str) else types
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
+def _known(error: ValidationError) -> str:
+    names = [*cast("Any", error.schema).get("properties", {})]
+    return f"; there are {_listed(names)}" if names else ""
+
+
 def _type_of(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "boolean"
-        case str():
-            return "string"
-        case list():
-            return "array"
-        case dict():
-            return "object"
-        case _:
-            return "number"
+    return "null" if value is None else _TYPES.get(type(value), "number")
 
 
-def _enum(place: str, error: ValidationError) -> str:
-    allowed = cast("list[Any]", error.validator_value)
-    listed = ", ".join(map(_shown, allowed[:_LISTED]))
-    more = f" and {len(allowed) - _LISTED:,} more" if len(allowed) > _LISTED else ""
-    return f"{place} must be one of {listed}{more}, not {_shown(error.instance)}"
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
+    return ", ".join(names[:_LISTED]) + more
 
 
 def _shown(value: Any) -> str:
@@ -105,59 +131,3 @@ def _shown(value: Any) -> str:
     if len(text) <= _VALUE_CHARS:
         return text
     return f"{text[:_VALUE_CHARS]}… ({len(text):,} characters)"
-
-
-def _known(schema: Mapping[str, Any]) -> str:
-    names = [*schema.get("properties", {})]
-    if not names:
-        return ""
-    more = f" and {len(names) - _LISTED:,} more" if len(names) > _LISTED else ""
-    return f"; there are {', '.join(names[:_LISTED])}{more}"
-
-
-def _bound(wanted: str) -> Callable[[str, ValidationError], str]:
-    def word(place: str, error: ValidationError) -> str:
-        bound = _shown(error.validator_value)
-        return f"{place} must be {wanted} {bound}, not {_shown(error.instance)}"
-
-    return word
-
-
-def _size(wanted: str, noun: str) -> Callable[[str, ValidationError], str]:
-    def word(place: str, error: ValidationError) -> str:
-        bound, size = cast("int", error.validator_value), len(cast("Any", error.instance))
-        plural = "" if bound == 1 else "s"
-        return f"{place} must have {wanted} {bound:,} {noun}{plural}, and has {size:,}"
-
-    return word
-
-
-def _says(wanted: str) -> Callable[[str, ValidationError], str]:
-    def word(place: str, error: ValidationError) -> str:
-        return f"{place} {wanted} {error.validator_value}"
-
-    return word
-
-
-_WORDINGS: Mapping[str, Callable[[str, ValidationError], str]] = {
-    "type": _type,
-    "enum": _enum,
-    "const": lambda place, error: (
-        f"{place} must be {_shown(error.validator_value)}, not {_shown(error.instance)}"
-    ),
-    "required": lambda place, _: f"missing field {place}",
-    UNKNOWN: lambda place, error: f"unknown field {place}{_known(cast('Any', error.schema))}",
-    "uniqueItems": lambda place, error: f"{place} must not hold the same twice: {error.message}",
-    "not": lambda place, _: f"{place} must not be there",
-    "pattern": _says("must match the pattern"),
-    "format": _says("must be of the format"),
-    "minimum": _bound("at least"),
-    "maximum": _bound("at most"),
-    "exclusiveMinimum": _bound("more than"),
-    "exclusiveMaximum": _bound("less than"),
-    "multipleOf": _bound("a multiple of"),
-    "minLength": _size("at least", "character"),
-    "maxLength": _size("at most", "character"),
-    "minItems": _size("at least", "item"),
-    "maxItems": _size("at most", "item"),
-}

@@ -5,7 +5,7 @@ whenever no rule does. So a schema that was written in another way may be called
 be; a result that is stored can be held against the new one to be sure.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias, cast
 
@@ -95,21 +95,14 @@ class _Comparing:
             return
         self.under_way.add(pair)
         try:
-            yield from self._changes_within(path, former, latter, depth)
+            for changed in (_types_changed, _values_changed, _bounds_changed, _rules_changed):
+                yield from changed(path, former, latter)
+            yield from self._fields_changed(path, former, latter, depth)
+            if "items" in latter:
+                items = former.get("items", True), latter["items"]
+                yield from self.changes(f"{path}[]", *items, depth + 1)
         finally:
             self.under_way.remove(pair)
-
-    def _changes_within(
-        self, path: str, former: _Members, latter: _Members, depth: int
-    ) -> Iterator[SchemaChange]:
-        yield from _types_changed(path, former, latter)
-        yield from _values_changed(path, former, latter)
-        yield from _bounds_changed(path, former, latter)
-        yield from _rules_changed(path, former, latter)
-        yield from self._fields_changed(path, former, latter, depth)
-        if "items" in latter:
-            old_items = former.get("items", True)
-            yield from self.changes(f"{path}[]", old_items, latter["items"], depth + 1)
 
     def _refers(self, *schemas: Schema) -> bool:
         """Whether the same words may mean something else in the other document."""
@@ -120,21 +113,17 @@ class _Comparing:
         self, path: str, old: _Members, new: _Members, depth: int
     ) -> Iterator[SchemaChange]:
         former, latter = _properties(old), _properties(new)
-        was, now = _required(old), _required(new)
-        for name in latter:
+        for name in dict.fromkeys((*latter, *former)):
             place = _below(path, name)
-            if name in former:
+            if name not in former:
+                yield self._field_added(place, old, latter[name])
+            elif name in latter:
                 yield from self.changes(place, former[name], latter[name], depth + 1)
             else:
-                yield self._field_added(place, old, latter[name])
-        for name in former:
-            if name in latter:
-                continue
-            place = _below(path, name)
-            is_free = self._takes(new.get("additionalProperties", True), former[name])
-            effect: Effect = "compatible" if is_free else "breaking"
-            yield SchemaChange(place, "field_removed", "it is not spoken of any more", effect)
-        yield from _required_changed(path, was, now)
+                is_free = self._takes(new.get("additionalProperties", True), former[name])
+                effect: Effect = "compatible" if is_free else "breaking"
+                yield SchemaChange(place, "field_removed", "it is not spoken of any more", effect)
+        yield from _required_changed(path, old, new)
         yield from self._others_changed(path, old, new, depth)
 
     def _field_added(self, place: str, old: _Members, added: Schema) -> SchemaChange:
@@ -210,11 +199,8 @@ def _properties(schema: _Members) -> _Members:
     return cast("_Members", schema.get("properties") or {})
 
 
-def _required(schema: _Members) -> list[str]:
-    return cast("list[str]", schema.get("required") or [])
-
-
-def _required_changed(path: str, was: Sequence[str], now: Sequence[str]) -> Iterator[SchemaChange]:
+def _required_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaChange]:
+    was, now = (cast("list[str]", one.get("required") or []) for one in (old, new))
     for name in now:
         if name not in was:
             place = _below(path, name)
@@ -258,23 +244,19 @@ def _values_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaC
 
 
 def _bounds_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaChange]:
-    loosened: tuple[tuple[tuple[str, ...], Callable[[Any, Any], bool]], ...] = (
-        (_AT_LEAST, lambda was, now: now <= was),
-        (_AT_MOST, lambda was, now: now >= was),
-    )
-    for keywords, is_looser in loosened:
-        for keyword in keywords:
-            was, now = old.get(keyword), new.get(keyword)
-            if was == now:
-                continue
-            is_free = now is None or (was is not None and is_looser(was, now))
-            wording = f"{keyword}: from {_worded(was)} to {_worded(now)}"
-            effect: Effect = "compatible" if is_free else "breaking"
-            yield SchemaChange(path, "bound_changed", wording, effect)
+    for keyword in (*_AT_LEAST, *_AT_MOST):
+        was, now = old.get(keyword), new.get(keyword)
+        if was == now:
+            continue
+        effect: Effect = "compatible" if _is_looser(keyword, was, now) else "breaking"
+        former, latter = ("none" if bound is None else bound for bound in (was, now))
+        yield SchemaChange(path, "bound_changed", f"{keyword}: from {former} to {latter}", effect)
 
 
-def _worded(bound: JsonValue) -> str:
-    return "none" if bound is None else str(bound)
+def _is_looser(keyword: str, was: Any, now: Any) -> bool:
+    if was is None or now is None:
+        return now is None
+    return bool(now < was if keyword in _AT_LEAST else now > was)
 
 
 def _rules_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaChange]:

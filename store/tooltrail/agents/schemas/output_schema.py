@@ -1,8 +1,8 @@
 """A JSON Schema of which every keyword is enforced."""
 
-import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from math import isfinite
 from typing import Any, Self, cast
 
 from jsonschema.protocols import Validator
@@ -82,13 +82,15 @@ class OutputSchema:
             value: of JSON types.
         """
         try:
-            odd = list(_odd_parts(value))
+            parts = list(_parts((), value))
+            odd = [path for path, one in parts if isinstance(one, float) and not isfinite(one)]
             if odd:
-                return tuple(odd)
-            with bounded(_part_count(value)):
+                return tuple(map(_not_finite, odd))
+            with bounded(len(parts)):
                 return tuple(self._broken(value))
         except RecursionError:
-            return (SchemaViolation(path="", message="the result is nested too deep"),)
+            message = f"the result is nested deeper than {MAX_VALUE_DEPTH} levels"
+            return (SchemaViolation(path="", message=message),)
         except TooManyLooksError:
             return (SchemaViolation(path="", message="the result takes too long to check"),)
 
@@ -148,31 +150,25 @@ def _plain_member(name: str, value: JsonValue) -> JsonValue:
     return value
 
 
-def _odd_parts(value: JsonValue) -> Iterator[SchemaViolation]:
-    """What no schema is asked about: numbers that JSON has not, and a value that is too deep."""
-    level: list[tuple[tuple[str | int, ...], Any]] = [((), value)]
-    for _ in range(MAX_VALUE_DEPTH + 1):
-        for path, part in level:
-            if isinstance(part, float) and not math.isfinite(part):
-                spelled = spelled_path(path)
-                yield SchemaViolation(path=spelled, message=f"`{spelled}` must be a finite number")
-        level = [inner for path, part in level for inner in _inner(path, part)]
-        if not level:
-            return
-    yield SchemaViolation(
-        path="", message=f"the result is nested deeper than {MAX_VALUE_DEPTH} levels"
-    )
+def _not_finite(path: tuple[str | int, ...]) -> SchemaViolation:
+    spelled = spelled_path(path)
+    return SchemaViolation(path=spelled, message=f"`{spelled}` must be a finite number")
 
 
-def _part_count(value: Any) -> int:
-    """A value and all that is in it, which is not too deep."""
-    return 1 + sum(_part_count(inner) for _, inner in _inner((), value))
+def _parts(
+    path: tuple[str | int, ...], value: Any, depth: int = 0
+) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+    """A value and all that is in it, each with its path.
 
-
-def _inner(path: tuple[str | int, ...], part: Any) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    if isinstance(part, Mapping):
-        for name, one in cast("Mapping[str, Any]", part).items():
-            yield (*path, name), one
-    elif isinstance(part, list):
-        for number, one in enumerate(cast("list[object]", part)):
-            yield (*path, number), one
+    Raises:
+        RecursionError: it is nested too deep.
+    """
+    if depth > MAX_VALUE_DEPTH:
+        raise RecursionError
+    yield path, value
+    if isinstance(value, Mapping):
+        for name, one in cast("Mapping[str, Any]", value).items():
+            yield from _parts((*path, name), one, depth + 1)
+    elif isinstance(value, list):
+        for number, one in enumerate(cast("list[object]", value)):
+            yield from _parts((*path, number), one, depth + 1)

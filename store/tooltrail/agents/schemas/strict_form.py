@@ -126,10 +126,17 @@ def strict_form_of(schema: dict[str, JsonValue], validator: Validator) -> Strict
         fields of any name, items of any kind, `allOf`, or more than the provider's limits take.
     """
     try:
-        document = _Saying().said(schema, 0)
+        document = cast("dict[str, JsonValue]", _said(schema, 0))
     except _UnsaidError:
         return None
-    return StrictForm(cast("dict[str, JsonValue]", document), schema, validator)
+    said = [one for _, one in iter_schemas(document) if isinstance(one, dict)]
+    fields, values = (
+        sum(len(cast("list[JsonValue]", one.get(keyword, ()))) for one in said)
+        for keyword in ("properties", "enum")
+    )
+    if fields > _MAX_FIELDS or values > _MAX_ENUM:
+        return None
+    return StrictForm(document, schema, validator)
 
 
 def _resolved(root: dict[str, JsonValue], reference: str) -> JsonValue:
@@ -137,89 +144,62 @@ def _resolved(root: dict[str, JsonValue], reference: str) -> JsonValue:
     return next((one for at, one in iter_schemas(root) if at == target), True)
 
 
-@dataclass(slots=True)
-class _Saying:
-    """Says a schema strictly, and counts what is limited."""
+def _said(schema: JsonValue, depth: int) -> JsonValue:
+    """One schema in its strict form.
 
-    field_count: int = 0
-    enum_count: int = 0
-
-    def said(self, schema: JsonValue, depth: int) -> JsonValue:
-        """One schema.
-
-        Raises:
-            _UnsaidError: it cannot be said.
-        """
-        if not isinstance(schema, dict) or depth > _MAX_DEPTH:
-            raise _UnsaidError
-        if schema.keys() - (_KEPT | _LEFT_OUT | _HANDLED):
-            raise _UnsaidError
-        spelled: dict[str, JsonValue] = {k: v for k, v in schema.items() if k in _KEPT}
-        if schema.get("format") in _FORMATS:
-            spelled["format"] = schema["format"]
-        if "$ref" in schema:
-            return self._reference(schema, depth)
-        if "const" in schema:
-            spelled["enum"] = [schema["const"]]
-        spelled |= self._alternatives(schema, depth)
-        spelled |= self._object(schema, depth)
-        spelled |= self._array(schema, depth)
-        spelled |= self._definitions(schema, depth)
-        self._count(spelled)
-        if not spelled.keys() & {"type", "enum", "anyOf"}:
-            raise _UnsaidError
-        return spelled
-
-    def _reference(self, schema: Mapping[str, JsonValue], depth: int) -> JsonValue:
+    Raises:
+        _UnsaidError: it has none.
+    """
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
+        raise _UnsaidError
+    if schema.keys() - (_KEPT | _LEFT_OUT | _HANDLED):
+        raise _UnsaidError
+    named, definitions = schema.get("$defs"), dict[str, JsonValue]()
+    if isinstance(named, dict):
+        definitions["$defs"] = {name: _said(one, depth) for name, one in named.items()}
+    if "$ref" in schema:
         if schema.keys() - _LEFT_OUT - {"$ref", "$defs", "description"}:
             raise _UnsaidError
-        return {"$ref": schema["$ref"], **self._definitions(schema, depth)}
+        return {"$ref": schema["$ref"], **definitions}
+    spelled = {name: one for name, one in schema.items() if name in _KEPT}
+    if schema.get("format") in _FORMATS:
+        spelled["format"] = schema["format"]
+    if "const" in schema:
+        spelled["enum"] = [schema["const"]]
+    if "array" in _types(schema):
+        spelled["items"] = _said(schema.get("items"), depth + 1)
+    spelled |= _alternatives(schema, depth) | _object(schema, depth) | definitions
+    if not spelled.keys() & {"type", "enum", "anyOf"}:
+        raise _UnsaidError
+    return spelled
 
-    def _definitions(self, schema: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
-        named = schema.get("$defs")
-        if not isinstance(named, dict):
-            return {}
-        return {"$defs": {name: self.said(one, depth) for name, one in named.items()}}
 
-    def _alternatives(self, schema: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
-        several = [schema[name] for name in ("anyOf", "oneOf") if name in schema]
-        if not several:
-            return {}
-        if len(several) > 1 or depth == 0 or schema.keys() & {"properties", "items", "type"}:
-            raise _UnsaidError
-        alternatives = cast("list[JsonValue]", several[0])
-        return {"anyOf": [self.said(one, depth + 1) for one in alternatives]}
+def _alternatives(schema: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
+    several = [schema[name] for name in ("anyOf", "oneOf") if name in schema]
+    if not several:
+        return {}
+    if len(several) > 1 or depth == 0 or schema.keys() & {"properties", "items", "type"}:
+        raise _UnsaidError
+    alternatives = cast("list[JsonValue]", several[0])
+    return {"anyOf": [_said(one, depth + 1) for one in alternatives]}
 
-    def _object(self, schema: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
-        if "object" not in _types(schema):
-            return {}
-        properties = schema.get("properties")
-        is_closed = schema.get("additionalProperties", False) is False
-        required = cast("list[str]", schema.get("required", []))
-        if not isinstance(properties, dict) or not is_closed or set(required) - properties.keys():
-            raise _UnsaidError
-        self.field_count += len(properties)
-        return {
-            "properties": {
-                name: self.said(one, depth + 1)
-                if name in required
-                else _or_null(self.said(one, depth + 1))
-                for name, one in properties.items()
-            },
-            "required": [*properties],
-            "additionalProperties": False,
-        }
 
-    def _array(self, schema: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
-        if "array" not in _types(schema):
-            return {}
-        return {"items": self.said(schema.get("items"), depth + 1)}
-
-    def _count(self, spelled: Mapping[str, JsonValue]) -> None:
-        values = spelled.get("enum")
-        self.enum_count += len(values) if isinstance(values, list) else 0
-        if self.field_count > _MAX_FIELDS or self.enum_count > _MAX_ENUM:
-            raise _UnsaidError
+def _object(schema: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
+    if "object" not in _types(schema):
+        return {}
+    properties = schema.get("properties")
+    is_closed = schema.get("additionalProperties", False) is False
+    required = cast("list[str]", schema.get("required", []))
+    if not isinstance(properties, dict) or not is_closed or set(required) - properties.keys():
+        raise _UnsaidError
+    said = {name: _said(one, depth + 1) for name, one in properties.items()}
+    return {
+        "properties": {
+            name: one if name in required else _or_null(one) for name, one in said.items()
+        },
+        "required": [*properties],
+        "additionalProperties": False,
+    }
 
 
 def _types(schema: Mapping[str, JsonValue]) -> list[JsonValue]:

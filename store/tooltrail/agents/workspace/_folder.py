@@ -213,21 +213,16 @@ def _iter_below(folder: int, parts: Parts, levels: int) -> Iterator[Entry]:
         entry = Entry((*parts, name), mode, folder)
         if levels == 0 or not stat.S_ISDIR(mode) or name in UNVISITED:
             yield entry
-        else:
-            yield from _iter_folder(entry, levels)
-
-
-def _iter_folder(entry: Entry, levels: int) -> Iterator[Entry]:
-    if levels == 1:
-        yield replace(entry, is_unread=True)
-        return
-    try:
-        inner = open_folder(entry.parts, entry.folder)
-    except OSError:
-        yield replace(entry, is_unread=True)
-        return
-    try:
-        yield entry
-        yield from _iter_below(inner, entry.parts, levels - 1)
-    finally:
-        os.close(inner)
+            continue
+        inner = None
+        if levels > 1:
+            with suppress(OSError):
+                inner = open_folder(entry.parts, folder)
+        if inner is None:
+            yield replace(entry, is_unread=True)
+            continue
+        try:
+            yield entry
+            yield from _iter_below(inner, entry.parts, levels - 1)
+        finally:
+            os.close(inner)

@@ -18,7 +18,7 @@ from pathlib import Path
 from threading import Event
 from typing import IO
 
-from tooltrail.records import StreamRecord, count_lines, digest_of
+from tooltrail.records import StreamRecord
 
 MAX_KEPT = 16 << 20
 """Bytes of each stream that are kept; more are counted."""
@@ -54,19 +54,13 @@ class Printed:
 
     def record(self, role: str) -> StreamRecord:
         """All that is known of it, with what was kept."""
-        kept = bytes(self.kept)
-        is_whole = self.size == len(kept)
-        return StreamRecord(
-            role=role,
-            digest=digest_of(kept),
-            size=len(kept),
-            line_count=count_lines(kept),
-            head=kept,
-            content=kept,
-            produced_size=self.size,
-            produced_line_count=self.newlines + self.is_open,
-            loss_reason=None if is_whole else f"more than {MAX_KEPT >> 20} MiB",
-        )
+        is_whole = self.size == len(self.kept)
+        produced = {
+            "produced_size": self.size,
+            "produced_line_count": self.newlines + self.is_open,
+            "loss_reason": None if is_whole else f"more than {MAX_KEPT >> 20} MiB",
+        }
+        return StreamRecord.from_bytes(role, bytes(self.kept)).model_copy(update=produced)
 
 
 @dataclass(frozen=True, slots=True)

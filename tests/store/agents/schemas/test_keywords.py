@@ -62,7 +62,7 @@ def test_names_of_fields_and_data_are_no_keywords() -> None:
         ({"$ref": "other.json"}, "/$ref"),
         ({"$ref": "#anchor"}, "/$ref"),
         ({"$ref": "#/required/0", "required": ["a"]}, "/$ref"),
-        ({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, ""),
+        ({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, "/$defs/a"),
         ({"anyOf": [{"$ref": "#"}]}, ""),
     ],
 )
