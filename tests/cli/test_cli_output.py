@@ -26,8 +26,8 @@ from tests.support.recording import run_command
 from tooltrail.cli import _output
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, run
-from tooltrail.cli._side_by_side import side_by_side
 from tooltrail.cli._standard import drop_unwritten
+from tooltrail.cli._surfaces import side_by_side
 from tooltrail.records import ToolCall, UnavailableError, errors
 
 

@@ -3,9 +3,8 @@
 from dataclasses import asdict
 from typing import Any
 
-from tooltrail.cli._interruption import interruptible
+from tooltrail.cli._long_commands import amount_of, interruptible, progress_bar
 from tooltrail.cli._output import printable, say, write
-from tooltrail.cli._progress import amount_of, progress_bar
 from tooltrail.store import Amount, RelocationReport, Store, relocate
 
 

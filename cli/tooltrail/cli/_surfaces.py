@@ -1,13 +1,13 @@
 """One invocation for people and for programs: the facts, then the three surfaces side by side."""
 
+import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from tooltrail.artifacts import FRAME_SIZE, artifact_path
 from tooltrail.cli._output import counted, duration_of, printable, size_of
-from tooltrail.cli._side_by_side import side_by_side
 from tooltrail.cli._times import shown
 from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.records.ids import short_id
@@ -16,6 +16,12 @@ from tooltrail.store import InvocationDetail, Reader, StreamView
 
 _EXCERPT = 4_000
 """Bytes of a stream that the overview quotes; the whole is one command away."""
+
+MIN_WIDTH = 60
+"""Characters below which three columns cannot be read."""
+
+_MAX_LINES = 60
+"""Lines of one column; the whole of each surface is one command away."""
 
 
 def as_record(detail: InvocationDetail) -> dict[str, Any]:
@@ -176,3 +182,37 @@ def _title(name: str, note: str) -> Iterator[str]:
 
 def _parsed(document: str | None) -> Any:
     return None if document is None else json.loads(document)
+
+
+def side_by_side(columns: Mapping[str, Sequence[str]], width: int) -> str:
+    """A table with one column of folded lines for each text.
+
+    Args:
+        columns: title and lines of each text.
+        width: characters; at least `MIN_WIDTH` is used.
+    """
+    from rich.box import SQUARE  # noqa: PLC0415  only this view needs it
+    from rich.console import Console  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    table = Table(box=SQUARE, expand=True)
+    for title in columns:
+        table.add_column(Text(title), ratio=1, overflow="fold")
+    table.add_row(*(Text("\n".join(_bounded(lines))) for lines in columns.values()))
+    printed = io.StringIO()
+    Console(
+        file=printed,
+        width=max(width, MIN_WIDTH),
+        highlight=False,
+        color_system=None,
+        emoji=False,
+    ).print(table)
+    return printed.getvalue()
+
+
+def _bounded(lines: Sequence[str]) -> list[str]:
+    rest = len(lines) - _MAX_LINES
+    if rest <= 0:
+        return list(lines)
+    return [*lines[:_MAX_LINES], f"… {rest:,} further lines"]

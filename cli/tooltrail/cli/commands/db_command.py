@@ -69,7 +69,7 @@ def check(location: Location, as_json: bool) -> int:
     """
     from contextlib import closing
 
-    from tooltrail.cli._progress import progress_bar
+    from tooltrail.cli._long_commands import progress_bar
     from tooltrail.store import iter_problems, open_existing, parse_target
 
     with (
@@ -107,8 +107,7 @@ def backup(location: Location, as_json: bool, target: str) -> None:
     """
     from dataclasses import asdict
 
-    from tooltrail.cli._interruption import interruptible_between_steps
-    from tooltrail.cli._progress import progress_bar
+    from tooltrail.cli._long_commands import interruptible_between_steps, progress_bar
     from tooltrail.store import back_up_store
 
     if not target:
