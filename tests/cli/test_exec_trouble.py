@@ -16,7 +16,7 @@ from tests.support.disks import SmallDisk, small_disk
 
 from tooltrail.cli import _exec
 from tooltrail.cli._process import ChildExit
-from tooltrail.cli._streams import StreamCapture
+from tooltrail.cli._recording import StreamCapture
 from tooltrail.journal import Cursor, Frame, read_journal
 from tooltrail.records.facts import CallEnded, CallStarted, Fact
 

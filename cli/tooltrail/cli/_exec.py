@@ -25,9 +25,8 @@ from tooltrail.cli._process import (
     is_on_terminal,
     run_child,
 )
-from tooltrail.cli._recording import Recording, used_policy
+from tooltrail.cli._recording import Recording, StreamCapture, used_policy
 from tooltrail.cli._standard import drop_unwritten, open_missing
-from tooltrail.cli._streams import StreamCapture
 from tooltrail.journal.log import Position
 from tooltrail.records.errors import InvalidRecordError, TooltrailError
 from tooltrail.store.engines.targets import SqliteTarget, parse_target

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple
 
 SCHEMA_VERSION = 1
 """Of the JSON that every command prints; raised when a field changes its meaning."""
@@ -20,8 +20,6 @@ _GAP = 2
 
 _DIGEST_CHARS = 19
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
-
-T = TypeVar("T")
 
 Record = Mapping[str, Any]
 
@@ -108,14 +106,6 @@ def _write_pieces(path: Path, pieces: Iterable[str]) -> None:
 def attributes(*names: str) -> dict[str, Callable[[Any], object]]:
     """Members of a record that are attributes of these names."""
     return {name: attrgetter(name) for name in names}
-
-
-def first(views: Sequence[T], count: int, more: Callable[[T], str]) -> Sequence[T]:
-    """The first of some views, 0 for all; says how to list more if there are."""
-    if not count or len(views) <= count:
-        return views
-    say(f"{count:,} of more; {more(views[count - 1])}")
-    return views[:count]
 
 
 class Listing(NamedTuple):

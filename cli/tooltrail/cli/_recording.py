@@ -1,7 +1,8 @@
-"""The record of one command: facts that are appended to the journal of a spool."""
+"""The record of one command: facts for the journal of a spool, and the captured streams."""
 
 import shlex
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from uuid import UUID
@@ -10,7 +11,7 @@ from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.short_capture import ShortCapture
 from tooltrail.cli._exec_options import Request, UsageProblem
 from tooltrail.cli._output import say
-from tooltrail.cli._process import ChildExit
+from tooltrail.cli._process import ChildExit, StreamName
 from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.environment import environment_json
 from tooltrail.journal.log import Entry, JournalLog, Position
@@ -31,6 +32,11 @@ from tooltrail.records.ids import keyed_id, parse_id
 
 if TYPE_CHECKING:
     from tooltrail.artifacts import Capture
+
+_TICK_MS = 100
+"""Chunks of one stream within this time are one line of the order."""
+
+_FD: dict[StreamName, int] = {"stdout": 1, "stderr": 2}
 
 
 class UsedPolicy(NamedTuple):
@@ -272,3 +278,51 @@ def _session_of(named: str | None) -> tuple[UUID, str | None]:
         return parse_id(named), None
     except InvalidRecordError:
         return keyed_id("name", named), named
+
+
+class StreamCapture:
+    """The streams of one command, and the order in which their chunks came.
+
+    Args:
+        capture: makes the capture of a role.
+        has_terminal: whether the command prints to a terminal, which knows one stream alone.
+    """
+
+    def __init__(self, capture: Callable[[str], ShortCapture], *, has_terminal: bool) -> None:
+        self._streams: dict[StreamName, ShortCapture] = (
+            {"stdout": capture("combined")}
+            if has_terminal
+            else {name: capture(name) for name in _FD}
+        )
+        self._order = capture("order")
+        self._began = time.monotonic()
+        self._last: tuple[StreamName, int, int] | None = None
+
+    def write(self, name: StreamName, chunk: bytes) -> None:
+        """Take a chunk in; see `ChunkHandler`."""
+        self._streams[name].write(chunk)
+        if len(self._streams) == 1:
+            return
+        at = int((time.monotonic() - self._began) * 1000)
+        last = self._last
+        if last is not None and last[0] == name and at - last[2] < _TICK_MS:
+            self._last = (name, last[1] + len(chunk), last[2])
+        else:
+            self._write_order()
+            self._last = (name, len(chunk), at)
+
+    def flush(self) -> None:
+        """Make what came so far readable from the spool."""
+        for capture in self._streams.values():
+            capture.flush()
+
+    def close(self) -> list[CapturedStream]:
+        """End all streams, in the order in which a record has them."""
+        self._write_order()
+        captured = [capture.close() for capture in self._streams.values()]
+        return captured if len(captured) == 1 else [*captured, self._order.close()]
+
+    def _write_order(self) -> None:
+        if self._last is not None:
+            name, size, at = self._last
+            self._order.write(f"{_FD[name]} {size} {at}\n".encode())

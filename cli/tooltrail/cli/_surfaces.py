@@ -201,13 +201,10 @@ def side_by_side(columns: Mapping[str, Sequence[str]], width: int) -> str:
         table.add_column(Text(title), ratio=1, overflow="fold")
     table.add_row(*(Text("\n".join(_bounded(lines))) for lines in columns.values()))
     printed = io.StringIO()
-    Console(
-        file=printed,
-        width=max(width, MIN_WIDTH),
-        highlight=False,
-        color_system=None,
-        emoji=False,
-    ).print(table)
+    console = Console(
+        file=printed, width=max(width, MIN_WIDTH), highlight=False, color_system=None, emoji=False
+    )
+    console.print(table)
     return printed.getvalue()
 
 

@@ -22,7 +22,6 @@ from tooltrail.cli._output import (
     copy_blocks,
     copy_stream,
     counted,
-    first,
     print_array,
     print_table,
     say,
@@ -81,7 +80,9 @@ def ls(
             limit=count + 1 if count else None,
             cursor=cursor,
         )
-    views = first(views, count, lambda last: f"--cursor {last.path} for the next")
+    if count and len(views) > count:
+        views = views[:count]
+        say(f"{count:,} of more; --cursor {views[-1].path} for the next")
     if not output.print_records(views, attributes(*ArtifactView.__slots__)):
         header = ("SIZE", "STORED", "LINES", "CREATED", "PATH")
         print_table(header, [_row(view, utc) for view in views], right=header[:3])

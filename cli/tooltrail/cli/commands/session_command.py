@@ -8,7 +8,7 @@ import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import Listing, attributes, first, print_table, say, write
+from tooltrail.cli._output import Listing, attributes, print_table, say, write
 from tooltrail.cli._times import shown
 from tooltrail.records.errors import SessionClosedError
 
@@ -84,7 +84,9 @@ def ls(
         reader = store.reader
         last = None if cursor is None else reader.session(cursor).id
         views = reader.sessions(limit=count + 1 if count else None, cursor=last)
-    views = first(views, count, lambda last: f"-n 0 for all, --cursor {last.id} for the next")
+    if count and len(views) > count:
+        views = views[:count]
+        say(f"{count:,} of more; -n 0 for all, --cursor {views[-1].id} for the next")
     if not output.print_records(views, attributes(*SessionView.__slots__)):
         header = ("SESSION", "OPENED", "CLOSED", "CALLS", "OPEN", "AGENT", "TITLE")
         print_table(header, [_row(view, utc) for view in views], right=("CALLS", "OPEN"))
