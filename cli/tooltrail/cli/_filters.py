@@ -42,10 +42,9 @@ def filter_options(function: Decorated) -> Decorated:
         invocations: tuple[UUID, ...] = ()
         if session_names or invocation_names:
             with location.open() as store:
-                sessions = tuple(store.reader.session(name).id for name in session_names)
-                invocations = tuple(
-                    store.reader.invocation(name).summary.id for name in invocation_names
-                )
+                reader = store.reader
+                sessions = tuple(reader.session(name).id for name in session_names)
+                invocations = tuple(reader.invocation(name).summary.id for name in invocation_names)
         others = {name: kwargs.pop(name) for name in _OTHERS}
         where = InvocationFilter(sessions=sessions, invocations=invocations, **others)
         return function(*args, location=location, where=where, **kwargs)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -9,9 +10,10 @@ from tests.support.call_facts import ended, started
 from tests.support.every_fact import AT, LONG, OPENED
 from tests.support.store_parts import StoreParts, ended_spooled, store_parts
 
+from tooltrail.artifacts import ArtifactArchive
 from tooltrail.journal import Entry
 from tooltrail.records.facts import SessionClosed, SessionOpened
-from tooltrail.store.verify import Totals
+from tooltrail.store.verify import Totals, bodies
 
 FIRST, SECOND, THIRD = (UUID(int=n) for n in range(601, 604))
 
@@ -41,6 +43,31 @@ def test_sessions_that_two_journals_share_have_no_damage(empty: StoreParts) -> N
     totals = Totals()
     assert [one for one in empty.verify(totals=totals) if one.kind == "damage"] == []
     assert totals.checked["calls"] == 3
+
+
+def test_verify_ends_beside_a_program_that_publishes_as_fast_as_it_reads(
+    empty: StoreParts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bodies, "_ROWS_AT_ONCE", 1)
+    published = list[UUID]()
+    verify = ArtifactArchive.verify
+
+    def publish() -> None:
+        published.append(UUID(int=700 + len(published)))
+        assert len(published) < 20, "it goes on as long as the program does"
+        call, data = published[-1], LONG + str(published[-1]).encode()
+        empty.ingest(started(OPENED, call), ended_spooled(empty, OPENED, call, data))
+
+    def verify_beside_a_program(self: ArtifactArchive, path: str, **known: Any) -> None:
+        publish()
+        verify(self, path, **known)
+
+    publish()
+    publish()
+    monkeypatch.setattr(ArtifactArchive, "verify", verify_beside_a_program)
+    totals = Totals()
+    empty.verify(totals=totals)
+    assert totals.checked["artifacts"] == 2
 
 
 def test_a_removed_call_of_one_of_two_journals_is_named(empty: StoreParts) -> None:

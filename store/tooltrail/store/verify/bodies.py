@@ -124,16 +124,19 @@ def check_artifacts(
 ) -> Iterator[list[Finding]]:
     """Read every artifact in the sink, and compare it with its digest and its row.
 
-    The database is not kept waiting meanwhile: each batch of rows has a snapshot of its own.
+    The database is not kept waiting meanwhile: each batch of rows has a snapshot of its own. What
+    is published after the first one is left out.
     """
-    at = 0
+    at, last = 0, None
     while True:
         with database.snapshot() as connection:
+            if last is None:
+                last = connection.query("SELECT coalesce(max(key), 0) FROM artifacts")[0][0]
             checking.source = Source(database, connection, checking.unreadable)
             batches = checking.source.scan(schema.artifacts, "key", _ROWS_AT_ONCE, first=at)
             rows = next(filter(None, batches), None)
             gone = set[Any]() if rows is None else _removed(checking, rows)
-        if rows is None:
+        if rows is None or at > last:
             yield checking.take()
             return
         for row in rows:
