@@ -24,8 +24,8 @@ BYPASSES = re.compile(
 ALLOWED = {
     "_output.py": "has `say`, the one way to stderr",
     "_standard.py": "opens and flushes the descriptors",
-    "_progress.py": "draws a bar of fixed words and numbers",
-    "_side_by_side.py": "lays a table out in memory",
+    "_long_commands.py": "draws a bar of fixed words and numbers",
+    "_surfaces.py": "lays a table out in memory",
     "_failures.py": "has click word an error in memory",
     "_process/outlet.py": "passes on a command's own bytes",
     "_following.py": "passes on recorded bytes",
