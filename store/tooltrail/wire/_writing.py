@@ -287,9 +287,10 @@ class Writing:
             note = ", ".join(name for name, is_unsaid in unsaid.items() if is_unsaid)
             self.note("schema_reduced", where, f"dropped: {note}")
 
-    def message_extras(self, message: Message, where: str) -> JsonObject:
-        """What a provider said of a whole message, if it goes back to it."""
-        return {} if message.origin is None else self.extras(message, message.origin.extras, where)
+    def with_message_extras(self, native: JsonObject, message: Message, where: str) -> JsonObject:
+        """What is written, with what a provider said of the whole message; see `beside`."""
+        extras = {} if message.origin is None else message.origin.extras
+        return self.beside(native, message, extras, where)
 
     def note_message_extras(self, message: Message, where: str) -> None:
         """Tell of what was said of a whole message, where a format has no place for it."""
@@ -311,22 +312,26 @@ class Writing:
 
     def extras(self, message: Message, extras: JsonObject, where: str) -> JsonObject:
         """What goes back to the provider that said it; dropped and noted for any other."""
-        if self.replays(message):
-            return dict(extras)
-        self.note_dropped(extras, where)
-        return {}
+        return self.beside({}, message, extras, where)
 
     def beside(
         self, native: JsonObject, message: Message, extras: JsonObject, where: str
     ) -> JsonObject:
-        """What is written, with what its provider said of it for itself, if it goes back to it.
+        """What is written, with what its provider said of it for itself, if it goes back to it."""
+        if self.replays(message):
+            return self.with_own(native, extras, where)
+        self.note_dropped(extras, where)
+        return dict(native)
 
-        What is null goes nowhere, for readers do not tell it from what is missing.
+    def with_own(self, native: JsonObject, extras: JsonObject, where: str) -> JsonObject:
+        """What is written, with extras that go back to their provider.
+
+        The report names those that do not: what is null, which readers take for missing, and what
+        would replace a member.
         """
-        members = self.extras(message, extras, where)
-        unsaid = [name for name, value in members.items() if name in native or value is None]
+        unsaid = [name for name, value in extras.items() if name in native or value is None]
         self.note_dropped(unsaid, where)
-        return {**native, **{name: members[name] for name in members if name not in unsaid}}
+        return {**native, **{name: extras[name] for name in extras if name not in unsaid}}
 
 
 def _is_provided(tool: ToolDefinition) -> bool:

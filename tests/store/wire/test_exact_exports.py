@@ -108,3 +108,23 @@ def test_what_the_report_does_not_name_comes_back(name: str, data: st.DataObject
         return
     again = known.read_history(export.request)
     assert NORMAL[name].of(again) == NORMAL[name].of(conversation)
+
+
+def test_what_cannot_go_back_beside_a_message_is_named() -> None:
+    origin = Origin(wire_format="text-fallback", extras={"a": None, "role": "x", "b": 1})
+    message = Message.of("user", "go").model_copy(update={"origin": origin})
+    export = wire_format("text-fallback").write_history(Conversation.of([message]))
+    assert export.request == {"messages": [{"role": "user", "content": "go", "b": 1}]}
+    assert [change.detail for change in export.report] == ["a, role"]
+
+
+def test_what_cannot_go_back_beside_content_of_mcp_is_named() -> None:
+    origin = Origin(wire_format="mcp")
+    call = CallBlock(call=ToolCall(tool_name="f", kind="mcp"), key="k")
+    text = TextBlock(text="ok", extras={"a": None, "type": "x", "b": 1})
+    result = ResultBlock(content=(text,), status="ok", key="k")
+    said = Message(role="assistant", blocks=(call,), origin=origin)
+    answer = Message(role="tool", blocks=(result,), origin=origin)
+    export = wire_format("mcp").write_history(Conversation.of([said, answer]))
+    assert '{"type": "text", "text": "ok", "b": 1}' in json.dumps(export.request)
+    assert [change.detail for change in export.report] == ["a, type"]

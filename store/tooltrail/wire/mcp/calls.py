@@ -107,11 +107,12 @@ def call_native(
     if not replays:
         writing.note_dropped(extras, where)
         extras = {}
-    params = object_in(writing.clean.value(extras, where))
+    extras = object_in(writing.clean.value(extras, where))
+    native: JsonObject = {"name": name}
+    if call.kind == "custom" or call.arguments_raw.strip():
+        native["arguments"] = writing.arguments_object(call, where)
     if revision == "2026-07-28":
         members: JsonObject = {VERSION_KEY: revision, CAPABILITIES_KEY: {}}
-        params["_meta"] = {**members, **object_in(params.get("_meta"))}
-    params["name"] = name
-    if call.kind == "custom" or call.arguments_raw.strip():
-        params["arguments"] = writing.arguments_object(call, where)
+        native["_meta"] = {**members, **object_in(extras.pop("_meta", None))}
+    params = writing.with_own(native, extras, where)
     return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}

@@ -80,7 +80,7 @@ def write_block(writing: Writing, block: ContentBlock, where: str, *, replays: b
     beside = object_in(extras.pop("resource", None))
     if "resource" in native:
         native["resource"] = {**beside, **object_in(native["resource"])}
-    return {**extras, **native}
+    return writing.with_own(native, extras, where)
 
 
 def _described(writing: Writing, block: ContentBlock, where: str) -> JsonObject:

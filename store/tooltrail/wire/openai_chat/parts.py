@@ -158,7 +158,8 @@ def with_extras(
         known: members that mean something, and are not said by way of extras.
     """
     whole, unsaid = dict(native), list[str]()
-    for name, value in writing.extras(message, extras, where).items():
+    said = extras if writing.replays(message) else writing.extras(message, extras, where)
+    for name, value in said.items():
         found = whole.get(name)
         if name not in whole and name not in known and value is not None:
             whole[name] = value

@@ -80,7 +80,7 @@ def _write_said(writing: Writing, family: TextFamily, step: Said) -> JsonObject:
     if message.role == "assistant":
         return _assistant(writing, family, message, message.blocks, where)
     text = writing.joined([*_texts(writing, message.blocks, where)], where)
-    return {**writing.message_extras(message, where), "role": role, "content": text}
+    return writing.with_message_extras({"role": role, "content": text}, message, where)
 
 
 def _assistant(
@@ -97,7 +97,8 @@ def _assistant(
         read = read_calls(content, family.name)
         if _said(read.blocks) != [one.calls or one.text for one in pieces]:
             content = _joined(family, pieces, everywhere=True)
-    return {**writing.message_extras(message, where), "role": "assistant", "content": content}
+    native: JsonObject = {"role": "assistant", "content": content}
+    return writing.with_message_extras(native, message, where)
 
 
 def _joined(family: TextFamily, pieces: Sequence[_Piece], *, everywhere: bool) -> str:
