@@ -21,8 +21,8 @@ from tooltrail.store.opening import create_store
 from tooltrail.store.store import Store
 
 _DEFAULT = settings.get_profile("default")
-# More of the same examples would be no more effort.
-_IS_SAME = _DEFAULT.derandomize and EFFORT == 1
+# With a higher effort, each run needs other examples.
+_IS_DERANDOMIZED = _DEFAULT.derandomize and EFFORT == 1
 
 # How long an example takes says something of the machine only.
 settings.register_profile(
@@ -30,10 +30,10 @@ settings.register_profile(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
     max_examples=times(25),
-    derandomize=_IS_SAME,
+    derandomize=_IS_DERANDOMIZED,
 )
 settings.load_profile("tooltrail")
-if _IS_SAME:
+if _IS_DERANDOMIZED:
     # Examples also use constants of the modules that are imported, and these depend on which tests
     # a worker ran before.
     pytest.MonkeyPatch().setattr(providers, "_get_local_constants", Constants)

@@ -140,10 +140,10 @@ class Listing(NamedTuple):
 
 
 def print_array(records: Iterable[Record]) -> int:
-    """Print records as one JSON array, each when it comes: none is held. How many there were.
+    """Print records as one JSON array, each as it arrives, and return how many there were.
 
-    When no more can be had, because of an error, an array that has begun is closed all the same:
-    what is on stdout is valid, and that it is not all the exit code says.
+    After an error the array is closed all the same, so that it is valid JSON. The exit code says
+    that it is not complete.
     """
     count = 0
     try:

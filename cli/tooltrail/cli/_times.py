@@ -13,7 +13,7 @@ _LONGEST = timedelta(days=36_500)
 
 
 class Time(click.ParamType[Any]):
-    """A time as `read` takes it; a text that is none is a usage error that says `what` is one."""
+    """Reads a time with `read`. An unreadable text is a usage error: it is not `what`."""
 
     def __init__(self, name: str, read: Callable[[str], object], what: str) -> None:
         self.name = name

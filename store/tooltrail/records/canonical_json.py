@@ -74,11 +74,11 @@ def encode(value: object) -> bytes:
 
 
 def encode_simple(members: Mapping[str, object]) -> bytes:
-    """The same as `encode`, four times as fast, for an object without floats and foreign keys.
+    """Like `encode`, and four times as fast.
 
     Args:
-        members: texts, whole numbers, true, false, None, and lists and objects of them. Keys are
-            ASCII, and none looks like a mark.
+        members: an object without floats, at any depth. All keys are ASCII, and none looks like a
+            mark.
     """
     try:
         return _encoder.encode(members).encode()

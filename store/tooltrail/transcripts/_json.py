@@ -1,4 +1,4 @@
-"""A transcript as one JSON document, or as a line of JSON for each entry; what providers sent."""
+"""A transcript as JSON or as JSON lines, and the payloads that providers sent."""
 
 import base64
 import json

@@ -24,7 +24,7 @@ from tooltrail.wire.exports import ExportReport
 _REPLACEMENT = "\ufffd"
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 _SUSPECT_NUMBER = re.compile(r"[\d.]{17}|[eE][-+]?\d{2}")
-"""So many digits, or an exponent: anything shorter is the shortest spelling of some double."""
+"""17 digits, or an exponent of two. A shorter number keeps its value as a double."""
 
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
 """Escapes in a text of JSON that may spell such a character; pairs of surrogates are among them."""
@@ -42,7 +42,7 @@ def sendable(text: str) -> str:
 
 
 def _cleaned(text: str) -> tuple[str, int]:
-    """The same, and how many characters were replaced."""
+    """The text as it can be sent, and the number of characters that were replaced."""
     if text.isascii() and text.isprintable():
         return text, 0
     return _UNSENDABLE.subn(_REPLACEMENT, text)
@@ -161,11 +161,7 @@ def compact(value: JsonValue) -> str:
 
 
 def rounded_numbers(text: str) -> list[str]:
-    """The numbers with a fraction or an exponent that another number stands for once read.
-
-    Returns:
-        Their spellings, in their order. Integers are read exactly.
-    """
+    """Spellings of the non-integers in a JSON text that a double cannot hold exactly, in order."""
     if _SUSPECT_NUMBER.search(text) is None:
         return []
     rounded: list[str] = []

@@ -38,7 +38,7 @@ REASONING = ("reasoning_content", "reasoning")
 """Members of a message in which servers of chats put what the model thought."""
 
 CUT_SHORT = frozenset({"length", "content_filter"})
-"""Reasons to end of a chat's answer that may cut the last call off."""
+"""Finish reasons after which the last call may be incomplete."""
 
 
 def thoughts_in(native: JsonObject) -> Iterator[ReasoningBlock]:
@@ -84,9 +84,10 @@ def cut_message(message: Message) -> Message:
 def message_of_answer(
     blocks: list[MessageBlock], origin: Origin, *, is_complete: bool, is_cut: bool
 ) -> Message:
-    """The message of an answer, its calls flagged that may be cut off.
+    """The message of an answer, in which the calls that may be incomplete are flagged.
 
-    Only the last call of one that was cut short can be, unless nobody knows where it ended.
+    If the answer was cut short, only its last call can be incomplete. If its end is unknown, every
+    call can be.
     """
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
     for number in calls if not is_complete else calls[-1:] if is_cut else ():

@@ -305,7 +305,7 @@ class Writing:
         return is_public(media.uri) or (is_file_name(media.uri) and self.replays(message))
 
     def note_media(self, block: MediaBlock, where: str, *members: str) -> None:
-        """Tell what is not said of media: these members, where they have a value."""
+        """Report the members of media that have a value and are not written."""
         unsaid = [name for name in members if getattr(block, name)]
         if unsaid:
             self.note("block_described", where, f"of {block.kind}: no {', '.join(unsaid)} here")

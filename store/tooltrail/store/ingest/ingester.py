@@ -222,7 +222,7 @@ class Ingester:
         return [str(reason) for (reason,) in rows]
 
     def _ingest_to_end(self, journal: UUID) -> tuple[Ingested, Place]:
-        """Ingest what the journal holds now. What is appended meanwhile may be left out."""
+        """Ingest what the journal holds now. Facts appended later may be left for the next run."""
         done, end = Ingested(), furthest_end(self._folder)
         while True:
             place = self._find_place(journal)

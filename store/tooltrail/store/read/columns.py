@@ -63,8 +63,9 @@ _KINDS: Final[Mapping[str, tuple[type | None, Callable[[Any], Any], object]]] = 
     "bytes": (bytes, _refuse, b""),
     "integer": (int, _refuse, 0),
 }
-"""The type whose values are taken as they are, what reads others, and what stands for one that
-cannot be read: it raises `ValueError`, `TypeError` or `OverflowError`.
+"""For each kind: the type whose values are taken unchanged; the function that converts any other
+value; and the value that is used when that function raises `ValueError`, `TypeError` or
+`OverflowError`.
 """
 
 _TABLES: Final = {

@@ -30,8 +30,8 @@ _REQUIRED: Mapping[str, frozenset[str]] = {
 _ENTRY = {"stdout", "stderr", "outcome"}
 
 _NOT_TAKEN = {"created_by", "status"}
-"""What the provider says of a call and does not take back: that it is completed is not kept, and
-with any other status the whole history is refused. What was cut off has its result here."""
+"""Members that the provider sends with a call and refuses in a request: with any status but
+`completed`, it refuses the whole history."""
 
 _ID_PREFIXES = {"function_call": "fc", "custom_tool_call": "ctc"}
 """What the id of an item begins with; the provider refuses others, and does without any."""

@@ -1,6 +1,7 @@
 """What OpenAI Responses can carry, and where an answer has its tokens.
 
-The tokens of Responses: in `usage` of the response, of a stream in the one that ends it.
+The tokens are in `usage` of the response. In a stream, they are in the response that the last event
+carries.
 """
 
 import re

@@ -14,7 +14,6 @@ from pydantic import JsonValue
 from tooltrail.records import (
     Conversation,
     MediaBlock,
-    Message,
     MessageBlock,
     ProviderBlock,
     ReasoningBlock,
@@ -126,7 +125,7 @@ def _write_block(
 def _write_turn(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
     """The items of what an assistant says and asks for, then all outputs in the order asked."""
     message, where = step.message, step.where
-    turn = _Turn(writing, message, where, replays=writing.replays(message))
+    turn = _Turn(writing, where, replays=writing.replays(message))
     if message.role != "assistant":
         writing.note("role_changed", where, f"{message.role} is assistant here")
     writing.note_message_extras(message, where)
@@ -145,7 +144,7 @@ def _write_turn(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
 
 
 def _without_item(extras: JsonObject) -> JsonObject:
-    """The extras of a block without what its item said, which is the item's again."""
+    """The extras of a block without the member `item`."""
     is_item = isinstance(extras.get(ITEM), dict)
     return {name: value for name, value in extras.items() if name != ITEM or not is_item}
 
@@ -155,11 +154,15 @@ class _Turn:
     """The items of one message of the assistant, as far as they have come.
 
     Attributes:
-        about: what the item says beside its content whose parts are being collected.
+        writing: the export.
+        where: the message stands in the conversation.
+        replays: whether what the provider said for itself goes back to it.
+        items: that are complete.
+        about: members of the message item under construction, besides its content.
+        parts: of its content.
     """
 
     writing: Writing
-    message: Message
     where: str
     replays: bool
     items: list[JsonObject] = field(default_factory=list[JsonObject])
