@@ -12,12 +12,11 @@ from tests.support.ended import made, shell_call
 from tooltrail.artifacts import Capture, artifact_path
 from tooltrail.journal.clock import new_id
 from tooltrail.records.digests import digest_of
-from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.values import digest_from
-from tooltrail.store.ingest.artifact_rows import read_body
 from tooltrail.store.keep.pruning import PruningReport, prune
 from tooltrail.store.keep.pruning_plan import plan_pruning
 from tooltrail.store.packed_facts import unpack_fact
+from tooltrail.store.read.bodies import read_body
 from tooltrail.store.store import Store
 from tooltrail.store.verify import verify
 
@@ -63,8 +62,7 @@ def accounts(store: Store) -> list[tuple[str, dict[str, Any]]]:
         fact = json.loads(unpack_fact(bytes(packed)))
         with store.database.read() as connection:
             stored = read_body(connection, fact["details"])
-        assert stored is not None
-        found.append((fact["action"], json.loads(decode_body(fact["details"], *stored))))
+        found.append((fact["action"], json.loads(stored)))
     return found
 
 

@@ -24,7 +24,7 @@ from tooltrail.records import UnavailableError
 from tooltrail.records.digests import digest_of
 from tooltrail.store import schema
 from tooltrail.store.ingest import ingester
-from tooltrail.store.ingest.preparing import Prepared, Preparer
+from tooltrail.store.ingest.preparing import Item, Preparer
 
 EFFORT = int(os.environ.get("TOOLTRAIL_TEST_EFFORT", "1"))
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
@@ -219,7 +219,7 @@ def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
     before = len(positions)
     prepare = Preparer.prepare
 
-    def prepare_beside_a_program(self: Preparer, items: Sequence[Frame | Gap]) -> list[Prepared]:
+    def prepare_beside_a_program(self: Preparer, items: Sequence[Frame | Gap]) -> list[Item]:
         assert len(positions) < 20 * before, "it goes on as long as the program does"
         positions.extend(append_calls(store, 8))
         return prepare(self, items)

@@ -3,14 +3,19 @@
 A call whose start and end are in the same batch becomes one row. Every frame becomes a ledger
 entry, whether or not its fact can be applied. A fact is checked before anything of it is kept: one
 that is rejected leaves its ledger entry and its bytes, and nothing else.
+
+Ingesters of several machines insert the same bodies, tools and sessions. They insert them sorted,
+so that no two wait for each other.
 """
 
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, cast
 from uuid import UUID
 
-from tooltrail.journal import Gap
+from tooltrail.journal import Frame, Gap
+from tooltrail.journal.clock import now
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import InvalidRecordError
@@ -25,12 +30,20 @@ from tooltrail.records.facts import (
     ToolsOffered,
     body_digests,
 )
-from tooltrail.store.column_groups import OPENING
+from tooltrail.store.column_groups import CLOSING, ENDING, OPENING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest import rows
-from tooltrail.store.ingest.collected import Collected, End, NewMessage, Start, next_place
-from tooltrail.store.ingest.known import Call, Entry, Known, MessageFact, Session
-from tooltrail.store.ingest.outcomes import Beginning, text_of
+from tooltrail.store.ingest.known import (
+    FIRST_SEQ,
+    Call,
+    Entry,
+    Known,
+    MessageFact,
+    Session,
+    load_known,
+    take_seq,
+)
+from tooltrail.store.ingest.outcomes import Outcome, text_of
 from tooltrail.store.ingest.preparing import Item
 from tooltrail.store.packed_facts import pack_fact, unpack_fact
 
@@ -40,39 +53,103 @@ _NOT_COMPARED: Final = frozenset(
 """Members that may differ between two facts with one id. They describe the recorder, not the call.
 So a newer importer can import again what an older one recorded."""
 
+_INSERTED_ONCE: Final = frozenset({"open_answers", "rejected_facts"})
+"""Tables that may have a row already."""
 
-class Batch:
-    """Rows of a batch, in one transaction.
 
-    Attributes:
-        rejected_count: facts that could not be applied, and damaged places.
-        ended: the calls and the answers that this batch ends.
+def _assigned(columns: Iterable[str]) -> str:
+    return ", ".join(f"{name} = ?" for name in columns)
+
+
+_END_CALL: Final = f"UPDATE invocations SET {_assigned(ENDING)} WHERE key = ?"
+_END_SURFACES: Final = (
+    f"UPDATE surfaces SET {_assigned(OUTCOME)}, is_exact = is_exact AND ? WHERE invocation_key = ?"
+)
+
+
+def write_batch(
+    connection: Connection,
+    journal_key: int,
+    items: Sequence[Item],
+    bodies: Mapping[Digest, bytes] | None = None,
+) -> int:
+    """Write the rows of a batch in the transaction of a connection.
 
     Args:
         connection: the connection.
-        known: what the store knows of the ids in the batch.
         journal_key: of the journal that is read.
-        at: now.
+        items: frames and gaps, in their order.
+        bodies: bodies to store that no fact of the batch brings.
+
+    Returns:
+        How many facts could not be applied, damaged places included.
+
+    Raises:
+        InvalidRecordError: the database refuses the batch.
+    """
+    facts = [(one.fact, one.bodies) for one in items if one.fact is not None]
+    batch = _Batch(connection, load_known(connection, facts), journal_key)
+    for item in items:
+        batch.apply(item)
+    batch.bodies.update(bodies or {})
+    batch.write()
+    return batch.rejected_count
+
+
+class _Batch:
+    """The rows of a batch as they gather.
+
+    Attributes:
+        bodies: by digest.
+        rejected_count: facts that could not be applied, and damaged places.
     """
 
-    def __init__(
-        self, connection: Connection, known: Known, journal_key: int, at: datetime
-    ) -> None:
+    def __init__(self, connection: Connection, known: Known, journal_key: int) -> None:
         self._connection = connection
         self._known = known
         self._journal_key = journal_key
-        self._at = at
-        self._out = Collected()
         self._facts: dict[int, bytes] = {}
+        self.bodies: dict[Digest, bytes] = {}
+        self._new_sessions: dict[UUID, Row] = {}
+        self._new_calls: dict[UUID, tuple[Row, Row]] = {}  # rows of `invocations` and `surfaces`
+        self._new_tools: dict[bytes, Row] = {}
+        self._rows: defaultdict[str, list[Row]] = defaultdict(list)
+        self._changes: defaultdict[str, list[Sequence[object]]] = defaultdict(list)
         self.rejected_count = 0
-        self.ended: list[UUID] = []
 
     def apply(self, item: Item) -> None:
         """Apply one frame. A fact that cannot be applied becomes a rejected fact."""
-        frame, fact = item.frame, item.fact
-        self._facts[frame.index] = frame.fact_json
+        fact, problem = item.fact, item.problem
         subject = None if fact is None else self._connection.uuid(subject_of(fact))
-        self._out.rows["ledger_entries"].append(
+        if isinstance(item.source, Frame):
+            self._enter(item.source, fact, subject)
+        if fact is not None and problem is None:
+            try:
+                self._apply_fact(item, fact)
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                problem = str(error) or repr(error)
+        if problem is not None:
+            self._reject(item.source, problem, subject)
+
+    def write(self) -> None:
+        """Insert and update all rows."""
+        connection = self._connection
+        made = [rows.body_row(connection, *one) for one in sorted(self.bodies.items())]
+        connection.insert_once("bodies", made)
+        # Another machine may have opened one meanwhile: then the database refuses the batch.
+        connection.insert("sessions", [row for _, row in sorted(self._new_sessions.items())])
+        connection.insert_once("tools", [row for _, row in sorted(self._new_tools.items())])
+        connection.insert("invocations", [row for row, _ in self._new_calls.values()])
+        connection.insert("surfaces", [row for _, row in self._new_calls.values()])
+        for table, new in self._rows.items():
+            insert = connection.insert_once if table in _INSERTED_ONCE else connection.insert
+            insert(table, new)
+        for sql, values in self._changes.items():
+            connection.update(sql, values)
+
+    def _enter(self, frame: Frame, fact: Fact | None, subject: object) -> None:
+        self._facts[frame.index] = frame.fact_json
+        self._rows["ledger_entries"].append(
             {
                 "journal_key": self._journal_key,
                 "n": frame.index,
@@ -82,168 +159,195 @@ class Batch:
                 "hash": frame.hash,
             }
         )
-        problem = item.problem
-        if fact is not None and problem is None:
-            try:
-                self._apply_fact(item, fact)
-            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-                problem = str(error) or repr(error)
-        if problem is not None:
-            row = self._rejected(frame.segment, frame.offset, problem)
-            row["data"] = frame.fact_json + frame.packed_bodies
-            row["n"] = frame.index
-            row["subject_id"] = subject
 
-    def reject_gap(self, gap: Gap) -> None:
-        """Keep the damaged bytes of a journal."""
-        self._rejected(gap.segment, gap.offset, gap.reason)["data"] = gap.data
-
-    def keep(self, bodies: Iterable[tuple[Digest, bytes]]) -> None:
-        """Store bodies that no fact of the batch brings."""
-        self._out.bodies.update(bodies)
-
-    def write(self) -> None:
-        """Insert and update all rows."""
-        self._out.write(self._connection, self._known.sessions)
+    def _reject(self, source: Frame | Gap, reason: str, subject: object) -> None:
+        """Keep the bytes of a fact that cannot be applied, or of a damaged place."""
+        self.rejected_count += 1
+        index, data = (
+            (None, source.data)
+            if isinstance(source, Gap)
+            else (source.index, source.fact_json + source.packed_bodies)
+        )
+        self._rows["rejected_facts"].append(
+            {
+                "journal_key": self._journal_key,
+                "n": index,
+                "segment": source.segment,
+                "segment_offset": source.offset,
+                "subject_id": subject,
+                "reason": self._connection.text(reason),
+                "data": data,
+                "rejected_at": self._connection.moment(now()),
+            }
+        )
 
     def _apply_fact(self, item: Item, fact: Fact) -> None:
+        entry = Entry(self._journal_key, cast("Frame", item.source).index)
         match fact:
             case SessionOpened():
-                self._apply_opened(item, fact)
+                self._apply_opened(fact, entry, item.bodies)
             case SessionClosed():
-                self._apply_closed(item, fact)
+                self._apply_closed(fact, entry)
             case CallStarted():
-                self._apply_started(item, fact)
+                self._apply_started(fact, entry, item.bodies)
             case CallEnded():
-                self._apply_ended(item, fact)
+                self._apply_ended(fact, entry, item.outcome)
             case AnswerStarted():
-                self._apply_answer(item, fact)
+                self._apply_answer(fact, entry)
             case Maintenance():
-                self._keep(item, fact.details)
+                self._keep(item.bodies, fact.details)
             case _:
-                self._apply_message(item, fact)
+                self._apply_message(fact, entry, item.bodies)
 
-    def _apply_opened(self, item: Item, fact: SessionOpened) -> None:
+    def _apply_opened(self, fact: SessionOpened, entry: Entry, bodies: rows.Bodies) -> None:
         session = self._known.sessions.get(fact.session)
         if session is not None and session.opening is not None:
-            self._refuse_other("session", fact.session, session.opening, item)
+            self._refuse_other("session", fact.session, session.opening, entry)
             return
-        opening = rows.opening_columns(self._connection, fact, self._entry_of(item))
+        opening = rows.opening_columns(self._connection, fact, entry)
         session = self._session_of(fact.session, fact.at)
-        session.opening = self._entry_of(item)
-        self._keep(item, fact.environment, is_needed=False)
-        if fact.session in self._out.new_sessions:
-            self._out.new_sessions[fact.session].update(opening)
-        else:
-            self._out.opened[fact.session] = opening
+        session.opening = entry
+        self._keep(bodies, fact.environment, is_needed=False)
+        self._change_session(fact.session, opening)
 
-    def _apply_closed(self, item: Item, fact: SessionClosed) -> None:
-        closing = rows.closing_values(self._connection, fact, self._entry_of(item))
+    def _apply_closed(self, fact: SessionClosed, entry: Entry) -> None:
+        values = rows.closing_values(self._connection, fact, entry)
         session = self._session_of(fact.session, fact.at)
         if not session.is_closed:  # closed twice is closed
             session.is_closed = True
-            self._out.closed[fact.session] = closing
+            self._change_session(fact.session, dict(zip(CLOSING, values, strict=True)))
 
-    def _apply_message(self, item: Item, fact: MessageFact) -> None:
+    def _apply_message(self, fact: MessageFact, entry: Entry, bodies: rows.Bodies) -> None:
         stored = self._known.messages.get(fact.id)
         if stored is not None:
-            self._refuse_other("message", fact.id, stored, item)
+            self._refuse_other("message", fact.id, stored, entry)
             return
         named = body_digests(fact)
         if isinstance(fact, ToolsOffered):
-            named = [one for one in named if one in item.bodies or not self._is_stored(one)]
-        made = rows.message_rows(self._connection, fact, item.bodies)
+            named = [one for one in named if one in bodies or not self._is_stored(one)]
+        made = rows.message_rows(self._connection, fact, bodies)
         created_at = self._connection.moment(fact.at)
-        self._keep(item, *named)
+        self._keep(bodies, *named)
         session = self._session_of(fact.session, fact.at)
-        self._known.messages[fact.id] = self._entry_of(item)
-        self._out.rows["tools"] += made.tools
-        row: Row = {
-            "id": self._connection.uuid(fact.id),
-            "seq": next_place(self._connection, session),
-            **made.columns,
-            "created_at": created_at,
-            "journal_key": self._journal_key,
-            "entry": item.frame.index,
-        }
-        self._out.messages.append(NewMessage(session, row, made.children))
+        self._known.messages[fact.id] = entry
+        owner: Row = {"key": next(self._known.new_keys["messages"]), "session_key": session.key}
+        self._rows["messages"].append(
+            {
+                **owner,
+                "id": self._connection.uuid(fact.id),
+                "seq": take_seq(self._connection, session),
+                **made.columns,
+                "created_at": created_at,
+                "journal_key": self._journal_key,
+                "entry": entry.n,
+            }
+        )
+        for row in made.tools:
+            self._new_tools.setdefault(row["digest"], row)
+        for table, children in made.children.items():
+            above = {"message_key": owner["key"]}
+            if table != "tool_offers":
+                above["session_key"] = session.key
+            self._rows[table] += [{**above, **child} for child in children]
         if fact.id in self._known.open_answers:
             self._known.open_answers.discard(fact.id)
-            self._out.end_answer(fact.id)
-            self.ended.append(fact.id)
+            self._changes["DELETE FROM open_answers WHERE message_id = ?"].append(
+                (self._connection.uuid(fact.id),)
+            )
 
-    def _apply_answer(self, item: Item, fact: AnswerStarted) -> None:
+    def _apply_answer(self, fact: AnswerStarted, entry: Entry) -> None:
         if fact.id not in self._known.messages:
             self._known.open_answers.add(fact.id)
-            self._out.answers[fact.id] = self._entry_of(item)
+            self._rows["open_answers"].append(
+                {
+                    "message_id": self._connection.uuid(fact.id),
+                    "journal_key": entry.journal_key,
+                    "entry": entry.n,
+                }
+            )
 
-    def _apply_started(self, item: Item, fact: CallStarted) -> None:
+    def _apply_started(self, fact: CallStarted, entry: Entry, bodies: rows.Bodies) -> None:
         known = self._known.calls.get(fact.id)
         if known is not None:
-            self._refuse_other("call", fact.id, known.start, item)
+            self._refuse_other("call", fact.id, known.start, entry)
             return
-        if fact.arguments not in item.bodies:
+        if fact.arguments not in bodies:
             raise InvalidRecordError(f"body {fact.arguments} is missing")
-        text, is_exact = text_of(item.bodies[fact.arguments])
-        row = rows.start_row(self._connection, fact, self._entry_of(item))
+        text, is_exact = text_of(bodies[fact.arguments])
+        row = rows.start_row(self._connection, fact, entry)
         session = self._session_of(fact.session, fact.at)
         # A call whose policy or environment was lost with a damaged frame is evidence all the same.
-        self._keep(item, fact.policy, fact.environment, is_needed=False)
+        self._keep(bodies, fact.policy, fact.environment, is_needed=False)
         if not is_exact:
-            self._keep(item, fact.arguments)
+            self._keep(bodies, fact.arguments)
+        key = next(self._known.new_keys["invocations"])
         self._known.calls[fact.id] = Call(
-            key=None,
-            session=fact.session,
-            beginning=Beginning(fact.tool_name, fact.family, fact.policy),
-            start=self._entry_of(item),
-            end=None,
+            key, fact.session, fact.family, fact.policy, start=entry, end=None
         )
-        row |= {"seq": next_place(self._connection, session), "is_late": session.is_closed}
-        surfaces: Row = {"arguments": text, **rows.NO_OUTCOME, "is_exact": is_exact}
-        self._out.starts[fact.id] = Start(session, row, surfaces, None)
+        place = {"seq": take_seq(self._connection, session), "is_late": session.is_closed}
+        self._new_calls[fact.id] = (
+            {"key": key, "session_key": session.key, **row, **place, **rows.NO_END},
+            {
+                "invocation_key": key,
+                "arguments": text,
+                **rows.NO_OUTCOME,
+                "is_exact": is_exact,
+            },
+        )
 
-    def _apply_ended(self, item: Item, fact: CallEnded) -> None:
+    def _apply_ended(self, fact: CallEnded, entry: Entry, outcome: Outcome | None) -> None:
         call = self._known.calls.get(fact.id)
         if call is None:
             raise InvalidRecordError(f"no call {fact.id} was started")
         if call.session != fact.session:
             raise InvalidRecordError(f"call {fact.id} is of session {call.session}")
         if call.end is not None:
-            self._refuse_other("call", fact.id, call.end, item)
+            self._refuse_other("call", fact.id, call.end, entry)
             return
-        if item.outcome is None:
+        if outcome is None:
             raise InvalidRecordError(f"nothing is known of how call {fact.id} ended")
-        call.end = self._entry_of(item)
-        self.ended.append(fact.id)
-        self._out.bodies.update(item.outcome.bodies)
-        end = End(call, fact, item.outcome, call.end)
-        started = self._out.starts.get(fact.id)
-        if started is None:
-            self._out.ends.append(end)
-        else:
-            self._out.starts[fact.id] = started._replace(end=end)
-
-    def _entry_of(self, item: Item) -> Entry:
-        return Entry(self._journal_key, item.frame.index)
+        ending = rows.end_columns(self._connection, fact, outcome.shown.omissions, entry)
+        texts = rows.surface_columns(self._connection, outcome)
+        children = rows.outcome_rows(self._connection, call.key, outcome)
+        call.end = entry
+        self.bodies.update(outcome.bodies)
+        for table, some in children.items():
+            self._rows[table] += some
+        if fact.id in self._new_calls:
+            invocation, surfaces = self._new_calls[fact.id]
+            invocation.update(ending)
+            surfaces.update(texts, is_exact=surfaces["is_exact"] and outcome.is_exact)
+            return
+        self._changes[_END_CALL].append((*ending.values(), call.key))
+        self._changes[_END_SURFACES].append((*texts.values(), outcome.is_exact, call.key))
 
     def _session_of(self, session_id: UUID, at: datetime) -> Session:
         """The session of a fact. One that nobody has seen yet begins with it."""
         session = self._known.sessions.get(session_id)
         if session is None:
-            session = Session(None, session_id, opening=None, is_closed=False)
+            key = next(self._known.new_keys["sessions"])
+            session = Session(key, opening=None, is_closed=False, next_seq=FIRST_SEQ)
             self._known.sessions[session_id] = session
-            self._out.new_sessions[session_id] = {
+            self._new_sessions[session_id] = {
+                "key": key,
                 "id": self._connection.uuid(session_id),
-                **dict.fromkeys(OPENING),
+                **dict.fromkeys((*OPENING, *CLOSING)),
                 "opened_at": self._connection.moment(at),
                 "journal_key": self._journal_key,
             }
         return session
 
-    def _is_stored(self, digest: Digest) -> bool:
-        return digest in self._known.bodies or digest in self._out.bodies
+    def _change_session(self, session_id: UUID, columns: Row) -> None:
+        if session_id in self._new_sessions:
+            self._new_sessions[session_id].update(columns)
+            return
+        sql = f"UPDATE sessions SET {_assigned(columns)} WHERE id = ?"
+        self._changes[sql].append((*columns.values(), self._connection.uuid(session_id)))
 
-    def _keep(self, item: Item, *digests: Digest | None, is_needed: bool = True) -> None:
+    def _is_stored(self, digest: Digest) -> bool:
+        return digest in self._known.bodies or digest in self.bodies
+
+    def _keep(self, bodies: rows.Bodies, *digests: Digest | None, is_needed: bool = True) -> None:
         """Store bodies of a fact, all or none.
 
         Raises:
@@ -251,41 +355,25 @@ class Batch:
         """
         named = [one for one in digests if one is not None]
         for digest in named if is_needed else ():
-            if digest not in item.bodies and not self._is_stored(digest):
+            if digest not in bodies and not self._is_stored(digest):
                 raise InvalidRecordError(f"body {digest} is missing")
-        self._out.bodies.update((one, item.bodies[one]) for one in named if one in item.bodies)
+        self.bodies.update((one, bodies[one]) for one in named if one in bodies)
 
-    def _rejected(self, segment: int, offset: int, reason: str) -> Row:
-        """A new row of `rejected_facts`, to be completed."""
-        self.rejected_count += 1
-        row: Row = {
-            "journal_key": self._journal_key,
-            "n": None,
-            "segment": segment,
-            "segment_offset": offset,
-            "subject_id": None,
-            "reason": self._connection.text(reason),
-            "data": b"",
-            "rejected_at": self._connection.moment(self._at),
-        }
-        self._out.rows["rejected_facts"].append(row)
-        return row
-
-    def _refuse_other(self, what: str, subject: UUID, entry: Entry, item: Item) -> None:
+    def _refuse_other(self, what: str, subject: UUID, stored: Entry, entry: Entry) -> None:
         """Raise unless two facts of one id say the same.
 
         Raises:
             InvalidRecordError: they differ.
         """
-        before = compared_members(self._fact_at(entry))
-        now = compared_members(item.frame.fact_json)
+        before = compared_members(self._fact_at(stored))
+        after = compared_members(self._fact_at(entry))
         # A program that opens a session by its name alone says less than the one that opened it.
-        names = now if what == "session" else {*before, *now}
-        differing = sorted(name for name in names if before.get(name) != now.get(name))
+        names = after if what == "session" else {*before, *after}
+        differing = sorted(name for name in names if before.get(name) != after.get(name))
         if differing:
             raise InvalidRecordError(
-                f"{what} {subject} is recorded already, as entry {entry.n:,} of journal "
-                f"{entry.journal_key}, with other content: {', '.join(differing)}"
+                f"{what} {subject} is recorded already, as entry {stored.n:,} of journal "
+                f"{stored.journal_key}, with other content: {', '.join(differing)}"
             )
 
     def _fact_at(self, entry: Entry) -> bytes:

@@ -28,14 +28,11 @@ from tooltrail.journal import (
     read_journal_id,
     sync_segment,
 )
-from tooltrail.journal.clock import now
 from tooltrail.journal.segments import JOURNAL_FOLDER, segment_numbers
 from tooltrail.records import FamilyRegistry, InvalidRecordError, UnavailableError
-from tooltrail.records.facts import CallEnded, body_digests
-from tooltrail.store.engines.connection import Connection
+from tooltrail.records.facts import CallEnded, MessageAdded
 from tooltrail.store.engines.database import Database
-from tooltrail.store.ingest.artifact_rows import write_pending, write_stored
-from tooltrail.store.ingest.batch import Batch
+from tooltrail.store.ingest.batch import write_batch
 from tooltrail.store.ingest.cursors import (
     WHOLE_JOURNAL,
     CursorMovedError,
@@ -46,11 +43,10 @@ from tooltrail.store.ingest.cursors import (
 )
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.journal_lock import journal_lock
-from tooltrail.store.ingest.known import load_known
 from tooltrail.store.ingest.outcomes import OutcomeMaker
-from tooltrail.store.ingest.pending_artifacts import PendingArtifacts
-from tooltrail.store.ingest.preparing import Item, Prepared, Preparer, frames_of
-from tooltrail.store.ingest.publishing import Published, SpooledStreams
+from tooltrail.store.ingest.pending_artifacts import PendingArtifacts, write_artifacts
+from tooltrail.store.ingest.preparing import Item, Preparer, read_item
+from tooltrail.store.ingest.publishing import SpooledStreams
 from tooltrail.store.ingest.recovery import Recovery
 from tooltrail.store.locking import ingest_lock
 
@@ -113,7 +109,7 @@ class Ingester:
         self._folder = spool / JOURNAL_FOLDER
         self._streams = SpooledStreams(spool, archive)
         self._preparer = Preparer(database, OutcomeMaker(families, self._streams))
-        self._waiting = PendingArtifacts(database, self._streams)
+        self._pending = PendingArtifacts(database, self._streams)
         self._recovery = Recovery(database, spool, JournalLog(self._folder))
         self._cursor: Cursor | None = None
 
@@ -165,9 +161,9 @@ class Ingester:
         done, place = self._ingest_to_end(journal)
         if place.key is not None:
             done += self._end_dead(journal, place.key)
-            done += Ingested(published_count=self._waiting.publish(place.key, at_once=at_once))
+            done += Ingested(published_count=self._pending.publish(place.key, at_once=at_once))
             if is_thorough:
-                self._waiting.sweep(place.key)
+                self._pending.remove_folders(place.key)
         return done
 
     def is_past(self, position: Position) -> bool:
@@ -247,7 +243,7 @@ class Ingester:
         with self._database.read() as connection:
             return find_place(connection, self._folder, journal)
 
-    def _ingest_items(self, place: Place, items: Sequence[Prepared]) -> tuple[Ingested, Place]:
+    def _ingest_items(self, place: Place, items: Sequence[Item]) -> tuple[Ingested, Place]:
         """Ingest a batch; one that the database refuses is split until the culprit is alone."""
         problem = ""
         # The second time for what another machine recorded meanwhile.
@@ -257,81 +253,49 @@ class Ingester:
             except InvalidRecordError as error:
                 problem = str(error)
         if len(items) == 1:
-            refused = [one._replace(problem=problem) for one in frames_of(items)]
-            return self._write(place, refused or items)
+            return self._write(place, [items[0]._replace(problem=problem)])
         middle = len(items) // 2
         first, place = self._ingest_items(place, items[:middle])
         second, place = self._ingest_items(place, items[middle:])
         return first + second, place
 
-    def _write(self, place: Place, items: Sequence[Prepared]) -> tuple[Ingested, Place]:
+    def _write(self, place: Place, items: Sequence[Item]) -> tuple[Ingested, Place]:
         """Commit a batch.
 
         Raises:
             InvalidRecordError: the database refuses the batch, or a spooled stream is missing.
             CursorMovedError: the journal was ingested to another place.
         """
-        frames = frames_of(items)
-        published = self._publish(frames)
-        for segment in {
-            one.segment if isinstance(one, Gap) else one.frame.segment for one in items
-        }:
+        published = self._streams.publish(
+            artifact
+            for one in items
+            if one.outcome is not None and one.problem is None
+            for artifact in one.outcome.published
+        )
+        for segment in {one.source.segment for one in items}:
             # The cursor must never be ahead of what survives a power cut.
             sync_segment(self._folder, segment)
-        behind = place.behind(one if isinstance(one, Gap) else one.frame for one in items)
+        behind = place.behind(one.source for one in items)
+        unsent = {one.digest: one.content for one in published.waiting if one.content is not None}
         with self._database.write() as connection:
             key = lock_place(connection, place, self._spool)
-            batch = self._batch(connection, key, frames)
-            if place.notice is not None:
-                batch.reject_gap(Gap(*WHOLE_JOURNAL, b"", place.notice, place.cursor))
-            for one in items:
-                if isinstance(one, Gap):
-                    batch.reject_gap(one)
-                else:
-                    batch.apply(one)
-            batch.keep(published.unsent.items())
-            batch.write()
-            write_stored(connection, published.stored.values(), now())
-            write_pending(connection, key, published.waiting.values(), now())
+            rejected_count = write_batch(connection, key, [*_notices(place), *items], unsent)
+            write_artifacts(connection, key, published)
             move_place(connection, key, behind)
             # Without the lock, an artifact that was published may be deleted already.
             self._confirm()
-        self._waiting.discard(key, batch.ended)
-        done = Ingested(len(frames), batch.rejected_count, len(published.waiting))
+        ended = {one.fact.id for one in items if isinstance(one.fact, CallEnded | MessageAdded)}
+        self._pending.remove_folders(key, ended)
+        done = Ingested(
+            behind.entry_count - place.entry_count, rejected_count, len(published.waiting)
+        )
         return done, behind.with_key(key)
-
-    def _batch(self, connection: Connection, key: int, frames: Sequence[Item]) -> Batch:
-        facts = [one.fact for one in frames if one.fact is not None]
-        absent = [
-            digest
-            for one in frames
-            if one.fact is not None and not isinstance(one.fact, CallEnded)
-            for digest in body_digests(one.fact)
-            if digest not in one.bodies
-        ]
-        return Batch(connection, load_known(connection, facts, absent), key, now())
-
-    def _publish(self, frames: Sequence[Item]) -> Published:
-        news = [one for one in frames if one.outcome is not None and one.problem is None]
-        spooled = [
-            stream
-            for one in news
-            if isinstance(one.fact, CallEnded)
-            for stream in one.fact.all_streams
-            if stream.spooled is not None
-        ]
-        attached = [
-            record for one in news if one.outcome is not None for record in one.outcome.attached
-        ]
-        return self._streams.publish(spooled, attached) if spooled or attached else Published()
 
     def _report(self, place: Place) -> Ingested:
         """Enter what is wrong with a journal, once."""
         with self._database.write() as connection:
-            batch = self._batch(connection, lock_place(connection, place, self._spool), [])
-            batch.reject_gap(Gap(*WHOLE_JOURNAL, b"", place.notice or "", place.cursor))
-            batch.write()
-        return Ingested(rejected_count=1)
+            key = lock_place(connection, place, self._spool)
+            return Ingested(rejected_count=write_batch(connection, key, _notices(place)))
 
     def _end_dead(self, journal: UUID, journal_key: int) -> Ingested:
         """End the calls and answers whose program died."""
@@ -351,6 +315,13 @@ class Ingester:
         if numbers and numbers[0] < place.cursor.segment:
             make_durable(self._database)
             delete_segments(self._folder, before=place.cursor.segment)
+
+
+def _notices(place: Place) -> list[Item]:
+    """What is to be reported of a journal."""
+    if place.notice is None:
+        return []
+    return [read_item(Gap(*WHOLE_JOURNAL, b"", place.notice, place.cursor))]
 
 
 def _batches(items: Iterator[Frame | Gap]) -> Iterator[list[Frame | Gap]]:

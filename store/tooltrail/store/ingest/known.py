@@ -1,6 +1,6 @@
 """What the store knows already of the sessions, calls and messages that a batch of facts names."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 from uuid import UUID
@@ -16,10 +16,10 @@ from tooltrail.records.facts import (
     Maintenance,
     MessageAdded,
     ToolsOffered,
+    body_digests,
 )
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import digest_from
-from tooltrail.store.ingest.outcomes import Beginning
 
 FIRST_SEQ: Final = 1
 """Place of the first entry of a session."""
@@ -37,15 +37,13 @@ class Session:
     """One session while a batch is applied.
 
     Attributes:
-        key: of its row; None until the row is inserted.
-        id: of the session.
+        key: of its row.
         opening: entry of its `session.opened`; None until that was applied.
         is_closed: whether its `session.closed` was applied.
-        next_seq: place of its next entry; 0 until somebody asks.
+        next_seq: place of its next entry; 0 until `take_seq` asks.
     """
 
-    key: int | None
-    id: UUID
+    key: int
     opening: Entry | None
     is_closed: bool
     next_seq: int = 0
@@ -56,16 +54,18 @@ class Call:
     """One invocation while a batch is applied.
 
     Attributes:
-        key: of its row; None for one that this batch starts.
+        key: of its row.
         session: id of its session.
-        beginning: what its end must know.
+        family: of its result.
+        policy: digest of its policy.
         start: entry of its `call.started`.
         end: entry of its `call.ended`; None until that was applied.
     """
 
-    key: int | None
+    key: int
     session: UUID
-    beginning: Beginning
+    family: str
+    policy: Digest
     start: Entry
     end: Entry | None
 
@@ -78,8 +78,9 @@ class Known:
         sessions: by id.
         calls: by id.
         messages: the entry of each, by id.
-        bodies: those of the asked digests that are stored.
+        bodies: those of the named digests that are stored and do not travel with their fact.
         open_answers: ids of the named messages that are still being streamed.
+        new_keys: keys for new rows of `sessions`, `invocations` and `messages`.
     """
 
     sessions: dict[UUID, Session]
@@ -87,85 +88,117 @@ class Known:
     messages: dict[UUID, Entry]
     bodies: frozenset[Digest]
     open_answers: set[UUID]
+    new_keys: Mapping[str, Iterator[int]]
 
 
 MessageFact = MessageAdded | ToolsOffered | AgentLeg | AgentOutcome
 """Facts that take a place among the messages of their session."""
 
 
-def load_known(connection: Connection, facts: Iterable[Fact], absent: Iterable[Digest]) -> Known:
+def load_known(
+    connection: Connection, facts: Iterable[tuple[Fact, Mapping[Digest, bytes]]]
+) -> Known:
     """Look up what some facts name. The rows of their sessions are locked.
 
     Args:
         connection: the connection.
-        facts: which.
-        absent: bodies that the facts name and that do not travel with them.
+        facts: each with the bodies that travel with it.
     """
-    sessions: dict[UUID, None] = {}
-    calls: dict[UUID, None] = {}
-    messages: dict[UUID, None] = {}
-    for fact in facts:
+    sessions: set[UUID] = set()
+    calls: set[UUID] = set()
+    messages: set[UUID] = set()
+    absent: set[Digest] = set()
+    for fact, bodies in facts:
         if not isinstance(fact, Maintenance | AnswerStarted):
-            sessions[fact.session] = None
+            sessions.add(fact.session)
         if isinstance(fact, CallStarted | CallEnded):
-            calls[fact.id] = None
+            calls.add(fact.id)
         elif isinstance(fact, MessageFact | AnswerStarted):
-            messages[fact.id] = None
+            messages.add(fact.id)
+        if not isinstance(fact, CallEnded):
+            absent.update(one for one in body_digests(fact) if one not in bodies)
+    found = (
+        dict(_sessions(connection, sorted(sessions))),
+        load_calls(connection, calls),
+        dict(_messages(connection, messages)),
+    )
+    counts = {
+        "sessions": len(sessions) - len(found[0]),
+        "invocations": len(calls) - len(found[1]),
+        "messages": len(messages) - len(found[2]),
+    }
     return Known(
-        {one.id: one for one in _sessions(connection, list(sessions))},
-        dict(_calls(connection, list(calls))),
-        dict(_messages(connection, list(messages))),
-        _bodies(connection, sorted(set(absent))),
-        _open_answers(connection, list(messages)),
+        *found,
+        bodies=_bodies(connection, absent),
+        open_answers=_open_answers(connection, messages),
+        new_keys={name: iter(_next_keys(connection, name, counts[name])) for name in counts},
     )
 
 
-def next_seq(connection: Connection, session_key: int) -> int:
-    """The place behind the last entry of a session."""
-    ((last,),) = connection.query(
-        "SELECT max(seq) FROM ("
-        "SELECT max(seq) AS seq FROM invocations WHERE session_key = ? UNION ALL "
-        "SELECT max(seq) FROM messages WHERE session_key = ?) AS entries",
-        (session_key, session_key),
+def load_calls(connection: Connection, ids: Iterable[UUID]) -> dict[UUID, Call]:
+    """The calls with these ids that the store has."""
+    found = connection.query_each(
+        "SELECT i.id, i.key, s.id, i.family, i.policy, i.journal_key, i.start_entry,"
+        " i.end_journal_key, i.end_entry FROM invocations AS i"
+        " JOIN sessions AS s ON s.key = i.session_key WHERE i.id IN (?)",
+        [connection.uuid(one) for one in ids],
     )
-    return FIRST_SEQ if last is None else int(last) + 1
+    return {
+        connection.read_uuid(name): Call(
+            key,
+            connection.read_uuid(session),
+            family,
+            digest_from(policy),
+            start=Entry(journal_key, start),
+            end=None if end is None else Entry(end_journal_key, end),
+        )
+        for name, key, session, family, policy, journal_key, start, end_journal_key, end in found
+    }
 
 
-def _sessions(connection: Connection, ids: list[UUID]) -> Iterable[Session]:
+def take_seq(connection: Connection, session: Session) -> int:
+    """The place of the next entry of a session, which is taken."""
+    if not session.next_seq:
+        ((last,),) = connection.query(
+            "SELECT max(seq) FROM ("
+            "SELECT max(seq) AS seq FROM invocations WHERE session_key = ? UNION ALL "
+            "SELECT max(seq) FROM messages WHERE session_key = ?) AS entries",
+            (session.key, session.key),
+        )
+        session.next_seq = FIRST_SEQ if last is None else int(last) + 1
+    session.next_seq += 1
+    return session.next_seq - 1
+
+
+def _next_keys(connection: Connection, table: str, count: int) -> Iterable[int]:
+    """Keys for new rows; on PostgreSQL other ingesters take some at the same time."""
+    if not count:
+        return []
+    if connection.is_sqlite:
+        ((last,),) = connection.query(f"SELECT coalesce(max(key), 0) FROM {table}")
+        return range(last + 1, last + 1 + count)
+    found = connection.query(
+        f"SELECT nextval(pg_get_serial_sequence('{table}', 'key')) FROM generate_series(1, ?)",
+        (count,),
+    )
+    return [key for (key,) in found]
+
+
+def _sessions(connection: Connection, ids: Iterable[UUID]) -> Iterator[tuple[UUID, Session]]:
     # Ingesters of several machines may append to one session. Each waits for the other. All lock in
     # the same order, so that no two wait for each other.
     lock = "" if connection.is_sqlite else " ORDER BY id FOR UPDATE"
     found = connection.query_each(
         "SELECT key, id, open_journal_key, entry, closed_at IS NOT NULL FROM sessions"
         f" WHERE id IN (?){lock}",
-        [connection.uuid(one) for one in sorted(ids)],
-    )
-    for key, session_id, journal_key, entry, is_closed in found:
-        opening = None if entry is None else Entry(journal_key, entry)
-        yield Session(key, connection.read_uuid(session_id), opening, bool(is_closed))
-
-
-def _calls(connection: Connection, ids: list[UUID]) -> Iterable[tuple[UUID, Call]]:
-    found = connection.query_each(
-        "SELECT i.id, i.key, s.id, i.tool_name, i.family, i.policy, i.journal_key, i.start_entry,"
-        " i.end_journal_key, i.end_entry FROM invocations AS i"
-        " JOIN sessions AS s ON s.key = i.session_key WHERE i.id IN (?)",
         [connection.uuid(one) for one in ids],
     )
-    for name, key, session, tool_name, family, policy, journal, start, end_journal, end in found:
-        yield (
-            connection.read_uuid(name),
-            Call(
-                key=key,
-                session=connection.read_uuid(session),
-                beginning=Beginning(tool_name, family, digest_from(policy)),
-                start=Entry(journal, start),
-                end=None if end is None else Entry(end_journal, end),
-            ),
-        )
+    for key, name, journal_key, entry, is_closed in found:
+        opening = None if entry is None else Entry(journal_key, entry)
+        yield connection.read_uuid(name), Session(key, opening, bool(is_closed))
 
 
-def _messages(connection: Connection, ids: list[UUID]) -> Iterable[tuple[UUID, Entry]]:
+def _messages(connection: Connection, ids: Iterable[UUID]) -> Iterator[tuple[UUID, Entry]]:
     found = connection.query_each(
         "SELECT id, journal_key, entry FROM messages WHERE id IN (?)",
         [connection.uuid(one) for one in ids],
@@ -174,14 +207,14 @@ def _messages(connection: Connection, ids: list[UUID]) -> Iterable[tuple[UUID, E
         yield connection.read_uuid(name), Entry(journal_key, entry)
 
 
-def _bodies(connection: Connection, digests: list[Digest]) -> frozenset[Digest]:
+def _bodies(connection: Connection, digests: Iterable[Digest]) -> frozenset[Digest]:
     found = connection.query_each(
         "SELECT digest FROM bodies WHERE digest IN (?)", [connection.sha(one) for one in digests]
     )
     return frozenset(digest_from(digest) for (digest,) in found)
 
 
-def _open_answers(connection: Connection, ids: list[UUID]) -> set[UUID]:
+def _open_answers(connection: Connection, ids: Iterable[UUID]) -> set[UUID]:
     found = connection.query_each(
         "SELECT message_id FROM open_answers WHERE message_id IN (?)",
         [connection.uuid(one) for one in ids],

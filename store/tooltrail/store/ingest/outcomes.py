@@ -5,9 +5,9 @@ is projected and the receipt rendered here, with the policy that the fact names:
 gives the same bytes.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol, cast
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, Protocol, cast
 
 from pydantic import ValidationError
 
@@ -19,11 +19,13 @@ from tooltrail.records import (
     FamilyRegistry,
     InvalidRecordError,
     Policy,
+    Projection,
     StreamRecord,
     project,
     render,
 )
 from tooltrail.records.canonical_json import decode, encode_text, with_lists
+from tooltrail.records.cutting import ArtifactPublisher, Cutter
 from tooltrail.records.digests import Digest, digest_of, parse_digest
 from tooltrail.records.facts import (
     ArtifactFact,
@@ -35,13 +37,22 @@ from tooltrail.records.facts import (
 )
 from tooltrail.records.plain_text import storable
 from tooltrail.records.policy_documents import first_complaint, stored_policy
-from tooltrail.store.ingest.interruption import with_unshown
-from tooltrail.store.references import has_references, shorten_canonical, shorten_output
+from tooltrail.store.ingest.publishing import PendingArtifact
+from tooltrail.store.references import (
+    has_references,
+    shorten_canonical,
+    shorten_output,
+    stream_members,
+)
+
+ORDER_ROLE: Final = "order"
+"""A stream that says how the chunks of the others came; no output of the tool."""
 
 VERDICTS: Final = "structured_output"
 """The family whose results are verdicts on a submission, and the name of its renderer."""
 
 _VERDICT: Final = frozenset({"schema_digest", "attempt", "valid"})
+_UNSHOWN: Final = "a call without a recorded result shows no output"
 
 
 class StreamReader(Protocol):
@@ -55,14 +66,6 @@ class StreamReader(Protocol):
             UnavailableError: the file cannot be read now.
         """
         ...
-
-
-class Beginning(NamedTuple):
-    """What the end of a call must know of its start."""
-
-    tool_name: str
-    family: str
-    policy: Digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,31 +86,25 @@ class Outcome:
         output: document of the complete output.
         canonical: the canonical result; see `shorten_canonical`.
         receipt: what was shown.
-        renderer: name of the renderer.
-        renderer_version: its version.
-        shown: digest of the JSON of a `Shown` that was made here; None where the fact has it.
+        shown: what the caller got; made here where the fact does not say.
+        made: digest of the JSON of `shown` where it was made here; else None.
         is_exact: whether the three texts are stored byte for byte.
         streams: each with the place of its bytes in the receipt, if they stand there.
-        omissions: what the stages left out.
-        artifacts: in the order of `result.artifacts`.
         bodies: bytes to store by digest.
-        attached: content of artifacts that no spooled stream has.
+        published: the artifacts to publish.
         verdict: of a structured output.
     """
 
     output: str
     canonical: str
     receipt: str
-    renderer: str
-    renderer_version: int
-    shown: Digest | None
+    shown: Shown
+    made: Digest | None
     is_exact: bool
-    streams: tuple[tuple[StreamFact, int | None], ...]
-    omissions: tuple[OmissionFact, ...]
-    artifacts: tuple[ArtifactFact, ...]
+    streams: Sequence[tuple[StreamFact, int | None]]
     bodies: Mapping[Digest, bytes]
-    attached: tuple[StreamRecord, ...] = ()
-    verdict: Verdict | None = None
+    published: Sequence[PendingArtifact]
+    verdict: Verdict | None
 
 
 class OutcomeMaker:
@@ -136,14 +133,15 @@ class OutcomeMaker:
         self._policies[digest] = stored_policy(document, self._families)
 
     def outcome(
-        self, fact: CallEnded, bodies: Mapping[Digest, bytes], beginning: Beginning
+        self, fact: CallEnded, bodies: Mapping[Digest, bytes], family: str, policy: Digest
     ) -> Outcome:
         """What a call came to.
 
         Args:
             fact: the end of the call.
             bodies: those that travel with the fact.
-            beginning: of the call.
+            family: of the call, by name.
+            policy: of the call.
 
         Raises:
             InvalidRecordError: a body is missing, or the output is not one of its family.
@@ -153,7 +151,10 @@ class OutcomeMaker:
             document = bodies[fact.output]
             if fact.shown is not None:
                 return _shown_outcome(fact, fact.shown, document, bodies)
-            return self._projected(fact, document, bodies, beginning)
+            if policy not in self._policies:
+                raise InvalidRecordError(f"policy {policy} is missing")
+            named = self._families.named(family)
+            return self._projected(fact, document, bodies, named, self._policies[policy])
         except KeyError as error:
             raise InvalidRecordError(f"body {error.args[0]} is missing") from error
         except ValidationError as error:
@@ -164,12 +165,9 @@ class OutcomeMaker:
         fact: CallEnded,
         document: bytes,
         bodies: Mapping[Digest, bytes],
-        beginning: Beginning,
+        family: Family,
+        policy: Policy,
     ) -> Outcome:
-        policy = self._policies.get(beginning.policy)
-        if policy is None:
-            raise InvalidRecordError(f"policy {beginning.policy} is missing")
-        family = self._families.named(beginning.family)
         records = {one.role: self._record(one, bodies, policy) for one in fact.streams}
         output = read_output(document, family, records)
         namer = ArtifactNamer()
@@ -177,24 +175,22 @@ class OutcomeMaker:
         receipt = render(projection.canonical, family, policy)
         attached = namer.named
         if output.result is None:
-            projection = with_unshown(projection, list(records.values()), policy, namer)
-        return _assembled(
-            fact,
-            document,
-            projection.canonical.to_json(),
-            receipt.to_bytes(),
-            bodies,
-            renderer=(receipt.renderer_name, receipt.renderer_version),
-            omissions=tuple(
+            projection = _with_unshown(projection, records.values(), policy, namer)
+        canonical, text = projection.canonical.to_json(), receipt.to_bytes()
+        shown = made_shown(
+            canonical,
+            text,
+            (receipt.renderer_name, receipt.renderer_version),
+            [
                 OmissionFact(**one.model_dump())
                 for one in (*projection.omissions, *receipt.omissions)
-            ),
-            artifacts=tuple(
+            ],
+            [
                 ArtifactFact(role=one.role, digest=digest_of_path(one.reference.path))
                 for one in projection.artifacts
-            ),
-            attached=attached,
+            ],
         )
+        return _assembled(fact, shown, (document, canonical, text), bodies, attached)
 
     def _record(
         self, stream: StreamFact, bodies: Mapping[Digest, bytes], policy: Policy
@@ -202,17 +198,7 @@ class OutcomeMaker:
         if stream.spooled is not None:
             return self._reader.read_spooled(stream, policy.edge_bytes)
         content = bodies[stream.digest]
-        return StreamRecord(
-            role=stream.role,
-            digest=stream.digest,
-            size=stream.size,
-            line_count=stream.line_count,
-            head=content,
-            content=content,
-            produced_size=stream.produced_size,
-            produced_line_count=stream.produced_line_count,
-            loss_reason=stream.loss_reason,
-        )
+        return StreamRecord(**stream_members(stream), head=content, content=content)
 
 
 def read_output(
@@ -268,93 +254,100 @@ def _filled(value: object, streams: Mapping[str, StreamRecord]) -> object:
             return value
 
 
+def _with_unshown(
+    projection: Projection,
+    streams: Iterable[StreamRecord],
+    policy: Policy,
+    publisher: ArtifactPublisher,
+) -> Projection:
+    """The projection of a failure, in which all output counts as left out: it shows none."""
+    cutter = Cutter(policy, publisher)
+    for stream in streams:
+        cutter.count_losses(stream)
+        if stream.role != ORDER_ROLE:
+            cutter.count(stream.role, "bytes", stream.size, 0, _UNSHOWN)
+            cutter.count(stream.role, "lines", stream.line_count, 0, _UNSHOWN)
+    return replace(projection, omissions=projection.omissions + cutter.omissions)
+
+
 def _shown_outcome(
     fact: CallEnded, shown: Shown, document: bytes, bodies: Mapping[Digest, bytes]
 ) -> Outcome:
-    return _assembled(
-        fact,
-        document,
-        bodies[shown.canonical],
-        bodies[shown.receipt],
-        bodies,
-        renderer=(shown.renderer, shown.renderer_version),
-        omissions=shown.omissions,
-        artifacts=shown.artifacts,
-        attached={
-            one.digest: StreamRecord.from_bytes(one.role, bodies[one.digest])
-            for one in shown.artifacts
-            if one.digest in bodies
-        },
-    )
-
-
-def _unspooled(
-    fact: CallEnded, artifacts: Iterable[ArtifactFact], attached: Mapping[Digest, StreamRecord]
-) -> tuple[StreamRecord, ...]:
-    """The artifacts whose bytes are in memory and not in the spool, each once."""
-    spooled = {one.digest for one in fact.all_streams if one.spooled is not None}
-    wanted = dict.fromkeys(one.digest for one in artifacts if one.digest not in spooled)
-    return tuple(attached[one] for one in wanted if one in attached)
+    attached = {
+        one.digest: StreamRecord.from_bytes(one.role, bodies[one.digest])
+        for one in shown.artifacts
+        if one.digest in bodies
+    }
+    texts = (document, bodies[shown.canonical], bodies[shown.receipt])
+    return _assembled(fact, shown, texts, bodies, attached)
 
 
 def _assembled(
     fact: CallEnded,
-    document: bytes,
-    canonical: bytes,
-    receipt: bytes,
+    shown: Shown,
+    texts: tuple[bytes, bytes, bytes],
     bodies: Mapping[Digest, bytes],
-    *,
-    renderer: tuple[str, int],
-    omissions: tuple[OmissionFact, ...],
-    artifacts: tuple[ArtifactFact, ...],
     attached: Mapping[Digest, StreamRecord],
 ) -> Outcome:
-    texts = [text_of(one) for one in (document, canonical, receipt)]
-    for n, (text, _) in enumerate(texts[:2]):
-        if has_references(text):
-            texts[n] = (text, False)  # a foreign reference, which must not be followed
-    stored: dict[Digest, bytes] = {
+    """The outcome of a call whose output, canonical result and receipt are given."""
+    (output, canonical, receipt), is_exact = zip(*map(text_of, texts), strict=True)
+    # A foreign reference must not be followed.
+    foreign = (has_references(output), has_references(canonical), False)
+    stored = {
         digest_of(data): data
-        for data, (_, is_exact) in zip((document, canonical, receipt), texts, strict=True)
-        if not is_exact
+        for data, is_same, is_foreign in zip(texts, is_exact, foreign, strict=True)
+        if is_foreign or not is_same
     }
-    is_exact = not stored
-    shown: Digest | None = None
+    can_refer = not stored
+    made: Digest | None = None
     if fact.shown is None:
-        made = shown_json(made_shown(canonical, receipt, renderer, omissions, artifacts))
-        shown = digest_of(made)
-        if not is_exact:
-            stored[shown] = made
+        document = shown_json(shown)
+        made = digest_of(document)
+        if not can_refer:
+            stored[made] = document
+    if can_refer:
+        output = shorten_output(output, fact.streams)
+        canonical = shorten_canonical(canonical, texts[2])
     placed: list[tuple[StreamFact, int | None]] = []
     for stream in fact.streams:
-        offset = None
+        offset = -1
         if stream.spooled is None:
             content = bodies[stream.digest]
             if len(content) != stream.size:
                 raise InvalidRecordError(
                     f"stream {stream.role} has {len(content):,} bytes, not {stream.size:,}"
                 )
-            found = receipt.find(content) if is_exact and content else -1
-            if found >= 0:
-                offset = found
-            else:
+            if can_refer and content:
+                offset = texts[2].find(content)
+            if offset < 0:
                 stored[stream.digest] = content
-        placed.append((stream, offset))
+        placed.append((stream, offset if offset >= 0 else None))
     return Outcome(
-        output=shorten_output(texts[0][0], fact.streams) if is_exact else texts[0][0],
-        canonical=shorten_canonical(texts[1][0], receipt) if is_exact else texts[1][0],
-        receipt=texts[2][0],
-        renderer=renderer[0],
-        renderer_version=renderer[1],
+        output=output,
+        canonical=canonical,
+        receipt=receipt,
         shown=shown,
-        is_exact=is_exact,
-        streams=tuple(placed),
-        omissions=omissions,
-        artifacts=artifacts,
+        made=made,
+        is_exact=can_refer,
+        streams=placed,
         bodies=stored,
-        attached=_unspooled(fact, artifacts, attached),
-        verdict=verdict_of(canonical) if renderer[0] == VERDICTS else None,
+        published=_published(fact, shown, attached),
+        verdict=verdict_of(texts[1]) if shown.renderer == VERDICTS else None,
     )
+
+
+def _published(
+    fact: CallEnded, shown: Shown, attached: Mapping[Digest, StreamRecord]
+) -> list[PendingArtifact]:
+    """The artifacts in the spool, and those whose bytes are in memory and not in the spool."""
+    found = [
+        PendingArtifact.of(one, spooled=one.spooled)
+        for one in fact.all_streams
+        if one.spooled is not None
+    ]
+    wanted = {one.digest for one in shown.artifacts} - {one.digest for one in found}
+    held = [attached[one] for one in sorted(wanted & attached.keys())]
+    return found + [PendingArtifact.of(one, content=one.content) for one in held]
 
 
 def made_shown(

@@ -4,9 +4,9 @@ No transaction is open meanwhile: to project and render takes longer than to wri
 """
 
 import struct
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple, TypeAlias
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import NamedTuple
 from uuid import UUID
 
 from tooltrail.journal import Frame, Gap
@@ -14,43 +14,29 @@ from tooltrail.records import DamageError, InvalidRecordError
 from tooltrail.records.digests import EMPTY, Digest
 from tooltrail.records.facts import CallEnded, CallStarted, Fact
 from tooltrail.store.bodies import decode_body
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from
-from tooltrail.store.ingest.outcomes import Beginning, Outcome, OutcomeMaker
+from tooltrail.store.ingest.known import Call, load_calls
+from tooltrail.store.ingest.outcomes import Outcome, OutcomeMaker
 
 
 class Item(NamedTuple):
-    """One frame of a batch, read and prepared.
+    """One frame of a batch, read and prepared, or a gap between two.
 
     Attributes:
-        frame: as it stands in the journal.
+        source: the frame or the gap.
         fact: of the frame; None where it cannot be read.
         bodies: that travel with the fact, and the empty one.
         outcome: of a `call.ended` that is news.
         problem: why the fact cannot be applied; None where nothing is known against it.
     """
 
-    frame: Frame
+    source: Frame | Gap
     fact: Fact | None
     bodies: Mapping[Digest, bytes]
     outcome: Outcome | None = None
     problem: str | None = None
-
-
-Prepared: TypeAlias = Item | Gap
-
-
-@dataclass(slots=True)
-class _Stored:
-    """What the store has of the calls that a batch ends.
-
-    Attributes:
-        beginnings: how they began.
-        ended: those that an earlier batch ended.
-    """
-
-    beginnings: dict[UUID, Beginning] = field(default_factory=dict[UUID, Beginning])
-    ended: set[UUID] = field(default_factory=set[UUID])
 
 
 class Preparer:
@@ -65,88 +51,65 @@ class Preparer:
         self._database = database
         self._maker = maker
 
-    def prepare(self, items: Sequence[Frame | Gap]) -> list[Prepared]:
+    def prepare(self, sources: Sequence[Frame | Gap]) -> list[Item]:
         """Prepare the frames of a batch, in their order.
 
         Raises:
             UnavailableError: the database or a spooled stream cannot be read now.
             DamageError: the database is damaged.
         """
-        read = [one if isinstance(one, Gap) else read_frame(one) for one in items]
-        stored = self._stored([one for one in read if isinstance(one, Item)])
-        return [one if isinstance(one, Gap) else self._with_outcome(one, stored) for one in read]
-
-    def _stored(self, read: Sequence[Item]) -> _Stored:
-        stored = _Stored()
-        ended: list[UUID] = []
-        for one in read:
-            fact = one.fact
-            if isinstance(fact, CallStarted):
-                # Of two different starts the first one counts.
-                beginning = Beginning(fact.tool_name, fact.family, fact.policy)
-                stored.beginnings.setdefault(fact.id, beginning)
-                self._learn(fact.policy, one.bodies.get(fact.policy))
-            elif isinstance(fact, CallEnded):
-                ended.append(fact.id)
-        if ended:
-            self._look_up(ended, stored)
-        return stored
-
-    def _look_up(self, ended: Sequence[UUID], stored: _Stored) -> None:
+        items = [read_item(one) for one in sources]
+        ended = {one.fact.id for one in items if isinstance(one.fact, CallEnded)}
+        if not ended:
+            return items
+        # Of two different starts the first one counts.
+        starts: dict[UUID, CallStarted | Call] = {}
+        for one in items:
+            if isinstance(one.fact, CallStarted):
+                starts.setdefault(one.fact.id, one.fact)
+                if one.fact.policy in one.bodies:
+                    self._learn(one.fact.policy, one.bodies[one.fact.policy])
         with self._database.read() as connection:
-            rows = connection.query_each(
-                "SELECT id, tool_name, family, policy, state FROM invocations WHERE id IN (?)",
-                [connection.uuid(one) for one in ended],
-            )
-            for name, tool_name, family, policy, state in rows:
-                call = connection.read_uuid(name)
-                stored.beginnings[call] = Beginning(tool_name, family, digest_from(policy))
-                if state != "started":
-                    stored.ended.add(call)
-            wanted = {one.policy for one in stored.beginnings.values()}
-            unknown = [one for one in wanted if not self._maker.knows_policy(one)]
-            bodies = connection.query_each(
-                "SELECT digest, size, encoding, data FROM bodies WHERE digest IN (?)",
-                [connection.sha(one) for one in unknown],
-            )
-        for digest, size, encoding, data in bodies:
+            starts |= load_calls(connection, ended)
+            self._look_up_policies(connection, {one.policy for one in starts.values()})
+        return [self._with_outcome(one, starts) for one in items]
+
+    def _look_up_policies(self, connection: Connection, wanted: set[Digest]) -> None:
+        bodies = connection.query_each(
+            "SELECT digest, size, encoding, data FROM bodies WHERE digest IN (?)",
+            [connection.sha(one) for one in wanted if not self._maker.knows_policy(one)],
+        )
+        for digest, *stored in bodies:
             name = digest_from(digest)
-            try:
-                document = decode_body(name, size, encoding, data)
-            except DamageError:
-                continue  # the calls that need the policy are rejected, with their bytes
-            self._learn(name, document)
+            with suppress(DamageError):  # the calls that need it are rejected, with their bytes
+                self._learn(name, decode_body(name, *stored))
 
-    def _learn(self, digest: Digest, document: bytes | None) -> None:
-        if document is None or self._maker.knows_policy(digest):
-            return
-        try:
-            self._maker.learn_policy(digest, document)
-        except InvalidRecordError:
-            return  # the calls that need the policy are rejected, with their bytes
+    def _learn(self, digest: Digest, document: bytes) -> None:
+        if not self._maker.knows_policy(digest):
+            with suppress(InvalidRecordError):  # as above
+                self._maker.learn_policy(digest, document)
 
-    def _with_outcome(self, item: Item, stored: _Stored) -> Item:
+    def _with_outcome(self, item: Item, starts: Mapping[UUID, CallStarted | Call]) -> Item:
         fact = item.fact
-        if not isinstance(fact, CallEnded) or item.problem is not None or fact.id in stored.ended:
+        if not isinstance(fact, CallEnded) or item.problem is not None:
             return item
-        beginning = stored.beginnings.get(fact.id)
-        if beginning is None:
+        start = starts.get(fact.id)
+        if start is None:
             return item._replace(problem=f"no call {fact.id} was started")
+        if isinstance(start, Call) and start.end is not None:
+            return item
         try:
-            outcome = self._maker.outcome(fact, item.bodies, beginning)
+            outcome = self._maker.outcome(fact, item.bodies, start.family, start.policy)
         except (AttributeError, LookupError, TypeError, ValueError) as error:
             return item._replace(problem=str(error) or repr(error))
         return item._replace(outcome=outcome)
 
 
-def read_frame(frame: Frame) -> Item:
-    """The fact of a frame and its bodies."""
+def read_item(source: Frame | Gap) -> Item:
+    """The fact of a frame and its bodies; of a gap, what is wrong."""
+    if isinstance(source, Gap):
+        return Item(source, None, {}, problem=source.reason)
     try:
-        return Item(frame, frame.fact, {EMPTY: b"", **frame.bodies()})
+        return Item(source, source.fact, {EMPTY: b"", **source.bodies()})
     except (ArithmeticError, LookupError, ValueError, struct.error) as error:
-        return Item(frame, None, {}, problem=str(error) or repr(error))
-
-
-def frames_of(prepared: Iterable[Prepared]) -> list[Item]:
-    """The frames of a batch, without its gaps."""
-    return [one for one in prepared if isinstance(one, Item)]
+        return Item(source, None, {}, problem=str(error) or repr(error))

@@ -6,9 +6,9 @@ import os
 import re
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple, Self
 
 from tooltrail.artifacts import (
     ArtifactArchive,
@@ -21,6 +21,7 @@ from tooltrail.artifacts import (
 from tooltrail.records import DamageError, InvalidRecordError, StreamRecord, UnavailableError
 from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.records.facts import StreamFact
+from tooltrail.store.references import stream_members
 
 SCRATCH: Final = "publishing"
 """Folder of the spool for temporary files of the ingester."""
@@ -38,6 +39,7 @@ class PendingArtifact:
         size: its bytes.
         line_count: its lines.
         spooled: its file, relative to the spool; None for content in memory.
+        content: its bytes in memory; else None.
         reason: why it waits.
     """
 
@@ -46,22 +48,31 @@ class PendingArtifact:
     size: int
     line_count: int
     spooled: str | None
-    reason: str
+    content: bytes | None = None
+    reason: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        stream: StreamFact | StreamRecord,
+        *,
+        spooled: str | None = None,
+        content: bytes | None = None,
+    ) -> Self:
+        """The artifact of a stream, in the spool or in memory."""
+        return cls(stream.role, stream.digest, stream.size, stream.line_count, spooled, content)
 
 
-@dataclass
-class Published:
+class Published(NamedTuple):
     """What became of the artifacts of a batch.
 
     Attributes:
-        stored: artifacts in the sink, by digest.
-        waiting: content that waits, by digest.
-        unsent: the bytes of waiting content that is in no file; they are stored as a body.
+        stored: those in the sink.
+        waiting: those that the sink did not take now.
     """
 
-    stored: dict[Digest, StoredArtifact] = field(default_factory=dict[Digest, StoredArtifact])
-    waiting: dict[Digest, PendingArtifact] = field(default_factory=dict[Digest, PendingArtifact])
-    unsent: dict[Digest, bytes] = field(default_factory=dict[Digest, bytes])
+    stored: list[StoredArtifact]
+    waiting: list[PendingArtifact]
 
 
 class SpooledStreams:
@@ -83,7 +94,7 @@ class SpooledStreams:
             InvalidRecordError: the file is missing, or holds other bytes than the fact says.
             UnavailableError: the file cannot be read now.
         """
-        path = self._path_of(stream.spooled or "")
+        path = self._spool / check_path(stream.spooled or "")
         head, tail, size, digest = b"", b"", 0, hashlib.sha256()
         try:
             with io.BufferedReader(open_without_links(path)) as stored:
@@ -102,50 +113,37 @@ class SpooledStreams:
                 f"{stream.size:,} bytes of {stream.digest}"
             )
         rest = min(len(tail), size - len(head))
-        return StreamRecord(
-            role=stream.role,
-            digest=stream.digest,
-            size=size,
-            line_count=stream.line_count,
-            head=head,
-            tail=tail[len(tail) - rest :],
-            produced_size=stream.produced_size,
-            produced_line_count=stream.produced_line_count,
-            loss_reason=stream.loss_reason,
-        )
+        return StreamRecord(**stream_members(stream), head=head, tail=tail[len(tail) - rest :])
 
-    def publish(self, spooled: Iterable[StreamFact], attached: Iterable[StreamRecord]) -> Published:
+    def publish(self, artifacts: Iterable[PendingArtifact]) -> Published:
         """Make content durable in the sink; what the sink does not take now waits.
-
-        Args:
-            spooled: streams in the spool.
-            attached: content in memory.
 
         Raises:
             InvalidRecordError: a file of the spool is missing, or is named by no proper path.
         """
-        found, away = Published(), ""
-        for stream in spooled:
-            if stream.digest not in found.stored and stream.digest not in found.waiting:
-                waiting = PendingArtifact(
-                    stream.role, stream.digest, stream.size, stream.line_count, stream.spooled, away
-                )
-                away = self._try(found, waiting, None)
-        for record in attached:
-            if record.digest not in found.stored and record.digest not in found.waiting:
-                waiting = PendingArtifact(
-                    record.role, record.digest, record.size, record.line_count, None, away
-                )
-                away = self._try(found, waiting, record.content)
-        shutil.rmtree(self._spool / SCRATCH, ignore_errors=True)
+        found, away = Published([], []), ""
+        firsts: dict[Digest, PendingArtifact] = {}
+        for one in artifacts:
+            firsts.setdefault(one.digest, one)
+        for one in firsts.values():
+            self._file_of(one)
+            reason = away
+            if not away:
+                try:
+                    found.stored.append(self.send(one))
+                    continue
+                except UnavailableError as error:
+                    reason = away = str(error)
+                except DamageError as error:
+                    # Of this one alone: the object in the sink is damaged and was not replaced.
+                    reason = str(error)
+            found.waiting.append(replace(one, reason=reason))
+        if firsts:
+            shutil.rmtree(self._spool / SCRATCH, ignore_errors=True)
         return found
 
-    def send(self, waiting: PendingArtifact, content: bytes | None) -> StoredArtifact:
-        """Publish one stream.
-
-        Args:
-            waiting: which.
-            content: its bytes; None where they are in the spool.
+    def send(self, artifact: PendingArtifact) -> StoredArtifact:
+        """Publish one artifact.
 
         Raises:
             InvalidRecordError: its file is missing.
@@ -153,16 +151,16 @@ class SpooledStreams:
             UnavailableError: the sink or the file cannot serve now.
         """
         record = StreamRecord(
-            role=waiting.role,
-            digest=waiting.digest,
-            size=waiting.size,
-            line_count=waiting.line_count,
+            role=artifact.role,
+            digest=artifact.digest,
+            size=artifact.size,
+            line_count=artifact.line_count,
             head=b"",
-            content=content,
-            produced_size=waiting.size,
-            produced_line_count=waiting.line_count,
+            content=artifact.content,
+            produced_size=artifact.size,
+            produced_line_count=artifact.line_count,
         )
-        captured = CapturedStream(record, self._check(waiting))
+        captured = CapturedStream(record, self._file_of(artifact))
         return self._archive.publish(captured, scratch=self._spool / SCRATCH)
 
     def folders(self) -> list[str]:
@@ -184,38 +182,11 @@ class SpooledStreams:
         for name in folders:
             shutil.rmtree(self._spool / name, ignore_errors=True)
 
-    def _try(self, found: Published, waiting: PendingArtifact, content: bytes | None) -> str:
-        """Publish one stream unless the sink is away; why the sink is away, or an empty text."""
-        away = waiting.reason
-        if not away:
-            try:
-                found.stored[waiting.digest] = self.send(waiting, content)
-            except UnavailableError as error:
-                away = str(error)
-            except DamageError as error:
-                # Of this one alone: the object in the sink is damaged and was not replaced.
-                self._wait(found, waiting, content, str(error))
-                return ""
-        if away:
-            self._wait(found, waiting, content, away)
-        return away
-
-    def _wait(
-        self, found: Published, waiting: PendingArtifact, content: bytes | None, reason: str
-    ) -> None:
-        self._check(waiting)
-        found.waiting[waiting.digest] = replace(waiting, reason=reason)
-        if content is not None:
-            found.unsent[waiting.digest] = content
-
-    def _check(self, waiting: PendingArtifact) -> Path | None:
-        """The file of a stream, which must be there; None for content in memory."""
-        if waiting.spooled is None:
+    def _file_of(self, artifact: PendingArtifact) -> Path | None:
+        """The file of an artifact, which must be there; None for content in memory."""
+        if artifact.spooled is None:
             return None
-        path = self._path_of(waiting.spooled)
+        path = self._spool / check_path(artifact.spooled)
         if not path.is_file():
-            raise InvalidRecordError(f"stream {waiting.role}: {path} is missing")
+            raise InvalidRecordError(f"stream {artifact.role}: {path} is missing")
         return path
-
-    def _path_of(self, spooled: str) -> Path:
-        return self._spool / check_path(spooled)

@@ -24,9 +24,8 @@ from tooltrail.records.facts import (
 from tooltrail.store.bodies import encode_body
 from tooltrail.store.column_groups import ENDING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
-from tooltrail.store.ingest.interruption import ORDER_ROLE
 from tooltrail.store.ingest.known import Entry, MessageFact
-from tooltrail.store.ingest.outcomes import Outcome, Verdict
+from tooltrail.store.ingest.outcomes import ORDER_ROLE, Outcome, Verdict
 
 Bodies = Mapping[Digest, bytes]
 
@@ -124,9 +123,9 @@ def surface_columns(connection: Connection, outcome: Outcome) -> Row:
         "output": outcome.output,
         "canonical": outcome.canonical,
         "receipt": outcome.receipt,
-        "renderer": connection.text(outcome.renderer),
-        "renderer_version": outcome.renderer_version,
-        "shown": connection.sha(outcome.shown),
+        "renderer": connection.text(outcome.shown.renderer),
+        "renderer_version": outcome.shown.renderer_version,
+        "shown": connection.sha(outcome.made),
     }
 
 
@@ -134,8 +133,8 @@ def outcome_rows(connection: Connection, key: int, outcome: Outcome) -> dict[str
     """The rows that refer to a call that ended."""
     rows = {
         "streams": stream_rows(connection, key, outcome.streams),
-        "omissions": omission_rows(connection, key, outcome.omissions),
-        "invocation_artifacts": artifact_rows(connection, key, outcome.artifacts),
+        "omissions": omission_rows(connection, key, outcome.shown.omissions),
+        "invocation_artifacts": artifact_rows(connection, key, outcome.shown.artifacts),
     }
     if outcome.verdict is not None:
         rows["structured_outputs"] = [verdict_row(connection, key, outcome.verdict)]

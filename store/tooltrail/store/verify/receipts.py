@@ -8,7 +8,7 @@ from tooltrail.records.errors import InvalidRecordError, TooltrailError
 from tooltrail.records.facts import CallEnded, StreamFact
 from tooltrail.store import schema
 from tooltrail.store.ingest import rows
-from tooltrail.store.ingest.outcomes import Beginning, Outcome, OutcomeMaker
+from tooltrail.store.ingest.outcomes import Outcome, OutcomeMaker
 from tooltrail.store.verify.calls import Call
 from tooltrail.store.verify.checking import Checking
 
@@ -33,18 +33,17 @@ class Receipts:
         document = call.texts.exact.get("output")
         if fact.shown is not None or document is None:
             return
-        policy = checking.digest(call.row["policy"])
-        beginning = Beginning(call.row["tool_name"], call.row["family"], policy)
+        policy, family = checking.digest(call.row["policy"]), call.row["family"]
         try:
-            if self._families.find(beginning.family) is None:
-                raise InvalidRecordError(f"family {beginning.family} is not known to this program")
+            if self._families.find(family) is None:
+                raise InvalidRecordError(f"family {family} is not known to this program")
             if not self._maker.knows_policy(policy):
                 self._maker.learn_policy(policy, checking.body(policy) or b"")
             bodies = {fact.output: document}
             for stream in fact.streams:
                 if stream.spooled is None:
                     bodies[stream.digest] = self._content(checking, call, stream)
-            made = self._maker.outcome(fact, bodies, beginning)
+            made = self._maker.outcome(fact, bodies, family, policy)
         except (TooltrailError, LookupError, TypeError, ValueError) as error:
             message = f"the receipt of {call.subject} cannot be made anew: {error}"
             checking.incomplete(call.subject, "surfaces", None, message)
@@ -87,7 +86,7 @@ class Receipts:
 
 def _compare(checking: Checking, call: Call, made: Outcome) -> None:
     connection, subject, values = checking.connection, call.subject, call.texts.values
-    renderer = (connection.text(made.renderer), made.renderer_version)
+    renderer = (connection.text(made.shown.renderer), made.shown.renderer_version)
     if (values["renderer"], values["renderer_version"]) != renderer:
         message = f"the receipt of {subject} is of another renderer; this program has {renderer}"
         checking.incomplete(subject, "surfaces", "renderer", message)
@@ -98,7 +97,7 @@ def _compare(checking: Checking, call: Call, made: Outcome) -> None:
             checking.damage(subject, "surfaces", name, message)
     key = call.row["key"]
     for table, expected in (
-        (schema.omissions, rows.omission_rows(connection, key, made.omissions)),
-        (schema.invocation_artifacts, rows.artifact_rows(connection, key, made.artifacts)),
+        (schema.omissions, rows.omission_rows(connection, key, made.shown.omissions)),
+        (schema.invocation_artifacts, rows.artifact_rows(connection, key, made.shown.artifacts)),
     ):
         checking.compare_rows(subject, table, expected, call.children[table])
