@@ -1,16 +1,34 @@
 """Whether the database lacks facts of a journal. Cheap, since every reading command asks."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from uuid import UUID
 
 from tooltrail.journal import Cursor, has_frames, is_alive, read_journal_id
 from tooltrail.journal.segments import JOURNAL_FOLDER
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 
+if TYPE_CHECKING:
+    from tooltrail.records.facts import AnswerStarted, CallStarted
+
 Behind: TypeAlias = Literal["facts", "dead program"]
+
+_OPEN: Final = (
+    "SELECT e.fact FROM ("
+    # The first condition is that of the index.
+    "SELECT id, 'call.ended' AS kind, journal_key, start_entry AS entry FROM invocations"
+    " WHERE state <> 'success' AND state = 'started' AND journal_key = ? AND owner IS NOT NULL"
+    " UNION ALL SELECT message_id, 'message', journal_key, entry FROM open_answers"
+    " WHERE journal_key = ?) AS o"
+    " JOIN ledger_entries AS e ON e.journal_key = o.journal_key AND e.n = o.entry"
+    # A call whose end was rejected did end.
+    " WHERE NOT EXISTS (SELECT 1 FROM rejected_facts AS r"
+    " JOIN ledger_entries AS l ON l.journal_key = r.journal_key AND l.n = r.n"
+    " WHERE r.subject_id = o.id AND l.kind = o.kind)"
+)
 
 
 def what_is_behind(connection: Connection, spool: Path) -> Behind | None:
@@ -31,30 +49,7 @@ def what_is_behind(connection: Connection, spool: Path) -> Behind | None:
     key, cursor = find_cursor(connection, journal)
     if has_frames(folder, cursor):
         return "facts"
-    is_dead = any(not _is_alive(spool, owner) for owner in _owners(connection, key))
-    return "dead program" if is_dead else None
-
-
-def _owners(connection: Connection, key: int | None) -> Iterator[str]:
-    """The owner locks of the calls and answers of a journal that have not ended."""
-    calls = connection.query(
-        "SELECT DISTINCT owner FROM invocations WHERE state <> 'success' AND state = 'started'"
-        " AND journal_key = ? AND owner IS NOT NULL",
-        (key,),
-    )
-    yield from (owner for (owner,) in calls)
-    answers = connection.query(
-        "SELECT l.fact FROM open_answers AS o JOIN ledger_entries AS l"
-        " ON l.journal_key = o.journal_key AND l.n = o.entry WHERE o.journal_key = ?",
-        (key,),
-    )
-    for (packed,) in answers:
-        from tooltrail.records.facts import AnswerStarted, read_fact  # noqa: PLC0415  rarely needed
-        from tooltrail.store.packed_facts import unpack_fact  # noqa: PLC0415  rarely needed
-
-        fact = read_fact(unpack_fact(packed))
-        if isinstance(fact, AnswerStarted) and fact.owner is not None:
-            yield fact.owner
+    return "dead program" if key is not None and find_dead(connection, spool, key) else None
 
 
 def find_cursor(connection: Connection, journal: UUID) -> tuple[int | None, Cursor]:
@@ -71,8 +66,37 @@ def find_cursor(connection: Connection, journal: UUID) -> tuple[int | None, Curs
     return key, Cursor(segment, offset, index, None if head is None else bytes(head))
 
 
+def find_open(
+    connection: Connection, journal_key: int
+) -> "Iterator[tuple[CallStarted | AnswerStarted, str]]":
+    """The facts of calls and answers that have not ended, each with the name of its owner lock."""
+    for (packed,) in connection.query(_OPEN, (journal_key, journal_key)):
+        from tooltrail.records.facts import (  # noqa: PLC0415  rarely needed
+            AnswerStarted,
+            CallStarted,
+            read_fact,
+        )
+        from tooltrail.store.packed_facts import unpack_fact  # noqa: PLC0415  rarely needed
+
+        with suppress(DamageError, InvalidRecordError):  # `verify` names the ledger entry
+            fact = read_fact(unpack_fact(packed))
+            if isinstance(fact, CallStarted | AnswerStarted) and fact.owner is not None:
+                yield fact, fact.owner
+
+
+def find_dead(connection: Connection, spool: Path, journal_key: int) -> dict[UUID, str]:
+    """The owner locks of the open calls and answers whose program is dead, by id.
+
+    Raises:
+        UnavailableError: the database or an owner lock cannot be read now.
+    """
+    owners = {fact.id: owner for fact, owner in find_open(connection, journal_key)}
+    dead = {one for one in {*owners.values()} if not _is_alive(spool, one)}
+    return {name: owner for name, owner in owners.items() if owner in dead}
+
+
 def _is_alive(spool: Path, owner: str) -> bool:
     try:
         return is_alive(spool, owner)
     except InvalidRecordError:
-        return False
+        return False  # not the name of a lock, so nobody holds it

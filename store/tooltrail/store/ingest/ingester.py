@@ -9,6 +9,7 @@ machines work side by side.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -26,13 +27,15 @@ from tooltrail.journal import (
     has_frames,
     read_journal,
     read_journal_id,
+    remove_owner,
     sync_segment,
 )
 from tooltrail.journal.segments import JOURNAL_FOLDER, segment_numbers
 from tooltrail.records import FamilyRegistry, InvalidRecordError, UnavailableError
-from tooltrail.records.facts import CallEnded, MessageAdded
+from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, MessageAdded
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.batch import write_batch
+from tooltrail.store.ingest.behind import find_dead, find_open
 from tooltrail.store.ingest.cursors import (
     WHOLE_JOURNAL,
     CursorMovedError,
@@ -47,7 +50,7 @@ from tooltrail.store.ingest.outcomes import OutcomeMaker
 from tooltrail.store.ingest.pending_artifacts import PendingArtifacts, write_artifacts
 from tooltrail.store.ingest.preparing import Item, Preparer, read_item
 from tooltrail.store.ingest.publishing import SpooledStreams
-from tooltrail.store.ingest.recovery import Recovery
+from tooltrail.store.ingest.recovery import ending_entries
 from tooltrail.store.locking import ingest_lock
 
 _USES: Final = ("streams", "invocation_artifacts")
@@ -110,7 +113,7 @@ class Ingester:
         self._streams = SpooledStreams(spool, archive)
         self._preparer = Preparer(database, OutcomeMaker(families, self._streams))
         self._pending = PendingArtifacts(database, self._streams)
-        self._recovery = Recovery(database, spool, JournalLog(self._folder))
+        self._log = JournalLog(self._folder)
         self._cursor: Cursor | None = None
 
     def ingest(self, *, thoroughly: bool = False) -> Ingested:
@@ -299,15 +302,24 @@ class Ingester:
 
     def _end_dead(self, journal: UUID, journal_key: int) -> Ingested:
         """End the calls and answers whose program died."""
-        dead = self._recovery.find_dead(journal_key)
+        with self._database.read() as connection:
+            dead = find_dead(connection, self._spool, journal_key)
         if not dead:
             return Ingested()
         # A program may have appended an end just before it died.
         done, _ = self._ingest_to_end(journal)
-        count = self._recovery.end(journal_key, dead)
+        ended = [fact for fact in self._find_open(journal_key) if fact.id in dead]
+        for fact in ended:
+            self._log.record(ending_entries(self._spool, fact))
         more, _ = self._ingest_to_end(journal)
-        self._recovery.remove_owners(journal_key, dead)
-        return done + more + Ingested(recovered_count=count)
+        for owner in {*dead.values()} - {one.owner for one in self._find_open(journal_key)}:
+            with suppress(InvalidRecordError):  # not the name of a lock
+                remove_owner(self._spool, owner)
+        return done + more + Ingested(recovered_count=len(ended))
+
+    def _find_open(self, journal_key: int) -> list[CallStarted | AnswerStarted]:
+        with self._database.read() as connection:
+            return [fact for fact, _ in find_open(connection, journal_key)]
 
     def _delete_segments(self, place: Place) -> None:
         """Delete the segments that are ingested to their end."""
