@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from tooltrail.journal import Position
-from tooltrail.records.errors import InvalidRecordError, UnavailableError
+from tooltrail.records.errors import UnavailableError
 from tooltrail.store.ingest.ingester import Ingester
 
 LAG_S: Final = 0.05
@@ -97,12 +97,7 @@ class BackgroundIngester:
                 self._is_noticed = self._is_urgent = True
                 self._state.notify_all()
                 self._state.wait(left)
-        ingester = self._connected()
-        reasons = ingester.rejections(positions)
-        if reasons:
-            raise InvalidRecordError(reasons[0])
-        if waiting := ingester.pending_reason(positions):
-            raise UnavailableError(f"output waits for the artifact root: {waiting}")
+        self._connected().check_kept(positions)
 
     def close(self) -> None:
         """Ingest what was appended until now, if that is possible, and stop the thread."""

@@ -6,7 +6,7 @@ to it is a branch: the ledger goes on there as a journal of its own.
 
 import hashlib
 import socket
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -33,7 +33,7 @@ class Place:
     """How far a journal is ingested.
 
     Attributes:
-        key: of the row of the journal; None before the first commit.
+        key: of the row of the journal; 0 before the first commit.
         journal: id of the journal.
         branch_of: id of the journal from which this one branched off.
         cursor: behind the last ingested frame.
@@ -43,7 +43,7 @@ class Place:
         is_cut: whether the journal has fewer frames than were ingested, and no others.
     """
 
-    key: int | None
+    key: int
     journal: UUID
     cursor: Cursor
     branch_of: UUID | None = None
@@ -51,21 +51,6 @@ class Place:
     entry_count: int = 0
     notice: str | None = None
     is_cut: bool = False
-
-    def behind(self, items: Iterable[Frame | Gap]) -> "Place":
-        """The place behind the next frames and gaps."""
-        cursor, frame_offset, count = self.cursor, self.frame_offset, self.entry_count
-        for one in items:
-            cursor = cursor_behind(one)
-            frame_offset = one.offset if isinstance(one, Frame) else None
-            count += isinstance(one, Frame)
-        return replace(
-            self, cursor=cursor, frame_offset=frame_offset, entry_count=count, notice=None
-        )
-
-    def with_key(self, key: int) -> "Place":
-        """The same place, of a row that is there now."""
-        return self if self.key == key else replace(self, key=key)
 
 
 def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
@@ -82,66 +67,54 @@ def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
     for place in places:
         if _is_in(folder, place):
             return place
-    return (
-        _branch(connection, folder, journal, places) if places else Place(None, journal, Cursor())
-    )
+    return _branch(connection, folder, journal, places) if places else Place(0, journal, Cursor())
 
 
-def lock_place(connection: Connection, place: Place, spool: Path) -> int:
-    """Lock the row of a journal, which is made when it is missing.
+def move_place(
+    connection: Connection, place: Place, items: Sequence[Frame | Gap], spool: Path
+) -> Place:
+    """Write that some frames and gaps are ingested. The row is made when it is missing, and locked.
 
     Returns:
-        The key of the row.
+        The place behind them.
 
     Raises:
-        CursorMovedError: the row is not at this place any more.
+        CursorMovedError: the row is not at the first place any more.
     """
-    at = connection.moment(now())
-    cursor = place.cursor
-    row: Row = {
-        "id": connection.uuid(place.journal),
-        "host": connection.text(socket.gethostname()),
-        "spool": connection.text(str(spool)),
-        "branch_of": connection.uuid(place.branch_of),
-        "entry_count": 0,
-        "next_index": cursor.index,
-        "head": cursor.hash if cursor.index else None,
-        "segment": cursor.segment,
-        "segment_offset": cursor.offset,
-        "frame_offset": None,
-        "created_at": at,
-        "ingested_at": at,
-    }
-    if place.key is None:
+    name, at, old = connection.uuid(place.journal), connection.moment(now()), place.cursor
+    if not place.key:
+        row: Row = {
+            "id": name,
+            "host": connection.text(socket.gethostname()),
+            "spool": connection.text(str(spool)),
+            "branch_of": connection.uuid(place.branch_of),
+            "entry_count": 0,
+            "next_index": old.index,
+            "segment": old.segment,
+            "segment_offset": old.offset,
+            "created_at": at,
+            "ingested_at": at,
+        }
         connection.insert_once("journals", [row])
-    lock = "" if connection.is_sqlite else " FOR UPDATE"
-    found = connection.query(
-        f"SELECT {_COLUMNS} FROM journals WHERE id = ?{lock}", (connection.uuid(place.journal),)
-    )
-    stored = _place_of(connection, place.journal, found[0])
-    if (stored.cursor.segment, stored.cursor.offset) != (cursor.segment, cursor.offset):
-        raise CursorMovedError(f"journal {place.journal} was ingested meanwhile")
-    return int(found[0][0])
-
-
-def move_place(connection: Connection, key: int, place: Place) -> None:
-    """Write how far a journal is ingested."""
-    cursor = place.cursor
-    connection.update(
+    cursor, frame_offset = old, place.frame_offset
+    if items:
+        cursor = cursor_behind(items[-1])
+        frame_offset = items[-1].offset if isinstance(items[-1], Frame) else None
+    count = place.entry_count + sum(isinstance(one, Frame) for one in items)
+    moved = connection.execute(
         "UPDATE journals SET entry_count = ?, next_index = ?, head = ?, segment = ?,"
-        " segment_offset = ?, frame_offset = ?, ingested_at = ? WHERE key = ?",
-        [
-            (
-                place.entry_count,
-                cursor.index,
-                cursor.hash,
-                cursor.segment,
-                cursor.offset,
-                place.frame_offset,
-                connection.moment(now()),
-                key,
-            )
-        ],
+        " segment_offset = ?, frame_offset = ?, ingested_at = ?"
+        " WHERE id = ? AND segment = ? AND segment_offset = ?",
+        (
+            *(count, cursor.index, cursor.hash, cursor.segment, cursor.offset, frame_offset, at),
+            *(name, old.segment, old.offset),
+        ),
+    )
+    if not moved:
+        raise CursorMovedError(f"journal {place.journal} was ingested meanwhile")
+    ((key,),) = connection.query("SELECT key FROM journals WHERE id = ?", (name,))
+    return replace(
+        place, key=key, cursor=cursor, frame_offset=frame_offset, entry_count=count, notice=None
     )
 
 
@@ -209,7 +182,7 @@ def _branch_at(journal: UUID, frame: Frame, lost: str) -> Place:
     digest = bytearray(hashlib.sha256(journal.bytes + frame.hash).digest()[:16])
     digest[6], digest[8] = digest[6] & 0x0F | 0x80, digest[8] & 0x3F | 0x80
     return Place(
-        key=None,
+        key=0,
         journal=UUID(bytes=bytes(digest)),
         branch_of=journal,
         cursor=Cursor(frame.segment, frame.offset, frame.index, None),

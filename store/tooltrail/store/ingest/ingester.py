@@ -10,7 +10,8 @@ machines work side by side.
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from operator import add
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -35,13 +36,12 @@ from tooltrail.records import FamilyRegistry, InvalidRecordError, UnavailableErr
 from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, MessageAdded
 from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest.batch import write_batch
-from tooltrail.store.ingest.behind import find_dead, find_open
+from tooltrail.store.ingest.behind import find_cursor, find_dead, find_open
 from tooltrail.store.ingest.cursors import (
     WHOLE_JOURNAL,
     CursorMovedError,
     Place,
     find_place,
-    lock_place,
     move_place,
 )
 from tooltrail.store.ingest.durable import make_durable
@@ -53,7 +53,6 @@ from tooltrail.store.ingest.publishing import SpooledStreams
 from tooltrail.store.ingest.recovery import ending_entries
 from tooltrail.store.locking import ingest_lock
 
-_USES: Final = ("streams", "invocation_artifacts")
 BATCH_FRAMES: Final = 512
 BATCH_BYTES: Final = 8 << 20
 
@@ -77,13 +76,7 @@ class Ingested:
     recovered_count: int = 0
 
     def __add__(self, other: "Ingested") -> "Ingested":
-        return Ingested(
-            self.frame_count + other.frame_count,
-            self.rejected_count + other.rejected_count,
-            self.pending_count + other.pending_count,
-            self.published_count + other.published_count,
-            self.recovered_count + other.recovered_count,
-        )
+        return Ingested(*map(add, astuple(self), astuple(other)))
 
 
 class Ingester:
@@ -162,7 +155,7 @@ class Ingester:
         if journal is None:
             return Ingested()
         done, place = self._ingest_to_end(journal)
-        if place.key is not None:
+        if place.key:
             done += self._end_dead(journal, place.key)
             done += Ingested(published_count=self._pending.publish(place.key, at_once=at_once))
             if is_thorough:
@@ -174,61 +167,46 @@ class Ingester:
         cursor = self._cursor
         return cursor is not None and cursor.index > position.index
 
-    def rejections(self, positions: Sequence[Position]) -> list[str]:
-        """Why facts at these positions were rejected; empty when none was.
+    def check_kept(self, positions: Sequence[Position]) -> None:
+        """Return if facts that were ingested are kept, and all of their output is in the sink.
 
         Raises:
-            UnavailableError: the database cannot be read.
+            InvalidRecordError: one of the facts was rejected.
+            UnavailableError: output waits for the sink, or the database cannot be read.
         """
-        return self._reasons(
-            "SELECT reason FROM rejected_facts WHERE journal_key = {key} AND n IN (?)", positions
-        )
-
-    def pending_reason(self, positions: Sequence[Position]) -> str | None:
-        """Why output of facts at these positions is not in the sink yet; None when all of it is.
-
-        Raises:
-            UnavailableError: the database cannot be read.
-        """
-        used = (
-            "EXISTS (SELECT 1 FROM {table} AS u"
-            " WHERE u.invocation_key = i.key AND u.digest = p.digest)"
-        )
-        either = " OR ".join(used.replace("{table}", one) for one in _USES)
-        reasons = self._reasons(
-            "SELECT p.reason FROM pending_artifacts AS p JOIN invocations AS i"
-            " ON i.end_journal_key = p.journal_key WHERE p.journal_key = {key}"
-            f" AND ({either}) AND i.end_entry IN (?)",
-            positions,
-        )
-        return reasons[0] if reasons else None
-
-    def _reasons(self, sql: str, positions: Sequence[Position]) -> list[str]:
         journal = read_journal_id(self._folder)
         if journal is None:
-            return []
+            return
+        indexes = [one.index for one in positions]
         with self._database.read() as connection:
-            name = connection.uuid(journal)
-            row = connection.query_one(
-                "SELECT key FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
-                (name, name),
+            key, _ = find_cursor(connection, journal)
+            rejected = connection.query_each(
+                f"SELECT reason FROM rejected_facts WHERE journal_key = {key} AND n IN (?)", indexes
             )
-            if row is None:
-                return []
-            rows = connection.query_each(
-                sql.replace("{key}", str(int(row[0]))), [one.index for one in positions]
+            waiting = connection.query_each(
+                "SELECT p.reason FROM pending_artifacts AS p JOIN invocations AS i"
+                f" ON i.end_journal_key = p.journal_key WHERE p.journal_key = {key}"
+                " AND p.digest IN (SELECT digest FROM streams WHERE invocation_key = i.key UNION"
+                " SELECT digest FROM invocation_artifacts WHERE invocation_key = i.key)"
+                " AND i.end_entry IN (?)",
+                indexes,
             )
-        return [str(reason) for (reason,) in rows]
+        if rejected:
+            raise InvalidRecordError(rejected[0][0])
+        if waiting:
+            raise UnavailableError(f"output waits for the artifact root: {waiting[0][0]}")
 
     def _ingest_to_end(self, journal: UUID) -> tuple[Ingested, Place]:
         """Ingest what the journal holds now. Facts appended later may be left for the next run."""
         done, end = Ingested(), furthest_end(self._folder)
         while True:
-            place = self._find_place(journal)
-            if place.is_cut:
-                done += self._report(place)
-                break
+            with self._database.read() as connection:
+                place = find_place(connection, self._folder, journal)
             try:
+                if place.is_cut:
+                    did, place = self._write(place, [])
+                    self._cursor = place.cursor
+                    return done + did, place
                 for items in _batches(read_journal(self._folder, place.cursor)):
                     did, place = self._ingest_items(place, self._preparer.prepare(items))
                     done += did
@@ -238,13 +216,8 @@ class Ingester:
             except CursorMovedError:
                 continue  # a transaction whose answer was lost was committed after all
             self._delete_segments(place)
-            break
-        self._cursor = place.cursor
-        return done, place
-
-    def _find_place(self, journal: UUID) -> Place:
-        with self._database.read() as connection:
-            return find_place(connection, self._folder, journal)
+            self._cursor = place.cursor
+            return done, place
 
     def _ingest_items(self, place: Place, items: Sequence[Item]) -> tuple[Ingested, Place]:
         """Ingest a batch; one that the database refuses is split until the culprit is alone."""
@@ -278,27 +251,20 @@ class Ingester:
         for segment in {one.source.segment for one in items}:
             # The cursor must never be ahead of what survives a power cut.
             sync_segment(self._folder, segment)
-        behind = place.behind(one.source for one in items)
         unsent = {one.digest: one.content for one in published.waiting if one.content is not None}
+        notices = []
+        if place.notice is not None:
+            notices = [read_item(Gap(*WHOLE_JOURNAL, b"", place.notice, place.cursor))]
         with self._database.write() as connection:
-            key = lock_place(connection, place, self._spool)
-            rejected_count = write_batch(connection, key, [*_notices(place), *items], unsent)
-            write_artifacts(connection, key, published)
-            move_place(connection, key, behind)
+            moved = move_place(connection, place, [one.source for one in items], self._spool)
+            rejected_count = write_batch(connection, moved.key, [*notices, *items], unsent)
+            write_artifacts(connection, moved.key, published)
             # Without the lock, an artifact that was published may be deleted already.
             self._confirm()
         ended = {one.fact.id for one in items if isinstance(one.fact, CallEnded | MessageAdded)}
-        self._pending.remove_folders(key, ended)
-        done = Ingested(
-            behind.entry_count - place.entry_count, rejected_count, len(published.waiting)
-        )
-        return done, behind.with_key(key)
-
-    def _report(self, place: Place) -> Ingested:
-        """Enter what is wrong with a journal, once."""
-        with self._database.write() as connection:
-            key = lock_place(connection, place, self._spool)
-            return Ingested(rejected_count=write_batch(connection, key, _notices(place)))
+        self._pending.remove_folders(moved.key, ended)
+        frame_count = moved.entry_count - place.entry_count
+        return Ingested(frame_count, rejected_count, len(published.waiting)), moved
 
     def _end_dead(self, journal: UUID, journal_key: int) -> Ingested:
         """End the calls and answers whose program died."""
@@ -327,13 +293,6 @@ class Ingester:
         if numbers and numbers[0] < place.cursor.segment:
             make_durable(self._database)
             delete_segments(self._folder, before=place.cursor.segment)
-
-
-def _notices(place: Place) -> list[Item]:
-    """What is to be reported of a journal."""
-    if place.notice is None:
-        return []
-    return [read_item(Gap(*WHOLE_JOURNAL, b"", place.notice, place.cursor))]
 
 
 def _batches(items: Iterator[Frame | Gap]) -> Iterator[list[Frame | Gap]]:
