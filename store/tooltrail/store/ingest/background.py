@@ -51,17 +51,12 @@ class BackgroundIngester:
         self._round = 0
         self._problem: Exception | None = None
 
-    def notice(self, *, urgent: bool = False) -> None:
-        """Say that facts were appended. Returns at once.
-
-        Args:
-            urgent: whether somebody waits for the facts.
-        """
+    def notice(self) -> None:
+        """Say that facts were appended. Returns at once."""
         if self._is_in_child():
             return
         with self._state:
             self._is_noticed = True
-            self._is_urgent |= urgent
             if self._thread is None or not self._thread.is_alive():
                 self._thread = threading.Thread(
                     target=self._run, name="tooltrail-ingest", daemon=True
@@ -82,11 +77,9 @@ class BackgroundIngester:
         if self._is_in_child():
             raise UnavailableError("a forked child has no ingester; the facts are in the journal")
         deadline = time.monotonic() + self._timeout_s
-        self.notice(urgent=True)
-        last = positions[-1]
         with self._state:
             begun = self._round
-            while self._ingester is None or not self._ingester.is_past(last):
+            while (ingester := self._ingester) is None or not ingester.is_past(positions[-1]):
                 left = deadline - time.monotonic()
                 failed = self._problem if self._round > begun + 1 else None
                 if failed is not None or left <= 0:
@@ -94,10 +87,10 @@ class BackgroundIngester:
                         f"facts are in the journal, and not in the database yet: "
                         f"{failed or 'the ingester needs longer'}"
                     )
-                self._is_noticed = self._is_urgent = True
-                self._state.notify_all()
+                self._is_urgent = True
+                self.notice()
                 self._state.wait(left)
-        self._connected().check_kept(positions)
+        ingester.check_kept(positions)
 
     def close(self) -> None:
         """Ingest what was appended until now, if that is possible, and stop the thread."""
@@ -114,11 +107,6 @@ class BackgroundIngester:
         # A forked child appends alone; its parent or the next reader ingests. It has no thread, and
         # its copy of `_state` may be locked for ever.
         return self._pid != os.getpid()
-
-    def _connected(self) -> Ingester:
-        if self._ingester is None:
-            self._ingester = self._connect()
-        return self._ingester
 
     def _run(self) -> None:
         pause = 0.0
@@ -141,7 +129,9 @@ class BackgroundIngester:
         problem: Exception | None = None
         try:
             with _FORK_GATE:
-                self._connected().ingest()
+                if self._ingester is None:
+                    self._ingester = self._connect()
+                self._ingester.ingest()
         except Exception as error:  # noqa: BLE001  the thread goes on, and `wait` says why
             problem = error
         with self._state:

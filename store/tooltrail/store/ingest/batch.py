@@ -11,6 +11,7 @@ so that no two wait for each other.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any, Final, cast
 from uuid import UUID
 
@@ -112,7 +113,6 @@ class _Batch:
         self.bodies: dict[Digest, bytes] = {}
         self._new_sessions: dict[UUID, Row] = {}
         self._new_calls: dict[UUID, tuple[Row, Row]] = {}  # rows of `invocations` and `surfaces`
-        self._new_tools: dict[bytes, Row] = {}
         self._rows: defaultdict[str, list[Row]] = defaultdict(list)
         self._changes: defaultdict[str, list[Sequence[object]]] = defaultdict(list)
         self.rejected_count = 0
@@ -138,9 +138,8 @@ class _Batch:
         connection.insert_once("bodies", made)
         # Another machine may have opened one meanwhile: then the database refuses the batch.
         connection.insert("sessions", [row for _, row in sorted(self._new_sessions.items())])
-        connection.insert_once("tools", [row for _, row in sorted(self._new_tools.items())])
-        connection.insert("invocations", [row for row, _ in self._new_calls.values()])
-        connection.insert("surfaces", [row for _, row in self._new_calls.values()])
+        tools = sorted(self._rows.pop("tools", []), key=itemgetter("digest"))
+        connection.insert_once("tools", tools)
         for table, new in self._rows.items():
             insert = connection.insert_once if table in _INSERTED_ONCE else connection.insert
             insert(table, new)
@@ -242,8 +241,7 @@ class _Batch:
                 "entry": entry.n,
             }
         )
-        for row in made.tools:
-            self._new_tools.setdefault(row["digest"], row)
+        self._rows["tools"] += made.tools
         for table, children in made.children.items():
             above = {"message_key": owner["key"]}
             if table != "tool_offers":
@@ -285,15 +283,16 @@ class _Batch:
             key, fact.session, fact.family, fact.policy, start=entry, end=None
         )
         place = {"seq": take_seq(self._connection, session), "is_late": session.is_closed}
-        self._new_calls[fact.id] = (
-            {"key": key, "session_key": session.key, **row, **place, **rows.NO_END},
-            {
-                "invocation_key": key,
-                "arguments": text,
-                **rows.NO_OUTCOME,
-                "is_exact": is_exact,
-            },
-        )
+        invocation = {"key": key, "session_key": session.key, **row, **place, **rows.NO_END}
+        surfaces = {
+            "invocation_key": key,
+            "arguments": text,
+            **rows.NO_OUTCOME,
+            "is_exact": is_exact,
+        }
+        self._new_calls[fact.id] = (invocation, surfaces)
+        self._rows["invocations"].append(invocation)
+        self._rows["surfaces"].append(surfaces)
 
     def _apply_ended(self, fact: CallEnded, entry: Entry, outcome: Outcome | None) -> None:
         call = self._known.calls.get(fact.id)

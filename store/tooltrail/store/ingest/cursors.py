@@ -8,6 +8,7 @@ import hashlib
 import socket
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 from uuid import UUID
@@ -156,53 +157,38 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
     """The place where a restored journal goes on differently than the ledger."""
     numbers = segment_numbers(folder)
     cursor = Cursor(numbers[0] if numbers else 1, hash=None)
-    frames: list[Frame] = []
     newest = places[0]
     lost = (
         f"the frames before {newest.cursor.index:,} that were ingested are not in journal {folder} "
         f"any more: it was cut off, or restored from an older copy"
     )
-    for item in read_journal(folder, cursor):
-        if not isinstance(item, Frame):
-            continue
-        frames.append(item)
-        if len(frames) == _AT_ONCE:
-            found = _first_unknown(connection, frames, places)
-            if found is not None:
-                return _branch_at(journal, found, lost)
-            frames.clear()
-    found = _first_unknown(connection, frames, places)
-    if found is None:
-        return replace(newest, notice=f"{lost}. The ledger has them", is_cut=True)
-    return _branch_at(journal, found, lost)
-
-
-def _branch_at(journal: UUID, frame: Frame, lost: str) -> Place:
-    # The same branch has the same id, whoever finds it.
-    digest = bytearray(hashlib.sha256(journal.bytes + frame.hash).digest()[:16])
-    digest[6], digest[8] = digest[6] & 0x0F | 0x80, digest[8] & 0x3F | 0x80
-    return Place(
-        key=0,
-        journal=UUID(bytes=bytes(digest)),
-        branch_of=journal,
-        cursor=Cursor(frame.segment, frame.offset, frame.index, None),
-        notice=f"{lost}. A branch begins with frame {frame.index:,}",
-    )
+    frames = (one for one in read_journal(folder, cursor) if isinstance(one, Frame))
+    while some := list(islice(frames, _AT_ONCE)):
+        found = _first_unknown(connection, some, places)
+        if found is not None:
+            # The same branch has the same id, whoever finds it.
+            digest = bytearray(hashlib.sha256(journal.bytes + found.hash).digest()[:16])
+            digest[6], digest[8] = digest[6] & 0x0F | 0x80, digest[8] & 0x3F | 0x80
+            return Place(
+                key=0,
+                journal=UUID(bytes=bytes(digest)),
+                branch_of=journal,
+                cursor=Cursor(found.segment, found.offset, found.index, None),
+                notice=f"{lost}. A branch begins with frame {found.index:,}",
+            )
+    return replace(newest, notice=f"{lost}. The ledger has them", is_cut=True)
 
 
 def _first_unknown(
     connection: Connection, frames: list[Frame], places: list[Place]
 ) -> Frame | None:
     """The first of some frames that the ledger does not have."""
-    known: set[tuple[int, bytes]] = set()
-    if frames:
-        for place in places:
-            known |= {
-                (n, bytes(stored))
-                for n, stored in connection.query(
-                    "SELECT n, hash FROM ledger_entries"
-                    " WHERE journal_key = ? AND n BETWEEN ? AND ?",
-                    (place.key, frames[0].index, frames[-1].index),
-                )
-            }
+    known = {
+        (n, bytes(stored))
+        for place in places
+        for n, stored in connection.query(
+            "SELECT n, hash FROM ledger_entries WHERE journal_key = ? AND n BETWEEN ? AND ?",
+            (place.key, frames[0].index, frames[-1].index),
+        )
+    }
     return next((one for one in frames if (one.index, one.hash) not in known), None)

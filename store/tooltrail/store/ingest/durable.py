@@ -20,8 +20,8 @@ def make_durable(database: Database) -> None:
         path = database.target.path
         # What is not in the log any more was synced when SQLite moved it. The database itself must
         # not be opened here: closing it would give up the locks of this process.
-        _sync(path.with_name(f"{path.name}-wal"))
-        _sync(path.parent)
+        sync(path.with_name(f"{path.name}-wal"))
+        sync(path.parent)
         return
     with database.write() as connection:
         # A commit that waits for the disk waits for all commits before it. Only a transaction with
@@ -30,16 +30,19 @@ def make_durable(database: Database) -> None:
         connection.query("SELECT txid_current()")
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
+    """Make a file or the names in a folder survive a power cut, if the path is there.
+
+    Raises:
+        UnavailableError: the disk failed.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
     except FileNotFoundError:
         return
     except OSError as error:
         raise UnavailableError(f"{path} cannot be synced: {error.strerror}") from error
-    try:
-        os.fsync(descriptor)
-    except OSError as error:
-        raise UnavailableError(f"{path} cannot be synced: {error.strerror}") from error
-    finally:
-        os.close(descriptor)

@@ -104,8 +104,8 @@ class Ingester:
         self._spool = spool
         self._folder = spool / JOURNAL_FOLDER
         self._streams = SpooledStreams(spool, archive)
-        self._preparer = Preparer(database, OutcomeMaker(families, self._streams))
-        self._pending = PendingArtifacts(database, self._streams)
+        self._preparer = Preparer(database, OutcomeMaker(families, self._streams.read_spooled))
+        self._pending = PendingArtifacts(database, spool, self._streams)
         self._log = JournalLog(self._folder)
         self._cursor: Cursor | None = None
 
@@ -125,14 +125,9 @@ class Ingester:
                 What was committed before stays.
             DamageError: the database is damaged, or no segment of the journal has a head.
         """
-        is_first = self._cursor is None
-        if (
-            self._cursor is not None
-            and not thoroughly
-            and not has_frames(self._folder, self._cursor)
-        ):
-            return Ingested()
-        if not self._folder.is_dir():
+        cursor = self._cursor
+        is_idle = cursor is not None and not thoroughly and not has_frames(self._folder, cursor)
+        if is_idle or not self._folder.is_dir():
             return Ingested()
         try:
             with journal_lock(self._database, self._folder, is_required=thoroughly) as passed:
@@ -142,23 +137,23 @@ class Ingester:
                 with ingest_lock(self._database) as self._confirm:
                     if self._prepare is not None:
                         self._prepare()
-                    is_thorough = thoroughly or is_first
-                    return self._ingest_locked(is_thorough=is_thorough, at_once=thoroughly)
+                    return self._ingest_locked(is_first=cursor is None, thoroughly=thoroughly)
         except UnavailableError:
             if not self._database.is_server:
                 # SQLite keeps a connection read-only that it opened while the disk was.
                 self._database.close()
             raise
 
-    def _ingest_locked(self, *, is_thorough: bool, at_once: bool) -> Ingested:
+    def _ingest_locked(self, *, is_first: bool, thoroughly: bool) -> Ingested:
         journal = read_journal_id(self._folder)
         if journal is None:
             return Ingested()
         done, place = self._ingest_to_end(journal)
         if place.key:
             done += self._end_dead(journal, place.key)
-            done += Ingested(published_count=self._pending.publish(place.key, at_once=at_once))
-            if is_thorough:
+            published_count = self._pending.publish(place.key, at_once=thoroughly)
+            done += Ingested(published_count=published_count)
+            if is_first or thoroughly:
                 self._pending.remove_folders(place.key)
         return done
 
@@ -251,7 +246,11 @@ class Ingester:
         for segment in {one.source.segment for one in items}:
             # The cursor must never be ahead of what survives a power cut.
             sync_segment(self._folder, segment)
-        unsent = {one.digest: one.content for one in published.waiting if one.content is not None}
+        unsent = {
+            stream.digest: content
+            for stream, content, _ in published.waiting
+            if content is not None
+        }
         notices = []
         if place.notice is not None:
             notices = [read_item(Gap(*WHOLE_JOURNAL, b"", place.notice, place.cursor))]

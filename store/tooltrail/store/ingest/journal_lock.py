@@ -55,17 +55,13 @@ def _lock_or_pass(database: Database, folder: Path, descriptor: int) -> Cursor |
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            cursor = _committed(database, folder)
-            if cursor.offsets >= end or not has_frames(folder, cursor):
-                return cursor
-            time.sleep(_INTERVAL_S)
+            pass
         else:
             return None
-
-
-def _committed(database: Database, folder: Path) -> Cursor:
-    journal = read_journal_id(folder)
-    if journal is None:
-        return Cursor()
-    with database.read() as connection:
-        return find_cursor(connection, journal)[1]
+        cursor, journal = Cursor(), read_journal_id(folder)
+        if journal is not None:
+            with database.read() as connection:
+                _, cursor = find_cursor(connection, journal)
+        if cursor.offsets >= end or not has_frames(folder, cursor):
+            return cursor
+        time.sleep(_INTERVAL_S)

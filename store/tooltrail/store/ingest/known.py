@@ -1,11 +1,13 @@
 """What the store knows already of the sessions, calls and messages that a batch of facts names."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.records.digests import Digest
+from tooltrail.records.errors import DamageError
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
@@ -18,6 +20,7 @@ from tooltrail.records.facts import (
     ToolsOffered,
     body_digests,
 )
+from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import digest_from
 
@@ -117,43 +120,76 @@ def load_known(
             messages.add(fact.id)
         if not isinstance(fact, CallEnded):
             absent.update(one for one in body_digests(fact) if one not in bodies)
-    found = (
-        dict(_sessions(connection, sorted(sessions))),
-        load_calls(connection, calls),
-        dict(_messages(connection, messages)),
+    # Ingesters of several machines may append to one session. Each waits for the other. All lock in
+    # the same order, so that no two wait for each other.
+    lock = "" if connection.is_sqlite else " ORDER BY id FOR UPDATE"
+    found_sessions = _find(
+        connection,
+        "SELECT id, key, open_journal_key, entry, closed_at IS NOT NULL FROM sessions"
+        f" WHERE id IN (?){lock}",
+        sorted(sessions),
     )
+    found_messages = _find(
+        connection, "SELECT id, journal_key, entry FROM messages WHERE id IN (?)", messages
+    )
+    open_answers = _find(
+        connection, "SELECT message_id FROM open_answers WHERE message_id IN (?)", messages
+    )
+    stored = connection.query_each(
+        "SELECT digest FROM bodies WHERE digest IN (?)", [connection.sha(one) for one in absent]
+    )
+    found_calls = load_calls(connection, calls)
     counts = {
-        "sessions": len(sessions) - len(found[0]),
-        "invocations": len(calls) - len(found[1]),
-        "messages": len(messages) - len(found[2]),
+        "sessions": len(sessions) - len(found_sessions),
+        "invocations": len(calls) - len(found_calls),
+        "messages": len(messages) - len(found_messages),
     }
     return Known(
-        *found,
-        bodies=_bodies(connection, absent),
-        open_answers=_open_answers(connection, messages),
-        new_keys={name: iter(_next_keys(connection, name, counts[name])) for name in counts},
+        {
+            name: Session(key, None if entry is None else Entry(journal_key, entry), bool(closed))
+            for name, (key, journal_key, entry, closed) in found_sessions.items()
+        },
+        found_calls,
+        {name: Entry(*place) for name, place in found_messages.items()},
+        frozenset(digest_from(digest) for (digest,) in stored),
+        {*open_answers},
+        {name: iter(_next_keys(connection, name, counts[name])) for name in counts},
     )
 
 
 def load_calls(connection: Connection, ids: Iterable[UUID]) -> dict[UUID, Call]:
     """The calls with these ids that the store has."""
-    found = connection.query_each(
+    found = _find(
+        connection,
         "SELECT i.id, i.key, s.id, i.family, i.policy, i.journal_key, i.start_entry,"
         " i.end_journal_key, i.end_entry FROM invocations AS i"
         " JOIN sessions AS s ON s.key = i.session_key WHERE i.id IN (?)",
-        [connection.uuid(one) for one in ids],
+        ids,
     )
     return {
-        connection.read_uuid(name): Call(
+        name: Call(
             key,
             connection.read_uuid(session),
             family,
             digest_from(policy),
-            start=Entry(journal_key, start),
-            end=None if end is None else Entry(end_journal_key, end),
+            start=Entry(begun_in, begun),
+            end=None if ended is None else Entry(ended_in, ended),
         )
-        for name, key, session, family, policy, journal_key, start, end_journal_key, end in found
+        for name, (key, session, family, policy, begun_in, begun, ended_in, ended) in found.items()
     }
+
+
+def load_bodies(connection: Connection, digests: Iterable[Digest]) -> dict[Digest, bytes]:
+    """Those of some bodies that the store has undamaged."""
+    found: dict[Digest, bytes] = {}
+    for name, *stored in connection.query_each(
+        "SELECT digest, size, encoding, data FROM bodies WHERE digest IN (?)",
+        [connection.sha(one) for one in digests],
+    ):
+        digest = digest_from(name)
+        with suppress(DamageError):
+            found[digest] = decode_body(digest, *stored)
+    return found
 
 
 def take_seq(connection: Connection, session: Session) -> int:
@@ -184,39 +220,7 @@ def _next_keys(connection: Connection, table: str, count: int) -> Iterable[int]:
     return [key for (key,) in found]
 
 
-def _sessions(connection: Connection, ids: Iterable[UUID]) -> Iterator[tuple[UUID, Session]]:
-    # Ingesters of several machines may append to one session. Each waits for the other. All lock in
-    # the same order, so that no two wait for each other.
-    lock = "" if connection.is_sqlite else " ORDER BY id FOR UPDATE"
-    found = connection.query_each(
-        "SELECT key, id, open_journal_key, entry, closed_at IS NOT NULL FROM sessions"
-        f" WHERE id IN (?){lock}",
-        [connection.uuid(one) for one in ids],
-    )
-    for key, name, journal_key, entry, is_closed in found:
-        opening = None if entry is None else Entry(journal_key, entry)
-        yield connection.read_uuid(name), Session(key, opening, bool(is_closed))
-
-
-def _messages(connection: Connection, ids: Iterable[UUID]) -> Iterator[tuple[UUID, Entry]]:
-    found = connection.query_each(
-        "SELECT id, journal_key, entry FROM messages WHERE id IN (?)",
-        [connection.uuid(one) for one in ids],
-    )
-    for name, journal_key, entry in found:
-        yield connection.read_uuid(name), Entry(journal_key, entry)
-
-
-def _bodies(connection: Connection, digests: Iterable[Digest]) -> frozenset[Digest]:
-    found = connection.query_each(
-        "SELECT digest FROM bodies WHERE digest IN (?)", [connection.sha(one) for one in digests]
-    )
-    return frozenset(digest_from(digest) for (digest,) in found)
-
-
-def _open_answers(connection: Connection, ids: Iterable[UUID]) -> set[UUID]:
-    found = connection.query_each(
-        "SELECT message_id FROM open_answers WHERE message_id IN (?)",
-        [connection.uuid(one) for one in ids],
-    )
-    return {connection.read_uuid(one) for (one,) in found}
+def _find(connection: Connection, sql: str, ids: Iterable[UUID]) -> dict[UUID, tuple[Any, ...]]:
+    """Rows by the id in their first column, without that."""
+    found = connection.query_each(sql, [connection.uuid(one) for one in ids])
+    return {connection.read_uuid(name): tuple(others) for name, *others in found}

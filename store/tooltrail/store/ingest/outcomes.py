@@ -5,9 +5,9 @@ is projected and the receipt rendered here, with the policy that the fact names:
 gives the same bytes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Protocol, cast
+from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
@@ -55,19 +55,6 @@ _VERDICT: Final = frozenset({"schema_digest", "attempt", "valid"})
 _UNSHOWN: Final = "a call without a recorded result shows no output"
 
 
-class StreamReader(Protocol):
-    """Where the bytes of spooled streams are read."""
-
-    def read_spooled(self, stream: StreamFact, edge_bytes: int) -> StreamRecord:
-        """The record of a spooled stream with its two ends.
-
-        Raises:
-            InvalidRecordError: the file is missing, or holds other bytes than the fact says.
-            UnavailableError: the file cannot be read now.
-        """
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """The verdict on a structured output that an agent submitted."""
@@ -112,12 +99,15 @@ class OutcomeMaker:
 
     Args:
         families: the tool families.
-        reader: of spooled streams.
+        read_spooled: gives the record of a spooled stream with its two ends of so many bytes; see
+            `SpooledStreams.read_spooled`.
     """
 
-    def __init__(self, families: FamilyRegistry, reader: StreamReader) -> None:
+    def __init__(
+        self, families: FamilyRegistry, read_spooled: Callable[[StreamFact, int], StreamRecord]
+    ) -> None:
         self._families = families
-        self._reader = reader
+        self._read_spooled = read_spooled
         self._policies: dict[Digest, Policy] = {}
 
     def knows_policy(self, digest: Digest) -> bool:
@@ -196,7 +186,7 @@ class OutcomeMaker:
         self, stream: StreamFact, bodies: Mapping[Digest, bytes], policy: Policy
     ) -> StreamRecord:
         if stream.spooled is not None:
-            return self._reader.read_spooled(stream, policy.edge_bytes)
+            return self._read_spooled(stream, policy.edge_bytes)
         content = bodies[stream.digest]
         return StreamRecord(**stream_members(stream), head=content, content=content)
 
@@ -340,14 +330,13 @@ def _published(
     fact: CallEnded, shown: Shown, attached: Mapping[Digest, StreamRecord]
 ) -> list[PendingArtifact]:
     """The artifacts in the spool, and those whose bytes are in memory and not in the spool."""
-    found = [
-        PendingArtifact.of(one, spooled=one.spooled)
-        for one in fact.all_streams
-        if one.spooled is not None
+    spooled = {one.digest: one for one in fact.all_streams if one.spooled is not None}
+    named = {one.digest for one in shown.artifacts}
+    held = [attached[one] for one in sorted(named & attached.keys() - spooled.keys())]
+    return [
+        *(PendingArtifact(one) for one in spooled.values()),
+        *(PendingArtifact(StreamFact.of(one), one.content) for one in held),
     ]
-    wanted = {one.digest for one in shown.artifacts} - {one.digest for one in found}
-    held = [attached[one] for one in sorted(wanted & attached.keys())]
-    return found + [PendingArtifact.of(one, content=one.content) for one in held]
 
 
 def made_shown(

@@ -1,24 +1,29 @@
 """Publishes artifacts that wait for the sink, and removes folders that the spool needs no more."""
 
+import os
+import re
+import shutil
 import time
 from collections.abc import Collection
-from dataclasses import replace
 from operator import attrgetter
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Final
 from uuid import UUID
 
 from tooltrail.journal.clock import now
 from tooltrail.records import DamageError, InvalidRecordError, UnavailableError
-from tooltrail.store.bodies import decode_body
+from tooltrail.records.facts import StreamFact
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from
 from tooltrail.store.ingest.durable import make_durable
+from tooltrail.store.ingest.known import load_bodies
 from tooltrail.store.ingest.publishing import PendingArtifact, Published, SpooledStreams
 
 RETRY_AFTER_S: Final = 30.0
 """Seconds after which a sink that was away is tried again."""
+
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class PendingArtifacts:
@@ -26,11 +31,13 @@ class PendingArtifacts:
 
     Args:
         database: with the rows.
-        streams: the spool.
+        spool: the folder with the captured streams.
+        streams: publishes them.
     """
 
-    def __init__(self, database: Database, streams: SpooledStreams) -> None:
+    def __init__(self, database: Database, spool: Path, streams: SpooledStreams) -> None:
         self._database = database
+        self._spool = spool
         self._streams = streams
         self._retry_at = 0.0
 
@@ -75,7 +82,15 @@ class PendingArtifacts:
         Raises:
             UnavailableError: the database or the spool cannot be used now.
         """
-        ids = [one for one in map(UUID, self._streams.folders()) if ended is None or one in ended]
+        try:
+            folders = os.listdir(self._spool)  # noqa: PTH208  names are enough
+        except OSError as error:
+            raise UnavailableError(
+                f"spool {self._spool} cannot be read: {error.strerror}"
+            ) from error
+        ids = [UUID(name) for name in folders if _ID.fullmatch(name)]
+        if ended is not None:
+            ids = [one for one in ids if one in ended]
         if not ids:
             return
         with self._database.read() as connection:
@@ -93,28 +108,22 @@ class PendingArtifacts:
         if names:
             # After a power cut the database must not be older than the spool.
             make_durable(self._database)
-            self._streams.discard(sorted(names))
+        for name in names:
+            # A folder that cannot be removed is tried again later.
+            shutil.rmtree(self._spool / name, ignore_errors=True)
 
-    def _publish(self, journal_key: int, waiting: PendingArtifact) -> None:
-        if waiting.spooled is None:
-            waiting = replace(waiting, content=self._body_of(waiting))
-        stored = self._streams.send(waiting)
+    def _publish(self, journal_key: int, stream: StreamFact) -> None:
+        content = None
+        if stream.spooled is None:
+            with self._database.read() as connection:
+                content = load_bodies(connection, [stream.digest]).get(stream.digest)
+        stored = self._streams.send(PendingArtifact(stream, content))
         with self._database.write() as connection:
             write_artifacts(connection, journal_key, Published([stored], []))
             connection.execute(
                 "DELETE FROM pending_artifacts WHERE journal_key = ? AND digest = ?",
-                (journal_key, connection.sha(waiting.digest)),
+                (journal_key, connection.sha(stream.digest)),
             )
-
-    def _body_of(self, waiting: PendingArtifact) -> bytes:
-        with self._database.read() as connection:
-            found = connection.query_one(
-                "SELECT size, encoding, data FROM bodies WHERE digest = ?",
-                (connection.sha(waiting.digest),),
-            )
-        if found is None:
-            raise DamageError(f"body {waiting.digest} is missing", path=waiting.digest)
-        return decode_body(waiting.digest, *found)
 
 
 def write_artifacts(connection: Connection, journal_key: int, published: Published) -> None:
@@ -137,27 +146,35 @@ def write_artifacts(connection: Connection, journal_key: int, published: Publish
         "pending_artifacts",
         [
             {
-                "digest": connection.sha(one.digest),
+                "digest": connection.sha(stream.digest),
                 "journal_key": journal_key,
-                "spooled": connection.text(one.spooled),
-                "role": connection.text(one.role),
-                "size": one.size,
-                "line_count": one.line_count,
-                "reason": connection.text(one.reason),
+                "spooled": connection.text(stream.spooled),
+                "role": connection.text(stream.role),
+                "size": stream.size,
+                "line_count": stream.line_count,
+                "reason": connection.text(reason),
                 "noticed_at": at,
             }
-            for one in published.waiting
+            for stream, _, reason in published.waiting
         ],
     )
 
 
-def _read_pending(connection: Connection, journal_key: int) -> list[PendingArtifact]:
+def _read_pending(connection: Connection, journal_key: int) -> list[StreamFact]:
     rows = connection.query(
         "SELECT role, digest, size, line_count, spooled FROM pending_artifacts"
         " WHERE journal_key = ? ORDER BY noticed_at, digest",
         (journal_key,),
     )
     return [
-        PendingArtifact(role, digest_from(digest), size, line_count, spooled)
+        StreamFact(
+            role=role,
+            digest=digest_from(digest),
+            size=size,
+            line_count=line_count,
+            produced_size=size,
+            produced_line_count=line_count,
+            spooled=spooled,
+        )
         for role, digest, size, line_count, spooled in rows
     ]

@@ -10,14 +10,11 @@ from typing import NamedTuple
 from uuid import UUID
 
 from tooltrail.journal import Frame, Gap
-from tooltrail.records import DamageError, InvalidRecordError
+from tooltrail.records import InvalidRecordError
 from tooltrail.records.digests import EMPTY, Digest
 from tooltrail.records.facts import CallEnded, CallStarted, Fact
-from tooltrail.store.bodies import decode_body
-from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
-from tooltrail.store.engines.values import digest_from
-from tooltrail.store.ingest.known import Call, load_calls
+from tooltrail.store.ingest.known import Call, load_bodies, load_calls
 from tooltrail.store.ingest.outcomes import Outcome, OutcomeMaker
 
 
@@ -71,22 +68,17 @@ class Preparer:
                     self._learn(one.fact.policy, one.bodies[one.fact.policy])
         with self._database.read() as connection:
             starts |= load_calls(connection, ended)
-            self._look_up_policies(connection, {one.policy for one in starts.values()})
+            wanted = {one.policy for one in starts.values()}
+            unknown = [one for one in wanted if not self._maker.knows_policy(one)]
+            for digest, document in load_bodies(connection, unknown).items():
+                self._learn(digest, document)
         return [self._with_outcome(one, starts) for one in items]
-
-    def _look_up_policies(self, connection: Connection, wanted: set[Digest]) -> None:
-        bodies = connection.query_each(
-            "SELECT digest, size, encoding, data FROM bodies WHERE digest IN (?)",
-            [connection.sha(one) for one in wanted if not self._maker.knows_policy(one)],
-        )
-        for digest, *stored in bodies:
-            name = digest_from(digest)
-            with suppress(DamageError):  # the calls that need it are rejected, with their bytes
-                self._learn(name, decode_body(name, *stored))
 
     def _learn(self, digest: Digest, document: bytes) -> None:
         if not self._maker.knows_policy(digest):
-            with suppress(InvalidRecordError):  # as above
+            with suppress(
+                InvalidRecordError
+            ):  # the calls that need it are rejected, with their bytes
                 self._maker.learn_policy(digest, document)
 
     def _with_outcome(self, item: Item, starts: Mapping[UUID, CallStarted | Call]) -> Item:

@@ -2,13 +2,10 @@
 
 import hashlib
 import io
-import os
-import re
 import shutil
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from tooltrail.artifacts import (
     ArtifactArchive,
@@ -19,48 +16,26 @@ from tooltrail.artifacts import (
     open_without_links,
 )
 from tooltrail.records import DamageError, InvalidRecordError, StreamRecord, UnavailableError
-from tooltrail.records.digests import ALGORITHM, Digest
+from tooltrail.records.digests import ALGORITHM
 from tooltrail.records.facts import StreamFact
 from tooltrail.store.references import stream_members
 
 SCRATCH: Final = "publishing"
 """Folder of the spool for temporary files of the ingester."""
 
-_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
-
-@dataclass(frozen=True, slots=True)
-class PendingArtifact:
+class PendingArtifact(NamedTuple):
     """An artifact whose bytes are not in the sink yet.
 
     Attributes:
-        role: what it is for.
-        digest: of the content.
-        size: its bytes.
-        line_count: its lines.
-        spooled: its file, relative to the spool; None for content in memory.
+        stream: what is known of it; where it names no file of the spool, the bytes are in memory.
         content: its bytes in memory; else None.
         reason: why it waits.
     """
 
-    role: str
-    digest: Digest
-    size: int
-    line_count: int
-    spooled: str | None
+    stream: StreamFact
     content: bytes | None = None
     reason: str = ""
-
-    @classmethod
-    def of(
-        cls,
-        stream: StreamFact | StreamRecord,
-        *,
-        spooled: str | None = None,
-        content: bytes | None = None,
-    ) -> Self:
-        """The artifact of a stream, in the spool or in memory."""
-        return cls(stream.role, stream.digest, stream.size, stream.line_count, spooled, content)
 
 
 class Published(NamedTuple):
@@ -122,11 +97,9 @@ class SpooledStreams:
             InvalidRecordError: a file of the spool is missing, or is named by no proper path.
         """
         found, away = Published([], []), ""
-        firsts: dict[Digest, PendingArtifact] = {}
-        for one in artifacts:
-            firsts.setdefault(one.digest, one)
-        for one in firsts.values():
-            self._file_of(one)
+        by_digest = {one.stream.digest: one for one in artifacts}
+        for one in by_digest.values():
+            self._file_of(one.stream)
             reason = away
             if not away:
                 try:
@@ -137,8 +110,8 @@ class SpooledStreams:
                 except DamageError as error:
                     # Of this one alone: the object in the sink is damaged and was not replaced.
                     reason = str(error)
-            found.waiting.append(replace(one, reason=reason))
-        if firsts:
+            found.waiting.append(one._replace(reason=reason))
+        if by_digest:
             shutil.rmtree(self._spool / SCRATCH, ignore_errors=True)
         return found
 
@@ -150,43 +123,16 @@ class SpooledStreams:
             DamageError: its file, or the object that stands in the sink, is damaged.
             UnavailableError: the sink or the file cannot serve now.
         """
-        record = StreamRecord(
-            role=artifact.role,
-            digest=artifact.digest,
-            size=artifact.size,
-            line_count=artifact.line_count,
-            head=b"",
-            content=artifact.content,
-            produced_size=artifact.size,
-            produced_line_count=artifact.line_count,
-        )
-        captured = CapturedStream(record, self._file_of(artifact))
+        stream, content = artifact.stream, artifact.content
+        record = StreamRecord(**stream_members(stream), head=b"", content=content)
+        captured = CapturedStream(record, self._file_of(stream))
         return self._archive.publish(captured, scratch=self._spool / SCRATCH)
 
-    def folders(self) -> list[str]:
-        """Names of the folders of calls.
-
-        Raises:
-            UnavailableError: the spool cannot be read.
-        """
-        try:
-            names = os.listdir(self._spool)  # noqa: PTH208  names are enough
-        except OSError as error:
-            raise UnavailableError(
-                f"spool {self._spool} cannot be read: {error.strerror}"
-            ) from error
-        return sorted(name for name in names if _ID.fullmatch(name))
-
-    def discard(self, folders: Iterable[str]) -> None:
-        """Remove folders of the spool. One that cannot be removed is tried again later."""
-        for name in folders:
-            shutil.rmtree(self._spool / name, ignore_errors=True)
-
-    def _file_of(self, artifact: PendingArtifact) -> Path | None:
-        """The file of an artifact, which must be there; None for content in memory."""
-        if artifact.spooled is None:
+    def _file_of(self, stream: StreamFact) -> Path | None:
+        """The file of a stream, which must be there; None for content in memory."""
+        if stream.spooled is None:
             return None
-        path = self._spool / check_path(artifact.spooled)
+        path = self._spool / check_path(stream.spooled)
         if not path.is_file():
-            raise InvalidRecordError(f"stream {artifact.role}: {path} is missing")
+            raise InvalidRecordError(f"stream {stream.role}: {path} is missing")
         return path

@@ -4,7 +4,6 @@ A call and a streamed answer name the owner lock of their program. Where the loc
 program is dead, and the spool has all of its output, as far as that can be decoded.
 """
 
-import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -15,7 +14,6 @@ from tooltrail.artifacts import CapturedStream, salvage
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import now
 from tooltrail.journal.frames import MAX_FRAME_BYTES
-from tooltrail.journal.segments import sync_folder
 from tooltrail.records import (
     CompleteOutput,
     InvalidRecordError,
@@ -26,6 +24,7 @@ from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import AnswerStarted, CallEnded, CallStarted, StreamFact
 from tooltrail.records.plain_text import storable
 from tooltrail.records.tool_errors import ErrorKind
+from tooltrail.store.ingest.durable import sync
 
 _REASON: Final = (
     "the program that recorded the call ended before the call did; the output of its last second"
@@ -110,7 +109,7 @@ def _read_left_output(
                 with suppress(InvalidRecordError):  # not the file of a stream
                     found.append(_salvage(file, kept, inline_bytes))
         if found:
-            sync_folder(folder)
+            sync(folder)
     except OSError as error:
         raise UnavailableError(f"{folder} cannot be read: {error.strerror}") from error
     return found
@@ -130,9 +129,5 @@ def _salvage(file: Path, kept: Path, inline_bytes: int) -> CapturedStream:
         with suppress(FileExistsError):
             kept.hardlink_to(file)
     if salvaged.captured.staged is not None:
-        descriptor = os.open(salvaged.captured.staged, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync(salvaged.captured.staged)
     return salvaged.captured

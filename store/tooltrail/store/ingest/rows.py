@@ -212,57 +212,45 @@ def message_rows(connection: Connection, fact: MessageFact, bodies: Bodies) -> M
     """
     match fact:
         case MessageAdded():
-            columns = _message_columns(
-                connection,
-                fact.role,
-                text=fact.text,
-                document=fact.document,
-                payload=fact.payload,
-                wire_format=fact.wire_format,
-            )
+            columns = _message_columns(connection, fact.role, fact.document)
+            columns |= {
+                "text": connection.sha(fact.text),
+                "payload": connection.sha(fact.payload),
+                "wire_format": connection.text(fact.wire_format),
+            }
             return MessageRows(columns, {}, [])
         case ToolsOffered():
             offers = [
                 {"position": n, "tool": connection.sha(one)} for n, one in enumerate(fact.tools)
             ]
-            # A definition that does not travel with the offer was offered before.
-            tools = [
-                _tool_row(connection, one, fact, bodies) for one in fact.tools if one in bodies
+            tools: list[Row] = [
+                {
+                    "digest": connection.sha(one),
+                    "name": tool_name(connection, one, bodies),
+                    "created_at": connection.moment(fact.at),
+                }
+                for one in fact.tools
+                if one in bodies  # else it was offered before
             ]
-            columns = _message_columns(connection, "tools")
-            return MessageRows(columns, {"tool_offers": offers}, tools)
+            return MessageRows(
+                _message_columns(connection, "tools", None), {"tool_offers": offers}, tools
+            )
         case AgentLeg():
-            columns = _message_columns(connection, "agent_leg", document=fact.document)
+            columns = _message_columns(connection, "agent_leg", fact.document)
             return MessageRows(columns, {"agent_legs": [_leg_row(connection, fact, bodies)]}, [])
         case AgentOutcome():
-            columns = _message_columns(connection, "agent_outcome", document=fact.document)
+            columns = _message_columns(connection, "agent_outcome", fact.document)
             rows = [_outcome_row(connection, fact, bodies)]
             return MessageRows(columns, {"agent_outcomes": rows}, [])
 
 
-def _message_columns(
-    connection: Connection,
-    role: str,
-    *,
-    text: Digest = EMPTY,
-    document: Digest | None = None,
-    payload: Digest | None = None,
-    wire_format: str | None = None,
-) -> Row:
+def _message_columns(connection: Connection, role: str, document: Digest | None) -> Row:
     return {
         "role": connection.text(role),
-        "text": connection.sha(text),
+        "text": connection.sha(EMPTY),
         "document": connection.sha(document),
-        "payload": connection.sha(payload),
-        "wire_format": connection.text(wire_format),
-    }
-
-
-def _tool_row(connection: Connection, digest: Digest, fact: ToolsOffered, bodies: Bodies) -> Row:
-    return {
-        "digest": connection.sha(digest),
-        "name": tool_name(connection, digest, bodies),
-        "created_at": connection.moment(fact.at),
+        "payload": None,
+        "wire_format": None,
     }
 
 

@@ -9,6 +9,7 @@ from tooltrail.records.facts import CallEnded, StreamFact
 from tooltrail.store import schema
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.outcomes import Outcome, OutcomeMaker
+from tooltrail.store.references import stream_members
 from tooltrail.store.verify.calls import Call
 from tooltrail.store.verify.checking import Checking
 
@@ -24,7 +25,7 @@ class Receipts:
     """
 
     def __init__(self, families: FamilyRegistry, archive: ArtifactArchive) -> None:
-        self._maker = OutcomeMaker(families, self)
+        self._maker = OutcomeMaker(families, self.read_spooled)
         self._archive = archive
         self._families = families
 
@@ -52,24 +53,14 @@ class Receipts:
         _compare(checking, call, made)
 
     def read_spooled(self, stream: StreamFact, edge_bytes: int) -> StreamRecord:
-        """The record of a stream that is an artifact now; see `StreamReader`."""
+        """The record of a stream that is an artifact now; see `OutcomeMaker`."""
         head, tail = b"", b""
         with self._archive.open(artifact_path(stream.digest)) as stored:
             while block := stored.read(_BLOCK):
                 head += block[: max(0, edge_bytes - len(head))]
                 tail = (tail + block)[-edge_bytes:]
         rest = max(0, stream.size - len(head))
-        return StreamRecord(
-            role=stream.role,
-            digest=stream.digest,
-            size=stream.size,
-            line_count=stream.line_count,
-            head=head,
-            tail=tail[-rest:] if rest else b"",
-            produced_size=stream.produced_size,
-            produced_line_count=stream.produced_line_count,
-            loss_reason=stream.loss_reason,
-        )
+        return StreamRecord(**stream_members(stream), head=head, tail=tail[-rest:] if rest else b"")
 
     def _content(self, checking: Checking, call: Call, stream: StreamFact) -> bytes:
         receipt = call.texts.exact.get("receipt", b"")
