@@ -16,6 +16,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -140,13 +141,11 @@ class JournalLog:
         # `_failed` before.
         segment = self._segment
         self._refuse_failed(position.segment)
-        if segment is None:
-            self._sync_closed(position)
-        elif segment.number == position.segment and segment.synced < position.end:
+        # A thread that replaces or closes a segment has synced the old one.
+        if segment is not None and segment.number == position.segment:
             with self._syncing:
                 if segment.synced < position.end:
                     self._sync_ahead(segment, position)
-        # A thread that replaces a segment has synced the old one.
 
     def _sync_ahead(self, segment: OpenSegment, position: Position) -> None:
         # Other threads may have appended since. One sync covers their frames, too.
@@ -158,22 +157,6 @@ class JournalLog:
         except OSError as error:
             raise _translated(error, self.folder) from error
         segment.synced = max(ahead, position.end)
-
-    def _sync_closed(self, position: Position) -> None:
-        """Sync a segment after `close`."""
-        try:
-            descriptor = segments.open_segment(self.folder, position.segment)
-        except FileNotFoundError:
-            return  # ingested already, and so synced
-        except OSError as error:
-            raise _translated(error, self.folder) from error
-        try:
-            os.fdatasync(descriptor)
-        except OSError as error:
-            self._failed.add(position.segment)
-            raise _translated(error, self.folder) from error
-        finally:
-            os.close(descriptor)
 
     def _sync(self, segment: OpenSegment, how: Callable[[int], None] = os.fdatasync) -> None:
         self._refuse_failed(segment.number)
@@ -192,8 +175,13 @@ class JournalLog:
             )
 
     def close(self) -> None:
-        """Give the descriptors back. The next append opens the journal again."""
+        """Sync what is not synced, and give the descriptors back. The next append opens them."""
         with self._mutex:
+            segment, tail = self._segment, self._tail
+            if segment is not None and (tail is None or segment.synced < tail.end):
+                # A thread that waits for its sync learns of an error from `_failed`.
+                with suppress(OSError, UnavailableError):
+                    self._sync(segment)
             self._segment = self._tail = None
             self._lock.close()
 
