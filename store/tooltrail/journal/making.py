@@ -45,6 +45,9 @@ from tooltrail.records.facts import (
 SEEN: Final = "seen"
 """Renderer of a receipt that another program made, and that the model really saw."""
 
+_MOST_BODY_BYTES: Final = 1 << 20
+"""Longest stream in memory that travels with its fact. A longer one is written into the spool."""
+
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_AHEAD: Final = timedelta(days=1)
 """By which the clocks of two machines may differ."""
@@ -139,7 +142,7 @@ def ended_entry(
         output: the complete output.
         family: of the result.
         policy: the budgets.
-        spool: takes long streams.
+        spool: takes streams that are too long for a fact.
         families: the tool families.
         invocation: its id.
         at: when it ended.
@@ -156,9 +159,8 @@ def ended_entry(
     family = families.of_output(output, family)
     projection = project(output, family, policy, namer)
     receipt = _receipt(projection, family, policy, seen)
-    inline = policy.applied_to(output.tool_name).inline_bytes
     hidden = [one for digest, one in namer.named.items() if digest not in _digests(streams)]
-    placed = _place((*streams, *hidden), captured, spool, str(invocation), inline)
+    placed = _place((*streams, *hidden), captured, spool / str(invocation))
     document, canonical = output.to_json(), projection.canonical.to_json()
     shown = _shown(projection, digest_of(canonical), receipt, placed.facts[len(streams) :])
     known = None if output.result is None else output.result.facts()
@@ -185,8 +187,8 @@ class _Placed(NamedTuple):
 
     Attributes:
         facts: what a fact says of each stream.
-        bodies: short streams, which travel with the fact.
-        files: long ones in the spool.
+        bodies: streams that travel with the fact.
+        files: streams in the spool.
     """
 
     facts: tuple[StreamFact, ...]
@@ -195,20 +197,16 @@ class _Placed(NamedTuple):
 
 
 def _place(
-    streams: Sequence[StreamRecord],
-    captured: Mapping[Digest, CapturedStream],
-    spool: Path,
-    folder: str,
-    inline: int,
+    streams: Sequence[StreamRecord], captured: Mapping[Digest, CapturedStream], folder: Path
 ) -> _Placed:
-    """Put long streams into a folder of the spool; short ones are bodies."""
+    """Let streams in memory travel with the fact; the others are files in a folder of the spool."""
     facts, bodies, files = list[StreamFact](), list[bytes](), list[Path]()
     for stream in streams:
         spooled = None
-        if stream.content is None or stream.size > inline:
-            path = _spooled_file(spool / folder, stream, captured.get(stream.digest))
+        if stream.content is None or stream.size > _MOST_BODY_BYTES:
+            path = _spooled_file(folder, stream, captured.get(stream.digest))
             files.append(path)
-            spooled = str(path.relative_to(spool))
+            spooled = str(path.relative_to(folder.parent))
         else:
             _check_digest(stream)
             bodies.append(stream.content)

@@ -298,6 +298,7 @@ def _assembled(
     if can_refer:
         output = shorten_output(output, fact.streams)
         canonical = shorten_canonical(canonical, texts[2])
+    artifacts = {one.digest for one in shown.artifacts}
     placed: list[tuple[StreamFact, int | None]] = []
     for stream in fact.streams:
         offset = -1
@@ -309,7 +310,7 @@ def _assembled(
                 )
             if can_refer and content:
                 offset = texts[2].find(content)
-            if offset < 0:
+            if offset < 0 and stream.digest not in artifacts:
                 stored[stream.digest] = content
         placed.append((stream, offset if offset >= 0 else None))
     return Outcome(

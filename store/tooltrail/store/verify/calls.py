@@ -195,7 +195,8 @@ def _check_end(
     if "arguments" not in texts.exact and not texts.unknown and not texts.inexact:
         _check_arguments(checking, call)
     texts.check_exactness(checking)
-    texts.check_streams(checking, placed, needed)
+    artifacts = {one.digest for one in shown.artifacts}
+    texts.check_streams(checking, placed, artifacts, needed)
     for artifact in shown.artifacts:
         needed.artifacts.setdefault(artifact.digest, subject)
     if rerun is not None:

@@ -4,7 +4,7 @@ A fact that does not say what was shown names neither canonical result nor recei
 `surfaces.shown` is compared with what the rows say; only `receipts.Receipts` makes both anew.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -125,14 +125,19 @@ class Texts:
             checking.compare(self.subject, "surfaces", expected, self.values)
 
     def check_streams(
-        self, checking: Checking, placed: Sequence[tuple[StreamFact, Any]], needed: Needed
+        self,
+        checking: Checking,
+        placed: Sequence[tuple[StreamFact, Any]],
+        artifacts: Collection[Digest],
+        needed: Needed,
     ) -> None:
         """Check that the bytes of every stream are where its row says."""
         receipt = self.exact.get("receipt")
         can_share = receipt is not None and self.inexact <= {"arguments"}
         for stream, offset in placed:
             if offset is None:
-                wanted = needed.bodies if stream.spooled is None else needed.artifacts
+                is_body = stream.spooled is None and stream.digest not in artifacts
+                wanted = needed.bodies if is_body else needed.artifacts
                 wanted.setdefault(stream.digest, self.subject)
             elif (
                 receipt is not None
