@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import stat
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Generic, TypeVar
 from uuid import UUID
 
-from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
+from tooltrail.records.errors import DamageError, InvalidRecordError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tooltrail.records.agent_runs import LegFact
     from tooltrail.records.conversations import ToolDefinition
     from tooltrail.records.digests import Digest
@@ -142,65 +139,6 @@ class StreamView:
     receipt_offset: int | None = None
     invocation_id: UUID | None = None
     erasure: Erasure | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingStream:
-    """A stream whose bytes are not in the store yet, since the artifact sink was away.
-
-    Attributes:
-        invocation_id: of the invocation.
-        role: of the stream.
-        digest: of its bytes.
-        reason: why they could not be stored.
-        finished_at: when its invocation ended.
-        spooled: its file, relative to the spool; None for the file of its role in the folder of
-            its invocation.
-    """
-
-    invocation_id: UUID
-    role: str
-    digest: Digest
-    reason: str
-    finished_at: datetime | None
-    spooled: str | None = None
-
-    def is_in(self, spool: Path) -> bool:
-        """Whether its bytes wait in this spool, from which `repair` stores them.
-
-        Raises:
-            UnavailableError: nobody can tell, since the spool may not be searched.
-        """
-        from tooltrail.artifacts import is_stream_spooled  # noqa: PLC0415  views are read without it
-
-        if self.spooled is not None:
-            try:
-                return stat.S_ISREG((spool / self.spooled).stat().st_mode)
-            except (FileNotFoundError, NotADirectoryError):
-                return False
-            except OSError as error:
-                raise UnavailableError(f"{spool} cannot be read: {error.strerror}") from error
-        return is_stream_spooled(spool / str(self.invocation_id), self.role)
-
-    def may_be_in(self, spool: Path) -> bool:
-        """Whether its bytes wait in this spool, or nobody can tell."""
-        try:
-            return self.is_in(spool)
-        except UnavailableError:
-            return True
-
-    def sentence(self, spool: Path) -> str:
-        """What is to be said of it where this is the spool."""
-        try:
-            is_here = self.is_in(spool)
-        except UnavailableError as error:
-            return f"is not stored yet ({self.reason}), and whether it waits is not known: {error}"
-        if is_here:
-            return f"is not stored yet, `tooltrail repair` does that: {self.reason}"
-        return (
-            f"is missing: it was not stored when its call ended ({self.reason}), and is not in the"
-            f" spool {spool}; if it was recorded with another spool, repair that one"
-        )
 
 
 @dataclass(frozen=True, slots=True)

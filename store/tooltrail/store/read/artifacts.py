@@ -10,7 +10,7 @@ from uuid import UUID
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.read.columns import Columns, damage_of
+from tooltrail.store.read.columns import Columns, damage_of, make_view
 from tooltrail.store.read.pages import check_limit
 from tooltrail.store.read.rows import Row, Sql, fetch, joined, limited, where
 from tooltrail.store.views import ArtifactView
@@ -85,5 +85,5 @@ def _digits_of(path: str) -> str | None:
 
 def _view(row: Row) -> ArtifactView:
     values, problems = _ARTIFACT.read(row)
-    damage = damage_of("artifacts", values.pop("key"), problems)
-    return ArtifactView(artifact_path(values["digest"]), **values, damage=damage)
+    path, damage = artifact_path(values["digest"]), damage_of("artifacts", values["key"], problems)
+    return make_view(ArtifactView, values, path=path, damage=damage)

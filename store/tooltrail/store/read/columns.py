@@ -8,12 +8,16 @@ compares both.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
 from tooltrail.records.digests import EMPTY, Digest
 from tooltrail.store.engines.values import EPOCH, digest_from, moment_of
+
+View = TypeVar("View")
 
 LARGE_BYTES: Final = 32_768
 """Outputs of this size and more are indexed."""
@@ -157,6 +161,17 @@ class Columns:
                 problems.append(f"{name} holds no {kind}")
                 values[name] = None if is_optional else neutral
         return values, problems
+
+
+def make_view(view: Callable[..., View], values: Mapping[str, Any], **more: Any) -> View:
+    """A view whose fields have the values of these names."""
+    named = {**values, **more}
+    return view(**{name: named[name] for name in _names_of(view) if name in named})
+
+
+@cache
+def _names_of(view: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(view))
 
 
 def damage_of(table: str, key: object, problems: Sequence[str]) -> str | None:

@@ -23,7 +23,6 @@ from tooltrail.store.views import (
     StoreCounts,
     StreamView,
     ToolView,
-    WaitingStream,
 )
 
 if TYPE_CHECKING:
@@ -179,18 +178,6 @@ class Reader:
         with self.database.read() as connection:
             return read_body(connection, digest).decode()
 
-    def stream(self, name: str | UUID, role: str) -> StreamView:
-        """One stream of an invocation, without reading the texts of the invocation.
-
-        Raises:
-            NotFoundError: the invocation has no such stream.
-        """
-        from tooltrail.store.read import names, streams
-
-        with self.database.read() as connection:
-            key = names.find_invocation(connection, str(name))
-            return streams.find_stream(connection, key, role)
-
     def open_stream(self, stream: StreamView) -> BinaryIO:
         """The bytes of a stream, checked against its digest and size while they are read.
 
@@ -211,14 +198,20 @@ class Reader:
             with self.database.read() as connection:
                 return streams.open_in_database(connection, stream)
         with self.database.read() as connection:
-            waiting = streams.waiting_streams(connection, digest=stream.digest)
-        for one in waiting:
-            if one.may_be_in(self.spool):
-                raise UnavailableError(f"stream {stream.role} {one.sentence(self.spool)}")
-        if not waiting:  # stored a moment ago
+            files = streams.waiting_files(connection, stream.digest)
+        if not files:  # stored a moment ago
             return self._open_archive().open(path, size=stream.size)
-        said = f"stream {stream.role} {waiting[0].sentence(self.spool)}"
-        raise MissingArtifactError(said, path=path)
+        if any(streams.may_be_file(self.spool / one) for one in files):
+            raise UnavailableError(
+                f"stream {stream.role} is not stored yet, `tooltrail repair` does that:"
+                f" {stream.pending_reason}"
+            )
+        raise MissingArtifactError(
+            f"stream {stream.role} is missing: it was not stored when its call ended"
+            f" ({stream.pending_reason}), and is not in the spool {self.spool}; if it was recorded"
+            " with another spool, repair that one",
+            path=path,
+        )
 
     def artifacts(
         self,
@@ -252,17 +245,6 @@ class Reader:
                 limit=limit,
                 cursor=cursor,
             )
-
-    def waiting_streams(self, session: UUID | None = None) -> list[WaitingStream]:
-        """The streams whose bytes are not in the store yet, the oldest first.
-
-        They are in the spool where they were recorded, from which `repair` stores them.
-        """
-        from tooltrail.store.read import names, streams
-
-        with self.database.read() as connection:
-            key = None if session is None else names.session_key(connection, session)
-            return streams.waiting_streams(connection, key)
 
     def artifact_owners(self, path: str) -> list[UUID]:
         """The invocations that refer to an artifact, the oldest first.

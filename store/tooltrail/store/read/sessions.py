@@ -7,7 +7,7 @@ from uuid import UUID
 from tooltrail.records.errors import DamageError, NotFoundError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import load_bodies
-from tooltrail.store.read.columns import Columns, Computed, damage_of
+from tooltrail.store.read.columns import Columns, Computed, damage_of, make_view
 from tooltrail.store.read.names import session_key
 from tooltrail.store.read.pages import check_limit
 from tooltrail.store.read.rows import Row, Sql, fetch, limited, where
@@ -72,6 +72,6 @@ def _views(connection: Connection, rows: Sequence[Row]) -> list[SessionView]:
             pass  # erased
         except (DamageError, UnicodeDecodeError):
             problems.append("environment names a body that is missing or damaged")
-        damage = damage_of("sessions", values.pop("key"), problems)
-        views.append(SessionView(**values, damage=damage))
+        damage = damage_of("sessions", values["key"], problems)
+        views.append(make_view(SessionView, values, damage=damage))
     return views
