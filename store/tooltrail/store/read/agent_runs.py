@@ -158,8 +158,7 @@ def agent_versions(reader: Reader, agent: str | None = None) -> list[AgentVersio
         reader: of the store.
         agent: the id of one agent; all agents when None.
     """
-    with reader.database.read() as connection:
-        return _version_views(connection, _versions(connection, agent))
+    return _versions(reader, agent=agent)
 
 
 def agent_version(reader: Reader, name: str) -> AgentVersionView:
@@ -173,13 +172,12 @@ def agent_version(reader: Reader, name: str) -> AgentVersionView:
         NotFoundError: no version has this name; AmbiguousNameError: several have.
     """
     part = name if name.startswith("sha256:") else f"sha256:{name}"
-    with reader.database.read() as connection:
-        found = [one for one in _versions(connection, None) if digest_from(one[0]).startswith(part)]
-        if not found:
-            raise NotFoundError(f"no version of an agent is named {name!r}")
-        if len(found) > 1:
-            raise AmbiguousNameError(name, [digest_from(one[0]) for one in found[:2]])
-        return _version_views(connection, found)[0]
+    found = _versions(reader, beginning=part)
+    if not found:
+        raise NotFoundError(f"no version of an agent is named {name!r}")
+    if len(found) > 1:
+        raise AmbiguousNameError(name, [one.digest for one in found[:2]])
+    return found[0]
 
 
 def iter_accepted_values(reader: Reader, agent: str) -> Iterator[AcceptedValue]:
@@ -239,26 +237,24 @@ def _errors(document: str) -> _Errors:
         raise DamageError(f"a verdict is damaged: {error}", path="structured_outputs") from error
 
 
-def _versions(connection: Connection, agent: str | None) -> Sequence[Row]:
-    """Digest, agent, version and first time of each version that was run."""
-    found = Sql("SELECT agent, agent_id, min(agent_version), min(started_at) FROM agent_legs")
+def _versions(
+    reader: Reader, *, agent: str | None = None, beginning: str = ""
+) -> list[AgentVersionView]:
+    """The versions of one agent or of all, whose digests begin so."""
+    query = Sql("SELECT agent, agent_id, min(agent_version), min(started_at) FROM agent_legs")
     only = [] if agent is None else [Sql("agent_id = ?", (agent,))]
     order = " GROUP BY agent, agent_id ORDER BY agent_id, min(started_at), agent"
-    return fetch(connection, found + where(only) + order)
-
-
-def _version_views(connection: Connection, versions: Sequence[Row]) -> list[AgentVersionView]:
-    bodies = load_bodies(connection, (digest_from(one[0]) for one in versions))
-    return [
-        AgentVersionView(
-            digest_from(digest),
-            agent_id,
-            version,
-            bodies[digest_from(digest)].read().decode(),
-            moment_of(created_at),
-        )
-        for digest, agent_id, version, created_at in versions
-    ]
+    with reader.database.read() as connection:
+        rows = fetch(connection, query + where(only) + order)
+        found = [(digest_from(row[0]), row) for row in rows]
+        found = [one for one in found if one[0].startswith(beginning)]
+        bodies = load_bodies(connection, (digest for digest, _ in found))
+        return [
+            AgentVersionView(
+                digest, agent_id, version, bodies[digest].read().decode(), moment_of(created_at)
+            )
+            for digest, (_, agent_id, version, created_at) in found
+        ]
 
 
 def _value(reader: Reader, invocation: UUID) -> Any:

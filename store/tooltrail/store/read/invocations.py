@@ -1,13 +1,9 @@
 """Invocations as a list shows them: small columns, and the views that are made of them."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.journal.owners import is_alive
 from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_arguments
-from tooltrail.records.errors import InvalidRecordError
-from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.columns import Columns, Computed, damage_of, make_view
 from tooltrail.store.read.rows import Row
 from tooltrail.store.views import InvocationView
@@ -43,14 +39,3 @@ def view_of(values: Mapping[str, Any], damage: str | None) -> InvocationView:
     """The view of values that have the names of `SMALL`, among others."""
     preview = preview_arguments(values["arguments_preview"])
     return make_view(InvocationView, values, arguments_preview=preview, damage=damage)
-
-
-def is_running(connection: Connection, key: int, spool: Path) -> bool:
-    """Whether an invocation has not ended, and its program holds an owner lock in a spool."""
-    row = connection.query_one("SELECT state, owner FROM invocations WHERE key = ?", (key,))
-    if row is None or row[0] != "started" or row[1] is None:
-        return False
-    try:
-        return is_alive(spool, row[1])
-    except InvalidRecordError:
-        return False

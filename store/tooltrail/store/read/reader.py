@@ -4,13 +4,19 @@ Each question imports its own room, so that a list does not wait for what only a
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
 
 from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records.digests import Digest
-from tooltrail.records.errors import MissingArtifactError, NotFoundError, UnavailableError
+from tooltrail.records.errors import (
+    InvalidRecordError,
+    MissingArtifactError,
+    NotFoundError,
+    UnavailableError,
+)
 from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.views import (
@@ -95,11 +101,16 @@ class Reader:
 
     def is_running(self, name: str | UUID) -> bool:
         """Whether an invocation has not ended, and its program lives and uses this spool."""
-        from tooltrail.store.read import invocations, names
+        from tooltrail.journal.owners import is_alive
+        from tooltrail.store.read import names
 
         with self.database.read() as connection:
             key = names.find_invocation(connection, str(name))
-            return invocations.is_running(connection, key, self.spool)
+            query = "SELECT owner FROM invocations WHERE key = ? AND state = 'started'"
+            row = connection.query_one(query, (key,))
+        with suppress(InvalidRecordError):  # the name of an owner is damaged
+            return row is not None and row[0] is not None and is_alive(self.spool, row[0])
+        return False
 
     def session(self, name: str | UUID) -> SessionView:
         """One session."""
