@@ -31,7 +31,7 @@ def list_artifacts(
     limit: int | None,
     cursor: str | None,
 ) -> list[ArtifactView]:
-    """Artifacts by path; see `Reader.artifacts`."""
+    """See `Reader.artifacts`."""
     check_limit(limit)
     conditions: list[Sql] = []
     if beginning is not None:
@@ -58,11 +58,7 @@ def list_artifacts(
 
 
 def artifact_owners(connection: Connection, path: str) -> list[UUID]:
-    """The invocations that refer to an artifact, the oldest first; `NO_ID` for a damaged id.
-
-    Raises:
-        InvalidRecordError: not the path of an artifact.
-    """
+    """See `Reader.artifact_owners`."""
     owned = "invocations.key IN (SELECT invocation_key FROM {} WHERE digest = ?)"
     refers = " OR ".join(owned.format(one) for one in _USES)
     order = "ORDER BY invocations.started_at, invocations.key"

@@ -40,7 +40,8 @@ class Reader:
 
     A damaged row is named in its own view (`damage`), and the other rows of a list are answered.
     Every method raises `UnavailableError` when the store cannot be reached, and `DamageError` when
-    the only thing that it was asked for is not what was recorded.
+    the only thing that it was asked for is not what was recorded. A method with a `limit`, at most
+    so many, raises `InvalidRecordError` for one below 1.
 
     An invocation is named by its id, a unique beginning or end of it, `SESSION#SEQ`, `@last` or
     `@last:TOOL`. A session is named by its id, the name by which producers join it, a unique
@@ -70,10 +71,7 @@ class Reader:
         """A page of invocations, the newest first unless asked otherwise.
 
         Those of one session come in the order of the session, any others by the time of their
-        start.
-
-        Raises:
-            InvalidRecordError: a cursor that no page gave, or a limit below 1.
+        start. Raises `InvalidRecordError` for a cursor that no page gave.
         """
         from tooltrail.store.read import pages
 
@@ -88,11 +86,7 @@ class Reader:
             return pages.count(connection, where)
 
     def invocation(self, name: str | UUID) -> InvocationDetail:
-        """One invocation with all its surfaces.
-
-        Raises:
-            DamageError: a row or a text of it is not what was recorded.
-        """
+        """One invocation with all its surfaces."""
         from tooltrail.store.read import names
         from tooltrail.store.read.details import detail_of
 
@@ -124,13 +118,8 @@ class Reader:
     ) -> list[SessionView]:
         """Sessions, the newest first.
 
-        Args:
-            limit: at most so many.
-            cursor: go on behind the session with this id, the last of the page before.
-
-        Raises:
-            InvalidRecordError: a limit below 1.
-            NotFoundError: there is no session of that id.
+        With a cursor, those behind the session with this id, the last of the page before. Raises
+        `NotFoundError` where there is no such session.
         """
         from tooltrail.store.read import sessions
 
@@ -159,11 +148,9 @@ class Reader:
             )
 
     def tools(self, name: str | None = None, *, latest: bool = False) -> list[ToolView]:
-        """Every version of every tool that models were offered, by name and then by time.
+        """Every version of one tool, or of all that models were offered, by name and then by time.
 
-        Args:
-            name: of one tool; all when None.
-            latest: whether to give of each tool only the version that was offered last.
+        With `latest`, of each tool only the version that was offered last.
         """
         from tooltrail.store.read import tools
 
@@ -178,12 +165,7 @@ class Reader:
             return tools.offered_tools(connection, names.find_session(connection, str(session)))
 
     def policy_json(self, digest: Digest) -> str:
-        """The canonical JSON of a policy that shaped a record.
-
-        Raises:
-            NotFoundError: it is erased.
-            DamageError: it is missing or altered.
-        """
+        """The canonical JSON of a policy of a record; raises `NotFoundError` when it is erased."""
         from tooltrail.store.read.bodies import read_body
 
         with self.database.read() as connection:
@@ -240,10 +222,8 @@ class Reader:
             session: those of this session alone.
             beginning: those whose path begins so; a whole path is the beginning of itself.
             limit: at most so many.
-            cursor: go on behind this path, the last of the page before.
-
-        Raises:
-            InvalidRecordError: a limit below 1, or a cursor that is not the path of an artifact.
+            cursor: go on behind this path, the last of the page before; `InvalidRecordError` when
+                it is not the path of an artifact.
         """
         from tooltrail.store.read import artifacts
 
@@ -258,10 +238,9 @@ class Reader:
             )
 
     def artifact_owners(self, path: str) -> list[UUID]:
-        """The invocations that refer to an artifact, the oldest first.
+        """The invocations that refer to an artifact, the oldest first; `NO_ID` for a damaged id.
 
-        Raises:
-            InvalidRecordError: not the path of an artifact.
+        Raises `InvalidRecordError` for what is not the path of an artifact.
         """
         from tooltrail.store.read import artifacts
 
@@ -269,10 +248,9 @@ class Reader:
             return artifacts.artifact_owners(connection, path)
 
     def counts(self, *, with_bodies: bool = False) -> StoreCounts:
-        """Totals of the store; reads every row of the counted tables.
+        """Totals of the store, of the bodies only on demand; reads all rows of the counted tables.
 
-        Args:
-            with_bodies: count the bodies too, by far the largest of them.
+        The bodies are by far the largest table. A number that is damaged counts as 0.
         """
         from tooltrail.store.read.counts import count_store
 
