@@ -68,15 +68,10 @@ def fetch(connection: Connection, statement: Sql) -> Sequence[Row]:
     try:
         return connection.query(text, values)
     except (DamageError, InvalidRecordError) as error:
-        if not _is_about_a_value(error):
-            raise
-        with _lenient(connection):
-            # A cursor that was made before reads values as it did before.
-            again = Connection(connection.target, connection.driver)
-            try:
-                return again.query(text, values)
-            finally:
-                again.close()
+        if getattr(error.__cause__, "sqlstate", None) is not None:
+            raise  # an error of a server, which ends the transaction
+        with _lenient(connection) as again:
+            return again.query(text, values)
 
 
 def fetch_each(
@@ -105,24 +100,16 @@ def _driver_value(connection: Connection, value: object) -> object:
             return value
 
 
-def _is_about_a_value(error: Exception) -> bool:
-    """Whether a driver could not make a Python value of what a row holds."""
-    cause = error.__cause__
-    if isinstance(cause, UnicodeDecodeError) or str(cause).startswith("Could not decode"):
-        return True
-    # An error of the server has a code.
-    return getattr(cause, "sqlstate", "") is None
-
-
 @contextmanager
-def _lenient(connection: Connection) -> Generator[None]:
+def _lenient(connection: Connection) -> Generator[Connection]:
+    """The same transaction, in which a driver has a Python value for whatever a row holds."""
     driver: Any = connection.driver
     if connection.is_sqlite:
-        before, driver.text_factory = driver.text_factory, _text_or_bytes
+        driver.text_factory = _text_or_bytes
         try:
-            yield
+            yield connection
         finally:
-            driver.text_factory = before
+            driver.text_factory = str
         return
     from psycopg import DataError as OutOfRange  # noqa: PLC0415  an optional driver
     from psycopg.types.datetime import TimestamptzLoader  # noqa: PLC0415  the same
@@ -135,9 +122,12 @@ def _lenient(connection: Connection) -> Generator[None]:
                 return bytes(data).decode()
 
     driver.adapters.register_loader("timestamptz", TimeOrText)
+    # A cursor that was made before reads values as it did before.
+    again = Connection(connection.target, driver)
     try:
-        yield
+        yield again
     finally:
+        again.close()
         driver.adapters.register_loader("timestamptz", TimestamptzLoader)
 
 
