@@ -145,9 +145,8 @@ def _converted(kind: str, value: object) -> object:
 
 
 def make_view(view: Callable[..., View], values: Mapping[str, Any], **more: Any) -> View:
-    """A view whose fields have the values of these names."""
-    named = {**values, **more}
-    return view(**{name: named[name] for name in _names_of(view) if name in named})
+    """A view whose fields have the values of these names; None where there is none."""
+    return view(*map({**values, **more}.get, _names_of(view)))
 
 
 @cache
