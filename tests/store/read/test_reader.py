@@ -223,6 +223,9 @@ def test_a_stream_that_waits_is_named_with_its_reason(parts: StoreParts) -> None
     parts.spool.rename(parts.spool.with_name("another"))
     with pytest.raises(MissingArtifactError, match="is not in the spool"):
         reader.open_stream(stream)
+    parts.spool.symlink_to(parts.spool)  # nobody can tell what is in it
+    with pytest.raises(UnavailableError, match="is not stored yet"):
+        reader.open_stream(stream)
 
 
 def test_sessions_come_newest_first_with_what_their_facts_say(parts: StoreParts) -> None:
