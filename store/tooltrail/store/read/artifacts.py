@@ -11,8 +11,7 @@ from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.columns import Columns, damage_of, make_view
-from tooltrail.store.read.pages import check_limit
-from tooltrail.store.read.rows import Row, Sql, fetch, joined, limited, where
+from tooltrail.store.read.rows import Row, Sql, check_limit, fetch, joined, limited, where
 from tooltrail.store.views import ArtifactView
 
 _ARTIFACT: Final = Columns("artifacts: key digest size stored_size line_count created_at")

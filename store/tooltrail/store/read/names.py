@@ -12,8 +12,7 @@ from tooltrail.records.errors import AmbiguousNameError, NotFoundError
 from tooltrail.records.ids import MAX_KEY_CHARS, keyed_id
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.columns import Columns
-from tooltrail.store.read.pages import MAX_KEY_DIGITS
-from tooltrail.store.read.rows import Sql, fetch, fetch_value
+from tooltrail.store.read.rows import MAX_KEY_DIGITS, Sql, fetch, fetch_value
 
 LAST: Final = "@last"
 
@@ -76,12 +75,6 @@ def find_session(connection: Connection, name: str) -> int:
         if named := _found(connection, Sql(query, (name, keyed, _CANDIDATES))):
             return _only(named, name, "session")
     return _by_id(connection, name, "sessions")
-
-
-def session_key(connection: Connection, session_id: UUID) -> int:
-    """The key of a session; raises `NotFoundError` where there is none of this id."""
-    query = Sql("SELECT key FROM sessions WHERE id = ?", (session_id,))
-    return _key(connection, query, f"no session has the id {session_id}")
 
 
 def _by_id(connection: Connection, name: str, table: Literal["invocations", "sessions"]) -> int:

@@ -12,6 +12,9 @@ from tooltrail.store.engines.connection import Connection
 
 Row: TypeAlias = Sequence[Any]
 
+MAX_KEY_DIGITS: Final = 18
+"""Decimal digits that surely fit into the 64 bits of a key."""
+
 _AT_ONCE: Final = 500
 """Values in one query; older versions of SQLite take 999."""
 
@@ -44,6 +47,12 @@ def joined(separator: str, pieces: Iterable[Sql]) -> Sql:
 def where(conditions: Sequence[Sql]) -> Sql:
     """The clause for conditions that must all hold."""
     return Sql(" WHERE ") + joined(" AND ", conditions) if conditions else Sql("")
+
+
+def check_limit(limit: int | None) -> None:
+    """Raise `InvalidRecordError` for a list of nothing, with a limit below 1."""
+    if limit is not None and limit < 1:
+        raise InvalidRecordError(f"a list of at most {limit} rows shows nothing; ask for 1 or more")
 
 
 def limited(limit: int | None) -> Sql:

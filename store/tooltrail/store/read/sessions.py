@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
+from tooltrail.records.errors import NotFoundError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed, damage_of, make_view
-from tooltrail.store.read.names import session_key
-from tooltrail.store.read.pages import check_limit
-from tooltrail.store.read.rows import Row, Sql, fetch, limited, where
+from tooltrail.store.read.rows import Row, Sql, check_limit, fetch, fetch_value, limited, where
 from tooltrail.store.views import SessionView
 
 _NO_ENVIRONMENT: Final = Body()
@@ -34,7 +33,9 @@ def list_sessions(
     check_limit(limit)
     behind: list[Sql] = []
     if cursor is not None:
-        after = session_key(connection, cursor)
+        after = fetch_value(connection, Sql("SELECT key FROM sessions WHERE id = ?", (cursor,)))
+        if after is None:
+            raise NotFoundError(f"no session has the id {cursor}")
         at = "(SELECT last.opened_at FROM sessions AS last WHERE last.key = ?)"
         behind = [
             Sql(f"sessions.opened_at <= {at}", (after,)),
