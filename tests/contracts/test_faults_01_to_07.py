@@ -41,7 +41,7 @@ from tooltrail.records import (
     digest_of,
     load_policy,
 )
-from tooltrail.store import Store, create_store
+from tooltrail.store import Store, create_store, read_condition
 
 
 @pytest.mark.parametrize(
@@ -270,8 +270,8 @@ def test_fault_07_a_reference_whose_bytes_wait_for_the_root_is_listed_and_resolv
         detail = store.reader.invocation(invocation.id)
         ((_, path),) = detail.artifacts
         assert f"full output: {path}]" in receipt_of(detail)
-        (waiting,) = store.reader.waiting_streams()
-        assert (waiting.invocation_id, waiting.role) == (invocation.id, "stdout")
+        (waiting,) = read_condition(store).pending
+        assert (waiting.role, waiting.spool) == ("stdout", str(store.spool))
         assert (invocation.spool / "stdout.zst").is_file()
         with pytest.raises(UnavailableError):
             content_of(store.reader, stream_of(detail, "stdout"))

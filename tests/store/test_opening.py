@@ -37,7 +37,7 @@ from tooltrail.store import (
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.info import FORMAT
-from tooltrail.store.spools import default_spool
+from tooltrail.store.roots import default_spool
 
 BIG = b"a line of a long output\n" * 50_000
 

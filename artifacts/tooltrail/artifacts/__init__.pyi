@@ -21,7 +21,7 @@ from .reading import ArtifactReader, open_reader
 from .salvaging import Salvaged, SpoolReader, salvage
 from .short_capture import ShortCapture
 from .sink import FRAME_SIZE, ArtifactSink, ObjectStat, SinkCapabilities
-from .spool_folders import is_stream_spooled, spooled_streams
+from .spool_folders import spooled_streams
 
 __all__ = [
     "FOLLOW_INTERVAL_S",
@@ -55,7 +55,6 @@ __all__ = [
     "digest_of_path",
     "encode",
     "follow",
-    "is_stream_spooled",
     "make_durable_folders",
     "make_private_folders",
     "open_plain",

@@ -1,7 +1,6 @@
 """The streams that a call captured into its folder of the spool: one file `<role>.zst` for each."""
 
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -12,20 +11,6 @@ _SUFFIX: Final = ".zst"
 
 SCRATCH_PREFIX: Final = "tooltrail-"
 """Begins the names of files that are there for a moment, while an artifact is published."""
-
-
-def is_stream_spooled(folder: Path, role: str) -> bool:
-    """Whether a stream is in the folder of its call.
-
-    Raises:
-        UnavailableError: the folder or the spool cannot be searched.
-    """
-    try:
-        return stat.S_ISREG((folder / f"{role}{_SUFFIX}").stat().st_mode)
-    except (FileNotFoundError, NotADirectoryError):
-        return False
-    except OSError as error:
-        raise UnavailableError(f"{folder} cannot be read: {error.strerror}") from error
 
 
 def spooled_streams(folder: Path) -> dict[str, Path]:

@@ -30,7 +30,7 @@ from tooltrail.cli._standard import drop_unwritten, open_missing
 from tooltrail.journal.log import Position
 from tooltrail.records.errors import InvalidRecordError, TooltrailError
 from tooltrail.store.engines.targets import SqliteTarget, parse_target
-from tooltrail.store.spools import default_spool
+from tooltrail.store.roots import default_spool
 
 _MOST_WAITING = 64
 """Frames that may wait before `exec` ingests them."""

@@ -50,7 +50,7 @@ class Location(NamedTuple):
 
     def _has_journal(self) -> bool:
         from tooltrail.store.engines.targets import parse_target  # noqa: PLC0415  see `open`
-        from tooltrail.store.spools import default_spool  # noqa: PLC0415  see `open`
+        from tooltrail.store.roots import default_spool  # noqa: PLC0415  see `open`
 
         spool = self.spool or default_spool(parse_target(self.database))
         try:

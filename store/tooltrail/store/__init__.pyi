@@ -55,7 +55,6 @@ from .views import (
     StoreCounts,
     StreamView,
     ToolView,
-    WaitingStream,
 )
 
 __all__ = [
@@ -100,7 +99,6 @@ __all__ = [
     "StoreInfo",
     "StreamView",
     "ToolView",
-    "WaitingStream",
     "Wording",
     "agent_version",
     "agent_versions",

@@ -12,21 +12,26 @@ _MIN_COMPRESSED = 64
 _LEVEL = 3
 
 
-class _Compressors(threading.local):
-    """One pair for each thread: to make one takes as long as to compress a short output."""
+class Codec(threading.local):
+    """A pair for each thread, since neither may be shared.
 
-    def __init__(self) -> None:
-        self.own = zstandard.ZstdCompressor(level=_LEVEL)
-        self.reading = zstandard.ZstdDecompressor()
+    To make one takes as long as to compress a short output.
+    """
+
+    def __init__(self, dictionary: zstandard.ZstdCompressionDict | None = None) -> None:
+        self.compressor = zstandard.ZstdCompressor(
+            level=_LEVEL, dict_data=dictionary, write_dict_id=False
+        )
+        self.decompressor = zstandard.ZstdDecompressor(dict_data=dictionary)
 
 
-_COMPRESSORS = _Compressors()
+_CODEC = Codec()
 
 
 def encode_body(data: bytes) -> tuple[str, bytes]:
     """The encoding and the stored bytes of a body."""
     if len(data) >= _MIN_COMPRESSED:
-        packed = _COMPRESSORS.own.compress(data)
+        packed = _CODEC.compressor.compress(data)
         if len(packed) < len(data):
             return "zstd", packed
     return "raw", data
@@ -45,7 +50,7 @@ def decode_body(digest: str, size: int, encoding: str, data: bytes | None) -> by
             # A damaged header may announce more bytes than there is memory for.
             if zstandard.frame_content_size(data) != size:
                 raise DigestMismatchError(f"body {digest} is damaged: wrong size", path=digest)
-            data = _COMPRESSORS.reading.decompress(data, max_output_size=size)
+            data = _CODEC.decompressor.decompress(data, max_output_size=size)
         except zstandard.ZstdError as error:
             raise DamageError(f"body {digest} is damaged: {error}", path=digest) from error
     if len(data) != size or digest_of(data) != digest:

@@ -34,17 +34,11 @@ class InvocationFilter:
     a time without a zone, and for more than `MOST_VALUES` values in all.
 
     Attributes:
-        sessions: ids of sessions.
-        invocations: ids of invocations.
-        tools: tool names.
-        families: family names.
-        states: invocation states.
+        sessions: ids, as `invocations` are.
         statuses: `success` or `error` of the canonical result.
-        error_kinds: kinds of error.
         agents: names of agents that held the session.
         since: started at this time or later, aware.
         until: started before this time, aware.
-        exit_statuses: exit statuses of commands.
         min_size: produced at least so many bytes.
     """
 

@@ -18,11 +18,7 @@ FORMAT: Final = 1
 class StoreInfo:
     """One store.
 
-    Attributes:
-        id: made when the store was created.
-        format: see `FORMAT`.
-        artifact_root: a URL, or a path; a relative one starts at the folder of the database file.
-        created_at: aware UTC.
+    `artifact_root` is a URL or a path; a relative one starts at the folder of the database file.
     """
 
     id: UUID
@@ -40,11 +36,7 @@ def read_revision(connection: Connection) -> str | None:
 
 
 def required_revision(connection: Connection) -> str:
-    """The schema revision of a store.
-
-    Raises:
-        StoreNotFoundError: there is no store in this database.
-    """
+    """The schema revision of a store; raises `StoreNotFoundError` where there is none."""
     found = read_revision(connection)
     if found is None:
         raise StoreNotFoundError(
@@ -54,12 +46,7 @@ def required_revision(connection: Connection) -> str:
 
 
 def check_revision(connection: Connection) -> None:
-    """Raise unless the store is at head.
-
-    Raises:
-        StoreNotFoundError: there is no store in this database.
-        SchemaMismatchError: the store is of another revision.
-    """
+    """Raise unless there is a store at head: `SchemaMismatchError`, or see `required_revision`."""
     found = required_revision(connection)
     if found != HEAD_REVISION:
         raise SchemaMismatchError(

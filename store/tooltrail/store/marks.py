@@ -4,6 +4,8 @@ The mark shows that a disk is mounted, and keeps two stores from sharing a root:
 other one would look like garbage. A store never removes the mark of another store. Of several
 stores that mark a root at the same time, at most one keeps it: each one looks again after it wrote
 its mark.
+
+Every function raises `UnavailableError` when the root cannot be read or written.
 """
 
 import os
@@ -33,7 +35,6 @@ def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | No
 
     Raises:
         InvalidRecordError: the root is that of another store.
-        UnavailableError: the root or the temporary file cannot be read or written.
     """
     refuse_others(sink, store_id)
     if not put_mark(sink, store_id, place, scratch):
@@ -46,15 +47,7 @@ def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | No
 
 
 def find_own_mark(sink: ArtifactSink, place: str) -> UUID | None:
-    """The id in a mark that this host wrote for this database; None without one.
-
-    Args:
-        sink: at the root.
-        place: of the database, without credentials.
-
-    Raises:
-        UnavailableError: the root cannot be read.
-    """
+    """The id in a mark that this host wrote for the database of this place; None without one."""
     for found in sink.list(MARK_PREFIX):
         with suppress(ValueError, MissingArtifactError), sink.open(found.path) as file:
             store_id = UUID(found.path.removeprefix(MARK_PREFIX))
@@ -64,22 +57,13 @@ def find_own_mark(sink: ArtifactSink, place: str) -> UUID | None:
 
 
 def unmark_root(sink: ArtifactSink, store_id: UUID) -> None:
-    """Remove the mark of a store; nothing happens when there is none.
-
-    Raises:
-        UnavailableError: it cannot be removed.
-    """
+    """Remove the mark of a store; nothing happens when there is none."""
     with suppress(MissingArtifactError):
         sink.delete(mark_path(store_id))
 
 
 def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
-    """Raise unless a root is that of a store, and of no other.
-
-    Raises:
-        InvalidRecordError: it is not.
-        UnavailableError: the root cannot be read.
-    """
+    """Raise `InvalidRecordError` unless a root is that of a store, and of no other."""
     refuse_others(sink, store_id)
     # From the list: asking for the mark by name reports a missing one as an unmounted disk.
     if not any(stat.path == mark_path(store_id) for stat in sink.list(MARK_PREFIX)):
@@ -90,12 +74,7 @@ def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
 
 
 def refuse_others(sink: ArtifactSink, store_id: UUID | None) -> None:
-    """Raise when a root has the mark of a store with another id.
-
-    Raises:
-        InvalidRecordError: the root has such a mark.
-        UnavailableError: the root cannot be read.
-    """
+    """Raise `InvalidRecordError` when a root has the mark of a store with another id."""
     own = None if store_id is None else mark_path(store_id)
     for other in sink.list(MARK_PREFIX):
         if other.path != own:
@@ -106,11 +85,7 @@ def refuse_others(sink: ArtifactSink, store_id: UUID | None) -> None:
 
 
 def put_mark(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> bool:
-    """Put the mark of a store; False when it stands already.
-
-    Raises:
-        UnavailableError: see `mark_root`.
-    """
+    """Put the mark of a store; False when it stands already. See `mark_root`."""
     try:
         if scratch is not None:
             make_private_folders(scratch)

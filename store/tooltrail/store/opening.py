@@ -8,7 +8,7 @@ from tooltrail.records.errors import StoreNotFoundError
 from tooltrail.store.engines.database import Database, open_database
 from tooltrail.store.engines.targets import SqliteTarget, Target, is_there, parse_target
 from tooltrail.store.info import required_revision
-from tooltrail.store.spools import default_spool
+from tooltrail.store.roots import default_spool, remembered_root
 from tooltrail.store.store import Settings, Store
 
 if TYPE_CHECKING:
@@ -93,7 +93,6 @@ def create_store(
         UnavailableError: the database or the artifact root cannot be reached or written.
     """
     from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
-    from tooltrail.store.roots import remembered_root  # noqa: PLC0415
 
     target = parse_target(database)
     create(target, remembered_root(target, artifacts))

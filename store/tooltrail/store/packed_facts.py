@@ -7,15 +7,14 @@ first byte names the dictionary. A dictionary is never changed: a better one get
     b'{"kind":"session.closed"}'
 """
 
-import threading
 from typing import Final
 
 import zstandard
 
 from tooltrail.records.errors import DamageError
+from tooltrail.store.bodies import Codec
 
 _NUMBER: Final = 1
-_LEVEL: Final = 3
 _MOST_BYTES: Final = 1 << 30
 """Longest fact; the longest frame of a journal."""
 
@@ -54,22 +53,12 @@ _DICTIONARY: Final = zstandard.ZstdCompressionDict(
 )
 
 
-class _Codecs(threading.local):
-    """One pair for each thread, since neither may be shared."""
-
-    def __init__(self) -> None:
-        self.packing = zstandard.ZstdCompressor(
-            level=_LEVEL, dict_data=_DICTIONARY, write_checksum=False, write_dict_id=False
-        )
-        self.unpacking = zstandard.ZstdDecompressor(dict_data=_DICTIONARY)
-
-
-_CODECS: Final = _Codecs()
+_CODEC: Final = Codec(_DICTIONARY)
 
 
 def pack_fact(fact_json: bytes) -> bytes:
     """The bytes that the ledger stores for a fact."""
-    return bytes([_NUMBER]) + _CODECS.packing.compress(fact_json)
+    return bytes([_NUMBER]) + _CODEC.compressor.compress(fact_json)
 
 
 def unpack_fact(packed: bytes) -> bytes:
@@ -84,6 +73,6 @@ def unpack_fact(packed: bytes) -> bytes:
         # A damaged header may announce more bytes than there is memory for.
         if not 0 <= zstandard.frame_content_size(packed[1:]) <= _MOST_BYTES:
             raise DamageError("a ledger entry is damaged: its size is wrong", path="ledger")
-        return _CODECS.unpacking.decompress(packed[1:])
+        return _CODEC.decompressor.decompress(packed[1:])
     except zstandard.ZstdError as error:
         raise DamageError(f"a ledger entry is damaged: {error}", path="ledger") from error

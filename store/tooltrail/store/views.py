@@ -1,18 +1,21 @@
-"""What reading gives back: plain values that hold no connection."""
+"""What reading gives back: plain values that hold no connection.
+
+Times are aware UTC, and sizes are bytes. `damage` says what of a row cannot be read, and is None
+when all can. In the place of such a value stands None where the field may be None, else an empty
+text, 0, the year 1970 or an id of zeros.
+"""
 
 from __future__ import annotations
 
-import stat
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import UUID
 
-from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
+from tooltrail.records.errors import DamageError, InvalidRecordError
+from tooltrail.store.column_groups import ENDING
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tooltrail.records.agent_runs import LegFact
     from tooltrail.records.conversations import ToolDefinition
     from tooltrail.records.digests import Digest
@@ -25,11 +28,7 @@ T = TypeVar("T")
 class Erasure:
     """Something that retention removed on purpose. The digest stays, and the record verifies.
 
-    Attributes:
-        name: of what is gone: a column, the role of a stream, or `body DIGEST`.
-        reason: why.
-        rule: the rule of retention that asked for it.
-        removed_at: aware UTC.
+    `name` is a column, the role of a stream, or `body DIGEST`.
     """
 
     name: str
@@ -49,18 +48,13 @@ class SessionView:
     """One session.
 
     Attributes:
-        id: its id.
         parent_id: the session that started it.
-        title: what people call it.
         agent: who held it.
         environment: canonical JSON of host, user, folder and program.
-        opened_at: aware UTC.
-        closed_at: aware UTC, None while it takes records.
-        invocation_count: tools that ran in it.
+        closed_at: None while it takes records.
         open_count: invocations that have not ended.
-        name: by which producers join it; None where it has none.
-        close_reason: why it was closed; None where it ended by itself, or not yet.
-        damage: what of its row cannot be read; None when all can.
+        name: by which producers join it.
+        close_reason: None where it ended by itself, or not yet.
     """
 
     id: UUID
@@ -79,14 +73,10 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class InvocationView:
-    """One row of a list: small facts only. Times are aware UTC.
+    """One row of a list: small facts only.
 
-    Sizes are in bytes: `output_size` is what the tool produced, `lost_size` what of that was not
-    kept; both are None until it has ended.
-
-    `damage` says which columns of the row cannot be read, and is None when all can. In their place
-    stands None where the field may be None, else an empty text, 0, the year 1970 or an id of
-    zeros.
+    `output_size` is what the tool produced, `lost_size` what of that was not kept; both are None
+    until it has ended.
     """
 
     id: UUID
@@ -116,17 +106,12 @@ class StreamView:
 
     Attributes:
         role: `stdout`, `stderr`, `order`, `content.0`, …
-        digest: of the kept bytes.
-        size: kept bytes.
-        line_count: kept lines.
-        produced_size: bytes that the tool produced.
-        produced_line_count: lines that the tool produced.
-        loss_reason: why some were not kept.
+        digest: of the kept bytes, as `size` and `line_count` are theirs.
+        loss_reason: why not all that the tool produced was kept.
         artifact_path: where the bytes are in the sink; None for a body in the database.
         pending_reason: why they could not be stored at once; None when they were.
         receipt_offset: where the bytes begin in the receipt of the invocation, in bytes; None when
             they are stored by themselves.
-        invocation_id: of the invocation.
         erasure: who removed the bytes and why; None while they are there.
     """
 
@@ -142,65 +127,6 @@ class StreamView:
     receipt_offset: int | None = None
     invocation_id: UUID | None = None
     erasure: Erasure | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class WaitingStream:
-    """A stream whose bytes are not in the store yet, since the artifact sink was away.
-
-    Attributes:
-        invocation_id: of the invocation.
-        role: of the stream.
-        digest: of its bytes.
-        reason: why they could not be stored.
-        finished_at: when its invocation ended.
-        spooled: its file, relative to the spool; None for the file of its role in the folder of
-            its invocation.
-    """
-
-    invocation_id: UUID
-    role: str
-    digest: Digest
-    reason: str
-    finished_at: datetime | None
-    spooled: str | None = None
-
-    def is_in(self, spool: Path) -> bool:
-        """Whether its bytes wait in this spool, from which `repair` stores them.
-
-        Raises:
-            UnavailableError: nobody can tell, since the spool may not be searched.
-        """
-        from tooltrail.artifacts import is_stream_spooled  # noqa: PLC0415  views are read without it
-
-        if self.spooled is not None:
-            try:
-                return stat.S_ISREG((spool / self.spooled).stat().st_mode)
-            except (FileNotFoundError, NotADirectoryError):
-                return False
-            except OSError as error:
-                raise UnavailableError(f"{spool} cannot be read: {error.strerror}") from error
-        return is_stream_spooled(spool / str(self.invocation_id), self.role)
-
-    def may_be_in(self, spool: Path) -> bool:
-        """Whether its bytes wait in this spool, or nobody can tell."""
-        try:
-            return self.is_in(spool)
-        except UnavailableError:
-            return True
-
-    def sentence(self, spool: Path) -> str:
-        """What is to be said of it where this is the spool."""
-        try:
-            is_here = self.is_in(spool)
-        except UnavailableError as error:
-            return f"is not stored yet ({self.reason}), and whether it waits is not known: {error}"
-        if is_here:
-            return f"is not stored yet, `tooltrail repair` does that: {self.reason}"
-        return (
-            f"is missing: it was not stored when its call ended ({self.reason}), and is not in the"
-            f" spool {spool}; if it was recorded with another spool, repair that one"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,13 +157,10 @@ class InvocationDetail:
     """One invocation with all of its surfaces; those of an open one are None.
 
     Attributes:
-        summary: the small facts.
-        arguments: as the model sent them, in bytes.
+        arguments: as the model sent them.
         policy_digest: of the budgets.
         complete_json: the complete output without its bytes. A transcript does not read it, and has
             None here and no streams.
-        streams: the streams of the complete output.
-        canonical_json: the canonical result.
         artifacts: role and path of each artifact of the canonical result, by index.
         receipt: the first receipt.
         omissions: what each stage left out.
@@ -246,8 +169,7 @@ class InvocationDetail:
         ended_at_seq: how many entries of its session had begun when it ended: the one with this
             `seq` and all behind it began later. Of one that was read with its session; None where
             it has not ended, or the ledger does not say.
-        damage: what cannot be read of an invocation that was read with its session; None when all
-            can. What cannot be read is None or empty.
+        damage: of one that was read with its session.
         erased: the texts that retention removed, by the names `arguments`, `output`, `canonical`
             and `receipt`; in their place stands None, and empty bytes for the arguments.
     """
@@ -255,12 +177,12 @@ class InvocationDetail:
     summary: InvocationView
     arguments: bytes
     policy_digest: Digest
-    complete_json: str | None
-    streams: tuple[StreamView, ...]
-    canonical_json: str | None
-    artifacts: tuple[tuple[str, str], ...]
-    receipt: ReceiptView | None
-    omissions: tuple[OmissionView, ...]
+    complete_json: str | None = None
+    streams: tuple[StreamView, ...] = ()
+    canonical_json: str | None = None
+    artifacts: tuple[tuple[str, str], ...] = ()
+    receipt: ReceiptView | None = None
+    omissions: tuple[OmissionView, ...] = ()
     message_id: UUID | None = None
     position: int | None = None
     ended_at_seq: int | None = field(default=None, compare=False)
@@ -273,29 +195,11 @@ class InvocationDetail:
 
     def as_started(self) -> InvocationDetail:
         """The invocation as it was before it ended: what was known when it started."""
-        summary = replace(
-            self.summary,
-            state="started",
-            finished_at=None,
-            duration_ms=None,
-            error_kind=None,
-            exit_status=None,
-            signal=None,
-            timed_out=None,
-            output_size=None,
-            truncated=None,
-            lost_size=None,
-        )
+        unknown: dict[str, Any] = {one: None for one in ENDING if one in InvocationView.__slots__}
         return InvocationDetail(
-            summary,
+            replace(self.summary, **unknown | {"state": "started"}),
             self.arguments,
             self.policy_digest,
-            complete_json=None,
-            streams=(),
-            canonical_json=None,
-            artifacts=(),
-            receipt=None,
-            omissions=(),
             message_id=self.message_id,
             position=self.position,
             erased=tuple(one for one in self.erased if one.name == "arguments"),
@@ -307,20 +211,16 @@ class MessageView:
     """One message of a conversation.
 
     Attributes:
-        id: of the message.
         seq: its place in the session.
         role: who says it.
-        text: what is said.
-        created_at: aware UTC.
         document: the whole of it as canonical JSON, see `tooltrail.records.Message`; None where the
             text is all.
         payload: what a provider sent of it, byte for byte; None where that is nothing, or was not
             asked for.
-        wire_format: in which format it did.
+        wire_format: of the payload.
         tools: those that it says are on offer from there on; None where it says nothing of them.
         leg: the start or the end of a leg of an agent run; None for any other message. No model
             was shown it.
-        damage: what of it cannot be read; None when all can.
         erased: what retention removed of it, by the names `text`, `document` and `payload`.
     """
 
@@ -344,11 +244,9 @@ class ToolView:
 
     Attributes:
         digest: of its definition.
-        name: of the tool.
         family: of its results; None where the store does not know it.
-        offered_at: when it was offered first in this store, aware UTC.
+        offered_at: when it was offered first in this store.
         definition_json: canonical JSON of the definition; None where that is damaged or erased.
-        damage: why the definition cannot be read; None when it can.
         erasure: who removed the definition and why.
     """
 
@@ -381,14 +279,8 @@ class ToolView:
 class ArtifactView:
     """One artifact that the store knows.
 
-    Attributes:
-        path: relative to the artifact root.
-        digest: of the plain bytes.
-        size: plain bytes.
-        stored_size: bytes as stored.
-        line_count: lines of the plain bytes.
-        created_at: aware UTC.
-        damage: what of its row cannot be read; None when all can.
+    `digest`, `size` and `line_count` are those of the plain bytes; `path` is relative to the
+    artifact root.
     """
 
     path: str
@@ -402,14 +294,12 @@ class ArtifactView:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """A part of a list.
+    """A part of a list, in the order asked for.
 
     On PostgreSQL a record that was begun earlier but committed later than the newest of a page
     can appear before its cursor: a reader that follows a store must look back a little.
 
-    Attributes:
-        items: in the order asked for.
-        next_cursor: hand it in again for what follows; None at the end.
+    `next_cursor` gives what follows when it is handed in again, and is None at the end.
     """
 
     items: tuple[T, ...]
@@ -421,7 +311,6 @@ class StoreCounts:
     """Totals of a store.
 
     Attributes:
-        sessions: sessions, open or closed.
         invocations: all invocations by state.
         produced_bytes: bytes that tools produced.
         lost_bytes: those of them that were not kept.
@@ -429,8 +318,7 @@ class StoreCounts:
         body_count: bodies in the database; these three are None unless they were asked for.
         body_bytes: their plain bytes.
         body_stored_bytes: their bytes in the database.
-        artifact_count: artifacts.
-        artifact_bytes: their plain bytes.
+        artifact_bytes: plain bytes of artifacts.
         artifact_stored_bytes: their bytes in the sink.
     """
 

@@ -11,6 +11,7 @@ from tooltrail.journal.clock import new_id
 from tooltrail.records import (
     LegEnded,
     LegStarted,
+    MissingArtifactError,
     NotFoundError,
     ToolDefinition,
     UnavailableError,
@@ -208,15 +209,6 @@ def test_texts_that_the_ingester_made_come_back_byte_for_byte(parts: StoreParts)
     assert detail.receipt.digest == digest_of(ODD)
 
 
-def test_a_stream_is_found_by_its_invocation_and_role(parts: StoreParts) -> None:
-    made = call(new_id(), receipt=b"cut", stdout=b"out", stderr=b"err")
-    parts.ingest(*made.entries())
-    reader = parts.reader
-    assert reader.stream("@last", "stderr") == reader.invocation("@last").stream("stderr")
-    with pytest.raises(NotFoundError, match="has no stream 'order'"):
-        reader.stream("@last", "order")
-
-
 def test_a_stream_that_waits_is_named_with_its_reason(parts: StoreParts) -> None:
     made = call(new_id(), receipt=b"cut", stdout=LOG)
     made.capture(parts, LOG)
@@ -224,12 +216,14 @@ def test_a_stream_that_waits_is_named_with_its_reason(parts: StoreParts) -> None
     sink.rename(sink.with_name("elsewhere"))
     parts.ingest(*made.entries())
     reader = parts.reader
-    (waiting,) = reader.waiting_streams()
-    assert (waiting.invocation_id, waiting.role) == (made.started.id, "stdout")
-    assert reader.waiting_streams(made.started.session) == [waiting]
-    assert waiting.is_in(parts.spool)
     stream = reader.invocation(made.started.id).streams[0]
-    assert stream.pending_reason == waiting.reason
+    assert stream.pending_reason is not None
+    with pytest.raises(UnavailableError, match="is not stored yet.*" + stream.pending_reason):
+        reader.open_stream(stream)
+    parts.spool.rename(parts.spool.with_name("another"))
+    with pytest.raises(MissingArtifactError, match="is not in the spool"):
+        reader.open_stream(stream)
+    parts.spool.symlink_to(parts.spool)  # nobody can tell what is in it
     with pytest.raises(UnavailableError, match="is not stored yet"):
         reader.open_stream(stream)
 

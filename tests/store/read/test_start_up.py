@@ -24,7 +24,7 @@ reader = Reader(open_database(parse_target(sys.argv[1])), None, Path())
 page = reader.invocations(limit=20)
 reader.sessions(), reader.counts(), reader.artifacts(), InvocationFeed(reader).poll()
 stream = reader.invocation("@last").streams[0]
-reader.stream("@last", stream.role), reader.open_stream(stream)
+reader.open_stream(stream)
 messages, calls = reader.conversation("@last")[1:]
 assert (len(page.items), len(messages), len(calls)) == (1, 2, 1)
 print(*sorted({"pydantic", "sqlalchemy", "alembic", "fsspec", "psycopg", "rich"} & {*sys.modules}))

@@ -10,9 +10,8 @@ from uuid import UUID
 from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.read.columns import Columns, damage_of
-from tooltrail.store.read.pages import check_limit
-from tooltrail.store.read.rows import Row, Sql, fetch, joined, limited, where
+from tooltrail.store.read.columns import Columns, damage_of, make_view
+from tooltrail.store.read.rows import Row, Sql, check_limit, fetch, joined, limited, where
 from tooltrail.store.views import ArtifactView
 
 _ARTIFACT: Final = Columns("artifacts: key digest size stored_size line_count created_at")
@@ -31,7 +30,7 @@ def list_artifacts(
     limit: int | None,
     cursor: str | None,
 ) -> list[ArtifactView]:
-    """Artifacts by path; see `Reader.artifacts`."""
+    """See `Reader.artifacts`."""
     check_limit(limit)
     conditions: list[Sql] = []
     if beginning is not None:
@@ -58,11 +57,7 @@ def list_artifacts(
 
 
 def artifact_owners(connection: Connection, path: str) -> list[UUID]:
-    """The invocations that refer to an artifact, the oldest first; `NO_ID` for a damaged id.
-
-    Raises:
-        InvalidRecordError: not the path of an artifact.
-    """
+    """See `Reader.artifact_owners`."""
     owned = "invocations.key IN (SELECT invocation_key FROM {} WHERE digest = ?)"
     refers = " OR ".join(owned.format(one) for one in _USES)
     order = "ORDER BY invocations.started_at, invocations.key"
@@ -85,5 +80,5 @@ def _digits_of(path: str) -> str | None:
 
 def _view(row: Row) -> ArtifactView:
     values, problems = _ARTIFACT.read(row)
-    damage = damage_of("artifacts", values.pop("key"), problems)
-    return ArtifactView(artifact_path(values["digest"]), **values, damage=damage)
+    path, damage = artifact_path(values["digest"]), damage_of("artifacts", values["key"], problems)
+    return make_view(ArtifactView, values, path=path, damage=damage)

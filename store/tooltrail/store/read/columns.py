@@ -8,12 +8,16 @@ compares both.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from functools import cache
+from typing import Any, Final, NamedTuple, TypeVar
 from uuid import UUID
 
-from tooltrail.records.digests import EMPTY, Digest
+from tooltrail.records.digests import EMPTY
 from tooltrail.store.engines.values import EPOCH, digest_from, moment_of
+
+View = TypeVar("View")
 
 LARGE_BYTES: Final = 32_768
 """Outputs of this size and more are indexed."""
@@ -24,49 +28,16 @@ NO_ID: Final = UUID(int=0)
 _DIGEST_BYTES: Final = 32
 
 
-def _read_flag(value: object) -> bool:
-    if value not in (0, 1):
-        raise ValueError
-    return bool(value)
-
-
-def _read_digest(value: object) -> Digest:
-    if not isinstance(value, bytes) or len(value) != _DIGEST_BYTES:
-        raise ValueError
-    return digest_from(value)
-
-
-def _read_id(value: object) -> UUID:
-    if not isinstance(value, bytes):
-        raise TypeError
-    return UUID(bytes=value)
-
-
-def _read_time(value: object) -> datetime:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC)
-    if not isinstance(value, int):
-        raise TypeError
-    return moment_of(value)
-
-
-def _refuse(value: object) -> None:
-    raise TypeError(value)
-
-
-_KINDS: Final[Mapping[str, tuple[type | None, Callable[[Any], Any], object]]] = {
-    "id": (UUID, _read_id, NO_ID),
-    "time": (None, _read_time, EPOCH),
-    "digest": (None, _read_digest, EMPTY),
-    "text": (str, _refuse, ""),
-    "flag": (bool, _read_flag, False),
-    "bytes": (bytes, _refuse, b""),
-    "integer": (int, _refuse, 0),
+_KINDS: Final[Mapping[str, tuple[type | None, object]]] = {
+    "id": (UUID, NO_ID),
+    "time": (None, EPOCH),
+    "digest": (None, EMPTY),
+    "text": (str, ""),
+    "flag": (bool, False),
+    "bytes": (bytes, b""),
+    "integer": (int, 0),
 }
-"""For each kind: the type whose values are taken unchanged; the function that converts any other
-value; and the value that is used when that function raises `ValueError`, `TypeError` or
-`OverflowError`.
-"""
+"""For each kind: the type whose values are taken unchanged, and what stands for a damaged value."""
 
 _TABLES: Final = {
     "artifacts": "key:integer digest:digest size:integer stored_size:integer line_count:integer"
@@ -150,13 +121,37 @@ class Columns:
             name, kind, is_optional = self._columns[n]
             if row[n] is None and is_optional:
                 continue
-            _, read, neutral = _KINDS[kind]
             try:
-                values[name] = read(row[n])
+                values[name] = _converted(kind, row[n])
             except (ValueError, TypeError, OverflowError):
                 problems.append(f"{name} holds no {kind}")
-                values[name] = None if is_optional else neutral
+                values[name] = None if is_optional else _KINDS[kind][1]
         return values, problems
+
+
+def _converted(kind: str, value: object) -> object:
+    """A value that a driver gives in another type; raises `TypeError` for one of another kind."""
+    if kind == "time" and isinstance(value, int):
+        return moment_of(value)
+    if kind == "time" and isinstance(value, datetime):
+        return value.astimezone(UTC)
+    if kind == "id" and isinstance(value, bytes):
+        return UUID(bytes=value)
+    if kind == "digest" and isinstance(value, bytes) and len(value) == _DIGEST_BYTES:
+        return digest_from(value)
+    if kind == "flag" and value in (0, 1):
+        return bool(value)
+    raise TypeError(value)
+
+
+def make_view(view: Callable[..., View], values: Mapping[str, Any], **more: Any) -> View:
+    """A view whose fields have the values of these names; None where there is none."""
+    return view(*map({**values, **more}.get, _names_of(view)))
+
+
+@cache
+def _names_of(view: Any) -> tuple[str, ...]:
+    return tuple(one.name for one in fields(view))
 
 
 def damage_of(table: str, key: object, problems: Sequence[str]) -> str | None:

@@ -22,10 +22,7 @@ _SESSIONS: Final = Sql("SELECT count(*) FROM sessions")
 
 
 def count_store(connection: Connection, *, with_bodies: bool) -> StoreCounts:
-    """Totals of the store; of the bodies only when asked for, by far the largest table.
-
-    A number that is damaged counts as 0.
-    """
+    """See `Reader.counts`."""
     by_state = fetch(connection, _INVOCATIONS)
     produced, lost, lossy = (sum(row[n] for row in by_state) for n in (2, 3, 4))
     bodies: Any = fetch(connection, _BODIES)[0] if with_bodies else (None, None, None)

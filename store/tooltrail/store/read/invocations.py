@@ -1,15 +1,10 @@
 """Invocations as a list shows them: small columns, and the views that are made of them."""
 
 from collections.abc import Mapping
-from dataclasses import fields
-from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.journal.owners import is_alive
 from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_arguments
-from tooltrail.records.errors import InvalidRecordError
-from tooltrail.store.engines.connection import Connection
-from tooltrail.store.read.columns import Columns, Computed, damage_of
+from tooltrail.store.read.columns import Columns, Computed, damage_of, make_view
 from tooltrail.store.read.rows import Row
 from tooltrail.store.views import InvocationView
 
@@ -30,8 +25,6 @@ SMALL_COLUMNS: Final = (
 
 SMALL: Final = Columns(*SMALL_COLUMNS)
 
-_SHOWN: Final = tuple(one.name for one in fields(InvocationView) if one.name != "damage")
-
 # The session may be lost. Its invocations must not be lost with it.
 WITH_SESSION: Final = "invocations LEFT JOIN sessions ON sessions.key = invocations.session_key"
 
@@ -44,17 +37,5 @@ def invocation_view(row: Row) -> InvocationView:
 
 def view_of(values: Mapping[str, Any], damage: str | None) -> InvocationView:
     """The view of values that have the names of `SMALL`, among others."""
-    shown: dict[str, Any] = {name: values[name] for name in _SHOWN}
-    shown["arguments_preview"] = preview_arguments(values["arguments_preview"])
-    return InvocationView(**shown, damage=damage)
-
-
-def is_running(connection: Connection, key: int, spool: Path) -> bool:
-    """Whether an invocation has not ended, and its program holds an owner lock in a spool."""
-    row = connection.query_one("SELECT state, owner FROM invocations WHERE key = ?", (key,))
-    if row is None or row[0] != "started" or row[1] is None:
-        return False
-    try:
-        return is_alive(spool, row[1])
-    except InvalidRecordError:
-        return False
+    preview = preview_arguments(values["arguments_preview"])
+    return make_view(InvocationView, values, arguments_preview=preview, damage=damage)

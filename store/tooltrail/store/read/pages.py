@@ -26,11 +26,18 @@ from tooltrail.store.read.conditions import (
     time_conditions,
 )
 from tooltrail.store.read.invocations import SMALL, WITH_SESSION, invocation_view
-from tooltrail.store.read.rows import Row, Sql, fetch, fetch_value, joined, limited, where
+from tooltrail.store.read.rows import (
+    MAX_KEY_DIGITS,
+    Row,
+    Sql,
+    check_limit,
+    fetch,
+    fetch_value,
+    joined,
+    limited,
+    where,
+)
 from tooltrail.store.views import InvocationView, Page
-
-MAX_KEY_DIGITS: Final = 18
-"""Decimal digits that surely fit into the 64 bits of a key."""
 
 NEARBY: Final = 4_000
 """Invocations that are looked through before an index is."""
@@ -199,16 +206,6 @@ def _leads_of(filters: InvocationFilter) -> list[str]:
     if filters.min_size is not None and filters.min_size >= LARGE_BYTES:
         found.append("min_size")
     return found
-
-
-def check_limit(limit: int | None) -> None:
-    """Refuse a list of nothing.
-
-    Raises:
-        InvalidRecordError: the limit is below 1.
-    """
-    if limit is not None and limit < 1:
-        raise InvalidRecordError(f"a list of at most {limit} rows shows nothing; ask for 1 or more")
 
 
 def _selected(conditions: Sequence[Sql], order: Order, limit: int | None) -> Sql:

@@ -4,13 +4,19 @@ Each question imports its own room, so that a list does not wait for what only a
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
 
 from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records.digests import Digest
-from tooltrail.records.errors import MissingArtifactError, NotFoundError, UnavailableError
+from tooltrail.records.errors import (
+    InvalidRecordError,
+    MissingArtifactError,
+    NotFoundError,
+    UnavailableError,
+)
 from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.views import (
@@ -23,7 +29,6 @@ from tooltrail.store.views import (
     StoreCounts,
     StreamView,
     ToolView,
-    WaitingStream,
 )
 
 if TYPE_CHECKING:
@@ -35,7 +40,8 @@ class Reader:
 
     A damaged row is named in its own view (`damage`), and the other rows of a list are answered.
     Every method raises `UnavailableError` when the store cannot be reached, and `DamageError` when
-    the only thing that it was asked for is not what was recorded.
+    the only thing that it was asked for is not what was recorded. A method with a `limit`, at most
+    so many, raises `InvalidRecordError` for one below 1.
 
     An invocation is named by its id, a unique beginning or end of it, `SESSION#SEQ`, `@last` or
     `@last:TOOL`. A session is named by its id, the name by which producers join it, a unique
@@ -65,10 +71,7 @@ class Reader:
         """A page of invocations, the newest first unless asked otherwise.
 
         Those of one session come in the order of the session, any others by the time of their
-        start.
-
-        Raises:
-            InvalidRecordError: a cursor that no page gave, or a limit below 1.
+        start. Raises `InvalidRecordError` for a cursor that no page gave.
         """
         from tooltrail.store.read import pages
 
@@ -83,11 +86,7 @@ class Reader:
             return pages.count(connection, where)
 
     def invocation(self, name: str | UUID) -> InvocationDetail:
-        """One invocation with all its surfaces.
-
-        Raises:
-            DamageError: a row or a text of it is not what was recorded.
-        """
+        """One invocation with all its surfaces."""
         from tooltrail.store.read import names
         from tooltrail.store.read.details import detail_of
 
@@ -96,11 +95,16 @@ class Reader:
 
     def is_running(self, name: str | UUID) -> bool:
         """Whether an invocation has not ended, and its program lives and uses this spool."""
-        from tooltrail.store.read import invocations, names
+        from tooltrail.journal.owners import is_alive
+        from tooltrail.store.read import names
 
         with self.database.read() as connection:
             key = names.find_invocation(connection, str(name))
-            return invocations.is_running(connection, key, self.spool)
+            query = "SELECT owner FROM invocations WHERE key = ? AND state = 'started'"
+            row = connection.query_one(query, (key,))
+        with suppress(InvalidRecordError):  # the name of an owner is damaged
+            return row is not None and row[0] is not None and is_alive(self.spool, row[0])
+        return False
 
     def session(self, name: str | UUID) -> SessionView:
         """One session."""
@@ -114,13 +118,8 @@ class Reader:
     ) -> list[SessionView]:
         """Sessions, the newest first.
 
-        Args:
-            limit: at most so many.
-            cursor: go on behind the session with this id, the last of the page before.
-
-        Raises:
-            InvalidRecordError: a limit below 1.
-            NotFoundError: there is no session of that id.
+        With a cursor, those behind the session with this id, the last of the page before. Raises
+        `NotFoundError` where there is no such session.
         """
         from tooltrail.store.read import sessions
 
@@ -149,11 +148,9 @@ class Reader:
             )
 
     def tools(self, name: str | None = None, *, latest: bool = False) -> list[ToolView]:
-        """Every version of every tool that models were offered, by name and then by time.
+        """Every version of one tool, or of all that models were offered, by name and then by time.
 
-        Args:
-            name: of one tool; all when None.
-            latest: whether to give of each tool only the version that was offered last.
+        With `latest`, of each tool only the version that was offered last.
         """
         from tooltrail.store.read import tools
 
@@ -168,28 +165,11 @@ class Reader:
             return tools.offered_tools(connection, names.find_session(connection, str(session)))
 
     def policy_json(self, digest: Digest) -> str:
-        """The canonical JSON of a policy that shaped a record.
-
-        Raises:
-            NotFoundError: it is erased.
-            DamageError: it is missing or altered.
-        """
+        """The canonical JSON of a policy of a record; raises `NotFoundError` when it is erased."""
         from tooltrail.store.read.bodies import read_body
 
         with self.database.read() as connection:
             return read_body(connection, digest).decode()
-
-    def stream(self, name: str | UUID, role: str) -> StreamView:
-        """One stream of an invocation, without reading the texts of the invocation.
-
-        Raises:
-            NotFoundError: the invocation has no such stream.
-        """
-        from tooltrail.store.read import names, streams
-
-        with self.database.read() as connection:
-            key = names.find_invocation(connection, str(name))
-            return streams.find_stream(connection, key, role)
 
     def open_stream(self, stream: StreamView) -> BinaryIO:
         """The bytes of a stream, checked against its digest and size while they are read.
@@ -211,14 +191,20 @@ class Reader:
             with self.database.read() as connection:
                 return streams.open_in_database(connection, stream)
         with self.database.read() as connection:
-            waiting = streams.waiting_streams(connection, digest=stream.digest)
-        for one in waiting:
-            if one.may_be_in(self.spool):
-                raise UnavailableError(f"stream {stream.role} {one.sentence(self.spool)}")
-        if not waiting:  # stored a moment ago
+            files = streams.waiting_files(connection, stream.digest)
+        if not files:  # stored a moment ago
             return self._open_archive().open(path, size=stream.size)
-        said = f"stream {stream.role} {waiting[0].sentence(self.spool)}"
-        raise MissingArtifactError(said, path=path)
+        if any(streams.may_be_file(self.spool / one) for one in files):
+            raise UnavailableError(
+                f"stream {stream.role} is not stored yet, `tooltrail repair` does that:"
+                f" {stream.pending_reason}"
+            )
+        raise MissingArtifactError(
+            f"stream {stream.role} is missing: it was not stored when its call ended"
+            f" ({stream.pending_reason}), and is not in the spool {self.spool}; if it was recorded"
+            " with another spool, repair that one",
+            path=path,
+        )
 
     def artifacts(
         self,
@@ -236,10 +222,8 @@ class Reader:
             session: those of this session alone.
             beginning: those whose path begins so; a whole path is the beginning of itself.
             limit: at most so many.
-            cursor: go on behind this path, the last of the page before.
-
-        Raises:
-            InvalidRecordError: a limit below 1, or a cursor that is not the path of an artifact.
+            cursor: go on behind this path, the last of the page before; `InvalidRecordError` when
+                it is not the path of an artifact.
         """
         from tooltrail.store.read import artifacts
 
@@ -253,22 +237,10 @@ class Reader:
                 cursor=cursor,
             )
 
-    def waiting_streams(self, session: UUID | None = None) -> list[WaitingStream]:
-        """The streams whose bytes are not in the store yet, the oldest first.
-
-        They are in the spool where they were recorded, from which `repair` stores them.
-        """
-        from tooltrail.store.read import names, streams
-
-        with self.database.read() as connection:
-            key = None if session is None else names.session_key(connection, session)
-            return streams.waiting_streams(connection, key)
-
     def artifact_owners(self, path: str) -> list[UUID]:
-        """The invocations that refer to an artifact, the oldest first.
+        """The invocations that refer to an artifact, the oldest first; `NO_ID` for a damaged id.
 
-        Raises:
-            InvalidRecordError: not the path of an artifact.
+        Raises `InvalidRecordError` for what is not the path of an artifact.
         """
         from tooltrail.store.read import artifacts
 
@@ -276,10 +248,9 @@ class Reader:
             return artifacts.artifact_owners(connection, path)
 
     def counts(self, *, with_bodies: bool = False) -> StoreCounts:
-        """Totals of the store; reads every row of the counted tables.
+        """Totals of the store, of the bodies only on demand; reads all rows of the counted tables.
 
-        Args:
-            with_bodies: count the bodies too, by far the largest of them.
+        The bodies are by far the largest table. A number that is damaged counts as 0.
         """
         from tooltrail.store.read.counts import count_store
 

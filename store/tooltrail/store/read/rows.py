@@ -12,6 +12,9 @@ from tooltrail.store.engines.connection import Connection
 
 Row: TypeAlias = Sequence[Any]
 
+MAX_KEY_DIGITS: Final = 18
+"""Decimal digits that surely fit into the 64 bits of a key."""
+
 _AT_ONCE: Final = 500
 """Values in one query; older versions of SQLite take 999."""
 
@@ -46,6 +49,12 @@ def where(conditions: Sequence[Sql]) -> Sql:
     return Sql(" WHERE ") + joined(" AND ", conditions) if conditions else Sql("")
 
 
+def check_limit(limit: int | None) -> None:
+    """Raise `InvalidRecordError` for a list of nothing, with a limit below 1."""
+    if limit is not None and limit < 1:
+        raise InvalidRecordError(f"a list of at most {limit} rows shows nothing; ask for 1 or more")
+
+
 def limited(limit: int | None) -> Sql:
     """The clause for at most so many rows; all when None."""
     return Sql("") if limit is None else Sql(" LIMIT ?", (limit,))
@@ -68,15 +77,10 @@ def fetch(connection: Connection, statement: Sql) -> Sequence[Row]:
     try:
         return connection.query(text, values)
     except (DamageError, InvalidRecordError) as error:
-        if not _is_about_a_value(error):
-            raise
-        with _lenient(connection):
-            # A cursor that was made before reads values as it did before.
-            again = Connection(connection.target, connection.driver)
-            try:
-                return again.query(text, values)
-            finally:
-                again.close()
+        if getattr(error.__cause__, "sqlstate", None) is not None:
+            raise  # an error of a server, which ends the transaction
+        with _lenient(connection) as again:
+            return again.query(text, values)
 
 
 def fetch_each(
@@ -105,24 +109,16 @@ def _driver_value(connection: Connection, value: object) -> object:
             return value
 
 
-def _is_about_a_value(error: Exception) -> bool:
-    """Whether a driver could not make a Python value of what a row holds."""
-    cause = error.__cause__
-    if isinstance(cause, UnicodeDecodeError) or str(cause).startswith("Could not decode"):
-        return True
-    # An error of the server has a code.
-    return getattr(cause, "sqlstate", "") is None
-
-
 @contextmanager
-def _lenient(connection: Connection) -> Generator[None]:
+def _lenient(connection: Connection) -> Generator[Connection]:
+    """The same transaction, in which a driver has a Python value for whatever a row holds."""
     driver: Any = connection.driver
     if connection.is_sqlite:
-        before, driver.text_factory = driver.text_factory, _text_or_bytes
+        driver.text_factory = _text_or_bytes
         try:
-            yield
+            yield connection
         finally:
-            driver.text_factory = before
+            driver.text_factory = str
         return
     from psycopg import DataError as OutOfRange  # noqa: PLC0415  an optional driver
     from psycopg.types.datetime import TimestamptzLoader  # noqa: PLC0415  the same
@@ -135,9 +131,12 @@ def _lenient(connection: Connection) -> Generator[None]:
                 return bytes(data).decode()
 
     driver.adapters.register_loader("timestamptz", TimeOrText)
+    # A cursor that was made before reads values as it did before.
+    again = Connection(connection.target, driver)
     try:
-        yield
+        yield again
     finally:
+        again.close()
         driver.adapters.register_loader("timestamptz", TimestamptzLoader)
 
 

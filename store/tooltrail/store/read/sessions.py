@@ -4,17 +4,15 @@ from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
-from tooltrail.records.errors import DamageError, NotFoundError
+from tooltrail.records.errors import NotFoundError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.read.bodies import load_bodies
-from tooltrail.store.read.columns import Columns, Computed, damage_of
-from tooltrail.store.read.names import session_key
-from tooltrail.store.read.pages import check_limit
-from tooltrail.store.read.rows import Row, Sql, fetch, limited, where
+from tooltrail.store.read.bodies import Body, load_bodies
+from tooltrail.store.read.columns import Columns, Computed, damage_of, make_view
+from tooltrail.store.read.rows import Row, Sql, check_limit, fetch, fetch_value, limited, where
 from tooltrail.store.views import SessionView
 
-_NO_ENVIRONMENT: Final = "{}"
-"""The environment of a session whose opening the store has not seen, or says nothing of one."""
+_NO_ENVIRONMENT: Final = Body()
+"""Of a session whose opening the store has not seen, or says nothing of one."""
 
 _COUNTED: Final = "(SELECT count(*) FROM invocations AS i WHERE i.session_key = sessions.key{})"
 _IS_OPEN: Final = " AND i.state <> 'success' AND i.state = 'started'"
@@ -31,16 +29,13 @@ _SELECTED: Final = Sql(f"SELECT {_SESSION.sql} FROM sessions")
 def list_sessions(
     connection: Connection, *, limit: int | None, cursor: UUID | None
 ) -> list[SessionView]:
-    """Sessions, the newest first, or those behind the one that the cursor names.
-
-    Raises:
-        InvalidRecordError: a limit below 1.
-        NotFoundError: there is no session of that id.
-    """
+    """See `Reader.sessions`."""
     check_limit(limit)
     behind: list[Sql] = []
     if cursor is not None:
-        after = session_key(connection, cursor)
+        after = fetch_value(connection, Sql("SELECT key FROM sessions WHERE id = ?", (cursor,)))
+        if after is None:
+            raise NotFoundError(f"no session has the id {cursor}")
         at = "(SELECT last.opened_at FROM sessions AS last WHERE last.key = ?)"
         behind = [
             Sql(f"sessions.opened_at <= {at}", (after,)),
@@ -61,17 +56,13 @@ def session_view(connection: Connection, key: int) -> SessionView:
 def _views(connection: Connection, rows: Sequence[Row]) -> list[SessionView]:
     read = [_SESSION.read(row) for row in rows]
     digests = (values["environment"] for values, _ in read)
-    environments = load_bodies(connection, (one for one in digests if one is not None))
+    bodies = load_bodies(connection, (one for one in digests if one is not None))
     views: list[SessionView] = []
     for values, problems in read:
-        digest, values["environment"] = values["environment"], _NO_ENVIRONMENT
-        try:
-            if digest is not None:
-                values["environment"] = environments[digest].read().decode()
-        except NotFoundError:
-            pass  # erased
-        except (DamageError, UnicodeDecodeError):
+        body = bodies.get(values["environment"], _NO_ENVIRONMENT)
+        if body.damage is not None:
             problems.append("environment names a body that is missing or damaged")
-        damage = damage_of("sessions", values.pop("key"), problems)
-        views.append(SessionView(**values, damage=damage))
+        environment = "{}" if body.data is None else body.data.decode(errors="surrogateescape")
+        damage = damage_of("sessions", values["key"], problems)
+        views.append(make_view(SessionView, values, environment=environment, damage=damage))
     return views

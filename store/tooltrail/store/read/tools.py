@@ -24,7 +24,9 @@ _BY_OFFER: Final = f"tools.created_at, {_OFFER.format('min')}"
 _LATEST_LAST: Final = f"coalesce({_OFFER.format('max')}, 0)"
 
 _TOOL: Final = Columns(
-    "tools: digest name created_at", optional=(Computed(_FAMILY, "family", "text"),)
+    "tools: digest name",
+    Computed("tools.created_at", "offered_at", "time"),
+    optional=(Computed(_FAMILY, "family", "text"),),
 )
 
 # The last join is an outer one, so that a lost version is damage, and not a tool less.
@@ -79,7 +81,4 @@ def _view(values: dict[str, Any], problems: list[str], body: Body) -> ToolView:
     if body.damage is not None:
         problems.append(f"its definition cannot be read ({body.damage})")
     damage = damage_of("tools", values["digest"], problems)
-    at = values.pop("created_at")
-    return ToolView(
-        **values, offered_at=at, definition_json=body.data, damage=damage, erasure=body.erasure
-    )
+    return ToolView(**values, definition_json=body.data, damage=damage, erasure=body.erasure)
