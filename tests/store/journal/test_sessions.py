@@ -77,12 +77,18 @@ def test_plain_content_of_a_tool_that_has_a_family_is_content(store: Store) -> N
     ]
 
 
-def test_a_long_stream_in_memory_becomes_an_artifact(store: Store, tmp_path: Path) -> None:
-    text = b"a line of output\n" * 10_000
+@pytest.mark.parametrize(("lines", "is_spooled"), [(10_000, False), (100_000, True)])
+def test_a_long_stream_in_memory_becomes_an_artifact_and_no_body(
+    store: Store, tmp_path: Path, lines: int, is_spooled: bool
+) -> None:
+    text = b"a line of output\n" * lines
     with Session.open(store.recorder) as session:
-        finished = session.start(shell_call()).finish(made(text))
-    [(size, line_count)] = ingested_rows(store, "SELECT size, line_count FROM artifacts")
-    assert (size, line_count) == (len(text), 10_000)
+        invocation = session.start(shell_call())
+        finished = invocation.finish(made(text))
+        assert invocation.spool.exists() == is_spooled
+    rows = ingested_rows(store, "SELECT size, line_count FROM artifacts")
+    assert rows == [(len(text), lines)]
+    assert not ingested_rows(store, f"SELECT 1 FROM bodies WHERE size = {len(text)}")
     [path] = (tmp_path / "artifacts").rglob("*.zst")
     assert path.name.removesuffix(".zst") in finished.receipt.text
 

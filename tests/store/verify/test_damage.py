@@ -19,6 +19,7 @@ from tooltrail.store.ingest.outcomes import made_shown
 from tooltrail.store.references import expand_canonical
 
 ARTIFACT = artifact_path(digest_of(LONG * 3))
+BODY = digest_of(b'{"host":"h"}')
 UNUSUAL = [
     column
     for table in schema.EVIDENCE
@@ -112,10 +113,7 @@ def test_several_damages_are_all_named(copied: StoreParts) -> None:
     )
     copied.run("UPDATE messages SET role = 'other' WHERE id = ?", [TEXT.bytes])
     copied.run("UPDATE sessions SET title = 'other' WHERE id = ?", [OPENED.bytes])
-    copied.run(
-        "UPDATE bodies SET data = x'00' WHERE digest = ?",
-        [bytes.fromhex(digest_of(LONG)[7:])],
-    )
+    copied.run("UPDATE bodies SET data = x'00' WHERE digest = ?", [bytes.fromhex(BODY[7:])])
     copied.run("DELETE FROM tools WHERE name = 'read'")
     object_of(copied).unlink()
     found = named(copied)
@@ -124,7 +122,7 @@ def test_several_damages_are_all_named(copied: StoreParts) -> None:
         f"call {LARGE}",
         f"message {TEXT}",
         f"session {OPENED}",
-        f"body {digest_of(LONG)}",
+        f"body {BODY}",
         f"artifact {ARTIFACT}",
     }
     assert expected <= found
