@@ -14,7 +14,7 @@ from tooltrail.records.facts import Fact, read_fact
 from tooltrail.store import schema
 from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.connection import Connection, Row
-from tooltrail.store.ingest.batch import compared_members
+from tooltrail.store.ingest.batch import differing_members
 from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.verify.findings import Finding, Totals
 from tooltrail.store.verify.source import Source, Unreadable
@@ -291,11 +291,9 @@ def _compare_repeat(repeat: Repeat, stored: Any) -> Literal["same", "conflict", 
     if not isinstance(stored, bytes) or (journal == here_journal and n >= here_n):
         return "altered"
     try:
-        before = compared_members(unpack_fact(stored))
-        now = compared_members(repeat.json)
+        differing = differing_members(unpack_fact(stored), repeat.json)
     except (ValueError, DamageError):
         return "altered"
-    if before == now:
+    if not differing:
         return "same"
-    is_of_same = all(before.get(name) == now.get(name) for name in ("kind", "id", "session"))
-    return "conflict" if is_of_same else "altered"
+    return "altered" if {"kind", "id", "session"} & set(differing) else "conflict"
