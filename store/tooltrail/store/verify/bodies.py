@@ -1,13 +1,12 @@
 """Checks that every body and every artifact that something names is there, and unaltered."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tooltrail.artifacts import ArtifactArchive, artifact_path
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
-from tooltrail.store import schema
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.database import Database
 from tooltrail.store.verify.checking import Checking
@@ -57,22 +56,18 @@ class Needed:
 
 
 def _without(
-    checking: Checking,
-    table: str,
-    wanted: dict[Digest, str],
-    where: Mapping[str, object] | None = None,
+    checking: Checking, table: str, wanted: dict[Digest, str], where: str = "TRUE"
 ) -> dict[Digest, str]:
-    """Those digests that a table does not have, in rows with certain values."""
-    keys: list[object] = [checking.connection.sha(one) for one in wanted]
-    source = schema.metadata.tables[table]
-    rows = checking.source.rows(source, "digest", keys, where, columns=["digest"])
+    """Those digests that a table does not have, in rows for which a condition is true."""
+    keys = [checking.connection.sha(one) for one in wanted]
+    rows = checking.source.rows(table, "digest", keys, where, columns=["digest"])
     found = {checking.digest(one["digest"]) for one in rows}
     return {one: subject for one, subject in wanted.items() if one not in found}
 
 
 def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
     """Read every body, and compare the bytes with the digest."""
-    for rows in checking.source.scan(schema.bodies, "key", _BODIES_AT_ONCE):
+    for rows in checking.source.scan("bodies", "key", _BODIES_AT_ONCE):
         erased: dict[Digest, str] = {}
         for row in rows:
             if any(isinstance(one, Unreadable) for one in row.values()):
@@ -88,7 +83,7 @@ def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
                 message = f"body {digest} (key {row['key']}) is damaged: {reason}"
                 checking.damage(f"body {digest}", "bodies", None, message)
         checking.totals.checked["bodies"] += len(rows)
-        for digest in _without(checking, "tombstones", erased, {"kind": "body"}):
+        for digest in _without(checking, "tombstones", erased, "kind = 'body'"):
             message = f"body {digest} has no bytes, and no tombstone says why"
             checking.damage(f"body {digest}", "bodies", "data", message)
         yield checking.take()
@@ -133,7 +128,7 @@ def check_artifacts(
             if last is None:
                 last = connection.query("SELECT coalesce(max(key), 0) FROM artifacts")[0][0]
             checking.source = Source(database, connection, checking.unreadable)
-            batches = checking.source.scan(schema.artifacts, "key", _ROWS_AT_ONCE, first=at)
+            batches = checking.source.scan("artifacts", "key", _ROWS_AT_ONCE, first=at)
             rows = next(filter(None, batches), None)
             gone = set[Any]() if rows is None else _removed(checking, rows)
         if rows is None or at > last:
@@ -149,7 +144,7 @@ def check_artifacts(
 def _removed(checking: Checking, artifacts: Iterable[Row]) -> set[Any]:
     """Digests of artifacts that retention removed."""
     keys = [one["digest"] for one in artifacts if isinstance(one["digest"], bytes)]
-    rows = checking.source.rows(schema.tombstones, "digest", keys, {"kind": "artifact"})
+    rows = checking.source.rows("tombstones", "digest", keys, "kind = 'artifact'")
     return {one["digest"] for one in rows}
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 from tooltrail.journal.frames import FIRST_HASH, Frame, link
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.records.facts import Fact, NewerFactError, body_digests, read_fact
-from tooltrail.store import schema
 from tooltrail.store.engines.connection import Row
+from tooltrail.store.ingest import known
 from tooltrail.store.ingest.batch import subject_of
 from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.verify.checking import Checking
@@ -20,6 +20,9 @@ _MAX_HOLES: Final = 1_000
 """Holes of one journal that are reported one by one."""
 
 LEDGER: Final = "ledger_entries"
+
+_COUNTED: Final = {"call.started": "calls", "message": "messages", "session.opened": "sessions"}
+"""The totals that count facts of a kind."""
 
 
 class Journal(NamedTuple):
@@ -47,7 +50,7 @@ class Journal(NamedTuple):
 class Entry(NamedTuple):
     """One fact of the ledger that was applied."""
 
-    n: int
+    place: known.Entry
     fact: Fact
     json: bytes
 
@@ -72,8 +75,8 @@ class _Chain:
 def read_entries(checking: Checking, journal: Journal) -> Iterator[list[Entry]]:
     """The applied facts of a journal, in batches. What is wrong with the ledger is reported."""
     chain = _Chain(0, (FIRST_HASH,), 0, [])
-    where = {"journal_key": journal.key}
-    for rows in checking.source.scan(schema.ledger_entries, "n", BATCH_ENTRIES, where):
+    where = f"journal_key = {journal.key}"
+    for rows in checking.source.scan(LEDGER, "n", BATCH_ENTRIES, where):
         rejected = _rejected(checking, journal, rows[0]["n"], rows[-1]["n"]) if rows else {}
         entries = list[Entry]()
         for row in rows:
@@ -104,11 +107,12 @@ def _read_entry(
         found = checking.connection.uuid(None if fact is None else subject_of(fact))
         expected = {"kind": "unknown" if fact is None else fact.kind, "subject_id": found}
         checking.compare(subject, LEDGER, expected, row)
-        checking.count_entry(fact)
+        if fact is not None and fact.kind in _COUNTED:
+            checking.totals.checked[_COUNTED[fact.kind]] += 1
     if rejected is not None:
         _check_rejected(checking, subject, fact, data, rejected)
         return None
-    return None if fact is None or data is None else Entry(n, fact, data)
+    return None if fact is None or data is None else Entry(known.Entry(journal.key, n), fact, data)
 
 
 def _follow(  # noqa: PLR0917  each is a thing of its own
@@ -163,9 +167,8 @@ def _check_end(checking: Checking, journal: Journal, chain: _Chain) -> None:
 
 
 def _rejected(checking: Checking, journal: Journal, first: int, last: int) -> dict[Any, Row]:
-    where = {"journal_key": journal.key}
-    rows = checking.source.rows(schema.rejected_facts, "n", range(first, last + 1), where)
-    checking.matched[schema.rejected_facts] += len(rows)
+    where = f"journal_key = {journal.key}"
+    rows = checking.source.rows("rejected_facts", "n", range(first, last + 1), where)
     return {row["n"]: row for row in rows}
 
 

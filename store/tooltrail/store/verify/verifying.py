@@ -6,16 +6,14 @@ from typing import Any
 from tooltrail.artifacts import ArtifactArchive
 from tooltrail.records import FamilyRegistry
 from tooltrail.records.errors import DamageError, InvalidRecordError
-from tooltrail.records.facts import AnswerStarted, Maintenance, body_digests
-from tooltrail.store import schema
 from tooltrail.store.engines.database import Database
-from tooltrail.store.verify.bodies import Needed, check_artifacts, check_bodies, check_pending
-from tooltrail.store.verify.calls import Rerun, check_calls
+from tooltrail.store.verify.bodies import check_artifacts, check_bodies, check_pending
+from tooltrail.store.verify.calls import Rerun
 from tooltrail.store.verify.checking import Checking
-from tooltrail.store.verify.conversations import check_messages, check_sessions, check_tool_times
+from tooltrail.store.verify.entries import EntryChecks, check_tool_times
 from tooltrail.store.verify.extras import check_extras
 from tooltrail.store.verify.findings import Finding, Totals
-from tooltrail.store.verify.ledger import Entry, Journal, read_entries
+from tooltrail.store.verify.ledger import Journal, read_entries
 from tooltrail.store.verify.receipts import Receipts
 from tooltrail.store.verify.source import Source
 
@@ -62,16 +60,16 @@ def _counted(totals: Totals, findings: list[Finding]) -> Iterator[Finding]:
 
 
 def _check_rows(checking: Checking, rerun: Rerun | None) -> Iterator[list[Finding]]:
-    if not checking.source.rows(schema.store_info, "key", [1]):
+    if not checking.source.rows("store_info", "key", [1]):
         checking.damage(
             "the store", "store_info", None, "the store has no row that says what it is"
         )
     journals = _journals(checking)
-    checking.is_strict = len(journals) == 1
+    checking.has_one_journal = len(journals) == 1
     for journal in journals:
-        checking.begin_journal()
+        checking.sessions.clear()
         for entries in read_entries(checking, journal):
-            _check_batch(checking, journal, entries, rerun)
+            EntryChecks(checking, journal, entries, rerun).run()
             yield checking.take()
         yield checking.take()
     check_tool_times(checking)
@@ -80,39 +78,19 @@ def _check_rows(checking: Checking, rerun: Rerun | None) -> Iterator[list[Findin
     yield from check_pending(checking)
 
 
-def _check_batch(
-    checking: Checking, journal: Journal, entries: list[Entry], rerun: Rerun | None
-) -> None:
-    """Compare what the facts of a batch made, and what they name."""
-    needed = Needed()
-    checking.load_sessions(
-        one.fact.session for one in entries if not isinstance(one.fact, Maintenance | AnswerStarted)
-    )
-    check_sessions(checking, journal.key, entries, needed)
-    places = check_messages(checking, journal.key, entries, needed)
-    places += check_calls(checking, journal.key, entries, needed, rerun)
-    checking.check_places(places + checking.resolve_repeats())
-    for _, fact, _ in entries:
-        if isinstance(fact, Maintenance):
-            for digest in body_digests(fact):
-                needed.bodies.setdefault(digest, f"maintenance {fact.id}")
-    needed.check(checking, is_damaged=journal.gap_count > 0)
-
-
 def _journals(checking: Checking) -> list[Journal]:
     """The journals, and those that the ledger has although their row is missing."""
     gaps = dict[Any, int]()
-    for rows in checking.source.scan(schema.rejected_facts, "key", 500, {"n": None}):
+    for rows in checking.source.scan("rejected_facts", "key", 500, "n IS NULL"):
         for row in rows:
             journal = row["journal_key"]
             gaps[journal] = gaps.get(journal, 0) + 1
-            checking.matched[schema.rejected_facts] += 1
             subject = f"damaged place {gaps[journal]} of journal {journal}"
             checking.compare(subject, "rejected_facts", {"subject_id": None}, row)
             message = f"{subject} was kept: {row['reason']}"
             checking.incomplete(subject, "rejected_facts", None, message)
     found = list[Journal]()
-    for rows in checking.source.scan(schema.journals, "key", 500):
+    for rows in checking.source.scan("journals", "key", 500):
         for row in rows:
             name = f"journal {_id(checking, row['id'])}"
             kept = (row["entry_count"], row["next_index"], row["head"])
