@@ -8,12 +8,12 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import Boolean, Column, LargeBinary, Table
+from tests.support import schema
 from tests.support.every_fact import fill
 from tests.support.store_parts import StoreParts, store_parts
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest
-from tooltrail.store import schema
 
 _NUMBER = "a number that the database gave; nothing refers to it"
 _OWN = "belongs to this database; no fact says it"

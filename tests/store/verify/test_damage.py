@@ -6,13 +6,13 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import Column
+from tests.support import schema
 from tests.support.every_fact import LARGE, LONG, ODD, OPENED, RICH, SHORT, SHOWN, SPOOLED, TEXT
 from tests.support.store_parts import StoreParts
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import ArtifactFact, shown_json
-from tooltrail.store import schema
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.ingest.outcomes import made_shown
