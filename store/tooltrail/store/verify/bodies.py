@@ -1,6 +1,6 @@
 """Checks that every body and every artifact that something names is there, and unaltered."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -91,16 +91,14 @@ def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
 
 def check_pending(checking: Checking) -> Iterator[list[Finding]]:
     """List the streams that wait in a spool."""
-    last: Any = None
+    sql = (
+        "SELECT digest, min(role), min(reason) FROM pending_artifacts"
+        " WHERE digest > ? GROUP BY digest ORDER BY digest LIMIT ?"
+    )
+    last: Any = b""
     while True:
-        behind = "" if last is None else "WHERE digest > ? "
-        sql = (
-            "SELECT digest, min(role), min(reason) FROM pending_artifacts "
-            f"{behind}GROUP BY digest ORDER BY digest LIMIT ?"
-        )
-        values = (_ROWS_AT_ONCE,) if last is None else (last, _ROWS_AT_ONCE)
         try:
-            rows = checking.source.query(sql, values)
+            rows = checking.source.query(sql, (last, _ROWS_AT_ONCE))
         except (DamageError, InvalidRecordError):
             checking.unreadable("pending_artifacts", "some digest", None)
             rows = []
@@ -122,30 +120,25 @@ def check_artifacts(
     The database is not kept waiting meanwhile: each batch of rows has a snapshot of its own. What
     is published after the first one is left out.
     """
-    at, last = 0, None
+    with database.snapshot() as connection:
+        ((last,),) = connection.query("SELECT coalesce(max(key), 0) FROM artifacts")
+    at, known = 0, f"key <= {last}"
     while True:
         with database.snapshot() as connection:
-            if last is None:
-                last = connection.query("SELECT coalesce(max(key), 0) FROM artifacts")[0][0]
-            checking.source = Source(database, connection, checking.unreadable)
-            batches = checking.source.scan("artifacts", "key", _ROWS_AT_ONCE, first=at)
-            rows = next(filter(None, batches), None)
-            gone = set[Any]() if rows is None else _removed(checking, rows)
-        if rows is None or at > last:
-            yield checking.take()
+            source = checking.source = Source(database, connection, checking.unreadable)
+            batches = source.scan("artifacts", "key", _ROWS_AT_ONCE, known, first=at)
+            rows = next(filter(None, batches), [])
+            digests = [row["digest"] for row in rows if isinstance(row["digest"], bytes)]
+            removed = source.rows("tombstones", "digest", digests, "kind = 'artifact'")
+            gone = {row["digest"] for row in removed}
+        yield checking.take()
+        if not rows:
             return
         for row in rows:
             if row["digest"] not in gone:
                 _check_artifact(checking, archive, row)
             yield checking.take()
-        at = max([at, *(row["key"] for row in rows)]) + 1
-
-
-def _removed(checking: Checking, artifacts: Iterable[Row]) -> set[Any]:
-    """Digests of artifacts that retention removed."""
-    keys = [one["digest"] for one in artifacts if isinstance(one["digest"], bytes)]
-    rows = checking.source.rows("tombstones", "digest", keys, "kind = 'artifact'")
-    return {one["digest"] for one in rows}
+        at = rows[-1]["key"] + 1
 
 
 def _check_artifact(checking: Checking, archive: ArtifactArchive, row: Row) -> None:

@@ -219,9 +219,10 @@ class EntryChecks:
         if checking.is_strict or not isinstance(seq, int) or seq < session.next_seq:
             seq = session.next_seq
         session.next_seq = seq + 1
-        return (
-            {"seq": seq} if session.row is None else {"seq": seq, "session_key": session.row["key"]}
-        )
+        expected: Row = {"seq": seq}
+        if session.row is not None:
+            expected["session_key"] = session.row["key"]
+        return expected
 
     def _is_repeated(self, entry: Entry, subject: str, journal: Any, n: Any) -> bool:
         """Whether a fact repeats an earlier one, which is the entry that the row names.

@@ -6,6 +6,7 @@ from tooltrail.records.errors import InvalidRecordError, TooltrailError
 from tooltrail.records.facts import CallEnded, StreamFact
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.outcomes import Beginning, Outcome, OutcomeMaker
+from tooltrail.store.references import stream_members
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.surfaces import Call
 
@@ -52,17 +53,7 @@ class Receipts:
         reader = self._archive.reader(artifact_path(stream.digest), size=stream.size)
         head = reader.read_bytes(0, edge_bytes)
         tail = reader.read_bytes(max(len(head), stream.size - edge_bytes), stream.size)
-        return StreamRecord(
-            role=stream.role,
-            digest=stream.digest,
-            size=stream.size,
-            line_count=stream.line_count,
-            head=head,
-            tail=tail,
-            produced_size=stream.produced_size,
-            produced_line_count=stream.produced_line_count,
-            loss_reason=stream.loss_reason,
-        )
+        return StreamRecord(**stream_members(stream), head=head, tail=tail)
 
     def _content(self, checking: Checking, call: Call, stream: StreamFact) -> bytes:
         receipt = call.exact.get("receipt") or b""
