@@ -61,6 +61,8 @@ def check_start(
     if not call.texts:
         checking.damage(subject, "surfaces", None, f"the texts of {subject} are missing")
     call.check(checking, "arguments", fact.arguments)
+    if call.inexact:
+        checking.compare(subject, "surfaces", {"is_exact": False}, call.texts)
     if has_ended:
         return
     checking.incomplete(subject, "invocations", "state", f"{subject} has not ended")
