@@ -127,7 +127,7 @@ def check_artifacts(
         with database.snapshot() as connection:
             source = checking.source = Source(database, connection, checking.unreadable)
             batches = source.scan("artifacts", "key", _ROWS_AT_ONCE, known, first=at)
-            rows = next(filter(None, batches), [])
+            rows = next(filter(None, batches), list[Row]())
             digests = [row["digest"] for row in rows if isinstance(row["digest"], bytes)]
             removed = source.rows("tombstones", "digest", digests, "kind = 'artifact'")
             gone = {row["digest"] for row in removed}

@@ -1,7 +1,7 @@
 """Compares calls with their facts: the row, the texts, and every row that belongs to a call."""
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Final
 from uuid import UUID
 
 from tooltrail.records.digests import digest_of
@@ -15,11 +15,8 @@ from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable
 from tooltrail.store.verify.surfaces import Call, check_shown
 
-_CHILDREN: Final = ("streams", "omissions", "invocation_artifacts", "structured_outputs")
+OF_CALLS: Final = ("streams", "omissions", "invocation_artifacts", "structured_outputs")
 """Tables whose rows belong to a call besides its texts. They are there once the call has ended."""
-
-Rerun: TypeAlias = Callable[[Checking, Call, CallEnded], None]
-"""Checks the end of a call further; see `Receipts.check_end`."""
 
 
 def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, Call]:
@@ -29,7 +26,7 @@ def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, Call]:
     found = source.rows("invocations", "id", names)
     keys = sorted(row["key"] for row in found)
     texts = source.owned("surfaces", "invocation_key", keys)
-    children = {table: source.owned(table, "invocation_key", keys) for table in _CHILDREN}
+    children = {table: source.owned(table, "invocation_key", keys) for table in OF_CALLS}
     calls = dict[UUID, Call]()
     for row in found:
         key, call_id = row["key"], connection.read_uuid(row["id"])

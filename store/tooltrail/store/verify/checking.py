@@ -80,10 +80,12 @@ class Checking:
 
     def damage(self, subject: str, table: str, column: str | None, message: str) -> None:
         """Report damage."""
+        self.totals.damage_count += 1
         self._found.append(Finding("damage", subject, table, column, message))
 
     def incomplete(self, subject: str, table: str, column: str | None, message: str) -> None:
         """Report what is incomplete, and is said to be."""
+        self.totals.incomplete_count += 1
         self._found.append(Finding("incomplete", subject, table, column, message))
 
     def missing(self, subject: str, table: str) -> None:

@@ -10,6 +10,7 @@ from tooltrail.records.facts import (
     AnswerStarted,
     CallEnded,
     CallStarted,
+    Fact,
     Maintenance,
     SessionClosed,
     SessionOpened,
@@ -22,48 +23,44 @@ from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.batch import differing_members
 from tooltrail.store.ingest.known import MessageFact
 from tooltrail.store.verify.bodies import Needed
-from tooltrail.store.verify.calls import Rerun, check_end, check_start, load_calls
+from tooltrail.store.verify.calls import check_end, check_start, load_calls
 from tooltrail.store.verify.checking import Checking, SessionState
 from tooltrail.store.verify.ledger import Entry, Journal
+from tooltrail.store.verify.receipts import Receipts
 
-_CHILDREN: Final = ("tool_offers", "agent_legs", "agent_outcomes")
+OF_MESSAGES: Final = ("tool_offers", "agent_legs", "agent_outcomes")
 """Tables whose rows say what a message is besides."""
 
 _IDENTITY: Final = frozenset({"kind", "id", "session"})
 
 
 class EntryChecks:
-    """The checks of a batch of entries, whose rows are read at once.
+    """The checks of the entries of one journal.
 
     Args:
         checking: the verification.
         journal: of the entries.
-        entries: in their order.
-        rerun: checks the end of a call further.
+        receipts: makes receipts anew; None where this is not wanted.
     """
 
-    def __init__(
-        self, checking: Checking, journal: Journal, entries: Sequence[Entry], rerun: Rerun | None
-    ) -> None:
+    def __init__(self, checking: Checking, journal: Journal, receipts: Receipts | None) -> None:
         self._checking = checking
         self._connection = checking.connection
         self._journal = journal
-        self._entries = entries
-        self._rerun = rerun
-        self._needed = Needed()
+        self._receipts = receipts
 
-    def run(self) -> None:
-        """Compare all entries, and look for everything that they name."""
-        self._load()
-        for entry in self._entries:
+    def check(self, entries: Sequence[Entry]) -> None:
+        """Compare the next entries, whose rows are read at once, and find all that they name."""
+        self._needed = Needed()
+        self._load([entry.fact for entry in entries])
+        for entry in entries:
             self._check(entry)
         self._needed.check(self._checking, is_damaged=self._journal.gap_count > 0)
 
-    def _load(self) -> None:
+    def _load(self, facts: Sequence[Fact]) -> None:
         """Read the rows that the facts name."""
         checking, connection, source = self._checking, self._connection, self._checking.source
         checking.forget_sessions()
-        facts = [one.fact for one in self._entries]
         sessions = {
             connection.uuid(one.session)
             for one in facts
@@ -74,7 +71,7 @@ class EntryChecks:
         messages = [connection.uuid(one.id) for one in facts if isinstance(one, MessageFact)]
         self._messages = {row["id"]: row for row in source.rows("messages", "id", messages)}
         keys = [row["key"] for row in self._messages.values()]
-        self._children = {one: source.owned(one, "message_key", keys) for one in _CHILDREN}
+        self._children = {one: source.owned(one, "message_key", keys) for one in OF_MESSAGES}
         tools = {
             connection.sha(one)
             for fact in facts
@@ -123,7 +120,7 @@ class EntryChecks:
         is_named = (row["close_journal_key"], row["close_entry"]) == entry.place
         if is_named or (self._checking.is_strict and not was_closed):
             values = rows.closing_values(self._connection, fact, entry.place)
-            expected = dict(zip(CLOSING, values, strict=True))
+            expected: Row = dict(zip(CLOSING, values, strict=True))
             self._checking.compare(f"session {fact.session}", "sessions", expected, row)
             self._checking.matched["sessions.close_entry"] += 1
 
@@ -175,8 +172,8 @@ class EntryChecks:
         if not self._is_repeated(entry, call.subject, *named):
             self._checking.matched["invocations.end_entry"] += 1
             check_end(self._checking, call, fact, entry.place, self._needed)
-            if self._rerun is not None:
-                self._rerun(self._checking, call, fact)
+            if self._receipts is not None:
+                self._receipts.check_end(self._checking, call, fact)
 
     def _session_of(self, fact: Any) -> SessionState:
         """The session of a fact. The first fact of a session says when the session began."""

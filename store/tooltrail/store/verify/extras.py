@@ -1,10 +1,12 @@
 """Finds rows that no fact explains."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tooltrail.records.errors import DamageError, InvalidRecordError
+from tooltrail.store.verify.calls import OF_CALLS
 from tooltrail.store.verify.checking import Checking
+from tooltrail.store.verify.entries import OF_MESSAGES
 from tooltrail.store.verify.findings import Finding
 
 _AT_ONCE: Final = 200
@@ -41,10 +43,10 @@ def _of_fact(table: str, column: str, kinds: str, journal: str = "journal_key") 
     return _Rule(table, subject, extra, column)
 
 
-def _of_owner(table: str, owner: str, owners: str) -> _Rule:
+def _of_owner(table: str, owner: str, what: str) -> _Rule:
     """Rows whose call or message is not there."""
-    column, what = f"t.{owner}_key", "message" if owner == "message" else "call"
-    extra = f"NOT EXISTS (SELECT 1 FROM {owners} AS o WHERE o.key = {column})"
+    column = f"t.{owner}_key"
+    extra = f"NOT EXISTS (SELECT 1 FROM {owner}s AS o WHERE o.key = {column})"
     return _Rule(table, f"row of {table} of {what}", extra, names=column)
 
 
@@ -69,14 +71,8 @@ _RULES: Final = (
     _Rule("sessions", "session", _UNKNOWN_SESSION),
     _Rule("rejected_facts", "rejected fact", _UNKNOWN_ENTRY, names="t.journal_key, t.n"),
     _Rule("tools", "tool", _UNKNOWN_TOOL, "digest", "t.digest"),
-    _of_owner("surfaces", "invocation", "invocations"),
-    _of_owner("streams", "invocation", "invocations"),
-    _of_owner("omissions", "invocation", "invocations"),
-    _of_owner("invocation_artifacts", "invocation", "invocations"),
-    _of_owner("structured_outputs", "invocation", "invocations"),
-    _of_owner("tool_offers", "message", "messages"),
-    _of_owner("agent_legs", "message", "messages"),
-    _of_owner("agent_outcomes", "message", "messages"),
+    *(_of_owner(table, "invocation", "call") for table in ("surfaces", *OF_CALLS)),
+    *(_of_owner(table, "message", "message") for table in OF_MESSAGES),
 )
 
 
@@ -84,8 +80,12 @@ def check_extras(checking: Checking) -> Iterator[list[Finding]]:
     """Report the rows that no fact explains. Call it when all facts were compared."""
     for rule in _RULES:
         try:
-            if _may_have_extras(checking, rule):
-                _name_extras(checking, rule)
+            if rule.column is not None:
+                sql = f"SELECT count({rule.column}) FROM {rule.table}"
+                ((count,),) = checking.source.query(sql)
+                if count <= checking.matched[f"{rule.table}.{rule.column}"]:
+                    continue
+            _name_extras(checking, rule)
         except (DamageError, InvalidRecordError) as error:
             table = rule.table
             message = f"the rows of {table} cannot be counted: {error}"
@@ -93,19 +93,12 @@ def check_extras(checking: Checking) -> Iterator[list[Finding]]:
         yield checking.take()
 
 
-def _may_have_extras(checking: Checking, rule: _Rule) -> bool:
-    if rule.column is None:
-        return True
-    ((count,),) = checking.source.query(f"SELECT count({rule.column}) FROM {rule.table}")
-    return bool(count > checking.matched[f"{rule.table}.{rule.column}"])
-
-
 def _name_extras(checking: Checking, rule: _Rule) -> None:
     table = rule.table
     sql = f"SELECT {rule.names} FROM {table} AS t WHERE {rule.extra} LIMIT ?"
     found = checking.source.query(sql, (_AT_ONCE,))
     for row in found:
-        subject = f"{rule.subject} {_words(checking, row)}"
+        subject = f"{rule.subject} {' entry '.join(_spelled(checking, one) for one in row)}"
         what = f"{table}.{rule.column} of {subject}" if rule.column else subject
         checking.damage(subject, table, rule.column, f"{what} has no entry in the ledger")
     if len(found) == _AT_ONCE:
@@ -113,11 +106,9 @@ def _name_extras(checking: Checking, rule: _Rule) -> None:
         checking.damage(f"table {table}", table, None, message)
 
 
-def _words(checking: Checking, row: Sequence[object]) -> str:
-    if len(row) > 1:
-        return " entry ".join(str(one) for one in row)
-    (value,) = row
-    if isinstance(value, bytes):
-        is_id = len(value) == 16
-        return str(checking.connection.read_uuid(value)) if is_id else str(checking.digest(value))
-    return str(value)
+def _spelled(checking: Checking, value: object) -> str:
+    """A value that names a row, in words."""
+    if not isinstance(value, bytes):
+        return str(value)
+    is_id = len(value) == 16
+    return str(checking.connection.read_uuid(value)) if is_id else checking.digest(value)

@@ -6,7 +6,6 @@ from tooltrail.artifacts import ArtifactArchive
 from tooltrail.records import FamilyRegistry
 from tooltrail.store.engines.database import Database
 from tooltrail.store.verify.bodies import check_artifacts, check_bodies, check_pending
-from tooltrail.store.verify.calls import Rerun
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.entries import EntryChecks, check_tool_times
 from tooltrail.store.verify.extras import check_extras
@@ -39,25 +38,18 @@ def verify(
     Raises:
         UnavailableError: the database cannot be reached.
     """
-    counted = Totals() if totals is None else totals
-    checking = Checking(counted)
-    rerun = None if families is None else Receipts(families, archive).check_end
+    checking = Checking(Totals() if totals is None else totals)
+    receipts = None if families is None else Receipts(families, archive)
     with database.snapshot() as connection:
         checking.source = Source(database, connection, checking.unreadable)
-        for batch in _check_rows(checking, rerun):
-            yield from _counted(counted, batch)
+        for findings in _check_rows(checking, receipts):
+            yield from findings
     if with_artifacts:
-        for batch in check_artifacts(checking, database, archive):
-            yield from _counted(counted, batch)
+        for findings in check_artifacts(checking, database, archive):
+            yield from findings
 
 
-def _counted(totals: Totals, findings: list[Finding]) -> Iterator[Finding]:
-    for finding in findings:
-        totals.count(finding)
-        yield finding
-
-
-def _check_rows(checking: Checking, rerun: Rerun | None) -> Iterator[list[Finding]]:
+def _check_rows(checking: Checking, receipts: Receipts | None) -> Iterator[list[Finding]]:
     if not checking.source.rows("store_info", "key", [1]):
         message = "the store has no row that says what it is"
         checking.damage("the store", "store_info", None, message)
@@ -65,8 +57,9 @@ def _check_rows(checking: Checking, rerun: Rerun | None) -> Iterator[list[Findin
     checking.has_one_journal = len(journals) == 1
     for journal in journals:
         checking.sessions.clear()
+        checks = EntryChecks(checking, journal, receipts)
         for entries in Ledger(checking, journal).entries():
-            EntryChecks(checking, journal, entries, rerun).run()
+            checks.check(entries)
             yield checking.take()
         yield checking.take()
     check_tool_times(checking)
