@@ -103,6 +103,12 @@ def test_a_value_of_another_kind_stops_nothing(copied: StoreParts, column: Colum
         assert ("messages", "created_at") in noticed, value
 
 
+def test_an_erased_body_without_a_digest_stops_nothing(copied: StoreParts) -> None:
+    copied.run("UPDATE messages SET created_at = 7 WHERE id = ?", [RICH.bytes])
+    copied.run("UPDATE bodies SET digest = 'x', data = NULL WHERE key = 1")
+    assert {"body 'x'", f"message {RICH}"} <= named(copied)
+
+
 def test_a_call_that_ends_in_a_later_batch_is_compared_as_a_whole(
     copied: StoreParts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
