@@ -22,6 +22,7 @@ from sqlalchemy import URL
 from tests.support.http_proxy import Proxy
 from tests.support.object_stores import S3Admin, s3_environment, s3_server
 from tests.support.postgres import fresh_database, running_server
+from tests.support.schema import metadata
 
 from benchmarks._calls import Call, made_rounds
 from benchmarks._measure import (
@@ -37,7 +38,6 @@ from benchmarks._measure import (
 )
 from tooltrail.store import EndedCall, Store, create_store, open_store
 from tooltrail.store.engines.sqlite_library import sqlite3
-from tooltrail.store.schema import metadata
 
 CALLS = 1_000
 ROUNDS = 3

@@ -30,7 +30,7 @@ LARGE = {
 
 HEAVY = {
     *("sqlalchemy", "alembic", "pydantic", "fsspec", "zstandard", "rich", "asyncio"),
-    *("tooltrail.records.families", "tooltrail.records.projection", "tooltrail.store.schema"),
+    *("tooltrail.records.families", "tooltrail.records.projection"),
 }
 """What a list of the newest must not import: what records or changes, and toolkits."""
 

@@ -17,13 +17,13 @@ from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
 from sqlalchemy import create_engine, make_url
+from tests.support import schema
 from tests.support.empty_databases import empty_database
 from tests.support.schema_scripts import path_of, script_of
 from tests.support.schema_views import Dialect
 
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE, statements_of
 from tooltrail.records import InvalidRecordError
-from tooltrail.store import schema
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.info import read_revision

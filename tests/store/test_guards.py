@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support import schema
 from tests.support.every_fact import AT, fill
 from tests.support.raw_rows import all_rows
 from tests.support.store_parts import StoreParts, store_parts
 
 from tooltrail.records import InvalidRecordError
-from tooltrail.store import schema
 
 APPEND_ONLY = [table for table in schema.EVIDENCE if table is not schema.store_info]
 

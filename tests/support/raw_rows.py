@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from sqlalchemy import Boolean, Table
+from tests.support import schema
 
-from tooltrail.store import schema
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from, moment_of, uuid_from

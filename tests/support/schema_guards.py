@@ -12,7 +12,8 @@ These rows may change:
 
 from typing import Final
 
-from tooltrail.store import schema
+from tests.support import schema
+
 from tooltrail.store.column_groups import CLOSING, OPENING, OUTCOME
 
 _SESSION: Final = ("id", "opened_at", "journal_key")

@@ -10,11 +10,11 @@ from typing import Literal
 
 from sqlalchemy.dialects import registry
 from sqlalchemy.schema import CreateIndex, CreateTable
+from tests.support import schema
 from tests.support.schema_guards import guard_ddl
 from tests.support.schema_views import view_ddl
 
 from tooltrail.migrations import HEAD_REVISION
-from tooltrail.store import schema
 
 FOLDER = Path(__file__).parents[2] / "migrations" / "tooltrail" / "migrations" / "versions"
 

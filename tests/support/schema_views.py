@@ -2,7 +2,7 @@
 
 Ids are UUIDs in text, times ISO 8601 in UTC, digests `sha256:<hex>`, flags as the database has
 them. A view shows what the tables hold: `canonical` may have references into `receipt`, see
-`tooltrail.store.schema.surfaces`.
+`tests.support.schema.surfaces`.
 
     v_invocations   one row for each call, with its session, its status and its texts
     v_sessions      one row for each session, with how many calls it has

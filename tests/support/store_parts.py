@@ -8,6 +8,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from sqlalchemy import Table
+from tests.support import schema
 from tests.support.call_facts import FAMILIES, ended, moment
 from tests.support.raw_rows import table_rows
 
@@ -15,7 +16,6 @@ from tooltrail.artifacts import ArtifactArchive, ArtifactSink, Capture, open_sin
 from tooltrail.journal import Entry, JournalLog
 from tooltrail.records import StreamRecord, UnavailableError
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.store import schema
 from tooltrail.store.bodies import decode_body
 from tooltrail.store.creating import create
 from tooltrail.store.engines.database import Database, open_database

@@ -1,6 +1,7 @@
 """Artifacts of spooled streams are in the sink, or are listed as waiting until the sink is back."""
 
 import pytest
+from tests.support import schema
 from tests.support.call_facts import as_shown, ended, next_id, started
 from tests.support.store_parts import StoreParts, ended_spooled, spool
 
@@ -8,7 +9,6 @@ from tooltrail.artifacts import artifact_path
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import ArtifactFact
-from tooltrail.store import schema
 
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "", "error": None}

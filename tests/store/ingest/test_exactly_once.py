@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
+from tests.support import schema
 from tests.support.away import gone
 from tests.support.call_facts import ended, message, next_id, started
 from tests.support.disks import SmallDisk, small_disk
@@ -22,7 +23,6 @@ from tooltrail.artifacts import artifact_path
 from tooltrail.journal import Frame, Gap, Position, segments
 from tooltrail.records import UnavailableError
 from tooltrail.records.digests import digest_of
-from tooltrail.store import schema
 from tooltrail.store.ingest import ingester
 from tooltrail.store.ingest.preparing import Item, Preparer
 

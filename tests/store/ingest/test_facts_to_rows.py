@@ -3,6 +3,7 @@
 import json
 from uuid import UUID
 
+from tests.support import schema
 from tests.support.call_facts import ended, message, moment, next_id, started
 from tests.support.store_parts import StoreParts
 
@@ -18,7 +19,6 @@ from tooltrail.records.facts import (
     SessionOpened,
     ToolsOffered,
 )
-from tooltrail.store import schema
 
 SESSION = ("id", "name", "title", "agent", "environment", "opened_at", "closed_at", "close_reason")
 

@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 import pytest
+from tests.support import schema
 from tests.support.call_facts import ended, next_id, started
 from tests.support.killing import end_of
 from tests.support.store_parts import StoreParts, spool
@@ -13,7 +14,6 @@ from tests.support.store_parts import StoreParts, spool
 from tooltrail.artifacts import Capture, artifact_path
 from tooltrail.journal import Owner, is_alive
 from tooltrail.records.digests import digest_of
-from tooltrail.store import schema
 
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
 

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 import pytest
+from tests.support import schema
 from tests.support.call_facts import changed, ended, message, moment, next_id, started
 from tests.support.store_parts import StoreParts
 
@@ -10,7 +11,6 @@ from tooltrail.journal import Entry, Frame, read_journal
 from tooltrail.journal.reading import Cursor
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import SessionOpened
-from tooltrail.store import schema
 from tooltrail.store.ingest.batch import subject_of
 
 CONTENT = (

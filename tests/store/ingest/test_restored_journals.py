@@ -4,11 +4,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.support import schema
 from tests.support.call_facts import message, next_id
 from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import JournalLog
-from tooltrail.store import schema
 
 
 def journal(store: StoreParts) -> Path:

@@ -4,6 +4,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+from tests.support import schema
 from tests.support.call_facts import as_shown, changed, ended, next_id, started
 from tests.support.store_parts import StoreParts, store_parts
 
@@ -12,7 +13,6 @@ from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import CallEnded, OmissionFact, Shown, read_fact, read_shown
-from tooltrail.store import schema
 from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.references import expand_canonical, expand_output, stream_members
 

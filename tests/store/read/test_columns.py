@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from sqlalchemy import Boolean, Integer, LargeBinary, Text
 from sqlalchemy.types import TypeEngine
+from tests.support import schema
 
-from tooltrail.store import schema
 from tooltrail.store.read.columns import COLUMNS, LARGE_BYTES, Columns, Computed
 
 SPECIAL = {

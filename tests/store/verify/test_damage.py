@@ -6,17 +6,18 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import Column
+from tests.support import schema
 from tests.support.every_fact import LARGE, LONG, ODD, OPENED, RICH, SHORT, SHOWN, SPOOLED, TEXT
 from tests.support.store_parts import StoreParts
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import ArtifactFact, shown_json
-from tooltrail.store import schema
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.ingest.outcomes import made_shown
 from tooltrail.store.references import expand_canonical
+from tooltrail.store.verify import checking, ledger
 
 ARTIFACT = artifact_path(digest_of(LONG * 3))
 BODY = digest_of(b'{"host":"h"}')
@@ -101,6 +102,33 @@ def test_a_value_of_another_kind_stops_nothing(copied: StoreParts, column: Colum
         copied.run(f'UPDATE {table} SET "{name}" = {value} WHERE {first}')
         noticed = {(one.table, one.column) for one in copied.damage()}
         assert ("messages", "created_at") in noticed, value
+
+
+def test_an_erased_body_without_a_digest_stops_nothing(copied: StoreParts) -> None:
+    copied.run("UPDATE messages SET created_at = 7 WHERE id = ?", [RICH.bytes])
+    copied.run("UPDATE bodies SET digest = 'x', data = NULL WHERE key = 1")
+    assert {"body 'x'", f"message {RICH}"} <= named(copied)
+
+
+def test_a_call_that_ends_in_a_later_batch_is_compared_as_a_whole(
+    copied: StoreParts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "_BATCH_ENTRIES", 1)
+    assert copied.damage(receipts=True) == []
+    flip = "UPDATE surfaces SET is_exact = NOT is_exact WHERE invocation_key = ?"
+    calls = copied.run("SELECT key, id FROM invocations")
+    for key, call in calls:
+        copied.run(flip, [key])
+        assert named(copied) == {f"call {UUID(bytes=call)}"}
+        copied.run(flip, [key])
+
+
+def test_a_verification_that_cannot_remember_all_sessions_finds_no_damage_of_its_own(
+    copied: StoreParts, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ledger, "_BATCH_ENTRIES", 1)
+    monkeypatch.setattr(checking, "_KNOWN_SESSIONS", 0)
+    assert copied.damage() == []
 
 
 def test_several_damages_are_all_named(copied: StoreParts) -> None:

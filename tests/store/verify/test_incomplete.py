@@ -70,6 +70,13 @@ def test_verify_ends_beside_a_program_that_publishes_as_fast_as_it_reads(
     assert totals.checked["artifacts"] == 2
 
 
+def test_a_session_that_is_joined_by_its_name_alone_has_no_damage(empty: StoreParts) -> None:
+    empty.ingest(Entry(SessionOpened(session=OPENED, at=AT, name="nightly", agent="builder")))
+    empty.ingest(Entry(SessionOpened(session=OPENED, at=AT, name="nightly")))
+    assert empty.rejections() == []
+    assert empty.verify() == []
+
+
 def test_a_removed_call_of_one_of_two_journals_is_named(empty: StoreParts) -> None:
     empty.ingest(opened(), started(OPENED, FIRST), ended(OPENED, FIRST, b"here\n"))
     empty.other_journal().ingest(started(OPENED, SECOND), ended(OPENED, SECOND, b"there\n"))

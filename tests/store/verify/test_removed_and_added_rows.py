@@ -5,11 +5,11 @@ from uuid import UUID
 
 import pytest
 from sqlalchemy import Table
+from tests.support import schema
 from tests.support.every_fact import LARGE
 from tests.support.store_parts import StoreParts
 
 from tooltrail.journal.frames import link
-from tooltrail.store import schema
 from tooltrail.store.packed_facts import pack_fact, unpack_fact
 
 CHILDREN = [

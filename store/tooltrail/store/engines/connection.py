@@ -39,6 +39,7 @@ class DriverCursor(Protocol):
     """What sqlite3 and psycopg have in common."""
 
     rowcount: int
+    description: Any
 
     def execute(self, sql: str, values: Sequence[object] = ...) -> object: ...
 
@@ -170,6 +171,12 @@ class Connection:
         else:
             sql = "SELECT 1 WHERE to_regclass(?) IS NOT NULL"
         return bool(self.query(sql, (name,)))
+
+    def column_names(self, table: str) -> list[str]:
+        """The columns of a table, in their order."""
+        with self._translated():
+            self._cursor.execute(f"SELECT * FROM {table} LIMIT 0")  # noqa: S608  our own names
+            return [str(column[0]) for column in self._cursor.description]
 
     def close(self) -> None:
         """Give the cursor back."""

@@ -364,11 +364,7 @@ class _Batch:
         Raises:
             InvalidRecordError: they differ.
         """
-        before = compared_members(self._fact_at(stored))
-        after = compared_members(self._fact_at(entry))
-        # A program that opens a session by its name alone says less than the one that opened it.
-        names = after if what == "session" else {*before, *after}
-        differing = sorted(name for name in names if before.get(name) != after.get(name))
+        differing = differing_members(self._fact_at(stored), self._fact_at(entry))
         if differing:
             raise InvalidRecordError(
                 f"{what} {subject} is recorded already, as entry {stored.n:,} of journal "
@@ -389,7 +385,9 @@ def subject_of(fact: Fact) -> UUID:
     return fact.session if isinstance(fact, SessionOpened | SessionClosed) else fact.id
 
 
-def compared_members(fact_json: bytes) -> dict[str, Any]:
-    """What two facts of one id must have in common."""
-    members = cast("dict[str, Any]", decode(fact_json))
-    return {name: value for name, value in members.items() if name not in _NOT_COMPARED}
+def differing_members(before_json: bytes, now_json: bytes) -> list[str]:
+    """The members by which a fact contradicts an earlier one of the same id."""
+    before, now = (cast("dict[str, Any]", decode(one)) for one in (before_json, now_json))
+    # A program that opens a session by its name alone says less than the one that opened it.
+    names = now.keys() if now["kind"] == "session.opened" else before.keys() | now.keys()
+    return sorted(name for name in names - _NOT_COMPARED if before.get(name) != now.get(name))

@@ -3,8 +3,7 @@
 SQLite keeps a text in a column of integers when somebody writes one there. `Columns.read` replaces
 such a value by a neutral one, and names it as damage. A damaged row never hides another.
 
-`tooltrail.store.schema` defines the tables, and takes a quarter of a second to import. A test
-compares both.
+`tests.support.schema` describes the tables. A test compares both.
 """
 
 from collections.abc import Callable, Mapping, Sequence

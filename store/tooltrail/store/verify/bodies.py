@@ -1,13 +1,12 @@
 """Checks that every body and every artifact that something names is there, and unaltered."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tooltrail.artifacts import ArtifactArchive, artifact_path
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
-from tooltrail.store import schema
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.database import Database
 from tooltrail.store.verify.checking import Checking
@@ -57,28 +56,24 @@ class Needed:
 
 
 def _without(
-    checking: Checking,
-    table: str,
-    wanted: dict[Digest, str],
-    where: Mapping[str, object] | None = None,
+    checking: Checking, table: str, wanted: dict[Digest, str], where: str = "TRUE"
 ) -> dict[Digest, str]:
-    """Those digests that a table does not have, in rows with certain values."""
-    keys: list[object] = [checking.connection.sha(one) for one in wanted]
-    source = schema.metadata.tables[table]
-    rows = checking.source.rows(source, "digest", keys, where, columns=["digest"])
+    """Those digests that a table does not have, in rows for which a condition is true."""
+    keys = [checking.connection.sha(one) for one in wanted]
+    rows = checking.source.rows(table, "digest", keys, where, columns=["digest"])
     found = {checking.digest(one["digest"]) for one in rows}
     return {one: subject for one, subject in wanted.items() if one not in found}
 
 
 def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
     """Read every body, and compare the bytes with the digest."""
-    for rows in checking.source.scan(schema.bodies, "key", _BODIES_AT_ONCE):
+    for rows in checking.source.scan("bodies", "key", _BODIES_AT_ONCE):
         erased: dict[Digest, str] = {}
         for row in rows:
             if any(isinstance(one, Unreadable) for one in row.values()):
                 continue
             digest = checking.digest(row["digest"])
-            if row["data"] is None:
+            if row["data"] is None and isinstance(row["digest"], bytes):
                 erased[digest] = f"body {digest}"
                 continue
             try:
@@ -88,7 +83,7 @@ def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
                 message = f"body {digest} (key {row['key']}) is damaged: {reason}"
                 checking.damage(f"body {digest}", "bodies", None, message)
         checking.totals.checked["bodies"] += len(rows)
-        for digest in _without(checking, "tombstones", erased, {"kind": "body"}):
+        for digest in _without(checking, "tombstones", erased, "kind = 'body'"):
             message = f"body {digest} has no bytes, and no tombstone says why"
             checking.damage(f"body {digest}", "bodies", "data", message)
         yield checking.take()
@@ -96,16 +91,14 @@ def check_bodies(checking: Checking) -> Iterator[list[Finding]]:
 
 def check_pending(checking: Checking) -> Iterator[list[Finding]]:
     """List the streams that wait in a spool."""
-    last: Any = None
+    sql = (
+        "SELECT digest, min(role), min(reason) FROM pending_artifacts"
+        " WHERE digest > ? GROUP BY digest ORDER BY digest LIMIT ?"
+    )
+    last: Any = b""
     while True:
-        behind = "" if last is None else "WHERE digest > ? "
-        sql = (
-            "SELECT digest, min(role), min(reason) FROM pending_artifacts "
-            f"{behind}GROUP BY digest ORDER BY digest LIMIT ?"
-        )
-        values = (_ROWS_AT_ONCE,) if last is None else (last, _ROWS_AT_ONCE)
         try:
-            rows = checking.source.query(sql, values)
+            rows = checking.source.query(sql, (last, _ROWS_AT_ONCE))
         except (DamageError, InvalidRecordError):
             checking.unreadable("pending_artifacts", "some digest", None)
             rows = []
@@ -127,30 +120,25 @@ def check_artifacts(
     The database is not kept waiting meanwhile: each batch of rows has a snapshot of its own. What
     is published after the first one is left out.
     """
-    at, last = 0, None
+    with database.snapshot() as connection:
+        ((last,),) = connection.query("SELECT coalesce(max(key), 0) FROM artifacts")
+    at, known = 0, f"key <= {last}"
     while True:
         with database.snapshot() as connection:
-            if last is None:
-                last = connection.query("SELECT coalesce(max(key), 0) FROM artifacts")[0][0]
-            checking.source = Source(database, connection, checking.unreadable)
-            batches = checking.source.scan(schema.artifacts, "key", _ROWS_AT_ONCE, first=at)
-            rows = next(filter(None, batches), None)
-            gone = set[Any]() if rows is None else _removed(checking, rows)
-        if rows is None or at > last:
-            yield checking.take()
+            source = checking.source = Source(database, connection, checking.unreadable)
+            batches = source.scan("artifacts", "key", _ROWS_AT_ONCE, known, first=at)
+            rows = next(filter(None, batches), list[Row]())
+            digests = [row["digest"] for row in rows if isinstance(row["digest"], bytes)]
+            removed = source.rows("tombstones", "digest", digests, "kind = 'artifact'")
+            gone = {row["digest"] for row in removed}
+        yield checking.take()
+        if not rows:
             return
         for row in rows:
             if row["digest"] not in gone:
                 _check_artifact(checking, archive, row)
             yield checking.take()
-        at = max([at, *(row["key"] for row in rows)]) + 1
-
-
-def _removed(checking: Checking, artifacts: Iterable[Row]) -> set[Any]:
-    """Digests of artifacts that retention removed."""
-    keys = [one["digest"] for one in artifacts if isinstance(one["digest"], bytes)]
-    rows = checking.source.rows(schema.tombstones, "digest", keys, {"kind": "artifact"})
-    return {one["digest"] for one in rows}
+        at = rows[-1]["key"] + 1
 
 
 def _check_artifact(checking: Checking, archive: ArtifactArchive, row: Row) -> None:

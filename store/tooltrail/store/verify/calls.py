@@ -1,203 +1,151 @@
 """Compares calls with their facts: the row, the texts, and every row that belongs to a call."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from collections.abc import Collection, Sequence
+from typing import Any, Final
+from uuid import UUID
 
-from sqlalchemy import Table
-
-from tooltrail.records.digests import EMPTY
-from tooltrail.records.facts import CallEnded, CallStarted
-from tooltrail.store import schema
+from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.facts import CallEnded, CallStarted, Shown, StreamFact, read_fact
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows
-from tooltrail.store.ingest.batch import subject_of
 from tooltrail.store.ingest.known import Entry
+from tooltrail.store.ingest.outcomes import VERDICTS, verdict_of
 from tooltrail.store.verify.bodies import Needed
-from tooltrail.store.verify.checking import Checking, Place
-from tooltrail.store.verify.ledger import Entry as Applied
-from tooltrail.store.verify.surfaces import Texts
+from tooltrail.store.verify.checking import Checking
+from tooltrail.store.verify.source import Unreadable
+from tooltrail.store.verify.surfaces import Call, check_shown
 
-CHILDREN: Final = (
-    schema.streams,
-    schema.omissions,
-    schema.invocation_artifacts,
-    schema.structured_outputs,
-)
-"""Rows of a call besides its texts. They are there once the call has ended."""
+OF_CALLS: Final = ("streams", "omissions", "invocation_artifacts", "structured_outputs")
+"""Tables whose rows belong to a call besides its texts. They are there once the call has ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
-    """The stored rows of one call, and what its end is compared with.
-
-    Attributes:
-        subject: in words.
-        row: of `invocations`.
-        texts: of `surfaces`.
-        children: the other rows.
-    """
-
-    subject: str
-    row: Row
-    texts: Texts
-    children: Mapping[Table, Sequence[Row]]
-
-
-Rerun: TypeAlias = Callable[[Checking, Call, CallEnded], None]
-"""Checks the end of a call further; see `Receipts.check_end`."""
-
-
-def check_calls(
-    checking: Checking,
-    journal: int,
-    entries: Sequence[Applied],
-    needed: Needed,
-    rerun: Rerun | None,
-) -> list[Place]:
-    """Compare the calls of a batch.
-
-    Returns:
-        Their places, for `Checking.check_places`.
-    """
-    facts = [one for one in entries if isinstance(one.fact, CallStarted | CallEnded)]
-    calls = _load(checking, facts)
-    places = list[Place]()
-    for entry in facts:
-        fact = entry.fact
-        if isinstance(fact, CallStarted):
-            call = calls.get(checking.connection.uuid(fact.id))
-            seq = _check_start(checking, journal, entry, fact, call, needed)
-            places += [] if seq is None else [seq]
-        elif isinstance(fact, CallEnded):
-            call = calls.get(checking.connection.uuid(fact.id))
-            if call is None:
-                continue  # reported with its start
-            columns, here = ("end_journal_key", "end_entry"), (journal, entry.n)
-            if checking.is_source(call.subject, "invocations", columns, call.row, here, entry.json):
-                checking.matched["invocations.end_entry"] += 1
-                _check_end(checking, call, fact, needed, rerun)
-    return places
-
-
-def _load(checking: Checking, entries: Iterable[Applied]) -> dict[Any, Call]:
-    """The rows of all calls that some facts name."""
-    ids = list(dict.fromkeys(checking.connection.uuid(subject_of(one.fact)) for one in entries))
-    found = {row["id"]: row for row in checking.source.rows(schema.invocations, "id", ids)}
-    keys = sorted(row["key"] for row in found.values())
-    texts = checking.rows_by_owner(schema.surfaces, "invocation_key", keys)
-    children = {table: checking.rows_by_owner(table, "invocation_key", keys) for table in CHILDREN}
-    calls = dict[Any, Call]()
-    for call_id, row in found.items():
-        key, subject = row["key"], f"call {checking.connection.read_uuid(call_id)}"
-        values = texts[key][0] if texts[key] else {}
+def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, Call]:
+    """The rows of some calls."""
+    source, connection = checking.source, checking.connection
+    names = list(dict.fromkeys(map(connection.uuid, ids)))
+    found = source.rows("invocations", "id", names)
+    keys = sorted(row["key"] for row in found)
+    texts = source.owned("surfaces", "invocation_key", keys)
+    children = {table: source.owned(table, "invocation_key", keys) for table in OF_CALLS}
+    calls = dict[UUID, Call]()
+    for row in found:
+        key, call_id = row["key"], connection.read_uuid(row["id"])
         its = {table: owned[key] for table, owned in children.items()}
-        calls[call_id] = Call(subject, row, Texts(subject, values), its)
+        calls[call_id] = Call(f"call {call_id}", row, texts[key][0] if texts[key] else {}, its)
     return calls
 
 
-def _check_start(  # noqa: PLR0917  each is a thing of its own
-    checking: Checking,
-    journal: int,
-    entry: Applied,
-    fact: CallStarted,
-    call: Call | None,
-    needed: Needed,
-) -> Place | None:
-    """Compare what is known of a call when it starts."""
-    n = entry.n
-    if call is None:
-        subject = f"call {fact.id}"
-        checking.damage(subject, "invocations", None, f"{subject} is missing")
-        return Place(n, subject, "invocations", fact.session, None)
-    row, subject = call.row, call.subject
-    columns, here = ("journal_key", "start_entry"), (journal, n)
-    seq = Place(n, subject, "invocations", fact.session, row["seq"])
-    if not checking.is_source(subject, "invocations", columns, row, here, entry.json, seq):
-        return None
-    checking.matched[schema.invocations] += 1
-    if call.texts.values:
-        checking.matched[schema.surfaces] += 1
-    else:
-        checking.damage(subject, "surfaces", None, f"the texts of {subject} are missing")
-    expected = rows.start_row(checking.connection, fact, Entry(journal, n))
-    if row["end_entry"] is None:
-        expected |= rows.NO_END
-    else:
+def check_start(
+    checking: Checking, call: Call, fact: CallStarted, entry: Entry, expected: Row
+) -> None:
+    """Compare what is known of a call when it starts.
+
+    Args:
+        checking: the verification.
+        call: its rows.
+        fact: that it started.
+        entry: of the fact.
+        expected: of its row, what the fact alone does not say.
+    """
+    subject = call.subject
+    expected |= rows.start_row(checking.connection, fact, entry)
+    has_ended = call.row["end_entry"] is not None
+    if has_ended:
         del expected["state"]
-    session = checking.session(fact.session)
-    if session is not None:
-        expected["session_key"] = session["key"]
-        is_late = checking.is_late(fact.session, n)
-        if is_late is not None:
-            expected["is_late"] = is_late
-    checking.compare(subject, "invocations", expected, row)
-    for digest in (fact.policy, fact.environment):
-        if digest is not None and digest != EMPTY:
-            needed.optional.setdefault(digest, subject)
-    _check_open(checking, call, fact)
-    return seq
-
-
-def _check_open(checking: Checking, call: Call, fact: CallStarted) -> None:
-    """Compare the texts that a start writes, and all that must not be there without an end."""
-    texts, subject = call.texts, call.subject
-    texts.check(checking, "arguments", fact.arguments)
-    for table, children in call.children.items():
-        checking.matched[table] += len(children)
-    if call.row["end_entry"] is not None:
+    else:
+        expected |= rows.NO_END
+    checking.compare(subject, "invocations", expected, call.row)
+    if not call.texts:
+        checking.damage(subject, "surfaces", None, f"the texts of {subject} are missing")
+    call.check(checking, "arguments", fact.arguments)
+    if call.inexact:
+        checking.compare(subject, "surfaces", {"is_exact": False}, call.texts)
+    if has_ended:
         return
     checking.incomplete(subject, "invocations", "state", f"{subject} has not ended")
-    if texts.values:
-        checking.compare(subject, "surfaces", rows.NO_OUTCOME, texts.values)
-        texts.check_exactness(checking)
+    if call.texts:
+        checking.compare(subject, "surfaces", rows.NO_OUTCOME, call.texts)
+        call.check_exactness(checking)
     for table, children in call.children.items():
         checking.compare_rows(subject, table, [], children)
 
 
-def _check_arguments(checking: Checking, call: Call) -> None:
-    """Compare the arguments of a call that an earlier batch started, if that tells anything.
-
-    They were compared with its start, but then a false `is_exact` did not show.
-    """
-    if call.texts.values.get("is_exact") == 1:
-        return
-    start = checking.fact_at(call.row["journal_key"], call.row["start_entry"])
-    if isinstance(start, CallStarted):
-        call.texts.check(checking, "arguments", start.arguments)
-    else:
-        call.texts.unknown.add("arguments")
-
-
-def _check_end(
-    checking: Checking, call: Call, fact: CallEnded, needed: Needed, rerun: Rerun | None
+def check_end(
+    checking: Checking, call: Call, fact: CallEnded, entry: Entry, needed: Needed
 ) -> None:
     """Compare what is known of a call when it has ended."""
     connection, subject, key = checking.connection, call.subject, call.row["key"]
-    texts, children = call.texts, call.children
-    texts.streams = fact.streams
-    texts.check(checking, "output", fact.output)
-    shown = texts.check_shown(
-        checking, fact, children[schema.omissions], children[schema.invocation_artifacts]
-    )
-    entry = Entry(call.row["end_journal_key"], call.row["end_entry"])
+    call.streams = fact.streams
+    call.check(checking, "output", fact.output)
+    shown = check_shown(checking, call, fact)
     expected = rows.end_columns(connection, fact, shown.omissions, entry)
     checking.compare(subject, "invocations", expected, call.row)
-    offsets = [row["receipt_offset"] for row in children[schema.streams]]
+    offsets = [row["receipt_offset"] for row in call.children["streams"]]
     placed = [(one, offsets[n] if n < len(offsets) else None) for n, one in enumerate(fact.streams)]
-    made: dict[Table, list[Row]] = {schema.streams: rows.stream_rows(connection, key, placed)}
-    is_known, verdict = texts.verdict(shown)
-    if is_known:
-        found = [] if verdict is None else [rows.verdict_row(connection, key, verdict)]
-        made[schema.structured_outputs] = found
-    for table, expected_rows in made.items():
-        checking.compare_rows(subject, table, expected_rows, children[table])
-    if "arguments" not in texts.exact and not texts.unknown and not texts.inexact:
+    streams = rows.stream_rows(connection, key, placed)
+    checking.compare_rows(subject, "streams", streams, call.children["streams"])
+    verdicts = _verdict_rows(checking, call, shown)
+    if verdicts is not None:
+        stored = call.children["structured_outputs"]
+        checking.compare_rows(subject, "structured_outputs", verdicts, stored)
+    if "arguments" not in call.exact and not call.inexact and call.texts.get("is_exact") != 1:
         _check_arguments(checking, call)
-    texts.check_exactness(checking)
+    call.check_exactness(checking)
     artifacts = {one.digest for one in shown.artifacts}
-    texts.check_streams(checking, placed, artifacts, needed)
+    _check_streams(checking, call, placed, artifacts, needed)
     for artifact in shown.artifacts:
         needed.artifacts.setdefault(artifact.digest, subject)
-    if rerun is not None:
-        rerun(checking, call, fact)
+
+
+def _check_arguments(checking: Checking, call: Call) -> None:
+    """Compare the arguments of a call that an earlier batch started, to know if they are exact."""
+    start = checking.fact_json(call.row["journal_key"], call.row["start_entry"])
+    try:
+        fact = None if start is None else read_fact(start)
+    except ValueError:
+        fact = None
+    if isinstance(fact, CallStarted):
+        call.check(checking, "arguments", fact.arguments)
+    else:
+        call.exact["arguments"] = None
+
+
+def _verdict_rows(checking: Checking, call: Call, shown: Shown) -> list[Row] | None:
+    """The row of a structured output; None where what was shown cannot be read."""
+    if shown.renderer != VERDICTS:
+        return [] if shown.renderer else None
+    try:
+        verdict = verdict_of(call.exact.get("canonical") or b"")
+    except (LookupError, TypeError, ValueError):
+        return None
+    if verdict is None:
+        return []
+    return [rows.verdict_row(checking.connection, call.row["key"], verdict)]
+
+
+def _check_streams(
+    checking: Checking,
+    call: Call,
+    placed: Sequence[tuple[StreamFact, Any]],
+    artifacts: Collection[Digest],
+    needed: Needed,
+) -> None:
+    """Check that the bytes of every stream are where its row says."""
+    receipt = call.exact.get("receipt")
+    for stream, offset in placed:
+        if offset is None:
+            is_body = stream.spooled is None and stream.digest not in artifacts
+            wanted = needed.bodies if is_body else needed.artifacts
+            wanted.setdefault(stream.digest, call.subject)
+        elif receipt is not None and not isinstance(offset, Unreadable):
+            is_shared = call.inexact <= {"arguments"} and _stands_at(receipt, offset, stream)
+            if not is_shared:
+                message = f"stream {stream.role} of {call.subject} is not where its row says"
+                checking.damage(call.subject, "streams", "receipt_offset", message)
+
+
+def _stands_at(receipt: bytes, offset: Any, stream: StreamFact) -> bool:
+    if not isinstance(offset, int) or offset < 0:
+        return False
+    content = receipt[offset : offset + stream.size]
+    return digest_of(content) == stream.digest and receipt.find(content) == offset

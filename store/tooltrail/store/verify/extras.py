@@ -1,60 +1,53 @@
-"""Finds rows that no fact explains.
+"""Finds rows that no fact explains."""
 
-The checks count the rows that they compared. Only where a table has more is each row looked at.
-"""
-
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Final
-
-from sqlalchemy import Table
+from collections.abc import Iterator
+from typing import Final, NamedTuple
 
 from tooltrail.records.errors import DamageError, InvalidRecordError
-from tooltrail.store import schema
+from tooltrail.store.verify.calls import OF_CALLS
 from tooltrail.store.verify.checking import Checking
+from tooltrail.store.verify.entries import OF_MESSAGES
 from tooltrail.store.verify.findings import Finding
 
 _AT_ONCE: Final = 200
 """Extra rows that are named of one table; more are counted."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """Which rows of a table a fact explains.
+class _Rule(NamedTuple):
+    """Which rows of a table no fact explains.
 
     Attributes:
-        table: whose rows are counted.
+        table: whose rows are looked at.
         subject: what a row is about, in words.
         extra: which rows have no fact; `t` is the table.
-        column: that names a fact; all rows have one where that is None.
+        column: that names a fact. Rows are looked at only if more of them name one than were
+            compared; all rows are where this is None.
         names: columns that name the row.
     """
 
-    table: Table
+    table: str
     subject: str
     extra: str
     column: str | None = None
-    names: tuple[str, ...] = ("id",)
-
-    @property
-    def matched(self) -> object:
-        """Under which name compared rows are counted."""
-        return self.table if self.column is None else f"{self.table.name}.{self.column}"
+    names: str = "t.id"
 
 
-def _entry(column: str, kinds: str, journal: str = "journal_key") -> str:
-    return (
+def _of_fact(table: str, column: str, kinds: str, journal: str = "journal_key") -> _Rule:
+    """Rows whose entry is no fact of theirs."""
+    extra = (
         f"t.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_entries AS l"
         f" WHERE l.journal_key = t.{journal} AND l.n = t.{column} AND l.kind IN ({kinds})"
         " AND l.subject_id = t.id)"
     )
+    subject = "call" if table == "invocations" else table.removesuffix("s")
+    return _Rule(table, subject, extra, column)
 
 
-def _orphans(table: Table, owner: str, owners: str) -> _Rule:
-    column = f"{owner}_key"
-    extra = f"NOT EXISTS (SELECT 1 FROM {owners} AS o WHERE o.key = t.{column})"
-    what = "message" if owner == "message" else "call"
-    return _Rule(table, f"row of {table.name} of {what}", extra, names=(column,))
+def _of_owner(table: str, owner: str, what: str) -> _Rule:
+    """Rows whose call or message is not there."""
+    column = f"t.{owner}_key"
+    extra = f"NOT EXISTS (SELECT 1 FROM {owner}s AS o WHERE o.key = {column})"
+    return _Rule(table, f"row of {table} of {what}", extra, names=column)
 
 
 _MESSAGES: Final = "'message', 'tool.offered', 'agent.leg', 'agent.outcome'"
@@ -62,44 +55,24 @@ _UNKNOWN_SESSION: Final = "t.entry IS NULL AND t.close_entry IS NULL" + "".join(
     f" AND NOT EXISTS (SELECT 1 FROM {table} AS o WHERE o.session_key = t.key)"
     for table in ("invocations", "messages")
 )
-_CLOSED: Final = _entry("close_entry", "'session.closed'", "close_journal_key")
+_UNKNOWN_ENTRY: Final = (
+    "(t.n IS NULL AND t.journal_key NOT IN (SELECT key FROM journals)) OR (t.n IS NOT NULL AND"
+    " NOT EXISTS (SELECT 1 FROM ledger_entries AS l"
+    " WHERE l.journal_key = t.journal_key AND l.n = t.n))"
+)
+_UNKNOWN_TOOL: Final = "NOT EXISTS (SELECT 1 FROM tool_offers AS o WHERE o.tool = t.digest)"
 
 _RULES: Final = (
-    _Rule(schema.invocations, "call", _entry("start_entry", "'call.started'")),
-    _Rule(
-        schema.invocations,
-        "call",
-        _entry("end_entry", "'call.ended'", "end_journal_key"),
-        "end_entry",
-    ),
-    _Rule(schema.messages, "message", _entry("entry", _MESSAGES)),
-    _Rule(
-        schema.sessions, "session", _entry("entry", "'session.opened'", "open_journal_key"), "entry"
-    ),
-    _Rule(schema.sessions, "session", _CLOSED, "close_entry"),
-    _Rule(schema.sessions, "session", _UNKNOWN_SESSION),
-    _Rule(
-        schema.rejected_facts,
-        "rejected fact",
-        "(t.n IS NULL AND t.journal_key NOT IN (SELECT key FROM journals)) OR (t.n IS NOT NULL AND"
-        " NOT EXISTS (SELECT 1 FROM ledger_entries AS l"
-        " WHERE l.journal_key = t.journal_key AND l.n = t.n))",
-        names=("journal_key", "n"),
-    ),
-    _Rule(
-        schema.tools,
-        "tool",
-        "NOT EXISTS (SELECT 1 FROM tool_offers AS o WHERE o.tool = t.digest)",
-        names=("digest",),
-    ),
-    _orphans(schema.surfaces, "invocation", "invocations"),
-    _orphans(schema.streams, "invocation", "invocations"),
-    _orphans(schema.omissions, "invocation", "invocations"),
-    _orphans(schema.invocation_artifacts, "invocation", "invocations"),
-    _orphans(schema.structured_outputs, "invocation", "invocations"),
-    _orphans(schema.tool_offers, "message", "messages"),
-    _orphans(schema.agent_legs, "message", "messages"),
-    _orphans(schema.agent_outcomes, "message", "messages"),
+    _of_fact("invocations", "start_entry", "'call.started'"),
+    _of_fact("invocations", "end_entry", "'call.ended'", "end_journal_key"),
+    _of_fact("messages", "entry", _MESSAGES),
+    _of_fact("sessions", "entry", "'session.opened'", "open_journal_key"),
+    _of_fact("sessions", "close_entry", "'session.closed'", "close_journal_key"),
+    _Rule("sessions", "session", _UNKNOWN_SESSION),
+    _Rule("rejected_facts", "rejected fact", _UNKNOWN_ENTRY, names="t.journal_key, t.n"),
+    _Rule("tools", "tool", _UNKNOWN_TOOL, "digest", "t.digest"),
+    *(_of_owner(table, "invocation", "call") for table in ("surfaces", *OF_CALLS)),
+    *(_of_owner(table, "message", "message") for table in OF_MESSAGES),
 )
 
 
@@ -107,24 +80,25 @@ def check_extras(checking: Checking) -> Iterator[list[Finding]]:
     """Report the rows that no fact explains. Call it when all facts were compared."""
     for rule in _RULES:
         try:
-            sql = f"SELECT count({rule.column or '*'}) FROM {rule.table.name}"
-            ((count,),) = checking.source.query(sql)
-            if count > checking.matched[rule.matched]:
-                _name_extras(checking, rule)
+            if rule.column is not None:
+                sql = f"SELECT count({rule.column}) FROM {rule.table}"
+                ((count,),) = checking.source.query(sql)
+                if count <= checking.matched[f"{rule.table}.{rule.column}"]:
+                    continue
+            _name_extras(checking, rule)
         except (DamageError, InvalidRecordError) as error:
-            table = rule.table.name
+            table = rule.table
             message = f"the rows of {table} cannot be counted: {error}"
             checking.damage(f"table {table}", table, None, message)
         yield checking.take()
 
 
 def _name_extras(checking: Checking, rule: _Rule) -> None:
-    table = rule.table.name
-    names = ", ".join(f"t.{name}" for name in rule.names)
-    sql = f"SELECT {names} FROM {table} AS t WHERE {rule.extra} LIMIT ?"
+    table = rule.table
+    sql = f"SELECT {rule.names} FROM {table} AS t WHERE {rule.extra} LIMIT ?"
     found = checking.source.query(sql, (_AT_ONCE,))
     for row in found:
-        subject = f"{rule.subject} {_words(checking, row)}"
+        subject = f"{rule.subject} {' entry '.join(_spelled(checking, one) for one in row)}"
         what = f"{table}.{rule.column} of {subject}" if rule.column else subject
         checking.damage(subject, table, rule.column, f"{what} has no entry in the ledger")
     if len(found) == _AT_ONCE:
@@ -132,11 +106,9 @@ def _name_extras(checking: Checking, rule: _Rule) -> None:
         checking.damage(f"table {table}", table, None, message)
 
 
-def _words(checking: Checking, row: Sequence[object]) -> str:
-    if len(row) > 1:
-        return " entry ".join(str(one) for one in row)
-    (value,) = row
-    if isinstance(value, bytes):
-        is_id = len(value) == 16
-        return str(checking.connection.read_uuid(value)) if is_id else str(checking.digest(value))
-    return str(value)
+def _spelled(checking: Checking, value: object) -> str:
+    """A value that names a row, in words."""
+    if not isinstance(value, bytes):
+        return str(value)
+    is_id = len(value) == 16
+    return str(checking.connection.read_uuid(value)) if is_id else checking.digest(value)

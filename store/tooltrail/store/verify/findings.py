@@ -41,10 +41,3 @@ class Totals:
     checked: Counter[str] = field(default_factory=Counter[str])
     damage_count: int = 0
     incomplete_count: int = 0
-
-    def count(self, finding: Finding) -> None:
-        """Count one finding."""
-        if finding.kind == "damage":
-            self.damage_count += 1
-        else:
-            self.incomplete_count += 1

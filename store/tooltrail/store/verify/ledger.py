@@ -2,24 +2,36 @@
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 from tooltrail.journal.frames import FIRST_HASH, Frame, link
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.records.facts import Fact, NewerFactError, body_digests, read_fact
-from tooltrail.store import schema
 from tooltrail.store.engines.connection import Row
+from tooltrail.store.ingest import known
 from tooltrail.store.ingest.batch import subject_of
 from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable
 
-BATCH_ENTRIES: Final = 512
+_BATCH_ENTRIES: Final = 512
 _MAX_HOLES: Final = 1_000
 """Holes of one journal that are reported one by one."""
 
-LEDGER: Final = "ledger_entries"
+_LEDGER: Final = "ledger_entries"
+_COUNTED: Final = {"call.started": "calls", "message": "messages", "session.opened": "sessions"}
+"""The totals that count facts of a kind."""
+
+# Each journal is found by one step in the index.
+_UNKNOWN_JOURNALS: Final = """
+WITH RECURSIVE named (key) AS (
+    SELECT min(journal_key) FROM ledger_entries
+    UNION ALL
+    SELECT (SELECT min(journal_key) FROM ledger_entries WHERE journal_key > named.key)
+    FROM named WHERE named.key IS NOT NULL
+)
+SELECT key FROM named WHERE key IS NOT NULL AND key NOT IN (SELECT key FROM journals)
+"""
 
 
 class Journal(NamedTuple):
@@ -28,163 +40,187 @@ class Journal(NamedTuple):
     Attributes:
         key: of its row.
         name: in words.
-        entry_count: facts that were ingested.
-        next_index: number of the next one.
-        head: hash of the last one; None right behind damage.
+        row: of `journals`; None where it is missing.
         gap_count: damaged places that were kept.
-        is_missing: whether it has no row.
     """
 
     key: int
     name: str
-    entry_count: Any
-    next_index: Any
-    head: Any
+    row: Row | None
     gap_count: int
-    is_missing: bool = False
 
 
 class Entry(NamedTuple):
     """One fact of the ledger that was applied."""
 
-    n: int
+    place: known.Entry
     fact: Fact
     json: bytes
 
 
-@dataclass
-class _Chain:
-    """Where the chain is.
+def read_journals(checking: Checking) -> list[Journal]:
+    """The journals, and those that the ledger has although their row is missing."""
+    gaps = dict[Any, int]()
+    for rows in checking.source.scan("rejected_facts", "key", 500, "n IS NULL"):
+        for row in rows:
+            journal = row["journal_key"]
+            gaps[journal] = gaps.get(journal, 0) + 1
+            subject = f"damaged place {gaps[journal]} of journal {journal}"
+            checking.compare(subject, "rejected_facts", {"subject_id": None}, row)
+            message = f"{subject} was kept: {row['reason']}"
+            checking.incomplete(subject, "rejected_facts", None, message)
+    found = list[Journal]()
+    for rows in checking.source.scan("journals", "key", 500):
+        for row in rows:
+            try:
+                name = str(checking.connection.read_uuid(row["id"]))
+            except ValueError:
+                name = repr(row["id"])
+            gap_count = gaps.get(row["key"], 0)
+            found.append(Journal(row["key"], f"journal {name}", row, gap_count))
+    try:
+        unknown = checking.source.query(_UNKNOWN_JOURNALS)
+    except (DamageError, InvalidRecordError):
+        unknown = []
+        checking.unreadable(_LEDGER, "some journal_key", None)
+    for (key,) in unknown:
+        subject = f"journal {key}"
+        message = f"{subject} is missing, but the ledger has entries of it"
+        checking.damage(subject, "journals", None, message)
+        if isinstance(key, int):
+            found.append(Journal(key, subject, None, 0))
+    return found
 
-    Attributes:
-        next: the entry that must follow; None before the first.
-        hashes: what the hash of the entry before may be; None where it is not known.
-        count: entries so far.
-        holes: first and last entry that are missing.
+
+class Ledger:
+    """The entries of one journal, which are read once.
+
+    Args:
+        checking: the verification.
+        journal: whose entries are read.
     """
 
-    next: int
-    hashes: tuple[Any, ...] | None
-    count: int
-    holes: list[tuple[int, int]]
+    def __init__(self, checking: Checking, journal: Journal) -> None:
+        self._checking = checking
+        self._journal = journal
+        self._next = 0
+        self._count = 0
+        self._holes: list[tuple[int, int]] = []
+        # What the hash of the entry before may be; None where that is not known.
+        self._hashes: tuple[Any, ...] | None = (FIRST_HASH,)
 
+    def entries(self) -> Iterator[list[Entry]]:
+        """The applied facts, in batches. What is wrong with the ledger is reported."""
+        source, of_journal = self._checking.source, f"journal_key = {self._journal.key}"
+        for rows in source.scan(_LEDGER, "n", _BATCH_ENTRIES, of_journal):
+            numbers = range(rows[0]["n"], rows[-1]["n"] + 1) if rows else range(0)
+            refused = source.rows("rejected_facts", "n", numbers, of_journal) if rows else []
+            rejected = {row["n"]: row for row in refused}
+            read = [self._read(row, rejected.get(row["n"])) for row in rows]
+            self._checking.totals.checked["ledger entries"] += len(rows)
+            yield [entry for entry in read if entry is not None]
+        self._check_holes()
+        if self._journal.row is not None:
+            self._check_head(self._journal.row)
 
-def read_entries(checking: Checking, journal: Journal) -> Iterator[list[Entry]]:
-    """The applied facts of a journal, in batches. What is wrong with the ledger is reported."""
-    chain = _Chain(0, (FIRST_HASH,), 0, [])
-    where = {"journal_key": journal.key}
-    for rows in checking.source.scan(schema.ledger_entries, "n", BATCH_ENTRIES, where):
-        rejected = _rejected(checking, journal, rows[0]["n"], rows[-1]["n"]) if rows else {}
-        entries = list[Entry]()
-        for row in rows:
-            entry = _read_entry(checking, journal, chain, row, rejected.get(row["n"]))
-            if entry is not None:
-                entries.append(entry)
-        checking.totals.checked["ledger entries"] += len(rows)
-        yield entries
-    _check_end(checking, journal, chain)
-
-
-def _read_entry(
-    checking: Checking, journal: Journal, chain: _Chain, row: Row, rejected: Row | None
-) -> Entry | None:
-    n = row["n"]
-    subject = f"entry {n} of {journal.name}"
-    data = _unpacked(checking, subject, row["fact"])
-    is_linked = _follow(checking, subject, chain, n, data, row["hash"])
-    try:
-        fact = None if data is None else read_fact(data)
-        reason = ""
-    except InvalidRecordError as error:
-        fact, reason = None, str(error)
-        if rejected is None and is_linked:
-            report = checking.incomplete if isinstance(error, NewerFactError) else checking.damage
-            report(subject, LEDGER, "fact", f"the fact of {subject} cannot be read: {reason}")
-    if data is not None and (fact is not None or is_linked):
-        found = checking.connection.uuid(None if fact is None else subject_of(fact))
-        expected = {"kind": "unknown" if fact is None else fact.kind, "subject_id": found}
-        checking.compare(subject, LEDGER, expected, row)
-        checking.count_entry(fact)
-    if rejected is not None:
-        _check_rejected(checking, subject, fact, data, rejected)
+    def _read(self, row: Row, rejected: Row | None) -> Entry | None:
+        """The entry of a row; None where its fact was rejected, or cannot be read."""
+        checking, n = self._checking, row["n"]
+        subject = f"entry {n} of {self._journal.name}"
+        data = self._unpacked(subject, row["fact"])
+        is_linked = self._follow(subject, n, data, row["hash"])
+        fact = None
+        try:
+            fact = None if data is None else read_fact(data)
+        except InvalidRecordError as error:
+            if rejected is None and is_linked:
+                is_newer = isinstance(error, NewerFactError)
+                report = checking.incomplete if is_newer else checking.damage
+                report(subject, _LEDGER, "fact", f"the fact of {subject} cannot be read: {error}")
+        subject_id = checking.connection.uuid(None if fact is None else subject_of(fact))
+        kind = "unknown" if fact is None else fact.kind
+        if data is not None and (fact is not None or is_linked):
+            expected = {"kind": kind, "subject_id": subject_id}
+            checking.compare(subject, _LEDGER, expected, row)
+            if kind in _COUNTED:
+                checking.totals.checked[_COUNTED[kind]] += 1
+        if rejected is not None:
+            table, kept = "rejected_facts", rejected["data"]
+            checking.compare(subject, table, {"subject_id": subject_id}, rejected)
+            if data is not None and not _is_kept(fact, data, kept):
+                message = f"the bytes of {subject} that were kept are altered"
+                checking.damage(subject, table, "data", message)
+            message = f"{subject} could not be applied: {rejected['reason']}"
+            checking.incomplete(subject, table, None, message)
+        elif data is not None and fact is not None:
+            return Entry(known.Entry(self._journal.key, n), fact, data)
         return None
-    return None if fact is None or data is None else Entry(n, fact, data)
 
+    def _unpacked(self, subject: str, packed: Any) -> bytes | None:
+        """The bytes of a fact; None where they cannot be read, which is reported."""
+        if isinstance(packed, Unreadable):
+            return None
+        try:
+            return unpack_fact(packed if isinstance(packed, bytes) else b"")
+        except DamageError:
+            message = f"the fact of {subject} cannot be unpacked"
+            self._checking.damage(subject, _LEDGER, "fact", message)
+            return None
 
-def _follow(  # noqa: PLR0917  each is a thing of its own
-    checking: Checking, subject: str, chain: _Chain, n: int, data: bytes | None, stored: Any
-) -> bool:
-    """Check that an entry continues the chain."""
-    if n != chain.next:
-        chain.hashes = None
-        if len(chain.holes) < _MAX_HOLES:
-            chain.holes.append((chain.next, n - 1))
-    chain.next, chain.count = n + 1, chain.count + 1
-    if data is None:
-        chain.hashes = (stored,) if isinstance(stored, bytes) else None
+    def _follow(self, subject: str, n: int, data: bytes | None, stored: Any) -> bool:
+        """Check that an entry continues the chain."""
+        if n != self._next:
+            self._hashes = None
+            if len(self._holes) < _MAX_HOLES:
+                self._holes.append((self._next, n - 1))
+        self._next, self._count = n + 1, self._count + 1
+        if data is None:
+            self._hashes = (stored,) if isinstance(stored, bytes) else None
+            return False
+        expected = [link(one, data) for one in self._hashes or () if isinstance(one, bytes)]
+        if self._hashes is None or stored in expected:
+            self._hashes = (stored,)
+            return True
+        # The fact was altered, and the next entry continues the stored hash; or the hash was.
+        self._hashes = (stored, *expected)
+        message = f"{subject} does not continue the chain: its fact or its hash was altered"
+        self._checking.damage(subject, _LEDGER, "hash", message)
         return False
-    expected = [link(one, data) for one in chain.hashes or () if isinstance(one, bytes)]
-    if chain.hashes is None or stored in expected:
-        chain.hashes = (stored,)
-        return True
-    # The fact was altered, and the next entry continues the stored hash; or the hash was.
-    chain.hashes = (stored, *expected)
-    message = f"{subject} does not continue the chain: its fact or its hash was altered"
-    checking.damage(subject, LEDGER, "hash", message)
-    return False
 
+    def _check_holes(self) -> None:
+        checking, journal = self._checking, self._journal
+        is_explained = len(self._holes) <= journal.gap_count
+        for first, last in self._holes:
+            entries = f"entry {first}" if first == last else f"entries {first} to {last}"
+            subject = f"{entries} of {journal.name}"
+            if is_explained:
+                message = f"{subject} were lost with a damaged place of the journal"
+                checking.incomplete(subject, _LEDGER, None, message)
+            else:
+                checking.damage(subject, _LEDGER, None, f"{subject}: removed from the ledger")
 
-def _check_end(checking: Checking, journal: Journal, chain: _Chain) -> None:
-    is_explained = len(chain.holes) <= journal.gap_count
-    for first, last in chain.holes:
-        entries = f"entry {first}" if first == last else f"entries {first} to {last}"
-        subject = f"{entries} of {journal.name}"
-        if is_explained:
-            message = f"{subject} were lost with a damaged place of the journal"
-            checking.incomplete(subject, LEDGER, None, message)
-        else:
-            checking.damage(subject, LEDGER, None, f"{subject}: removed from the ledger")
-    if journal.is_missing:
-        return
-    if chain.count != journal.entry_count:
-        message = f"{journal.name} has {chain.count:,} entries, not {journal.entry_count}"
-        checking.damage(journal.name, "journals", "entry_count", message)
-    following = journal.next_index
-    is_behind_gap = journal.gap_count and isinstance(following, int) and following > chain.next
-    if following != chain.next and not is_behind_gap:
-        message = f"{journal.name} goes on with {following}, its ledger with {chain.next:,}"
-        checking.damage(journal.name, "journals", "next_index", message)
-    if not chain.count or chain.hashes is None:
-        return
-    is_head = journal.head in chain.hashes
-    if not is_head and not (journal.gap_count and journal.head is None):
-        message = f"the last entry of {journal.name} is not its head: the tail was cut or altered"
-        checking.damage(journal.name, "journals", "head", message)
-
-
-def _rejected(checking: Checking, journal: Journal, first: int, last: int) -> dict[Any, Row]:
-    where = {"journal_key": journal.key}
-    rows = checking.source.rows(schema.rejected_facts, "n", range(first, last + 1), where)
-    checking.matched[schema.rejected_facts] += len(rows)
-    return {row["n"]: row for row in rows}
-
-
-def _check_rejected(
-    checking: Checking, subject: str, fact: Fact | None, data: bytes | None, rejected: Row
-) -> None:
-    kept, table = rejected["data"], "rejected_facts"
-    expected = checking.connection.uuid(None if fact is None else subject_of(fact))
-    checking.compare(subject, table, {"subject_id": expected}, rejected)
-    if data is not None and not isinstance(kept, Unreadable) and not _is_kept(fact, data, kept):
-        message = f"the bytes of {subject} that were kept are altered"
-        checking.damage(subject, table, "data", message)
-    checking.incomplete(
-        subject, table, None, f"{subject} could not be applied: {rejected['reason']}"
-    )
+    def _check_head(self, row: Row) -> None:
+        """Compare where the ledger ends with what the row of the journal says."""
+        checking, name, has_gaps = self._checking, self._journal.name, self._journal.gap_count > 0
+        if row["entry_count"] != self._count:
+            message = f"{name} has {self._count:,} entries, not {row['entry_count']}"
+            checking.damage(name, "journals", "entry_count", message)
+        following = row["next_index"]
+        is_behind_gap = has_gaps and isinstance(following, int) and following > self._next
+        if following != self._next and not is_behind_gap:
+            message = f"{name} goes on with {following}, its ledger with {self._next:,}"
+            checking.damage(name, "journals", "next_index", message)
+        is_behind_gap = has_gaps and row["head"] is None
+        is_known = self._count > 0 and self._hashes is not None
+        if is_known and row["head"] not in (self._hashes or ()) and not is_behind_gap:
+            message = f"the last entry of {name} is not its head: the tail was cut or altered"
+            checking.damage(name, "journals", "head", message)
 
 
 def _is_kept(fact: Fact | None, data: bytes, kept: Any) -> bool:
     """Whether the bytes of a rejected fact are the fact, and bodies that it names."""
+    if isinstance(kept, Unreadable):
+        return True
     if not isinstance(kept, bytes) or not kept.startswith(data):
         return False
     frame = Frame(0, 0, 0, 0, 0, b"", b"", data, kept[len(data) :])
@@ -193,14 +229,3 @@ def _is_kept(fact: Fact | None, data: bytes, kept: Any) -> bool:
     except struct.error:
         return False
     return fact is None or bodies.keys() <= set(body_digests(fact))
-
-
-def _unpacked(checking: Checking, subject: str, packed: Any) -> bytes | None:
-    """The bytes of a fact; None where they cannot be read, which is reported."""
-    if isinstance(packed, Unreadable):
-        return None
-    try:
-        return unpack_fact(packed if isinstance(packed, bytes) else b"")
-    except DamageError:
-        checking.damage(subject, LEDGER, "fact", f"the fact of {subject} cannot be unpacked")
-        return None

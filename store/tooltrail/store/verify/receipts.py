@@ -1,19 +1,14 @@
 """Makes canonical results and receipts anew, from the complete output, and compares."""
 
-from typing import Final
-
 from tooltrail.artifacts import ArtifactArchive, artifact_path
 from tooltrail.records import FamilyRegistry, StreamRecord
 from tooltrail.records.errors import InvalidRecordError, TooltrailError
 from tooltrail.records.facts import CallEnded, StreamFact
-from tooltrail.store import schema
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.outcomes import Outcome, OutcomeMaker
 from tooltrail.store.references import stream_members
-from tooltrail.store.verify.calls import Call
 from tooltrail.store.verify.checking import Checking
-
-_BLOCK: Final = 1 << 20
+from tooltrail.store.verify.surfaces import Call
 
 
 class Receipts:
@@ -31,7 +26,7 @@ class Receipts:
 
     def check_end(self, checking: Checking, call: Call, fact: CallEnded) -> None:
         """Make the outcome of a call again, unless its caller made it."""
-        document = call.texts.exact.get("output")
+        document = call.exact.get("output")
         if fact.shown is not None or document is None:
             return
         policy, family = checking.digest(call.row["policy"]), call.row["family"]
@@ -54,17 +49,14 @@ class Receipts:
 
     def read_spooled(self, stream: StreamFact, edge_bytes: int) -> StreamRecord:
         """The record of a stream that is an artifact now; see `OutcomeMaker`."""
-        head, tail = b"", b""
-        with self._archive.open(artifact_path(stream.digest)) as stored:
-            while block := stored.read(_BLOCK):
-                head += block[: max(0, edge_bytes - len(head))]
-                tail = (tail + block)[-edge_bytes:]
-        rest = max(0, stream.size - len(head))
-        return StreamRecord(**stream_members(stream), head=head, tail=tail[-rest:] if rest else b"")
+        reader = self._archive.reader(artifact_path(stream.digest), size=stream.size)
+        head = reader.read_bytes(0, edge_bytes)
+        tail = reader.read_bytes(max(len(head), stream.size - edge_bytes), stream.size)
+        return StreamRecord(**stream_members(stream), head=head, tail=tail)
 
     def _content(self, checking: Checking, call: Call, stream: StreamFact) -> bytes:
-        receipt = call.texts.exact.get("receipt", b"")
-        for row in call.children[schema.streams]:
+        receipt = call.exact.get("receipt") or b""
+        for row in call.children["streams"]:
             offset = row["receipt_offset"]
             if row["digest"] == checking.connection.sha(stream.digest) and isinstance(offset, int):
                 return receipt[offset : offset + stream.size]
@@ -76,19 +68,16 @@ class Receipts:
 
 
 def _compare(checking: Checking, call: Call, made: Outcome) -> None:
-    connection, subject, values = checking.connection, call.subject, call.texts.values
-    renderer = (connection.text(made.shown.renderer), made.shown.renderer_version)
-    if (values["renderer"], values["renderer_version"]) != renderer:
+    connection, subject, key = checking.connection, call.subject, call.row["key"]
+    expected = rows.surface_columns(connection, made)
+    if any(call.texts[name] != expected[name] for name in ("renderer", "renderer_version")):
+        renderer = f"{made.shown.renderer} {made.shown.renderer_version}"
         message = f"the receipt of {subject} is of another renderer; this program has {renderer}"
         checking.incomplete(subject, "surfaces", "renderer", message)
         return
-    for name, wanted in (("canonical", made.canonical), ("receipt", made.receipt)):
-        if wanted != values[name]:
+    for name in ("canonical", "receipt"):
+        if expected[name] != call.texts[name]:
             message = f"the {name} of {subject} is not what its output gives"
             checking.damage(subject, "surfaces", name, message)
-    key = call.row["key"]
-    for table, expected in (
-        (schema.omissions, rows.omission_rows(connection, key, made.shown.omissions)),
-        (schema.invocation_artifacts, rows.artifact_rows(connection, key, made.shown.artifacts)),
-    ):
-        checking.compare_rows(subject, table, expected, call.children[table])
+    for table, children in rows.outcome_rows(connection, key, made).items():
+        checking.compare_rows(subject, table, children, call.children[table])

@@ -4,11 +4,9 @@ A batch that cannot be read is halved until the row that is to blame stands alon
 column is read for itself. What cannot be read is reported, and the rest goes on.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
-
-from sqlalchemy import Table
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Final, NamedTuple
 
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.connection import Connection, Row, Values
@@ -21,7 +19,6 @@ _AT_ONCE: Final = 500
 """Keys in one query. SQLite takes 32,766 values, older ones 999."""
 
 _FIRST: Final = -(1 << 63)
-_LAST: Final = (1 << 63) - 1
 
 
 class Unreadable:
@@ -39,36 +36,24 @@ class Unreadable:
 UNREADABLE: Final = Unreadable()
 
 
-@dataclass(frozen=True, slots=True)
-class _Ask:
-    """Which columns of which rows are read."""
+class _Selection(NamedTuple):
+    """Which rows of a table are read, and in which order."""
 
-    table: Table
-    columns: Sequence[str]
+    table: str
     by: str
-    where: Mapping[str, object]
+    where: str
+    order: str
 
-    def query(self, columns: Iterable[str], keys: Sequence[object]) -> tuple[str, list[object]]:
+    def query(self, columns: Iterable[str], keys: Sequence[Any]) -> tuple[str, Sequence[Any]]:
         """The statement that reads some columns of the rows of some keys, and its values."""
         names = ", ".join(f'"{name}"' for name in columns)
-        fixed, values = _conditions(self.where)
         if isinstance(keys, range):
             wanted, keys = "BETWEEN ? AND ?", (keys[0], keys[-1])
         else:
             wanted = f"IN ({', '.join('?' * len(keys))})"
-        order = [one.name for one in self.table.primary_key.columns]
-        behind = f" ORDER BY {', '.join(order)}" if len(order) > 1 else ""
-        sql = f'SELECT {names} FROM "{self.table.name}" WHERE {fixed}"{self.by}" {wanted}{behind}'
-        return sql, [*values, *keys]
-
-
-def _conditions(where: Mapping[str, object]) -> tuple[str, list[object]]:
-    """Conditions that columns have certain values, and the values."""
-    sql = "".join(
-        f'"{name}" IS NULL AND ' if value is None else f'"{name}" = ? AND '
-        for name, value in where.items()
-    )
-    return sql, [value for value in where.values() if value is not None]
+        order = f" ORDER BY {self.order}" if self.order else ""
+        where = f'{self.where} AND "{self.by}" {wanted}{order}'
+        return f"SELECT {names} FROM {self.table} WHERE {where}", keys
 
 
 class Source:
@@ -86,6 +71,7 @@ class Source:
         self.connection = connection
         self._database = database
         self._report = report
+        self._columns: dict[str, list[str]] = {}
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[Values]:
         """All rows of a query. `?` marks a value.
@@ -109,11 +95,13 @@ class Source:
 
     def rows(
         self,
-        table: Table,
+        table: str,
         by: str,
-        keys: Sequence[object],
-        where: Mapping[str, object] | None = None,
+        keys: Sequence[Any],
+        where: str = "TRUE",
+        *,
         columns: Sequence[str] = (),
+        order: str = "",
     ) -> list[Row]:
         """Rows whose column `by` has one of some values.
 
@@ -121,74 +109,85 @@ class Source:
             table: to read.
             by: name of the column.
             keys: the values.
-            where: columns that must have a value besides.
+            where: a condition that must be true besides.
             columns: to read; all when empty.
+            order: columns to sort by.
         """
-        ask = _Ask(table, columns or [one.name for one in table.columns], by, where or {})
+        selection = _Selection(table, by, where, order)
+        names = columns or self._columns_of(table)
         if isinstance(keys, range):
-            return self._rows(ask, keys) if keys else []
+            return self._rows(selection, names, keys)
         found: list[Row] = []
         for begin in range(0, len(keys), _AT_ONCE):
-            found += self._rows(ask, keys[begin : begin + _AT_ONCE])
+            found += self._rows(selection, names, keys[begin : begin + _AT_ONCE])
         return found
 
+    def owned(self, table: str, owner: str, keys: Sequence[Any]) -> dict[Any, list[Row]]:
+        """The rows of a table that refer to some others, by the column `owner`, in their order."""
+        numbers = [one for one in self._columns_of(table) if one in {"n", "position"}]
+        owned: dict[Any, list[Row]] = defaultdict(list)
+        for row in self.rows(table, owner, keys, order=", ".join([owner, *numbers])):
+            owned[row[owner]].append(row)
+        return owned
+
     def scan(
-        self,
-        table: Table,
-        by: str,
-        size: int,
-        where: Mapping[str, object] | None = None,
-        *,
-        first: int = _FIRST,
+        self, table: str, by: str, size: int, where: str = "TRUE", *, first: int = _FIRST
     ) -> Iterator[list[Row]]:
         """All rows in the order of an integer column, in batches of at most `size`."""
-        fixed, values = _conditions(where or {})
-        ends = f'SELECT min("{by}"), max("{by}") FROM "{table.name}" WHERE {fixed}"{by}" >= ?'
-        at, last = first, _FIRST
-        while at <= _LAST:
+        bounds = f'SELECT min("{by}"), max("{by}") FROM {table} WHERE {where} AND "{by}" >= ?'
+        at, last = first, None
+        while last is None or at <= last:
             try:
-                ((begin, newest),) = self.query(ends, (*values, at))
+                ((begin, end),) = self.query(bounds, (at,))
             except (DamageError, InvalidRecordError):
-                if at == first or at > last:
-                    self._report(table.name, f"{by} {at} and behind", None)
+                if last is None:
+                    self._report(table, f"{by} {at} and behind", None)
                     return
-                begin, newest = at, last
-            if not isinstance(begin, int) or not isinstance(newest, int):
+                begin, end = at, last
+            if not isinstance(begin, int) or not isinstance(end, int):
                 if begin is not None:
-                    self._report(table.name, "a row whose key is no number", by)
+                    self._report(table, "a row whose key is no number", by)
                 return
-            last = newest
-            stop = min(begin + size, _LAST)
-            yield self.rows(table, by, range(begin, stop), where)
-            at = stop
+            last, at = end, min(begin + size, end + 1)
+            yield self.rows(table, by, range(begin, at), where, order=by)
 
-    def _rows(self, ask: _Ask, keys: Sequence[object]) -> list[Row]:
+    def _columns_of(self, table: str) -> list[str]:
+        if table not in self._columns:
+            self._columns[table] = self.connection.column_names(table)
+        return self._columns[table]
+
+    def _rows(
+        self, selection: _Selection, columns: Sequence[str], keys: Sequence[Any]
+    ) -> list[Row]:
         try:
-            found = self.query(*ask.query(ask.columns, keys))
-            return [dict(zip(ask.columns, values, strict=True)) for values in found]
+            found = self.query(*selection.query(columns, keys))
+            return [dict(zip(columns, values, strict=True)) for values in found]
         except (DamageError, InvalidRecordError):
-            if len(keys) > 1:
-                middle = len(keys) // 2
-                return self._rows(ask, keys[:middle]) + self._rows(ask, keys[middle:])
-            return self._salvaged(ask, keys)
+            if len(keys) == 1:
+                return self._salvaged(selection, columns, keys)
+            middle = len(keys) // 2
+            first = self._rows(selection, columns, keys[:middle])
+            return first + self._rows(selection, columns, keys[middle:])
 
-    def _salvaged(self, ask: _Ask, keys: Sequence[object]) -> list[Row]:
+    def _salvaged(
+        self, selection: _Selection, columns: Sequence[str], keys: Sequence[Any]
+    ) -> list[Row]:
         """Rows of one key, read column by column."""
         read: dict[str, list[Any]] = {}
-        for name in ask.columns:
+        for name in columns:
             try:
-                found = self.query(*ask.query([name], keys))
+                found = self.query(*selection.query([name], keys))
             except (DamageError, InvalidRecordError):
                 continue
             read[name] = [value for (value,) in found]
         key = keys[0].hex() if isinstance(keys[0], bytes) else str(keys[0])
         counts = {len(values) for values in read.values()}
         if len(counts) != 1:
-            self._report(ask.table.name, f"{ask.by} {key}", None)
+            self._report(selection.table, f"{selection.by} {key}", None)
             return []
         (count,) = counts
-        for name in ask.columns:
+        for name in columns:
             if name not in read:
-                self._report(ask.table.name, f"{ask.by} {key}", name)
-                read[name] = [keys[0] if name == ask.by else UNREADABLE] * count
+                self._report(selection.table, f"{selection.by} {key}", name)
+                read[name] = [keys[0] if name == selection.by else UNREADABLE] * count
         return [{name: values[n] for name, values in read.items()} for n in range(count)]

@@ -1,4 +1,7 @@
-"""The tables of a store, as SQLAlchemy Core knows them, and the triggers that guard them.
+"""The tables of a store, as SQLAlchemy Core knows them: what each column means.
+
+`schema_scripts` writes the statements of the head revision from these tables, and tests compare
+stores with them. The package itself speaks SQL, and imports no toolkit to read or write rows.
 
 Each frame of a journal is one row of `ledger_entries`, for ever. Every other evidence table is
 derived from these rows and from bodies, and `verify` compares the two. A row says with `entry` (and

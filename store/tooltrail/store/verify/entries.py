@@ -1,0 +1,293 @@
+"""Compares each fact of the ledger, in order, with the rows that it makes."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tooltrail.records.digests import EMPTY, Digest
+from tooltrail.records.facts import (
+    AgentLeg,
+    AgentOutcome,
+    AnswerStarted,
+    CallEnded,
+    CallStarted,
+    Fact,
+    Maintenance,
+    SessionClosed,
+    SessionOpened,
+    ToolsOffered,
+    body_digests,
+)
+from tooltrail.store.column_groups import CLOSING
+from tooltrail.store.engines.connection import Row
+from tooltrail.store.ingest import rows
+from tooltrail.store.ingest.batch import differing_members
+from tooltrail.store.ingest.known import MessageFact
+from tooltrail.store.verify.bodies import Needed
+from tooltrail.store.verify.calls import check_end, check_start, load_calls
+from tooltrail.store.verify.checking import Checking, SessionState
+from tooltrail.store.verify.ledger import Entry, Journal
+from tooltrail.store.verify.receipts import Receipts
+
+OF_MESSAGES: Final = ("tool_offers", "agent_legs", "agent_outcomes")
+"""Tables whose rows say what a message is besides."""
+
+_IDENTITY: Final = frozenset({"kind", "id", "session"})
+
+
+class EntryChecks:
+    """The checks of the entries of one journal.
+
+    Args:
+        checking: the verification.
+        journal: of the entries.
+        receipts: makes receipts anew; None where this is not wanted.
+    """
+
+    def __init__(self, checking: Checking, journal: Journal, receipts: Receipts | None) -> None:
+        self._checking = checking
+        self._connection = checking.connection
+        self._journal = journal
+        self._receipts = receipts
+
+    def check(self, entries: Sequence[Entry]) -> None:
+        """Compare the next entries, whose rows are read at once, and find all that they name."""
+        self._needed = Needed()
+        self._load([entry.fact for entry in entries])
+        for entry in entries:
+            self._check(entry)
+        self._needed.check(self._checking, is_damaged=self._journal.gap_count > 0)
+
+    def _load(self, facts: Sequence[Fact]) -> None:
+        """Read the rows that the facts name."""
+        checking, connection, source = self._checking, self._connection, self._checking.source
+        checking.forget_sessions()
+        sessions = {
+            connection.uuid(one.session)
+            for one in facts
+            if not isinstance(one, Maintenance | AnswerStarted)
+            and one.session not in checking.sessions
+        }
+        self._sessions = {row["id"]: row for row in source.rows("sessions", "id", list(sessions))}
+        messages = [connection.uuid(one.id) for one in facts if isinstance(one, MessageFact)]
+        self._messages = {row["id"]: row for row in source.rows("messages", "id", messages)}
+        keys = [row["key"] for row in self._messages.values()]
+        self._children = {one: source.owned(one, "message_key", keys) for one in OF_MESSAGES}
+        tools = {
+            connection.sha(one)
+            for fact in facts
+            if isinstance(fact, ToolsOffered)
+            for one in fact.tools
+            if not checking.tools.get(one)
+        }
+        self._tools = {row["digest"]: row for row in source.rows("tools", "digest", list(tools))}
+        calls = [one.id for one in facts if isinstance(one, CallStarted | CallEnded)]
+        self._calls = load_calls(checking, calls)
+
+    def _check(self, entry: Entry) -> None:
+        match entry.fact:
+            case Maintenance() as fact:
+                self._need_bodies(fact, f"maintenance {fact.id}")
+            case AnswerStarted():
+                pass
+            case SessionOpened() as fact:
+                self._check_opened(entry, fact)
+            case SessionClosed() as fact:
+                self._check_closed(entry, fact)
+            case CallStarted() as fact:
+                self._check_started(entry, fact)
+            case CallEnded() as fact:
+                self._check_ended(entry, fact)
+            case fact:
+                self._check_message(entry, fact)
+
+    def _check_opened(self, entry: Entry, fact: SessionOpened) -> None:
+        subject, row = f"session {fact.session}", self._session_of(fact).row
+        if row is None or self._is_repeated(entry, subject, row["open_journal_key"], row["entry"]):
+            return
+        expected = rows.opening_columns(self._connection, fact, entry.place)
+        self._checking.compare(subject, "sessions", expected, row)
+        self._checking.matched["sessions.entry"] += 1
+        if fact.environment is not None:
+            self._needed.optional.setdefault(fact.environment, subject)
+
+    def _check_closed(self, entry: Entry, fact: SessionClosed) -> None:
+        """Compare how a session ended. Of several facts that close it the first one counts."""
+        session = self._session_of(fact)
+        was_closed, session.is_closed = session.is_closed, True
+        row = session.row
+        if row is None:
+            return
+        is_named = (row["close_journal_key"], row["close_entry"]) == entry.place
+        if is_named or (self._checking.is_strict and not was_closed):
+            values = rows.closing_values(self._connection, fact, entry.place)
+            expected: Row = dict(zip(CLOSING, values, strict=True))
+            self._checking.compare(f"session {fact.session}", "sessions", expected, row)
+            self._checking.matched["sessions.close_entry"] += 1
+
+    def _check_message(self, entry: Entry, fact: MessageFact) -> None:
+        subject, row = f"message {fact.id}", self._messages.get(self._connection.uuid(fact.id))
+        expected = self._placed(entry, fact, subject, "messages", row)
+        if row is None or expected is None:
+            return
+        self._checking.matched["messages.entry"] += 1
+        self._need_bodies(fact, subject)
+        if isinstance(fact, ToolsOffered):
+            self._check_tools(fact)
+        made = self._message_rows(fact)
+        if made is None:
+            return  # a body that describes the message is missing or damaged, and is reported
+        expected |= made.columns
+        expected["created_at"] = self._connection.moment(fact.at)
+        expected["journal_key"], expected["entry"] = entry.place
+        self._checking.compare(subject, "messages", expected, row)
+        for table, owned in self._children.items():
+            owner = {"message_key": row["key"]}
+            if table != "tool_offers":
+                owner["session_key"] = expected.get("session_key", row["session_key"])
+            children = [{**owner, **one} for one in made.children.get(table, ())]
+            self._checking.compare_rows(subject, table, children, owned[row["key"]])
+
+    def _check_started(self, entry: Entry, fact: CallStarted) -> None:
+        subject, call = f"call {fact.id}", self._calls.get(fact.id)
+        row = None if call is None else call.row
+        session = self._session_of(fact)
+        is_late = session.is_closed
+        expected = self._placed(entry, fact, subject, "invocations", row)
+        if call is None or expected is None:
+            return
+        self._checking.matched["invocations.start_entry"] += 1
+        if self._checking.is_strict:
+            expected["is_late"] = is_late
+        for digest in (fact.policy, fact.environment):
+            if digest is not None and digest != EMPTY:
+                self._needed.optional.setdefault(digest, subject)
+        check_start(self._checking, call, fact, entry.place, expected)
+
+    def _check_ended(self, entry: Entry, fact: CallEnded) -> None:
+        self._session_of(fact)
+        call = self._calls.get(fact.id)
+        if call is None:
+            return  # reported with its start
+        named = (call.row["end_journal_key"], call.row["end_entry"])
+        if not self._is_repeated(entry, call.subject, *named):
+            self._checking.matched["invocations.end_entry"] += 1
+            check_end(self._checking, call, fact, entry.place, self._needed)
+            if self._receipts is not None:
+                self._receipts.check_end(self._checking, call, fact)
+
+    def _session_of(self, fact: Any) -> SessionState:
+        """The session of a fact. The first fact of a session says when the session began."""
+        checking, journal = self._checking, self._journal.key
+        known = checking.sessions.get(fact.session)
+        if known is not None:
+            return known
+        subject = f"session {fact.session}"
+        row = self._sessions.get(self._connection.uuid(fact.session))
+        if row is None:
+            checking.missing(subject, "sessions")
+        elif checking.is_strict or (row["journal_key"] == journal and not checking.has_forgotten):
+            opened_at = self._connection.moment(fact.at)
+            expected = {"journal_key": journal, "opened_at": opened_at}
+            checking.compare(subject, "sessions", expected, row)
+        session = checking.sessions[fact.session] = SessionState(row)
+        return session
+
+    def _placed(
+        self,
+        entry: Entry,
+        fact: MessageFact | CallStarted,
+        subject: str,
+        table: str,
+        row: Row | None,
+    ) -> Row | None:
+        """What a row of a session must say of its place; None where there is nothing to compare.
+
+        With one journal each row has the place behind the one before. Journals share places.
+        """
+        session, checking = self._session_of(fact), self._checking
+        column = "start_entry" if table == "invocations" else "entry"
+        if row is None:
+            checking.missing(subject, table)
+            session.next_seq += 1
+            return None
+        if self._is_repeated(entry, subject, row["journal_key"], row[column]):
+            return None
+        seq = row["seq"]
+        if checking.is_strict or not isinstance(seq, int) or seq < session.next_seq:
+            seq = session.next_seq
+        session.next_seq = seq + 1
+        expected: Row = {"seq": seq}
+        if session.row is not None:
+            expected["session_key"] = session.row["key"]
+        return expected
+
+    def _is_repeated(self, entry: Entry, subject: str, journal: Any, n: Any) -> bool:
+        """Whether a fact repeats an earlier one, which is the entry that the row names.
+
+        A row that names any other entry was altered: it is compared, which shows that.
+        """
+        here = entry.place
+        if journal == here.journal_key and (n == here.n or not isinstance(n, int) or n > here.n):
+            return False
+        stored = self._checking.fact_json(journal, n)
+        if stored is None:
+            return False
+        try:
+            differing = differing_members(stored, entry.json)
+        except (AttributeError, LookupError, ValueError):
+            return False
+        if _IDENTITY & set(differing):
+            return False
+        if differing:
+            name = f"entry {here.n} of the ledger"
+            message = f"{name} contradicts {subject}, and is not among the rejected facts"
+            self._checking.damage(subject, "ledger_entries", None, message)
+        return True
+
+    def _message_rows(self, fact: MessageFact) -> rows.MessageRows | None:
+        """The rows that a fact makes; None where a body that says so is missing."""
+        bodies: dict[Digest, bytes] = {}
+        if isinstance(fact, AgentLeg | AgentOutcome):
+            document = self._checking.body(fact.document)
+            if document is None:
+                return None
+            bodies[fact.document] = document
+        try:
+            return rows.message_rows(self._connection, fact, bodies)
+        except (LookupError, TypeError, ValueError):
+            return None
+
+    def _check_tools(self, fact: ToolsOffered) -> None:
+        """Compare the rows of tools with an offer that names them, and with their definitions."""
+        checking, offered_at = self._checking, self._connection.moment(fact.at)
+        for digest in fact.tools:
+            row, is_known = self._tools.get(self._connection.sha(digest)), digest in checking.tools
+            if not is_known:
+                checking.tools[digest] = row is None
+                self._check_tool(digest, row)
+            is_first = not (is_known and checking.is_strict)
+            if row is not None and is_first and row["created_at"] == offered_at:
+                checking.tools[digest] = True
+
+    def _check_tool(self, digest: Digest, row: Row | None) -> None:
+        subject, document = f"tool {digest}", self._checking.body(digest)
+        if row is None:
+            self._checking.missing(subject, "tools")
+            return
+        self._checking.matched["tools.digest"] += 1
+        if document is not None:
+            name = rows.tool_name(self._connection, digest, {digest: document})
+            self._checking.compare(subject, "tools", {"name": name}, row)
+
+    def _need_bodies(self, fact: MessageFact | Maintenance, subject: str) -> None:
+        for digest in body_digests(fact):
+            if digest != EMPTY:
+                self._needed.bodies.setdefault(digest, subject)
+
+
+def check_tool_times(checking: Checking) -> None:
+    """Report the tools whose time is not that of an offer. Call it when all were compared."""
+    for digest, is_made in checking.tools.items():
+        if not is_made:
+            message = f"tools.created_at of tool {digest} is not the time of its first offer"
+            checking.damage(f"tool {digest}", "tools", "created_at", message)
