@@ -156,10 +156,3 @@ except StoreNotFoundError:
 def test_the_home_of_an_unknown_user_is_refused(name: str) -> None:
     with pytest.raises(InvalidRecordError, match="the home folder in '~no-such-user"):
         parse_target(name)
-
-
-def test_a_server_that_prepares_nothing_is_named_in_the_url() -> None:
-    target = parse_target("postgresql://host/db?prepare_threshold=none&sslmode=require")
-    assert target == PostgresTarget("postgresql://host/db?sslmode=require", None)
-    with pytest.raises(InvalidRecordError, match="is a number or none"):
-        parse_target("postgresql://host/db?prepare_threshold=often")

@@ -5,10 +5,10 @@ times as fast as a layer between, and starts several times as fast.
 """
 
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, Final, Protocol, Self, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 from uuid import UUID
 
 from tooltrail.records.digests import Digest, hex_of
@@ -25,16 +25,6 @@ _AT_ONCE: Final = 500
 """Values in one query; older versions of SQLite take 999."""
 
 
-class Copy(Protocol):
-    """The receiver of copied rows; psycopg's."""
-
-    def write_row(self, row: Sequence[object]) -> None: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *error: object) -> None: ...
-
-
 class DriverCursor(Protocol):
     """What sqlite3 and psycopg have in common."""
 
@@ -46,7 +36,7 @@ class DriverCursor(Protocol):
 
     def fetchall(self) -> list[Values]: ...
 
-    def copy(self, sql: str) -> Copy: ...
+    def copy(self, sql: str) -> AbstractContextManager[Any]: ...
 
     def close(self) -> None: ...
 
