@@ -15,8 +15,7 @@ from tooltrail.records.digests import digest_of
 from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.values import digest_from
 from tooltrail.store.ingest.artifact_rows import read_body
-from tooltrail.store.keep.pruning import PruningReport, prune
-from tooltrail.store.keep.pruning_plan import plan_pruning
+from tooltrail.store.keep.pruning import PruningReport, plan_pruning, prune
 from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.store import Store
 from tooltrail.store.verify import verify

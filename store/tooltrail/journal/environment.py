@@ -95,6 +95,11 @@ def _read(path: Path) -> str:
         return file.read(_MOST_REF_BYTES).decode("utf-8", "replace").strip()
 
 
+def current_actor() -> str:
+    """Who does something now, and on which machine: `user@host`."""
+    return f"{_user()}@{os.uname().nodename}"
+
+
 def _user() -> str:
     try:
         return pwd.getpwuid(os.getuid()).pw_name

@@ -25,8 +25,8 @@ from .keep.condition import (
     RejectedFact,
     read_condition,
 )
-from .keep.pruning import PruningReport, prune
-from .keep.pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
+from .keep.maintenance import Amount
+from .keep.pruning import DEFAULT_GRACE, PruningPlan, PruningReport, plan_pruning, prune
 from .keep.relocating import RelocationReport, relocate
 from .keep.rerendering import Rerendering, RerenderingState, Wording, rerender
 from .keep.upgrading import upgrade_store

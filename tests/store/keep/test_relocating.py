@@ -28,7 +28,7 @@ from tests.support.lossy_server import LossyServer
 from tooltrail.artifacts import ArtifactArchive, open_sink
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store.keep.copying import ObjectCopier
-from tooltrail.store.keep.pruning_plan import Amount
+from tooltrail.store.keep.maintenance import Amount
 from tooltrail.store.keep.relocating import relocate
 from tooltrail.store.opening import create_store, open_store
 from tooltrail.store.roots import mark_path
@@ -365,7 +365,7 @@ def test_a_place_that_keeps_other_bytes_than_it_was_given_is_not_believed(
         lying.ensure(path, size)
     assert not new.exists(path)
     with pytest.raises(UnavailableError, match="does not give back what was put"):
-        lying.ensure_raw(path)
+        lying.ensure(path)
 
 
 class _Lying(ObjectCopier):

@@ -29,52 +29,34 @@ class ObjectCopier:
         self._new = new
         self._scratch = scratch
 
-    def ensure(self, path: str, size: int) -> bool:
-        """Make sure that an artifact stands at the new root, by reading it there to its end.
+    def ensure(self, path: str, size: int | None = None) -> bool:
+        """Make sure that an object stands at the new root, by reading it there to its end.
 
         Args:
-            path: of the artifact.
-            size: its plain bytes.
-
-        Returns:
-            Whether it was copied; else it was there already, and sound.
-
-        Raises:
-            MissingArtifactError: it does not stand at the old root.
-            DamageError: it is damaged there; the new root does not have it then.
-            UnavailableError: a root cannot serve, or the new one gives back something else.
-        """
-        if self._new.sink.exists(path):
-            with suppress(DamageError):
-                self._new.verify(path, size=size)
-                return False
-            self._new.sink.delete(path)
-        self._copy(path)
-        try:
-            self._new.verify(path, size=size)
-        except DamageError as error:
-            self._new.sink.delete(path)
-            self._old.verify(path, size=size)  # raises when it is the old one that is damaged
-            raise self._altered(path) from error
-        return True
-
-    def ensure_raw(self, path: str) -> bool:
-        """Make sure that an object stands at the new root with the same stored bytes.
+            path: of the object.
+            size: plain bytes of an artifact, which is compared with its digest. None for an object
+                that is compared with the stored bytes at the old root, such as a damaged one.
 
         Returns:
             Whether it was copied; else it was there already.
 
         Raises:
             MissingArtifactError: it does not stand at the old root.
+            DamageError: the artifact is damaged there; the new root does not have it then.
             UnavailableError: a root cannot serve, or the new one gives back something else.
         """
         if self._new.sink.exists(path):
-            if self._is_same(path):
+            if self._has_arrived(path, size):
                 return False
             self._new.sink.delete(path)
         self._copy(path)
-        if not self._is_same(path):
-            raise self._altered(path)
+        if not self._has_arrived(path, size):
+            self._new.sink.delete(path)
+            if size is not None:
+                self._old.verify(path, size=size)  # raises when it is the old one that is damaged
+            raise UnavailableError(
+                f"{self._new.sink.url} does not give back what was put at {path}"
+            )
         return True
 
     def is_seen_at_old(self, path: str) -> bool:
@@ -109,12 +91,14 @@ class ObjectCopier:
         except OSError as error:
             raise UnavailableError(f"no copy in {self._scratch}: {error.strerror}") from error
 
-    def _is_same(self, path: str) -> bool:
+    def _has_arrived(self, path: str, size: int | None) -> bool:
+        if size is not None:
+            with suppress(DamageError):
+                self._new.verify(path, size=size)
+                return True
+            return False
         with self._old.sink.open(path) as ours, self._new.sink.open(path) as theirs:
             while block := ours.read(_BLOCK):
                 if theirs.read(len(block)) != block:
                     return False
             return not theirs.read(1)
-
-    def _altered(self, path: str) -> UnavailableError:
-        return UnavailableError(f"{self._new.sink.url} does not give back what was put at {path}")
