@@ -11,7 +11,7 @@ from tooltrail.journal.session import Session
 from tooltrail.journal.tool_results import tool_results_message
 from tooltrail.journal.work import Acknowledge
 
-from .engines.database import Database, open_database
+from .engines.database import Database
 from .engines.targets import parse_target
 from .filters import InvocationFilter
 from .info import StoreInfo
@@ -112,7 +112,6 @@ __all__ = [
     "iter_problems",
     "new_id",
     "now",
-    "open_database",
     "open_existing",
     "open_store",
     "parse_target",

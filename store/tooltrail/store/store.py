@@ -9,6 +9,7 @@ Recording appends to the journal in the spool and never needs the database. A th
 moves the facts into the database meanwhile.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -253,10 +254,8 @@ class Store:
                     return
         from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
-        try:
+        with suppress(StoreExistsError):  # another process created it meanwhile
             create(target, remembered_root(target, self.settings.artifacts))
-        except StoreExistsError:
-            return  # another process created it meanwhile
 
     def __enter__(self) -> Self:
         return self

@@ -95,20 +95,14 @@ class Database:
     @contextmanager
     def _transaction(self, begin: tuple[str, str], end: str) -> Generator[Connection]:
         driver = self._begun(begin[self.is_server])
-        connection = Connection(self.target, driver)
         try:
-            yield connection
+            yield Connection(self.target, driver)
+            with translated_errors(self.target):
+                driver.cursor().execute(end)
         except BaseException:
             self._roll_back(driver)
             raise
-        else:
-            try:
-                with translated_errors(self.target):
-                    driver.cursor().execute(end)
-            except BaseException:
-                self._roll_back(driver)
-                raise
-            self._give_back(driver)
+        self._give_back(driver)
 
     def _begun(self, begin: str) -> DriverConnection:
         """A connection inside a transaction. An idle one may have been lost meanwhile."""
@@ -158,11 +152,6 @@ class Database:
                 f"database {self.target}: this process was forked after the store was opened; "
                 "open the store again to read"
             )
-
-
-def open_database(target: Target) -> Database:
-    """A database; nothing is contacted yet."""
-    return Database(target)
 
 
 def ensure_wal(database: Database) -> None:

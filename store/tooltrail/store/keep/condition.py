@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from tooltrail.journal import Cursor, has_frames, read_journal, read_journal_id
+from tooltrail.journal import has_frames, read_journal, read_journal_id
 from tooltrail.journal.clock import now
 from tooltrail.journal.lock import peek_hint
 from tooltrail.journal.segments import JOURNAL_FOLDER
@@ -167,16 +167,14 @@ def _waiting_count(connection: Connection, folder: Path) -> int | None:
         if journal is None:
             return 0
         _, cursor = find_cursor(connection, journal)
-        return _count_behind(folder, cursor) if has_frames(folder, cursor) else 0
+        end = peek_hint(folder)
+        if not has_frames(folder, cursor):
+            return 0
+        if end is not None and end.next_index > cursor.index:
+            return end.next_index - cursor.index
+        return sum(1 for _ in read_journal(folder, cursor))
     except (UnavailableError, DamageError):
         return None
-
-
-def _count_behind(folder: Path, cursor: Cursor) -> int:
-    end = peek_hint(folder)
-    if end is not None and end.next_index > cursor.index:
-        return end.next_index - cursor.index
-    return sum(1 for _ in read_journal(folder, cursor))
 
 
 def _rejected(connection: Connection) -> tuple[RejectedFact, ...]:
