@@ -1,13 +1,11 @@
 """Copying stored objects from one root to another, and making sure that they arrived."""
 
 import io
-import shutil
-from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
-from tooltrail.artifacts import ArtifactArchive, create_private, make_private_folders
+from tooltrail.artifacts import ArtifactArchive, copy_of
 from tooltrail.records.errors import DamageError, UnavailableError
 
 _BLOCK: Final = 1 << 20
@@ -20,8 +18,7 @@ class ObjectCopier:
     Args:
         old: from where.
         new: to where; what stands there is believed only after it was read.
-        scratch: a local file for the object that is being copied. What a killed process left there
-            is overwritten.
+        scratch: a local folder for the object that is being copied; see `ArtifactArchive.publish`.
     """
 
     def __init__(self, old: ArtifactArchive, new: ArtifactArchive, scratch: Path) -> None:
@@ -61,35 +58,17 @@ class ObjectCopier:
 
     def is_seen_at_old(self, path: str) -> bool:
         """Whether an object that is put at the new root shows at the old one, too."""
-        with self._writing() as file:
-            file.write(b"whether two artifact roots are one place\n")
-        self._new.sink.put(path, self._scratch)
+        probe = io.BytesIO(b"whether two artifact roots are one place\n")
+        with copy_of(probe, path, self._scratch) as copy:
+            self._new.sink.put(path, copy)
         try:
             return self._old.sink.exists(path)
         finally:
             self._new.sink.delete(path)
 
-    def clean_up(self) -> None:
-        """Remove the local file."""
-        with suppress(OSError):
-            self._scratch.unlink(missing_ok=True)
-
     def _copy(self, path: str) -> None:
-        with self._old.sink.open(path) as stored:
-            with self._writing() as file:
-                shutil.copyfileobj(stored, file, _BLOCK)
-            self._new.sink.put(path, self._scratch)
-
-    @contextmanager
-    def _writing(self) -> Generator[BinaryIO]:
-        try:
-            make_private_folders(self._scratch.parent)
-            # What was put may share its storage: the next object needs a file of its own.
-            self._scratch.unlink(missing_ok=True)
-            with io.BufferedWriter(create_private(self._scratch)) as file:
-                yield file
-        except OSError as error:
-            raise UnavailableError(f"no copy in {self._scratch}: {error.strerror}") from error
+        with self._old.sink.open(path) as stored, copy_of(stored, path, self._scratch) as copy:
+            self._new.sink.put(path, copy)
 
     def _has_arrived(self, path: str, size: int | None) -> bool:
         if size is not None:

@@ -9,6 +9,7 @@ when they next read or ingest. Objects that nobody refers to stay behind, for `p
 """
 
 import os
+import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -43,6 +44,10 @@ from tooltrail.store.roots import mark_path, remembered_root, resolve_root
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
+
+SCRATCH: Final = "relocating"
+"""Folder of the spool for the object that is being copied. The next run removes what a killed run
+left in it."""
 
 _PAGE_ROWS: Final = 500
 """Rows of one question about the artifacts."""
@@ -122,7 +127,7 @@ def relocate(
         _refuse_nested(old.url, url)
         new = open_sink(url, create=True)
         _refuse_unfit(store, new)
-        scratch = store.spool / f"relocating-{store_id}.part"
+        scratch = store.spool / SCRATCH
         copier = ObjectCopier(ArtifactArchive(old), ArtifactArchive(new), scratch)
         report = RelocationReport(new_id(), old.url, new.url)
         try:
@@ -145,7 +150,7 @@ def relocate(
             if report.switched and delete_old:
                 _delete_old(store, old, report, confirm)
         finally:
-            copier.clean_up()
+            shutil.rmtree(scratch, ignore_errors=True)
             if report.switched or report.copied.count:
                 append_account(store.spool, report.run_id, "relocate", report.details())
     return report
