@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -65,13 +65,9 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Generator[Connection]:
-        """Like `read`, for a block that does more than read, whose errors are its own."""
+        """Like `read`, for a block that does more than read; see `damage_if_unreadable`."""
         with self._transaction(_READ, "ROLLBACK") as connection:
             yield connection
-
-    def reading(self) -> AbstractContextManager[None]:
-        """Turn errors about stored values into `DamageError`, inside a `snapshot`."""
-        return damage_if_unreadable(self.target)
 
     @contextmanager
     def autocommit(self) -> Generator[Connection]:

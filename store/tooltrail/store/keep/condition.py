@@ -15,7 +15,7 @@ from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.disk import free_bytes
 from tooltrail.store.engines.targets import SqliteTarget
-from tooltrail.store.engines.values import digest_from, moment_of
+from tooltrail.store.engines.values import digest_from, moment_of, uuid_from
 from tooltrail.store.ingest.behind import find_cursor
 
 if TYPE_CHECKING:
@@ -184,9 +184,7 @@ def _rejected(connection: Connection) -> tuple[RejectedFact, ...]:
         (_LISTED,),
     )
     return tuple(
-        RejectedFact(
-            _uuid(connection, journal), n, _uuid(connection, subject), reason, moment_of(at)
-        )
+        RejectedFact(_uuid(journal), n, _uuid(subject), reason, moment_of(at))
         for journal, n, subject, reason, at in rows
     )
 
@@ -208,12 +206,11 @@ def _journals(connection: Connection) -> tuple[JournalState, ...]:
     rows = connection.query(
         "SELECT id, host, spool, branch_of, entry_count, ingested_at FROM journals ORDER BY key"
     )
-    read = connection.read_uuid
     return tuple(
-        JournalState(read(one), host, spool, _uuid(connection, branch_of), count, moment_of(at))
+        JournalState(uuid_from(one), host, spool, _uuid(branch_of), count, moment_of(at))
         for one, host, spool, branch_of, count, at in rows
     )
 
 
-def _uuid(connection: Connection, value: object) -> UUID | None:
-    return None if value is None else connection.read_uuid(value)
+def _uuid(value: object) -> UUID | None:
+    return None if value is None else uuid_from(value)

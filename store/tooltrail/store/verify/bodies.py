@@ -132,7 +132,7 @@ def check_artifacts(
         with database.snapshot() as connection:
             if last is None:
                 last = connection.query("SELECT coalesce(max(key), 0) FROM artifacts")[0][0]
-            checking.source = Source(database, connection, checking.unreadable)
+            checking.source = Source(connection, checking.unreadable)
             batches = checking.source.scan(schema.artifacts, "key", _ROWS_AT_ONCE, first=at)
             rows = next(filter(None, batches), None)
             gone = set[Any]() if rows is None else _removed(checking, rows)

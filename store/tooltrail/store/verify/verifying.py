@@ -47,7 +47,7 @@ def verify(
     checking = Checking(counted)
     rerun = None if families is None else Receipts(families, archive).check_end
     with database.snapshot() as connection:
-        checking.source = Source(database, connection, checking.unreadable)
+        checking.source = Source(connection, checking.unreadable)
         for batch in _check_rows(checking, rerun):
             yield from _counted(counted, batch)
     if with_artifacts:
