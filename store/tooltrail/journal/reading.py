@@ -14,17 +14,14 @@ from uuid import UUID
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
 from tooltrail.journal.frames import (
     FIRST_HASH,
-    HEADER_SIZE,
-    BrokenFrameError,
     Frame,
-    read_header,
 )
 from tooltrail.journal.segments import FRAMES_FROM, segment_path
 from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.records.frozen import Frozen
 
 _CHUNK_BYTES: Final = 1 << 20
-"""Read at once. A longer frame is read whole."""
+"""Read at once. A longer frame is read with the rest of its segment."""
 
 _LOOK_BYTES: Final = 16 << 10
 
@@ -256,9 +253,10 @@ def _read_segment(
 
 def _read_open(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Generator[Item, None, Cursor]:
     """Read an open segment to its end, and return the place behind the last item."""
-    is_suspect = False
+    looks = 0
     while True:
-        data = segment.read(cursor.offset, _wanted(segment, cursor.offset))
+        rest = max(0, segment.size - cursor.offset)
+        data = segment.read(cursor.offset, rest if looks else _CHUNK_BYTES)
         last: Frame | None = None
         for frame in segments.read_frames(
             data,
@@ -269,34 +267,29 @@ def _read_open(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Generator[
         ):
             last = frame
             yield frame
+        looks += 1
         if last is not None:
-            is_suspect, cursor = False, cursor_behind(last)
-            continue
-        gap = _gap(segment, cursor, is_sealed=is_sealed)
-        if gap is None:
-            return cursor
-        if not is_suspect:
+            looks, cursor = 0, cursor_behind(last)
+        elif looks > 1:  # the first time, a long frame may have been cut
+            gap = _gap(segment, cursor, data, is_sealed=is_sealed)
+            if gap is None:
+                return cursor
             # The frame may have been written after it was looked for, and the frames that prove it
-            # acknowledged after that. If it is still not readable now, it is damaged.
-            is_suspect = True
-            continue
-        is_suspect, cursor = False, gap.cursor
-        yield gap
+            # acknowledged after that. If it is still not readable the next time, it is damaged.
+            if looks > 2:
+                looks, cursor = 0, gap.cursor
+                yield gap
 
 
-def _wanted(segment: _Open, offset: int) -> int:
-    """How many bytes to read at an offset, so that a frame is read to its end."""
-    try:
-        size = read_header(segment.read(offset, HEADER_SIZE)).frame_size
-    except BrokenFrameError:
-        return HEADER_SIZE
-    # An altered length may be that of no file.
-    return max(_CHUNK_BYTES, min(size, segment.size))
+def _gap(segment: _Open, cursor: Cursor, rest: bytes, *, is_sealed: bool) -> Gap | None:
+    """The damage at a cursor; None at the end of a segment and at a torn tail.
 
-
-def _gap(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Gap | None:
-    """The damage at a cursor; None at the end of a segment and at a torn tail."""
-    rest = segment.read(cursor.offset, max(0, segment.size - cursor.offset))
+    Args:
+        segment: that is read.
+        cursor: where no frame is readable.
+        rest: the bytes of the segment from there on.
+        is_sealed: whether the segment is sealed.
+    """
     behind = segments.find_acknowledged(
         rest,
         cursor.offset,
