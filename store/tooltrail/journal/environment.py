@@ -16,9 +16,6 @@ from tooltrail.records.canonical_json import encode
 _PERIOD_S: Final = 0.1
 """Seconds for which it is kept: reading the commit takes half as long as recording a call."""
 
-_MOST_PARENTS: Final = 64
-"""Folders above the current one in which a git repository is looked for."""
-
 _MOST_REF_BYTES: Final = 1 << 20
 """Bytes of a file of git that are read."""
 
@@ -53,7 +50,7 @@ def _encoded(pid: int, cwd: str, period: int) -> bytes:  # noqa: ARG001  part of
 
 def git_commit(folder: Path) -> str | None:
     """The commit that is checked out in the repository around a folder; None without one."""
-    for parent in (folder, *list(folder.parents)[:_MOST_PARENTS]):
+    for parent in (folder, *folder.parents):
         git = parent / ".git"
         try:
             if git.is_file():  # a worktree or a submodule: `gitdir: PATH`

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Final
 
 from tooltrail.artifacts import ArtifactArchive, copy_of
-from tooltrail.records.errors import DamageError, UnavailableError
+from tooltrail.journal.clock import new_id
+from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
 
 _BLOCK: Final = 1 << 20
 """Bytes that are held at once."""
@@ -56,15 +57,24 @@ class ObjectCopier:
             )
         return True
 
-    def is_seen_at_old(self, path: str) -> bool:
-        """Whether an object that is put at the new root shows at the old one, too."""
-        probe = io.BytesIO(b"whether two artifact roots are one place\n")
-        with copy_of(probe, path, self._scratch) as copy:
+    def refuse_same_place(self) -> None:
+        """Raise when an object that is put at the new root shows at the old one, too.
+
+        Raises:
+            InvalidRecordError: it does.
+        """
+        path, content = f"probe-{new_id()}", b"whether two artifact roots are one place\n"
+        with copy_of(io.BytesIO(content), path, self._scratch) as copy:
             self._new.sink.put(path, copy)
         try:
-            return self._old.sink.exists(path)
+            is_same = self._old.sink.exists(path)
         finally:
             self._new.sink.delete(path)
+        if is_same:
+            raise InvalidRecordError(
+                f"the artifacts are in {self._new.sink.url} already: it is the same place as"
+                f" {self._old.sink.url}"
+            )
 
     def _copy(self, path: str) -> None:
         with self._old.sink.open(path) as stored, copy_of(stored, path, self._scratch) as copy:

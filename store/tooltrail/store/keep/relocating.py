@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
-from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -131,13 +130,9 @@ def relocate(
         copier = ObjectCopier(ArtifactArchive(old), ArtifactArchive(new), scratch)
         report = RelocationReport(new_id(), old.url, new.url)
         try:
-            if copier.is_seen_at_old(f"probe-{report.run_id}"):
-                raise InvalidRecordError(
-                    f"the artifacts are in {new.url} already: it is the same place as {old.url}"
-                )
+            copier.refuse_same_place()
             with _marked(store, new, remembered, report):
-                for is_new, stored_size in _copies(store.database, old, copier, report):
-                    (report.copied if is_new else report.sound).add(stored_size)
+                for _ in _copies(store.database, old, copier, report):
                     if on_progress:
                         done = report.copied + report.sound
                         on_progress(done.count, done.stored_bytes)
@@ -181,15 +176,9 @@ def _marked(
 
 def _copies(
     database: Database, old: ArtifactSink, copier: ObjectCopier, report: RelocationReport
-) -> Iterator[tuple[bool, int]]:
-    """Copy what the store refers to, and the damaged objects that were set apart.
-
-    Yields:
-        Of each object that arrived, whether it was copied, and its stored bytes.
-    """
-    for stat in old.list(f"{DAMAGED}/"):
-        yield copier.ensure(stat.path), stat.stored_size
-    for path, size, stored_size in _artifacts(database):
+) -> Iterator[None]:
+    """Copy one object after the other; steps at those that have arrived."""
+    for path, size, stored_size in _objects(database, old):
         try:
             is_new = copier.ensure(path, size)
         except MissingArtifactError:
@@ -197,7 +186,8 @@ def _copies(
         except DamageError:
             report.damaged.append(path)
         else:
-            yield is_new, stored_size
+            (report.copied if is_new else report.sound).add(stored_size)
+            yield
 
 
 def _switch(store: "Store", remembered: str, report: RelocationReport) -> None:
@@ -215,9 +205,7 @@ def _delete_old(
 ) -> None:
     """Delete at the old root what was read back from the new one, and then its mark."""
     kept = {*report.damaged, *report.missing}
-    damaged = ((stat.path, stat.stored_size) for stat in old.list(f"{DAMAGED}/"))
-    artifacts = ((path, stored_size) for path, _, stored_size in _artifacts(store.database))
-    for path, stored_size in chain(damaged, artifacts):
+    for path, _, stored_size in _objects(store.database, old):
         if path not in kept:
             confirm()
             with suppress(MissingArtifactError):  # deleted by a run that was killed
@@ -227,13 +215,17 @@ def _delete_old(
     unmark_root(old, store.info.id)
 
 
-def _artifacts(database: Database) -> Iterator[tuple[str, int, int]]:
-    """Path, size and stored size of each artifact of the store; those erased have no object.
+def _objects(database: Database, old: ArtifactSink) -> Iterator[tuple[str, int | None, int]]:
+    """Path, size and stored size of each object that moves.
 
-    Page by page: a server ends a transaction that waits for a slow root.
+    These are the artifacts of the store, of which those erased have no object, and the damaged
+    objects that were set apart, whose size nobody knows.
     """
+    for stat in old.list(f"{DAMAGED}/"):
+        yield stat.path, None, stat.stored_size
     last = -1
     while True:
+        # Page by page: a server ends a transaction that waits for a slow root.
         with database.read() as connection:
             rows = connection.query(
                 "SELECT key, digest, size, stored_size FROM artifacts WHERE key > ? AND digest"
