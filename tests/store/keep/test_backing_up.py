@@ -208,7 +208,7 @@ def test_a_backup_that_comes_late_to_what_was_left_leaves_alone_whose_turn_it_is
         lock = fcntl.flock
 
         def locked_late(descriptor: int, operation: int) -> None:
-            # What was left is open here. Before it is locked, another backup has locked it.
+            # What was left is open here. Before it is locked, another backup has removed it.
             monkeypatch.undo()
             first = backed_up_meanwhile(recorded, copy, under_way, go_on)
             started.append(pool.submit(first))
@@ -226,23 +226,21 @@ def test_a_backup_that_comes_late_to_what_was_left_leaves_alone_whose_turn_it_is
     assert names_in(tmp_path).isdisjoint({".copy.db.part"})
 
 
-def test_a_backup_that_comes_as_another_ends_does_not_write_to_the_finished_file(
+def test_what_was_left_and_is_gone_before_it_is_locked_is_in_nobodys_way(
     recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy, lock = tmp_path / "copy.db", fcntl.flock
     left = tmp_path / ".copy.db.part"
     left.write_bytes(b"of a killed one")
+    lock = fcntl.flock
 
     def locked_late(descriptor: int, operation: int) -> None:
         monkeypatch.undo()
-        back_up_store(recorded, copy)
+        left.unlink()
         lock(descriptor, operation)
 
     monkeypatch.setattr(fcntl, "flock", locked_late)
-    with pytest.raises(UnavailableError, match="another backup is being made there"):
-        back_up_store(recorded, copy)
-    assert is_copy_of(copy, recorded)
-    assert not left.exists()
+    back_up_store(recorded, tmp_path / "copy.db")
+    assert is_copy_of(tmp_path / "copy.db", recorded)
 
 
 @pytest.mark.parametrize("by", ["nothing", "another"])
@@ -377,13 +375,22 @@ def test_on_a_full_disk_a_backup_leaves_nothing_and_says_why(
     check(sqlite_store)
 
 
-def test_what_a_killed_backup_left_is_replaced(recorded: Path, tmp_path: Path) -> None:
+def test_what_a_killed_backup_left_is_replaced_and_never_written_to(
+    recorded: Path, tmp_path: Path
+) -> None:
+    first = tmp_path / "first.db"
     left = tmp_path / ".copy.db.part"
-    left.write_bytes(b"longer than a backup" * 100_000)
-    left.chmod(0o644)
-    made = back_up_store(recorded, tmp_path / "copy.db")
-    assert made.size < 2_000_000
-    assert stat.S_IMODE((tmp_path / "copy.db").stat().st_mode) == 0o600
+    back_up_store(recorded, first)
+    whole = first.read_bytes()
+    # Killed after the backup had its name, which was then moved away.
+    left.hardlink_to(first)
+    back_up_store(recorded, tmp_path / "copy.db")
+    assert first.read_bytes() == whole
+    assert is_copy_of(tmp_path / "copy.db", recorded)
+    (tmp_path / "copy.db").unlink()
+    # Killed in the middle.
+    left.write_bytes(whole[:5_000])
+    back_up_store(recorded, tmp_path / "copy.db")
     assert is_copy_of(tmp_path / "copy.db", recorded)
     assert not left.exists()
 
@@ -453,12 +460,22 @@ def traced(recorded: Path, copy: Path, *inject: str) -> subprocess.CompletedProc
     )
 
 
+def test_where_no_file_has_two_names_a_backup_gets_its_own_all_the_same(
+    recorded: Path, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy.db"
+    ended = traced(recorded, copy, "link,linkat:error=EPERM")
+    assert ended.returncode == 0, ended.stderr
+    assert is_copy_of(copy, recorded)
+    assert not (tmp_path / ".copy.db.part").exists()
+
+
 @pytest.mark.parametrize(
     ("fault", "error"),
     [
         ("fsync:error=EIO", "UnavailableError: backup .* cannot be made: Input/output error"),
         ("fsync:error=ENOSPC", "DiskFullError: .*: the disk is full"),
-        ("rename,renameat,renameat2:error=EIO", "UnavailableError: backup .* cannot be made"),
+        ("link,linkat:error=EIO", "UnavailableError: backup .* cannot be made"),
         ("pwrite64:error=EIO", "UnavailableError: the backup cannot be made in"),
     ],
 )

@@ -12,9 +12,8 @@ import errno
 import fcntl
 import os
 from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from io import FileIO
 from pathlib import Path
 from urllib.parse import quote
 from uuid import UUID
@@ -35,6 +34,9 @@ _STEP_PAGES = 1_024
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
 """What SQLite takes for parts of a database, whatever database they are of."""
+
+_NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+"""What file systems say that have no hard links, as those of memory cards."""
 
 _FULL = "database or disk is full"
 
@@ -150,73 +152,92 @@ def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> No
 
 @contextmanager
 def _new_file(path: Path) -> Generator[Path]:
-    """An empty file under another name, which gets the name `path` when the block has ended well.
-
-    The file is locked. What a killed process left is emptied and used.
-    """
+    """Another name to write a file under, which gets its own when the block has ended well."""
     _refuse_existing(path)
     part = path.with_name(f".{path.name}.part")
     with _translated(path):
-        file = FileIO(part, "a", opener=_open_private)
-    with file:
+        descriptor = _claimed(part)
+    try:
+        yield part
         with _translated(path):
-            _claim(file, part)
-        try:
-            yield part
-            with _translated(path):
-                os.fsync(file.fileno())
-                if not _is_at(file, part):
-                    raise UnavailableError(f"backup {path} cannot be made: somebody removed {part}")
-                _refuse_existing(path)
-                part.rename(path)
-                sync_folder(path.parent)
-        finally:
-            # As long as it is locked, since afterwards it may be somebody else's.
-            if _is_at(file, part):
-                part.unlink()
+            os.fsync(descriptor)
+            if not _is_at(descriptor, part):
+                raise UnavailableError(f"backup {path} cannot be made: somebody removed {part}")
+            _name(part, path)
+            sync_folder(path.parent)
+    finally:
+        # As long as it is locked, since afterwards it may be somebody else's.
+        if _is_at(descriptor, part):
+            part.unlink()
+        os.close(descriptor)
 
 
-def _open_private(name: str, flags: int) -> int:
-    return os.open(name, flags | os.O_NOFOLLOW, PRIVATE_FILE)
+def _claimed(part: Path) -> int:
+    """A new file, open and locked. One that a killed process left is removed first.
 
-
-def _claim(file: FileIO, part: Path) -> None:
-    """Lock an unfinished file and empty it.
+    What was left is never written to: it may be a finished backup that has two names.
 
     Raises:
-        UnavailableError: another backup is being made there, or has just ended.
+        UnavailableError: somebody is writing it.
+        OSError: whatever the file system says.
     """
-    with suppress(BlockingIOError):
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_at(file, part):
-            os.fchmod(file.fileno(), PRIVATE_FILE)
-            file.truncate(0)
-            return
-    raise UnavailableError(f"another backup is being made there: {part}")
+    while True:
+        flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
+        descriptor = os.open(part, flags, PRIVATE_FILE)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_at(descriptor, part):
+                if not os.fstat(descriptor).st_size:
+                    return descriptor
+                part.unlink()
+        except BlockingIOError as error:
+            os.close(descriptor)
+            raise UnavailableError(f"another backup is being made there: {part}") from error
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
 
 
-def _is_at(file: FileIO, path: Path) -> bool:
+def _is_at(descriptor: int, path: Path) -> bool:
     """Whether an open file still has this name."""
     try:
-        return os.path.samestat(os.fstat(file.fileno()), path.lstat())
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
         return False
+
+
+def _name(part: Path, path: Path) -> None:
+    """Give the file its name, unless something has it."""
+    try:
+        os.link(part, path)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        _refuse_existing(path)
+        part.rename(path)
 
 
 def _refuse_existing(path: Path) -> None:
     for name in (path, *(path.with_name(path.name + suffix) for suffix in _SIDE_FILES)):
         if os.path.lexists(name):
-            raise InvalidRecordError(f"{name} is there already; nothing was overwritten")
+            raise _existing(name)
 
 
 @contextmanager
 def _translated(path: Path) -> Generator[None]:
     try:
         yield
+    except FileExistsError as error:
+        raise _existing(path) from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _no_room(path.parent) from error
         raise UnavailableError(f"backup {path} cannot be made: {error.strerror}") from error
+
+
+def _existing(path: Path) -> InvalidRecordError:
+    return InvalidRecordError(f"{path} is there already; nothing was overwritten")
 
 
 def _no_room(folder: Path) -> DiskFullError:
