@@ -1,6 +1,6 @@
 """Databases without a schema."""
 
-from tooltrail.store.engines.database import Database, open_database
+from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget, parse_target
 
 
@@ -9,4 +9,4 @@ def empty_database(database: str) -> Database:
     target = parse_target(database)
     if isinstance(target, SqliteTarget):
         target.path.touch()
-    return open_database(target)
+    return Database(target)

@@ -13,8 +13,7 @@ from tooltrail.artifacts import Capture, artifact_path
 from tooltrail.journal.clock import new_id
 from tooltrail.records.digests import digest_of
 from tooltrail.store.engines.values import digest_from
-from tooltrail.store.keep.pruning import PruningReport, prune
-from tooltrail.store.keep.pruning_plan import plan_pruning
+from tooltrail.store.keep.pruning import PruningReport, plan_pruning, prune
 from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.read.bodies import read_body
 from tooltrail.store.store import Store

@@ -18,7 +18,7 @@ from tooltrail.records import StreamRecord, UnavailableError
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.store.bodies import decode_body
 from tooltrail.store.creating import create
-from tooltrail.store.engines.database import Database, open_database
+from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.ingest.ingester import Ingested, Ingester
 from tooltrail.store.read.reader import Reader
@@ -171,7 +171,7 @@ def store_parts(
     target = parse_target(database)
     if is_new:
         create(target, str(folder / "artifacts"))
-    opened = open_database(target)
+    opened = Database(target)
     try:
         sink = AwaySink(open_sink(str(folder / "artifacts"), create=is_new))
         yield StoreParts(opened, folder / name, sink)

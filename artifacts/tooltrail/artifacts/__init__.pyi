@@ -6,6 +6,7 @@ from ._private import (
     make_private_folders,
     open_without_links,
 )
+from ._scratch import copy_of
 from .archive import ArtifactArchive, Outcome, StoredArtifact
 from .capture import Capture
 from .captured import CapturedStream
@@ -50,6 +51,7 @@ __all__ = [
     "StreamFollower",
     "artifact_path",
     "check_path",
+    "copy_of",
     "create_private",
     "defer_sink",
     "digest_of_path",

@@ -7,7 +7,7 @@ from tooltrail.cli._long_commands import amount_of, interruptible_between_steps,
 from tooltrail.cli._output import print_table, say, size_of
 from tooltrail.cli._times import lasting
 from tooltrail.store import Amount, PruningPlan, PruningReport, Store, plan_pruning, prune
-from tooltrail.store.keep.pruning_plan import total_of
+from tooltrail.store.keep.pruning import total_of
 
 
 def plan_with_bar(store: Store, grace: timedelta) -> PruningPlan:

@@ -5,14 +5,13 @@ program died, record the same messages. The last message has the id of the answe
 answer has ended: an append that was cut off between two messages must not say so.
 """
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.journal.log import Entry
 from tooltrail.journal.session_facts import message_entry
-from tooltrail.records import CallBlock, Message, MessageBlock, NotFoundError, Origin
+from tooltrail.records import CallBlock, Message, NotFoundError, Origin, ToolCall
 from tooltrail.records.facts import AnswerStarted
 from tooltrail.wire import Response, read_stream, wire_format
 
@@ -38,7 +37,7 @@ def messages_of(started: AnswerStarted, response: Response) -> list[AnswerMessag
     messages, found = response.messages or (nothing,), list[AnswerMessage]()
     for number, message in enumerate(messages, 1 - len(messages)):
         message_id = UUID(int=started.id.int + number)
-        named = _with_ids(_with_provider(message, started.provider), message_id)
+        named = _with_provider(_with_call_ids(message, message_id), started.provider)
         found.append(AnswerMessage(message_id, named))
     return found
 
@@ -71,22 +70,9 @@ def cut_off_entries(started: AnswerStarted, payload: bytes) -> list[Entry]:
     return answer_entries(started, messages_of(started, response), payload)
 
 
-def with_message_ids(response: Response, messages: Sequence[AnswerMessage]) -> Response:
-    """The response with its recorded messages, whose calls name the message that asked."""
-    named = tuple(_naming(message, message_id) for message_id, message in messages)
-    return replace(response, messages=named if response.messages else ())
-
-
-def _naming(message: Message, message_id: UUID) -> Message:
-    if not message.calls:
-        return message
-    blocks = tuple(
-        block.model_copy(update={"call": block.call.model_copy(update={"message_id": message_id})})
-        if isinstance(block, CallBlock)
-        else block
-        for block in message.blocks
-    )
-    return message.model_copy(update={"blocks": blocks})
+def naming(message_id: UUID, message: Message) -> Message:
+    """A recorded message whose calls name it as the message that asked."""
+    return _with_calls(message, lambda _place, _call: {"message_id": message_id})
 
 
 def _with_provider(message: Message, provider: str | None) -> Message:
@@ -96,19 +82,24 @@ def _with_provider(message: Message, provider: str | None) -> Message:
     return message.model_copy(update={"origin": origin})
 
 
-def _with_ids(message: Message, message_id: UUID) -> Message:
+def _with_call_ids(message: Message, message_id: UUID) -> Message:
     """The message with an id for each call, made of its own where it has none."""
-    if all(call.call_id for call in message.calls):
-        return message
+
+    def made(place: int, call: ToolCall) -> dict[str, object]:
+        if call.call_id:
+            return {}
+        flags = (*call.flags, "id_synthesised")
+        return {"call_id": f"call_{message_id.hex}_{place}", "flags": flags}
+
+    return _with_calls(message, made)
+
+
+def _with_calls(message: Message, changes: Callable[[int, ToolCall], dict[str, object]]) -> Message:
+    """The message with other members in its calls; a call is known by the place of its block."""
     blocks = tuple(
-        _with_id(block, f"call_{message_id.hex}_{place}")
+        block.model_copy(update={"call": block.call.model_copy(update=changes(place, block.call))})
+        if isinstance(block, CallBlock)
+        else block
         for place, block in enumerate(message.blocks)
     )
     return message.model_copy(update={"blocks": blocks})
-
-
-def _with_id(block: MessageBlock, call_id: str) -> MessageBlock:
-    if not isinstance(block, CallBlock) or block.call.call_id:
-        return block
-    made = {"call_id": call_id, "flags": (*block.call.flags, "id_synthesised")}
-    return block.model_copy(update={"call": block.call.model_copy(update=made)})

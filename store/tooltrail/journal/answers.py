@@ -11,18 +11,12 @@ import asyncio
 import json
 import threading
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
-from dataclasses import dataclass
-from types import TracebackType
+from dataclasses import dataclass, replace
 from typing import Final, Generic, Self, TypeVar, cast
 from uuid import UUID
 
 from tooltrail.artifacts import Capture, CaptureLimits
-from tooltrail.journal.answer_messages import (
-    PAYLOAD,
-    answer_entries,
-    messages_of,
-    with_message_ids,
-)
+from tooltrail.journal.answer_messages import PAYLOAD, answer_entries, messages_of, naming
 from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.log import Entry
 from tooltrail.journal.session import Session
@@ -137,36 +131,34 @@ class RecordedStream(Generic[ChunkT]):
         self._begin()
         # One for all loops, which go on where the one before was left.
         self._ahead = self._ahead or iter(self._chunks)
+        goes_on = False
         try:
             for chunk in self._ahead:
                 self._keep(chunk)
                 yield chunk
         except GeneratorExit:
-            if not self._is_managed:
+            goes_on = self._is_managed
+            raise
+        finally:
+            if not goes_on:
                 self.close()
-            raise
-        except BaseException:
-            self.close()
-            raise
-        self.close()
 
     async def __aiter__(self) -> AsyncIterator[ChunkT]:
         if not isinstance(self._chunks, AsyncIterable):
             raise TypeError("the stream is not asynchronous: use `for`")
         await asyncio.to_thread(self._begin)
         self._later = self._later or aiter(self._chunks)
+        goes_on = False
         try:
             async for chunk in self._later:
                 self._keep(chunk)
                 yield chunk
         except GeneratorExit:
-            if not self._is_managed:
+            goes_on = self._is_managed
+            raise
+        finally:
+            if not goes_on:
                 await self.aclose()
-            raise
-        except BaseException:
-            await self.aclose()
-            raise
-        await self.aclose()
 
     def close(self) -> None:
         """Record what has come; does nothing when the answer is recorded.
@@ -236,24 +228,14 @@ class RecordedStream(Generic[ChunkT]):
         self._is_managed = True
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     async def __aenter__(self) -> Self:
         self._is_managed = True
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
 
@@ -294,9 +276,9 @@ def _record(
 ) -> RecordedAnswer:
     messages = messages_of(started, response)
     session.append(answer_entries(started, messages, data))
-    named = with_message_ids(response, messages)
-    calls = named.messages[0].calls if named.messages else ()
-    return RecordedAnswer(named, tuple(message_id for message_id, _ in messages), calls)
+    if response.messages:
+        response = replace(response, messages=tuple(naming(*one) for one in messages))
+    return RecordedAnswer(response, tuple(one.id for one in messages), response.calls)
 
 
 def _read(known: WireFormat, payload: Chunk) -> Response:

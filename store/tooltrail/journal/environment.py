@@ -7,23 +7,20 @@ import os
 import pwd
 import sys
 import time
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
 
 from tooltrail.records.canonical_json import encode
 
-_COMMIT_PERIOD_S: Final = 0.1
-"""Seconds for which the commit is kept: reading it takes half as long as recording a call."""
-
-_MOST_PARENTS: Final = 64
-"""Folders above the current one in which a git repository is looked for."""
+_PERIOD_S: Final = 0.1
+"""Seconds for which it is kept: reading the commit takes half as long as recording a call."""
 
 _MOST_REF_BYTES: Final = 1 << 20
 """Bytes of a file of git that are read."""
 
 _MOST_CACHED: Final = 16
-"""Commits, and environments as JSON, that are kept."""
+"""Environments that are kept."""
 
 
 def environment_json() -> bytes:
@@ -32,17 +29,15 @@ def environment_json() -> bytes:
     Members: `host`, `user`, `cwd`, `pid`, `platform`, `python`, and `git_commit` inside a
     repository. The commit changes while a process runs, so it is read again every 0.1 s.
     """
-    cwd = _current_folder()
-    period = int(time.monotonic() / _COMMIT_PERIOD_S)
-    return _encoded(os.getpid(), cwd, _commit_in_period(cwd, period) if cwd else None)
+    return _encoded(os.getpid(), _current_folder(), int(time.monotonic() / _PERIOD_S))
 
 
 @lru_cache(maxsize=_MOST_CACHED)
-def _encoded(pid: int, cwd: str, commit: str | None) -> bytes:
-    system = os.uname()
+def _encoded(pid: int, cwd: str, period: int) -> bytes:  # noqa: ARG001  part of the cache's key
+    system, commit = os.uname(), git_commit(Path(cwd)) if cwd else None
     environment: dict[str, str | int] = {
         "host": system.nodename,
-        "user": _user(),
+        "user": _user(os.getuid()),
         "cwd": cwd,
         "pid": pid,
         "platform": f"{system.sysname}-{system.release}-{system.machine}",
@@ -53,14 +48,9 @@ def _encoded(pid: int, cwd: str, commit: str | None) -> bytes:
     return encode(environment)
 
 
-@lru_cache(maxsize=_MOST_CACHED)
-def _commit_in_period(cwd: str, period: int) -> str | None:  # noqa: ARG001  part of the cache's key
-    return git_commit(Path(cwd))
-
-
 def git_commit(folder: Path) -> str | None:
     """The commit that is checked out in the repository around a folder; None without one."""
-    for parent in (folder, *list(folder.parents)[:_MOST_PARENTS]):
+    for parent in (folder, *folder.parents):
         git = parent / ".git"
         try:
             if git.is_file():  # a worktree or a submodule: `gitdir: PATH`
@@ -95,11 +85,17 @@ def _read(path: Path) -> str:
         return file.read(_MOST_REF_BYTES).decode("utf-8", "replace").strip()
 
 
-def _user() -> str:
+def current_actor() -> str:
+    """Who does something now, and on which machine: `user@host`."""
+    return f"{_user(os.getuid())}@{os.uname().nodename}"
+
+
+@cache
+def _user(uid: int) -> str:
     try:
-        return pwd.getpwuid(os.getuid()).pw_name
+        return pwd.getpwuid(uid).pw_name
     except (KeyError, OSError):  # no passwd entry for this uid, as in many containers
-        return str(os.getuid())
+        return str(uid)
 
 
 def _current_folder() -> str:

@@ -6,6 +6,7 @@ behind that place prove that it is damaged: then it reports a `Gap` and goes on 
 
 import os
 from collections.abc import Generator, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final, Self, TypeAlias
 from uuid import UUID
@@ -13,17 +14,14 @@ from uuid import UUID
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
 from tooltrail.journal.frames import (
     FIRST_HASH,
-    HEADER_SIZE,
-    BrokenFrameError,
     Frame,
-    read_header,
 )
 from tooltrail.journal.segments import FRAMES_FROM, segment_path
 from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.records.frozen import Frozen
 
 _CHUNK_BYTES: Final = 1 << 20
-"""Read at once. A longer frame is read whole."""
+"""Read at once. A longer frame is read with the rest of its segment."""
 
 _LOOK_BYTES: Final = 16 << 10
 
@@ -111,13 +109,10 @@ def has_frames(folder: Path, cursor: Cursor) -> bool:
     Raises:
         UnavailableError: the journal cannot be read.
     """
-    try:
-        with _Open(folder, cursor.segment) as segment:
-            # More than a header: a block of zeros, which a disk may make of a frame, hides nothing.
-            if segment.read(cursor.offset, _LOOK_BYTES).strip(b"\0"):
-                return True
-    except FileNotFoundError:
-        pass
+    with suppress(FileNotFoundError), _Open(folder, cursor.segment) as segment:
+        # More than a header: a block of zeros, which a disk may make of a frame, hides nothing.
+        if segment.read(cursor.offset, _LOOK_BYTES).strip(b"\0"):
+            return True
     return any(number > cursor.segment for number in _segment_numbers(folder))
 
 
@@ -127,10 +122,9 @@ def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
     Raises:
         UnavailableError: a segment cannot be read.
     """
-    gap = _altered_head(folder, cursor)
-    if gap is not None:
-        cursor = gap.cursor
-        yield gap
+    if cursor.offset == FRAMES_FROM and cursor.hash is not None:
+        with suppress(FileNotFoundError):
+            cursor = yield from _enter(folder, cursor.segment, cursor)
     while True:
         cursor = yield from _read_segment(folder, cursor)
         following = next((one for one in _segment_numbers(folder) if one > cursor.segment), None)
@@ -138,13 +132,8 @@ def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
             return
         # The segment is sealed by now. Frames may have been added before it was.
         cursor = yield from _read_segment(folder, cursor, is_sealed=True)
-        try:
-            head = _following(folder, following, cursor)
-        except FileNotFoundError:
-            continue  # deleted meanwhile
-        if isinstance(head, Gap):
-            yield head
-        cursor = cursor_behind(head) if isinstance(head, Gap) else head
+        with suppress(FileNotFoundError):  # deleted meanwhile
+            cursor = yield from _enter(folder, following, cursor)
 
 
 def furthest_end(folder: Path) -> tuple[int, int]:
@@ -156,13 +145,10 @@ def furthest_end(folder: Path) -> tuple[int, int]:
         UnavailableError: the journal cannot be read.
     """
     numbers = _segment_numbers(folder)
-    if not numbers:
-        return 0, 0
-    try:
-        with _Open(folder, numbers[-1]) as segment:
-            return numbers[-1], segment.size
-    except FileNotFoundError:  # the whole journal was deleted meanwhile
-        return 0, 0
+    # The whole journal may be deleted meanwhile.
+    with suppress(IndexError, FileNotFoundError), _Open(folder, numbers[-1]) as segment:
+        return numbers[-1], segment.size
+    return 0, 0
 
 
 def sync_segment(folder: Path, number: int) -> None:
@@ -174,10 +160,8 @@ def sync_segment(folder: Path, number: int) -> None:
         UnavailableError: the disk failed.
     """
     try:
-        with _Open(folder, number) as segment:
-            os.fdatasync(segment.descriptor)
-    except FileNotFoundError:
-        return  # deleted, and so ingested and durable
+        with suppress(FileNotFoundError), _Open(folder, number) as segment:
+            os.fdatasync(segment.descriptor)  # one that is deleted was ingested, durably
     except OSError as error:
         raise UnavailableError(f"segment {number} of {folder} cannot be synced: {error}") from error
 
@@ -233,61 +217,46 @@ class _Open:
         return os.pread(self.descriptor, size, offset)
 
 
+def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cursor]:
+    """Go on in a segment, and return the place of its first frame.
+
+    Yields:
+        The damage to its head, or the frames between the two that are lost.
+    """
+    with _Open(folder, number) as segment:
+        try:
+            head = segments.read_head(segment.descriptor, segment.path)
+        except DamageError as error:
+            begin = Cursor(number, FRAMES_FROM, cursor.index, None)
+            yield Gap(number, 0, segment.read(0, FRAMES_FROM), str(error), begin)
+            return begin
+    begin = Cursor(number, FRAMES_FROM, head.first_index, head.previous_hash)
+    # Behind damage, which was reported, nobody knows how many frames there were.
+    is_next = cursor.hash is None and number == cursor.segment + 1
+    if not is_next and (begin.index, begin.hash) != (cursor.index, cursor.hash):
+        reason = (
+            f"frames {cursor.index:,} to {begin.index - 1:,} of the journal are missing: segment "
+            f"{number} begins with frame {begin.index:,}"
+        )
+        yield Gap(cursor.segment, cursor.offset, b"", reason, begin)
+    return begin
+
+
 def _read_segment(
     folder: Path, cursor: Cursor, *, is_sealed: bool = False
 ) -> Generator[Item, None, Cursor]:
     """Read a segment to its end, and return the place behind the last item."""
-    try:
-        with _Open(folder, cursor.segment) as segment:
-            return (yield from _read_open(segment, cursor, is_sealed=is_sealed))
-    except FileNotFoundError:
-        return cursor
-
-
-def _altered_head(folder: Path, cursor: Cursor) -> Gap | None:
-    """The damage to the head of a segment that a cursor is about to enter."""
-    if cursor.offset != FRAMES_FROM or cursor.hash is None:
-        return None
-    try:
-        with _Open(folder, cursor.segment) as segment:
-            segments.read_head(segment.descriptor, segment.path)
-            return None
-    except FileNotFoundError:
-        return None
-    except DamageError as error:
-        return _damaged_head(folder, cursor.segment, cursor, str(error))
-
-
-def _damaged_head(folder: Path, number: int, cursor: Cursor, reason: str) -> Gap:
-    with _Open(folder, number) as segment:
-        data = segment.read(0, FRAMES_FROM)
-    return Gap(number, 0, data, reason, Cursor(number, FRAMES_FROM, cursor.index, None))
-
-
-def _following(folder: Path, number: int, cursor: Cursor) -> Cursor | Gap:
-    """Go on in a later segment; a gap where frames between the two are lost."""
-    try:
-        with _Open(folder, number) as segment:
-            head = segments.read_head(segment.descriptor, segment.path)
-    except DamageError as error:
-        return _damaged_head(folder, number, cursor, str(error))
-    behind = Cursor(number, FRAMES_FROM, head.first_index, head.previous_hash)
-    # Behind damage, which was reported, nobody knows how many frames there were.
-    is_next = cursor.hash is None and number == cursor.segment + 1
-    if is_next or (head.first_index, head.previous_hash) == (cursor.index, cursor.hash):
-        return behind
-    reason = (
-        f"frames {cursor.index:,} to {head.first_index - 1:,} of the journal are missing: segment "
-        f"{number} begins with frame {head.first_index:,}"
-    )
-    return Gap(cursor.segment, cursor.offset, b"", reason, behind)
+    with suppress(FileNotFoundError), _Open(folder, cursor.segment) as segment:
+        cursor = yield from _read_open(segment, cursor, is_sealed=is_sealed)
+    return cursor
 
 
 def _read_open(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Generator[Item, None, Cursor]:
     """Read an open segment to its end, and return the place behind the last item."""
-    is_suspect = False
+    looks = 0
     while True:
-        data = segment.read(cursor.offset, _wanted(segment, cursor.offset))
+        rest = max(0, segment.size - cursor.offset)
+        data = segment.read(cursor.offset, rest if looks else _CHUNK_BYTES)
         last: Frame | None = None
         for frame in segments.read_frames(
             data,
@@ -298,34 +267,29 @@ def _read_open(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Generator[
         ):
             last = frame
             yield frame
+        looks += 1
         if last is not None:
-            is_suspect, cursor = False, cursor_behind(last)
-            continue
-        gap = _gap(segment, cursor, is_sealed=is_sealed)
-        if gap is None:
-            return cursor
-        if not is_suspect:
+            looks, cursor = 0, cursor_behind(last)
+        elif looks > 1:  # the first time, a long frame may have been cut
+            gap = _gap(segment, cursor, data, is_sealed=is_sealed)
+            if gap is None:
+                return cursor
             # The frame may have been written after it was looked for, and the frames that prove it
-            # acknowledged after that. If it is still not readable now, it is damaged.
-            is_suspect = True
-            continue
-        is_suspect, cursor = False, gap.cursor
-        yield gap
+            # acknowledged after that. If it is still not readable the next time, it is damaged.
+            if looks > 2:
+                looks, cursor = 0, gap.cursor
+                yield gap
 
 
-def _wanted(segment: _Open, offset: int) -> int:
-    """How many bytes to read at an offset, so that a frame is read to its end."""
-    try:
-        size = read_header(segment.read(offset, HEADER_SIZE)).frame_size
-    except BrokenFrameError:
-        return HEADER_SIZE
-    # An altered length may be that of no file.
-    return max(_CHUNK_BYTES, min(size, segment.size))
+def _gap(segment: _Open, cursor: Cursor, rest: bytes, *, is_sealed: bool) -> Gap | None:
+    """The damage at a cursor; None at the end of a segment and at a torn tail.
 
-
-def _gap(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Gap | None:
-    """The damage at a cursor; None at the end of a segment and at a torn tail."""
-    rest = segment.read(cursor.offset, max(0, segment.size - cursor.offset))
+    Args:
+        segment: that is read.
+        cursor: where no frame is readable.
+        rest: the bytes of the segment from there on.
+        is_sealed: whether the segment is sealed.
+    """
     behind = segments.find_acknowledged(
         rest,
         cursor.offset,
@@ -333,19 +297,15 @@ def _gap(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Gap | None:
         stamp=segments.find_stamp(segment.descriptor, segment.path),
         is_sealed=is_sealed,
     )
-    if behind is None:
-        if not is_sealed or not rest.strip(b"\0"):
-            return None
-        end = Cursor(cursor.segment, cursor.offset + len(rest), cursor.index, None)
-        return _damage(cursor, rest, end)
-    size = behind.offset - cursor.offset
-    following = Cursor(cursor.segment, behind.offset, behind.index, None)
-    return _damage(cursor, rest[:size], following)
-
-
-def _damage(cursor: Cursor, data: bytes, end: Cursor) -> Gap:
+    if behind is not None:
+        size, index = behind.offset - cursor.offset, behind.index
+    elif is_sealed and rest.strip(b"\0"):
+        size, index = len(rest), cursor.index
+    else:
+        return None
     reason = (
         f"segment {cursor.segment} of the journal is damaged at byte {cursor.offset:,}: "
-        f"{len(data):,} bytes are not readable"
+        f"{size:,} bytes are not readable"
     )
-    return Gap(cursor.segment, cursor.offset, data, reason, end)
+    end = Cursor(cursor.segment, cursor.offset + size, index, None)
+    return Gap(cursor.segment, cursor.offset, rest[:size], reason, end)

@@ -5,8 +5,9 @@ import queue
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, TypeVar
 
 from tooltrail.journal.log import Entry, Position
 from tooltrail.journal.work import Acknowledge, Work
@@ -18,22 +19,17 @@ _MOST_TOGETHER: Final = 256
 """Tasks whose facts are appended together."""
 
 
-class _Job(NamedTuple):
-    make: Callable[[], "tuple[Work, Any]"]
+@dataclass(slots=True)
+class _Job:
+    """The facts of one task, and how far they are."""
+
+    make: Callable[[], tuple[Work, Any]]
     loop: asyncio.AbstractEventLoop
-    future: "asyncio.Future[Any]"
-
-
-class _Made(NamedTuple):
-    job: _Job
-    entries: Sequence[Entry]
-    result: object
-
-
-class _Written(NamedTuple):
-    job: _Job
-    positions: Sequence[Position]
-    result: object
+    future: asyncio.Future[Any]
+    entries: Sequence[Entry] = ()
+    made: object = None
+    positions: Sequence[Position] = ()
+    level: Acknowledge = "process"
 
 
 class AppendingThread:
@@ -49,8 +45,8 @@ class AppendingThread:
 
     def __init__(
         self,
-        append: "Callable[[Sequence[Entry]], Sequence[Position]]",
-        acknowledge: "Callable[[Sequence[Position]], Acknowledge]",
+        append: Callable[[Sequence[Entry]], Sequence[Position]],
+        acknowledge: Callable[[Sequence[Position]], Acknowledge],
     ) -> None:
         self._append = append
         self._acknowledge = acknowledge
@@ -58,7 +54,7 @@ class AppendingThread:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    async def submit(self, make: "Callable[[], tuple[Work, T]]") -> "tuple[Acknowledge, T]":
+    async def submit(self, make: Callable[[], tuple[Work, T]]) -> tuple[Acknowledge, T]:
         """See `Recorder.append_async`."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[tuple[Acknowledge, T]] = loop.create_future()
@@ -82,87 +78,69 @@ class AppendingThread:
     def _run(self) -> None:
         jobs, goes_on = self._jobs, True
         while goes_on:
-            batch: list[_Job] = []
-            one: _Job | None = jobs.get()
-            while one is not None:
-                batch.append(one)
-                if len(batch) == _MOST_TOGETHER:
-                    break
-                try:
-                    one = jobs.get_nowait()
-                except queue.Empty:
-                    break
-            goes_on = one is not None
-            self._do(batch)
+            batch = [jobs.get()]
+            while len(batch) < _MOST_TOGETHER and not jobs.empty():
+                batch.append(jobs.get())
+            goes_on = batch[-1] is not None  # `close` puts it behind every job
+            self._do([job for job in batch if job is not None])
 
     def _do(self, batch: Sequence[_Job]) -> None:
-        written = self._write([made for job in batch if (made := _make(job)) is not None])
-        if written:
-            self._wait(written)
+        made = [job for job in batch if _succeeded(_make, [job])]
+        _answer(_succeeded(self._wait, _succeeded(self._write, made)))
 
-    def _write(self, made: Sequence[_Made]) -> list[_Written]:
-        """Append facts together, and fail the tasks whose facts are not appended."""
-        try:
-            positions = iter(self._append([entry for one in made for entry in one.entries]))
-        except InvalidRecordError as error:
-            if len(made) > 1:
-                # One fact was refused, and none was appended: append those of each task alone.
-                return [written for one in made for written in self._write([one])]
-            _answer([(one.job, None, error) for one in made])
-        except BaseException as error:  # noqa: BLE001  it belongs to the tasks
-            _answer([(one.job, None, error) for one in made])
-        else:
-            return [
-                _Written(one.job, list(islice(positions, len(one.entries))), one.result)
-                for one in made
-            ]
-        return []
+    def _write(self, jobs: Sequence[_Job]) -> None:
+        positions = iter(self._append([entry for job in jobs for entry in job.entries]))
+        for job in jobs:
+            job.positions = list(islice(positions, len(job.entries)))
 
-    def _wait(self, written: Sequence[_Written]) -> None:
-        """Acknowledge appended facts together, and answer their tasks."""
-        try:
-            level = self._acknowledge([place for one in written for place in one.positions])
-        except InvalidRecordError as error:
-            if len(written) > 1:
-                # The database has every fact, and rejected one: each task asks for its own.
-                for one in written:
-                    self._wait([one])
-                return
-            _answer([(one.job, None, error) for one in written])
-        except BaseException as error:  # noqa: BLE001  it belongs to the tasks
-            _answer([(one.job, None, error) for one in written])
-        else:
-            _answer([(one.job, (level, one.result), None) for one in written])
+    def _wait(self, jobs: Sequence[_Job]) -> None:
+        level = self._acknowledge([position for job in jobs for position in job.positions])
+        for job in jobs:
+            job.level = level
 
 
-def _make(job: _Job) -> _Made | None:
-    """Make the facts of a task and sync the files that they name; None if that fails the task."""
-    try:
-        work, result = job.make()
+def _make(jobs: Sequence[_Job]) -> None:
+    """Make the facts of tasks, and sync the files that they name."""
+    for job in jobs:
+        work, job.made = job.make()
         if work.sync is not None:
             work.sync()
-    except BaseException as error:  # noqa: BLE001  it belongs to the task
-        _answer([(job, None, error)])
-        return None
-    return _Made(job, work.entries, result)
+        job.entries = work.entries
 
 
-def _answer(answers: "Sequence[tuple[_Job, object, BaseException | None]]") -> None:
+def _succeeded(step: Callable[[Sequence[_Job]], None], jobs: Sequence[_Job]) -> Sequence[_Job]:
+    """Take a step for jobs together, and return the jobs that go on. The others are answered.
+
+    A step raises `InvalidRecordError` for one fact, and then has appended none of them or all of
+    them. So the step is repeated for each job alone.
+    """
+    if not jobs:
+        return jobs
+    try:
+        step(jobs)
+    except BaseException as error:  # noqa: BLE001  it belongs to the tasks
+        if isinstance(error, InvalidRecordError) and len(jobs) > 1:
+            return [job for one in jobs for job in _succeeded(step, [one])]
+        _answer(jobs, error)
+        return []
+    return jobs
+
+
+def _answer(jobs: Sequence[_Job], error: BaseException | None = None) -> None:
     """Hand results to their tasks; the tasks of one loop are woken together."""
-    by_loop: dict[asyncio.AbstractEventLoop, list[tuple[_Job, object, BaseException | None]]] = {}
-    for one in answers:
-        by_loop.setdefault(one[0].loop, []).append(one)
+    by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
+    for job in jobs:
+        by_loop.setdefault(job.loop, []).append(job)
     for loop, some in by_loop.items():
         with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
-            loop.call_soon_threadsafe(_resolve, some)
+            loop.call_soon_threadsafe(_resolve, some, error)
 
 
-def _resolve(answers: "Sequence[tuple[_Job, object, BaseException | None]]") -> None:
-    for job, result, error in answers:
-        future = cast("asyncio.Future[object]", job.future)
-        if future.done():
+def _resolve(jobs: Sequence[_Job], error: BaseException | None) -> None:
+    for job in jobs:
+        if job.future.done():
             continue  # the task was cancelled
         if error is None:
-            future.set_result(result)
+            job.future.set_result((job.level, job.made))
         else:
-            future.set_exception(error)
+            job.future.set_exception(error)

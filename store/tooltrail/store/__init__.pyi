@@ -11,7 +11,7 @@ from tooltrail.journal.session import Session
 from tooltrail.journal.tool_results import tool_results_message
 from tooltrail.journal.work import Acknowledge
 
-from .engines.database import Database, open_database
+from .engines.database import Database
 from .engines.targets import parse_target
 from .filters import InvocationFilter
 from .info import StoreInfo
@@ -25,8 +25,8 @@ from .keep.condition import (
     RejectedFact,
     read_condition,
 )
-from .keep.pruning import PruningReport, prune
-from .keep.pruning_plan import DEFAULT_GRACE, Amount, PruningPlan, plan_pruning
+from .keep.maintenance import Amount
+from .keep.pruning import DEFAULT_GRACE, PruningPlan, PruningReport, plan_pruning, prune
 from .keep.relocating import RelocationReport, relocate
 from .keep.rerendering import Rerendering, RerenderingState, Wording, rerender
 from .keep.upgrading import upgrade_store
@@ -110,7 +110,6 @@ __all__ = [
     "iter_problems",
     "new_id",
     "now",
-    "open_database",
     "open_existing",
     "open_store",
     "parse_target",

@@ -17,7 +17,7 @@ from tooltrail.records.errors import (
     UnavailableError,
 )
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.database import Database, ensure_wal, open_database
+from tooltrail.store.engines.database import Database, ensure_wal
 from tooltrail.store.engines.targets import SqliteTarget, Target, is_there
 from tooltrail.store.info import FORMAT, read_revision
 from tooltrail.store.ingest.durable import make_durable
@@ -43,7 +43,7 @@ def create(target: Target, root: str) -> UUID:
         InvalidRecordError: the root is that of another store, or cannot be used.
         UnavailableError: the database or the root cannot be reached or written.
     """
-    with closing(open_database(target)) as database:
+    with closing(Database(target)) as database:
         if isinstance(target, SqliteTarget):
             _prepare_file(database, target, root)
         with database.write() as connection:

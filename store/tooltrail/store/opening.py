@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tooltrail.records.errors import StoreNotFoundError
-from tooltrail.store.engines.database import Database, open_database
+from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget, Target, is_there, parse_target
 from tooltrail.store.info import required_revision
 from tooltrail.store.roots import default_spool, remembered_root
@@ -58,8 +58,7 @@ def open_store(
         StoreNotFoundError: there is no such file, and none is to be created.
     """
     target = parse_target(database)
-    if not create:
-        refuse_missing(target)
+    opened = Database(target) if create else open_existing(target)
     level: Acknowledge = "journal" if isinstance(target, SqliteTarget) else "store"
     settings = Settings(
         artifacts=artifacts,
@@ -70,7 +69,7 @@ def open_store(
         free_bytes=free_bytes,
         creates=create,
     )
-    return Store(open_database(target), spool or default_spool(target), settings)
+    return Store(opened, spool or default_spool(target), settings)
 
 
 def create_store(
@@ -108,27 +107,17 @@ def create_store(
     )
 
 
-def refuse_missing(target: Target) -> None:
-    """Raise when there is no database file.
-
-    Raises:
-        StoreNotFoundError: there is none.
-        InvalidRecordError: there is a folder.
-        UnavailableError: the folder above cannot be read.
-    """
-    if not is_there(target):
-        raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
-
-
 def open_existing(target: Target) -> Database:
     """A database that is there, with a store of any revision.
 
     Raises:
         StoreNotFoundError: there is no file.
-        InvalidRecordError, UnavailableError: see `refuse_missing`.
+        InvalidRecordError: there is a folder.
+        UnavailableError: the folder above cannot be read.
     """
-    refuse_missing(target)
-    return open_database(target)
+    if not is_there(target):
+        raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")
+    return Database(target)
 
 
 def store_revision(database: str | Path) -> str:

@@ -9,13 +9,13 @@ Recording appends to the journal in the spool and never needs the database. A th
 moves the facts into the database meanwhile.
 """
 
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from types import TracebackType
-from typing import TYPE_CHECKING, Self, TypeVar
+from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
 from tooltrail.records.errors import (
@@ -45,17 +45,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Settings of `open_store`.
-
-    Attributes:
-        artifacts: where the artifact root is; None for where the store remembers it.
-        policy: the budgets of new records; each family's own by default.
-        families: the tool families; all built-in ones by default.
-        acknowledge: what a record survives once it is acknowledged.
-        strict: whether an acknowledgement that cannot be given is an error.
-        free_bytes: what captures leave free on the disk of the spool.
-        creates: whether a missing store is created when it is first needed.
-    """
+    """The arguments of `open_store`, which describes them."""
 
     artifacts: str | None = None
     policy: "Policy | None" = None
@@ -64,6 +54,17 @@ class Settings:
     strict: bool = False
     free_bytes: int | None = None
     creates: bool = False
+
+
+class SessionOptions(TypedDict, total=False):
+    """The arguments of `Session.open`, which describes them."""
+
+    name: str | None
+    title: str | None
+    agent: str | None
+    parent: UUID | None
+    idempotency_key: str | None
+    at: datetime | None
 
 
 class _made_once(cached_property[T]):  # noqa: N801  a decorator
@@ -178,51 +179,17 @@ class Store:
     lag: TooltrailError | None = None
     """Why the facts of the journal could not be ingested when `reader` was last asked for."""
 
-    def open_session(
-        self,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        agent: str | None = None,
-        parent: UUID | None = None,
-        idempotency_key: str | None = None,
-        at: datetime | None = None,
-    ) -> "Session":
+    def open_session(self, **options: Unpack[SessionOptions]) -> "Session":
         """Begin a conversation; see `Session.open`."""
         from tooltrail.journal.session import Session  # noqa: PLC0415  see `families`
 
-        return Session.open(
-            self.recorder,
-            name=name,
-            title=title,
-            agent=agent,
-            parent=parent,
-            idempotency_key=idempotency_key,
-            at=at,
-        )
+        return Session.open(self.recorder, **options)
 
-    async def aopen_session(
-        self,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        agent: str | None = None,
-        parent: UUID | None = None,
-        idempotency_key: str | None = None,
-        at: datetime | None = None,
-    ) -> "Session":
+    async def aopen_session(self, **options: Unpack[SessionOptions]) -> "Session":
         """Like `open_session`, without blocking the event loop."""
         from tooltrail.journal.session import Session  # noqa: PLC0415  see `families`
 
-        return await Session.aopen(
-            self.recorder,
-            name=name,
-            title=title,
-            agent=agent,
-            parent=parent,
-            idempotency_key=idempotency_key,
-            at=at,
-        )
+        return await Session.aopen(self.recorder, **options)
 
     def join_session(self, session: UUID | str) -> "Session":
         """Go on with a session of this or any other process; see `Session.join`."""
@@ -264,10 +231,9 @@ class Store:
     def _ingester(self) -> "Ingester":
         from tooltrail.store.ingest.ingester import Ingester  # noqa: PLC0415  see `families`
 
-        def prepare() -> None:
-            _ = self.archive
-
-        return Ingester(self.database, self.archive, self.spool, self.families, prepare)
+        return Ingester(
+            self.database, self.archive, self.spool, self.families, lambda: self.archive
+        )
 
     def _catch_up(self) -> TooltrailError | None:
         try:
@@ -287,18 +253,11 @@ class Store:
                     return
         from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
-        try:
+        with suppress(StoreExistsError):  # another process created it meanwhile
             create(target, remembered_root(target, self.settings.artifacts))
-        except StoreExistsError:
-            return  # another process created it meanwhile
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()

@@ -13,7 +13,7 @@ from tests.support.postgres import fresh_database, mortal_server
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store.engines import postgres, sqlite
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.database import Database, ensure_wal, open_database
+from tooltrail.store.engines.database import Database, ensure_wal
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import parse_target
 
@@ -85,7 +85,7 @@ def test_a_query_of_many_values_is_asked_in_parts(opened: Database) -> None:
 
 def test_a_missing_file_is_made_only_when_asked(tmp_path: Path) -> None:
     path = tmp_path / "trail.db"
-    missing = open_database(parse_target(path))
+    missing = Database(parse_target(path))
     with pytest.raises(UnavailableError, match="cannot be opened"), missing.read():
         pass
     assert not path.exists()
@@ -113,7 +113,7 @@ def test_a_file_that_is_locked_is_unavailable(
 
 
 def test_an_idle_connection_that_the_server_ended_is_replaced(postgres_url: str) -> None:
-    database, killer = (open_database(parse_target(postgres_url)) for _ in range(2))
+    database, killer = (Database(parse_target(postgres_url)) for _ in range(2))
     with database.read() as connection:
         ((backend,),) = connection.query("SELECT pg_backend_pid()")
     with killer.write() as connection:
@@ -139,7 +139,7 @@ def standing_still(database: Database) -> Generator[None]:
 def test_a_server_that_stands_still_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgres, "ANSWER_TIMEOUT_S", 1.0)
     with mortal_server() as server, fresh_database(server.url) as url:
-        database = open_database(parse_target(url))
+        database = Database(parse_target(url))
         with standing_still(database), database.read() as connection:
             # The idle connection was given up, and a new one works.
             assert connection.query("SELECT 1") == [(1,)]

@@ -11,7 +11,7 @@ from tooltrail.records import (
     UnavailableError,
 )
 from tooltrail.store import Store
-from tooltrail.store.engines.database import open_database
+from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.failures import translated_errors
 from tooltrail.store.engines.targets import parse_target
 
@@ -39,7 +39,7 @@ RAISE = "DO $$ BEGIN RAISE EXCEPTION 'injected' USING ERRCODE = '{}'; END $$"
 def test_what_a_server_says_is_translated(
     postgres_url: str, code: str, expected: type[Exception], said: str
 ) -> None:
-    database = open_database(parse_target(postgres_url))
+    database = Database(parse_target(postgres_url))
     with pytest.raises(expected, match=said) as caught, database.write() as connection:
         connection.run(RAISE.format(code))
     assert type(caught.value) is expected
@@ -85,14 +85,14 @@ def test_errors_that_are_not_of_a_database_pass_through() -> None:
 
 
 def test_a_wrong_option_is_not_taken_for_a_server_that_is_away() -> None:
-    database = open_database(parse_target("postgresql://127.0.0.1:1/x?sslmode=nonsense"))
+    database = Database(parse_target("postgresql://127.0.0.1:1/x?sslmode=nonsense"))
     with pytest.raises(InvalidRecordError, match="invalid sslmode value"), database.read():
         pass
     database.close()
 
 
 def test_a_url_that_cannot_be_read_is_not_quoted() -> None:
-    database = open_database(parse_target("postgresql://user:two words@host/db"))
+    database = Database(parse_target("postgresql://user:two words@host/db"))
     with pytest.raises(InvalidRecordError, match="URL cannot be read") as caught, database.read():
         pass
     assert "words" not in f"{caught.value} {caught.value.__cause__}"
@@ -102,11 +102,11 @@ def test_a_wrong_password_and_a_server_that_is_not_there_are_told_apart(
     postgres_url: str,
 ) -> None:
     host = postgres_url.rpartition("@")[2]
-    refused = open_database(parse_target(f"postgresql://nobody-here:{SECRET}@{host}"))
+    refused = Database(parse_target(f"postgresql://nobody-here:{SECRET}@{host}"))
     with pytest.raises(UnavailableError) as caught, refused.read():
         pass
     assert SECRET not in str(caught.value)
-    away = open_database(parse_target("postgresql://user@127.0.0.1:1/db"))
+    away = Database(parse_target("postgresql://user@127.0.0.1:1/db"))
     with pytest.raises(UnavailableError) as gone, away.read():
         pass
     assert not isinstance(gone.value, AccessRefusedError)

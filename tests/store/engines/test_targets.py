@@ -6,7 +6,7 @@ import pytest
 from tests.support.processes import run_python
 
 from tooltrail.records import InvalidRecordError
-from tooltrail.store.engines.database import open_database
+from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import PostgresTarget, SqliteTarget, parse_target
 
 SECRET = "a-very-secret-word"
@@ -88,7 +88,7 @@ def test_a_password_is_used_and_never_shown(url: str) -> None:
     target = parse_target(url)
     assert isinstance(target, PostgresTarget)
     assert SECRET in target.url
-    database = open_database(target)
+    database = Database(target)
     for shown in (target, database):
         assert SECRET not in f"{shown} {shown!r}"
     database.close()
@@ -156,10 +156,3 @@ except StoreNotFoundError:
 def test_the_home_of_an_unknown_user_is_refused(name: str) -> None:
     with pytest.raises(InvalidRecordError, match="the home folder in '~no-such-user"):
         parse_target(name)
-
-
-def test_a_server_that_prepares_nothing_is_named_in_the_url() -> None:
-    target = parse_target("postgresql://host/db?prepare_threshold=none&sslmode=require")
-    assert target == PostgresTarget("postgresql://host/db?sslmode=require", None)
-    with pytest.raises(InvalidRecordError, match="is a number or none"):
-        parse_target("postgresql://host/db?prepare_threshold=often")

@@ -10,7 +10,7 @@ import pytest
 from tests.support.keeping import ingested, rows
 
 from tooltrail.records import SchemaMismatchError, StoreNotFoundError
-from tooltrail.store.engines.database import Database, open_database
+from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import PostgresTarget, parse_target
 from tooltrail.store.keep.checking import check_database, iter_problems
@@ -151,7 +151,7 @@ def test_what_is_no_store_at_head_is_no_problem_but_an_error(store: Store, tmp_p
     with pytest.raises(SchemaMismatchError):
         check_database(store.database)
     (tmp_path / "empty.db").touch()
-    empty = open_database(parse_target(tmp_path / "empty.db"))
+    empty = Database(parse_target(tmp_path / "empty.db"))
     with pytest.raises(StoreNotFoundError):
         check_database(empty)
     empty.close()
@@ -192,7 +192,7 @@ def damaged(store: Store, offset: int, data: bytes) -> Database:
     with path.open("r+b") as file:
         file.seek(offset)
         file.write(data)
-    return open_database(parse_target(path))
+    return Database(parse_target(path))
 
 
 @pytest.mark.parametrize("table", ["messages", "invocations"])

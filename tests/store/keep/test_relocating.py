@@ -1,5 +1,6 @@
 """Moving the artifacts: everything arrives and is read back, or the store stays where it was."""
 
+import io
 import os
 import shutil
 import stat
@@ -25,11 +26,11 @@ from tests.support.keeping import (
 from tests.support.killing import count_moments, run_and_kill
 from tests.support.lossy_server import LossyServer
 
-from tooltrail.artifacts import ArtifactArchive, open_sink
+from tooltrail.artifacts import ArtifactArchive, copy_of, open_sink
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store.keep.copying import ObjectCopier
-from tooltrail.store.keep.pruning_plan import Amount
-from tooltrail.store.keep.relocating import relocate
+from tooltrail.store.keep.maintenance import Amount
+from tooltrail.store.keep.relocating import SCRATCH, relocate
 from tooltrail.store.opening import create_store, open_store
 from tooltrail.store.roots import mark_path
 from tooltrail.store.store import Store
@@ -335,10 +336,11 @@ def test_a_new_root_that_is_full_leaves_the_store_where_it_was(
 def test_nothing_is_left_in_the_spool_and_what_lies_there_is_private(
     used_file: Store, new: Path
 ) -> None:
-    leftover = used_file.spool / f"relocating-{used_file.info.id}.part"
+    leftover = used_file.spool / SCRATCH / "tooltrail-0123"
+    leftover.parent.mkdir()
     leftover.write_bytes(b"of a run that was killed")
     relocate(used_file, str(new))
-    assert not leftover.exists()
+    assert not leftover.parent.exists()
     assert {file.stat().st_mode & 0o077 for file in new.rglob("*.zst")} == {0}
 
 
@@ -365,14 +367,13 @@ def test_a_place_that_keeps_other_bytes_than_it_was_given_is_not_believed(
         lying.ensure(path, size)
     assert not new.exists(path)
     with pytest.raises(UnavailableError, match="does not give back what was put"):
-        lying.ensure_raw(path)
+        lying.ensure(path)
 
 
 class _Lying(ObjectCopier):
     def _copy(self, path: str) -> None:
-        self._scratch.write_bytes(b"other bytes")
-        self._new.sink.put(path, self._scratch)
-        self._scratch.unlink()
+        with copy_of(io.BytesIO(b"other bytes"), path, self._scratch) as copy:
+            self._new.sink.put(path, copy)
 
 
 def test_a_run_that_fails_leaves_no_mark_on_the_folder_of_a_disk_that_is_not_mounted(
@@ -475,7 +476,7 @@ def test_runs_that_are_killed_at_any_moment_lose_nothing(
         assert without_marks(old) == {}
         back()
     assert was_killed
-    assert not list((tmp_path / "spool").glob("relocating-*"))
+    assert not (tmp_path / "spool" / SCRATCH).exists()
     shutil.rmtree(new)
     with open_store(database) as store:
         check(store)

@@ -15,12 +15,12 @@ from tooltrail.records.facts import MessageAdded, ToolsOffered
 PROGRAM = """
 import sys
 from pathlib import Path
-from tooltrail.store.engines.database import open_database
+from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.read.feed import InvocationFeed
 from tooltrail.store.read.reader import Reader
 
-reader = Reader(open_database(parse_target(sys.argv[1])), None, Path())
+reader = Reader(Database(parse_target(sys.argv[1])), None, Path())
 page = reader.invocations(limit=20)
 reader.sessions(), reader.counts(), reader.artifacts(), InvocationFeed(reader).poll()
 stream = reader.invocation("@last").streams[0]

@@ -4,15 +4,14 @@ Statements are plain SQL with `?` for each value. They go to the driver directly
 times as fast as a layer between, and starts several times as fast.
 """
 
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, Final, Protocol, Self, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, cast
 from uuid import UUID
 
 from tooltrail.records.digests import Digest, hex_of
-from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.records.plain_text import storable
 from tooltrail.store.engines.failures import translated_errors
 from tooltrail.store.engines.targets import SqliteTarget, Target
@@ -23,16 +22,6 @@ Values: TypeAlias = tuple[Any, ...]
 
 _AT_ONCE: Final = 500
 """Values in one query; older versions of SQLite take 999."""
-
-
-class Copy(Protocol):
-    """The receiver of copied rows; psycopg's."""
-
-    def write_row(self, row: Sequence[object]) -> None: ...
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(self, *error: object) -> None: ...
 
 
 class DriverCursor(Protocol):
@@ -47,7 +36,7 @@ class DriverCursor(Protocol):
 
     def fetchall(self) -> list[Values]: ...
 
-    def copy(self, sql: str) -> Copy: ...
+    def copy(self, sql: str) -> AbstractContextManager[Any]: ...
 
     def close(self) -> None: ...
 
@@ -103,7 +92,7 @@ class Connection:
 
     def query(self, sql: str, values: Sequence[object] = ()) -> list[Values]:
         """All rows of a query."""
-        with self._translated():
+        with translated_errors(self.target):
             self._cursor.execute(self._marked(sql), values)
             return self._cursor.fetchall()
 
@@ -125,19 +114,19 @@ class Connection:
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> int:
         """Run a statement, and return how many rows it changed."""
-        with self._translated():
+        with translated_errors(self.target):
             self._cursor.execute(self._marked(sql), values)
             return self._cursor.rowcount
 
     def run(self, sql: str) -> None:
         """Run a statement without values, as it is spelled."""
-        with self._translated():
+        with translated_errors(self.target):
             self._cursor.execute(sql)
 
     def update(self, sql: str, rows: Sequence[Sequence[object]]) -> None:
         """Run a statement for each row of values."""
         if rows:
-            with self._translated():
+            with translated_errors(self.target):
                 self._cursor.executemany(self._marked(sql), rows)
 
     def insert(self, table: str, rows: Sequence[Row]) -> None:
@@ -149,7 +138,7 @@ class Connection:
             return
         columns = ", ".join(f'"{name}"' for name in rows[0])
         with (
-            self._translated(),
+            translated_errors(self.target),
             self._cursor.copy(f"COPY {table} ({columns}) FROM STDIN") as copy,
         ):
             for row in rows:
@@ -174,7 +163,7 @@ class Connection:
 
     def column_names(self, table: str) -> list[str]:
         """The columns of a table, in their order."""
-        with self._translated():
+        with translated_errors(self.target):
             self._cursor.execute(f"SELECT * FROM {table} LIMIT 0")  # noqa: S608  our own names
             return [str(column[0]) for column in self._cursor.description]
 
@@ -194,20 +183,8 @@ class Connection:
             sql = f"{verb} {table} ({columns}) VALUES ({marks}){behind}"
             found = self._statements[names] = (self._marked(sql), _values_of(tuple(rows[0])))
         sql, values_of = found
-        with self._translated():
+        with translated_errors(self.target):
             self._cursor.executemany(sql, map(values_of, rows))
-
-    @contextmanager
-    def _translated(self) -> Generator[None]:
-        try:
-            with translated_errors(self.target):
-                yield
-        except (TypeError, UnicodeEncodeError) as error:
-            raise InvalidRecordError(f"a value cannot be stored: {error}") from error
-        except UnicodeDecodeError as error:
-            raise DamageError(
-                f"database {self.target} holds text that is not UTF-8", path=str(self.target)
-            ) from error
 
 
 def _values_of(names: tuple[str, ...]) -> Callable[[Row], Sequence[object]]:

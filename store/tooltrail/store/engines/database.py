@@ -3,7 +3,7 @@
 import os
 import threading
 from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -65,13 +65,9 @@ class Database:
 
     @contextmanager
     def snapshot(self) -> Generator[Connection]:
-        """Like `read`, for a block that does more than read, whose errors are its own."""
+        """Like `read`, for a block that does more than read; see `damage_if_unreadable`."""
         with self._transaction(_READ, "ROLLBACK") as connection:
             yield connection
-
-    def reading(self) -> AbstractContextManager[None]:
-        """Turn errors about stored values into `DamageError`, inside a `snapshot`."""
-        return damage_if_unreadable(self.target)
 
     @contextmanager
     def autocommit(self) -> Generator[Connection]:
@@ -95,20 +91,14 @@ class Database:
     @contextmanager
     def _transaction(self, begin: tuple[str, str], end: str) -> Generator[Connection]:
         driver = self._begun(begin[self.is_server])
-        connection = Connection(self.target, driver)
         try:
-            yield connection
+            yield Connection(self.target, driver)
+            with translated_errors(self.target):
+                driver.cursor().execute(end)
         except BaseException:
             self._roll_back(driver)
             raise
-        else:
-            try:
-                with translated_errors(self.target):
-                    driver.cursor().execute(end)
-            except BaseException:
-                self._roll_back(driver)
-                raise
-            self._give_back(driver)
+        self._give_back(driver)
 
     def _begun(self, begin: str) -> DriverConnection:
         """A connection inside a transaction. An idle one may have been lost meanwhile."""
@@ -158,11 +148,6 @@ class Database:
                 f"database {self.target}: this process was forked after the store was opened; "
                 "open the store again to read"
             )
-
-
-def open_database(target: Target) -> Database:
-    """A database; nothing is contacted yet."""
-    return Database(target)
 
 
 def ensure_wal(database: Database) -> None:

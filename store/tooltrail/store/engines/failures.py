@@ -79,13 +79,19 @@ def translated_errors(target: Target) -> Generator[None]:
         UnavailableError: locked, read-only, unreachable; a retry may succeed.
         AccessRefusedError: the server refuses the user.
         DiskFullError: there is no room on the disk.
-        DamageError: the database is corrupt, or tables are missing.
+        DamageError: the database is corrupt, tables are missing, or a text is not UTF-8.
         InvalidRecordError: the database refuses a value.
     """
     try:
         yield
     except _driver_errors(target) as error:
         raise _translated(error, target) from error
+    except UnicodeDecodeError as error:
+        raise DamageError(
+            f"database {target} holds text that is not UTF-8", path=str(target)
+        ) from error
+    except (TypeError, UnicodeEncodeError) as error:
+        raise InvalidRecordError(f"a value cannot be stored: {error}") from error
     except OverflowError as error:
         # sqlite3 raises it bare for an integer beyond 64 bits, which PostgreSQL calls a data error.
         raise InvalidRecordError(f"database {target}: an integer is out of range") from error

@@ -65,15 +65,6 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
     except psycopg.ProgrammingError:
         # Without the cause, which may quote a part of a password.
         raise InvalidRecordError("the database URL cannot be read") from None
-    return _class().connect(
-        conninfo,
-        autocommit=True,
-        prepare_threshold=target.prepare_threshold,
-    )
-
-
-def _class() -> "type[psycopg.Connection[tuple[Any, ...]]]":
-    import psycopg  # noqa: PLC0415
 
     class PunctualConnection(psycopg.Connection[tuple[Any, ...]]):
         """Gives up a server that does not answer."""
@@ -82,7 +73,7 @@ def _class() -> "type[psycopg.Connection[tuple[Any, ...]]]":
             """Wait for an answer; psycopg resumes the generator every tenth of a second."""
             return super().wait(_limited(self, gen), *args, **kwargs)
 
-    return PunctualConnection
+    return PunctualConnection.connect(conninfo, autocommit=True, prepare_threshold=1)
 
 
 def _limited(connection: "psycopg.Connection[Any]", answer: Any) -> Generator[Any, Any, Any]:

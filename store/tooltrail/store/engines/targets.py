@@ -28,12 +28,9 @@ class PostgresTarget(Frozen):
 
     Attributes:
         url: a connection URI of libpq, with all credentials and options. It is never printed.
-        prepare_threshold: executions after which psycopg prepares a statement; None for never,
-            which some connection poolers need.
     """
 
     url: str
-    prepare_threshold: int | None = 1
 
     def __str__(self) -> str:
         """The server and the database, the same for all users; no credentials."""
@@ -53,8 +50,6 @@ Target = SqliteTarget | PostgresTarget
 _PORT: Final = 5432
 _WHERE: Final = frozenset({"host", "hostaddr", "port", "dbname", "service"})
 """Members of a URL's query that say which database is meant."""
-
-_THRESHOLD: Final = "prepare_threshold"
 
 _BROKEN_URL: Final = re.compile(r"postgres(ql)?(\+\w*)?:", re.IGNORECASE)
 """The beginning of a URL that lacks a slash, such as `postgresql:/user:password@host`."""
@@ -123,26 +118,13 @@ def _file_target(name: str | Path) -> SqliteTarget:
 
 
 def _server_target(rest: str) -> PostgresTarget:
+    url = f"postgresql://{rest}"
     try:
-        parts = urlsplit(f"postgresql://{rest}")
-        members = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+        parts = urlsplit(url)
+        parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
         if "," not in parts.netloc:
             _ = parts.port
     except ValueError:
         # Without the cause, which may quote a part of a password that was taken for a port.
         raise InvalidRecordError("the database URL cannot be read") from None
-    thresholds = [value for name, value in members if name == _THRESHOLD]
-    kept = [(name, value) for name, value in members if name != _THRESHOLD]
-    query = urlencode(kept, quote_via=quote)
-    url = f"postgresql://{parts.netloc}{parts.path}{'?' if query else ''}{query}"
-    if not thresholds:
-        return PostgresTarget(url)
-    return PostgresTarget(url, _number_or_none(thresholds[-1]))
-
-
-def _number_or_none(value: str) -> int | None:
-    if value.lower() == "none":
-        return None
-    if not value.isascii() or not value.isdigit():
-        raise InvalidRecordError(f"{_THRESHOLD} is a number or none, not {value!r}")
-    return int(value)
+    return PostgresTarget(url)

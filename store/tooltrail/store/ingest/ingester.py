@@ -96,7 +96,7 @@ class Ingester:
         archive: ArtifactArchive,
         spool: Path,
         families: FamilyRegistry,
-        prepare: Callable[[], None] | None = None,
+        prepare: Callable[[], object] | None = None,
     ) -> None:
         self._database = database
         self._prepare = prepare

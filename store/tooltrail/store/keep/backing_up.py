@@ -22,6 +22,7 @@ from tooltrail.artifacts import PRIVATE_FILE, sync_folder
 from tooltrail.records.errors import DiskFullError, InvalidRecordError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.disk import is_below
+from tooltrail.store.engines.failures import damage_if_unreadable
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget, absolute_path, parse_target
 from tooltrail.store.info import read_info, required_revision
@@ -102,7 +103,7 @@ def back_up_store(
         _new_file(wanted) as part,
     ):
         # The first look at the database fixes the moment. Only this is about its rows.
-        with opened.reading():
+        with damage_if_unreadable(target):
             revision = required_revision(connection)
             info = read_info(connection)
         _copy(connection, part, on_progress)
@@ -117,14 +118,12 @@ def back_up_store(
 
 
 def _file_path(path: str | Path) -> Path:
-    name = str(path)
     try:
-        is_possible = b"\0" not in os.fsencode(name)
+        wanted = Path() if b"\0" in os.fsencode(path) else absolute_path(path)
     except UnicodeEncodeError:
-        is_possible = False
-    wanted = absolute_path(path) if is_possible else Path()
+        wanted = Path()
     if not wanted.name:
-        raise InvalidRecordError(f"no file can have the name {name!r}")
+        raise InvalidRecordError(f"no file can have the name {str(path)!r}")
     return wanted
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from uuid import UUID
 
-from tooltrail.journal import Cursor, has_frames, read_journal, read_journal_id
+from tooltrail.journal import has_frames, read_journal, read_journal_id
 from tooltrail.journal.clock import now
 from tooltrail.journal.lock import peek_hint
 from tooltrail.journal.segments import JOURNAL_FOLDER
@@ -15,7 +15,7 @@ from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.disk import free_bytes
 from tooltrail.store.engines.targets import SqliteTarget
-from tooltrail.store.engines.values import digest_from, moment_of
+from tooltrail.store.engines.values import digest_from, moment_of, uuid_from
 from tooltrail.store.ingest.behind import find_cursor
 
 if TYPE_CHECKING:
@@ -167,16 +167,14 @@ def _waiting_count(connection: Connection, folder: Path) -> int | None:
         if journal is None:
             return 0
         _, cursor = find_cursor(connection, journal)
-        return _count_behind(folder, cursor) if has_frames(folder, cursor) else 0
+        end = peek_hint(folder)
+        if not has_frames(folder, cursor):
+            return 0
+        if end is not None and end.next_index > cursor.index:
+            return end.next_index - cursor.index
+        return sum(1 for _ in read_journal(folder, cursor))
     except (UnavailableError, DamageError):
         return None
-
-
-def _count_behind(folder: Path, cursor: Cursor) -> int:
-    end = peek_hint(folder)
-    if end is not None and end.next_index > cursor.index:
-        return end.next_index - cursor.index
-    return sum(1 for _ in read_journal(folder, cursor))
 
 
 def _rejected(connection: Connection) -> tuple[RejectedFact, ...]:
@@ -186,9 +184,7 @@ def _rejected(connection: Connection) -> tuple[RejectedFact, ...]:
         (_LISTED,),
     )
     return tuple(
-        RejectedFact(
-            _uuid(connection, journal), n, _uuid(connection, subject), reason, moment_of(at)
-        )
+        RejectedFact(_uuid(journal), n, _uuid(subject), reason, moment_of(at))
         for journal, n, subject, reason, at in rows
     )
 
@@ -210,12 +206,11 @@ def _journals(connection: Connection) -> tuple[JournalState, ...]:
     rows = connection.query(
         "SELECT id, host, spool, branch_of, entry_count, ingested_at FROM journals ORDER BY key"
     )
-    read = connection.read_uuid
     return tuple(
-        JournalState(read(one), host, spool, _uuid(connection, branch_of), count, moment_of(at))
+        JournalState(uuid_from(one), host, spool, _uuid(branch_of), count, moment_of(at))
         for one, host, spool, branch_of, count, at in rows
     )
 
 
-def _uuid(connection: Connection, value: object) -> UUID | None:
-    return None if value is None else connection.read_uuid(value)
+def _uuid(value: object) -> UUID | None:
+    return None if value is None else uuid_from(value)

@@ -5,22 +5,64 @@ happen under the ingest lock. Pruning has that lock alone, so what is unreferenc
 Recorders do not wait for it: they append to journals.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from tooltrail.artifacts.leftovers import remove_leftover
-from tooltrail.journal.clock import new_id
-from tooltrail.records.errors import MissingArtifactError, UnavailableError
-from tooltrail.store.keep.accounts import account_for
-from tooltrail.store.keep.pruning_plan import Amount, Progress, PruningPlan
-from tooltrail.store.keep.references import in_chunks, referenced
+from tooltrail.artifacts import ObjectStat
+from tooltrail.artifacts.archive import DAMAGED
+from tooltrail.artifacts.leftovers import iter_leftovers, remove_leftover
+from tooltrail.journal.clock import new_id, now
+from tooltrail.records.errors import InvalidRecordError, MissingArtifactError, UnavailableError
+from tooltrail.store.keep.maintenance import (
+    Amount,
+    Progress,
+    append_account,
+    is_artifact,
+    with_references,
+)
 from tooltrail.store.locking import ingest_lock
+from tooltrail.store.marks import refuse_other_roots
+from tooltrail.store.roots import is_mark
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
+
+DEFAULT_GRACE: Final = timedelta(hours=24)
+"""Age below which an object is left alone, so that people may look at it."""
+
+
+@dataclass(slots=True)
+class PruningPlan:
+    """What lies in an artifact root, and what of it would be pruned.
+
+    Attributes:
+        root: URL of the artifact root.
+        grace: age below which an object is left alone.
+        unreferenced: objects that no record refers to, older than the grace.
+        leftovers: parts of objects that were never finished, older than the grace.
+        referenced: objects that records refer to.
+        young: objects that no record refers to, and parts, younger than the grace.
+        damaged: damaged objects that were set apart as evidence.
+        foreign: files that Tooltrail did not make.
+    """
+
+    root: str
+    grace: timedelta
+    unreferenced: list[ObjectStat] = field(default_factory=list[ObjectStat])
+    leftovers: list[ObjectStat] = field(default_factory=list[ObjectStat])
+    referenced: Amount = field(default_factory=Amount)
+    young: Amount = field(default_factory=Amount)
+    damaged: Amount = field(default_factory=Amount)
+    foreign: Amount = field(default_factory=Amount)
+
+    @property
+    def total(self) -> Amount:
+        """Everything that would be deleted."""
+        return total_of([*self.unreferenced, *self.leftovers])
 
 
 @dataclass(slots=True)
@@ -40,8 +82,71 @@ class PruningReport:
     @property
     def total(self) -> Amount:
         """Everything that was deleted."""
-        parts = (self.unreferenced, self.leftovers)
-        return Amount(sum(one.count for one in parts), sum(one.stored_bytes for one in parts))
+        return self.unreferenced + self.leftovers
+
+
+def total_of(stats: Sequence[ObjectStat]) -> Amount:
+    """How many objects, and how large."""
+    return Amount(len(stats), sum(stat.stored_size for stat in stats))
+
+
+def plan_pruning(
+    store: "Store", grace: timedelta = DEFAULT_GRACE, *, on_progress: Progress | None = None
+) -> PruningPlan:
+    """Look at every object of a store and say what would be pruned. Changes nothing.
+
+    Reads the names of all objects and asks the database about each. What would be pruned is held in
+    memory.
+
+    Args:
+        store: whose objects.
+        grace: age below which an object is left alone; not negative.
+        on_progress: see `Progress`.
+
+    Raises:
+        InvalidRecordError: the artifact root is not marked as that of this store alone, or nothing
+            of what the store refers to is in it.
+        UnavailableError: the database or the root cannot be read.
+    """
+    store_id, sink = store.info.id, store.archive.sink
+    refuse_other_roots(sink, store_id)
+    plan = PruningPlan(sink.url, grace)
+    planned_at, seen = now(), Amount()
+    with store.database.read() as connection:
+        ((known,),) = connection.query("SELECT count(*) FROM artifacts")
+    for stat, is_referenced in with_references(store.database, sink.list()):
+        is_old = planned_at - stat.modified_at >= grace
+        _sort_in(plan, stat, is_referenced=is_referenced, is_old=is_old)
+        seen.add(stat.stored_size)
+        if on_progress:
+            on_progress(seen.count, seen.stored_bytes)
+    for part in iter_leftovers(sink):
+        if planned_at - part.modified_at >= grace:
+            plan.leftovers.append(part)
+        else:
+            plan.young.add(part.stored_size)
+    if known and not plan.referenced.count and (plan.unreferenced or plan.leftovers):
+        # What is left where everything else is gone may be all that there is.
+        raise InvalidRecordError(
+            f"none of the {known:,} artifacts that the store refers to is in {plan.root}: "
+            "all of them are lost, or this database is not the store's newest"
+        )
+    return plan
+
+
+def _sort_in(plan: PruningPlan, stat: ObjectStat, *, is_referenced: bool, is_old: bool) -> None:
+    if is_referenced:
+        plan.referenced.add(stat.stored_size)
+    elif stat.path.startswith(f"{DAMAGED}/"):
+        plan.damaged.add(stat.stored_size)
+    elif is_mark(stat.path):
+        return
+    elif not is_artifact(stat.path):
+        plan.foreign.add(stat.stored_size)
+    elif is_old:
+        plan.unreferenced.append(stat)
+    else:
+        plan.young.add(stat.stored_size)
 
 
 def prune(
@@ -69,7 +174,7 @@ def prune(
                     on_progress(done.count, done.stored_bytes)
         finally:
             if report.total.count:
-                account_for(store.spool, report.run_id, "gc", _details(plan, report))
+                append_account(store.spool, report.run_id, "gc", _details(plan, report))
     return report
 
 
@@ -78,16 +183,13 @@ def _deletions(
 ) -> Iterator[None]:
     """Delete one object after the other."""
     sink = store.archive.sink
-    for stats in in_chunks(plan.unreferenced):
-        with store.database.read() as connection:
-            wanted = referenced(connection, [stat.path for stat in stats])
-        for stat in stats:
-            if stat.path not in wanted:
-                confirm()
-                with suppress(MissingArtifactError):
-                    sink.delete(stat.path)
-                    report.unreferenced.add(stat.stored_size)
-                yield
+    for stat, is_referenced in with_references(store.database, plan.unreferenced):
+        if not is_referenced:
+            confirm()
+            with suppress(MissingArtifactError):
+                sink.delete(stat.path)
+                report.unreferenced.add(stat.stored_size)
+            yield
     for stat in plan.leftovers:
         confirm()
         if remove_leftover(sink, stat.path):

@@ -9,6 +9,7 @@ when they next read or ingest. Objects that nobody refers to stay behind, for `p
 """
 
 import os
+import shutil
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
@@ -28,16 +29,27 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from
 from tooltrail.store.info import read_info
 from tooltrail.store.ingest.durable import make_durable
-from tooltrail.store.keep.accounts import account_for
 from tooltrail.store.keep.copying import ObjectCopier
-from tooltrail.store.keep.pruning_plan import Amount, Progress
-from tooltrail.store.keep.references import ASKED_AT_ONCE, in_chunks, is_artifact, referenced
+from tooltrail.store.keep.maintenance import (
+    Amount,
+    Progress,
+    append_account,
+    is_artifact,
+    with_references,
+)
 from tooltrail.store.locking import ingest_lock
 from tooltrail.store.marks import mark_root, refuse_other_roots, unmark_root
 from tooltrail.store.roots import mark_path, remembered_root, resolve_root
 
 if TYPE_CHECKING:
     from tooltrail.store.store import Store
+
+SCRATCH: Final = "relocating"
+"""Folder of the spool for the object that is being copied. The next run removes what a killed run
+left in it."""
+
+_PAGE_ROWS: Final = 500
+"""Rows of one question about the artifacts."""
 
 _NAMED: Final = 100
 """Paths that the account of a run names; it counts all."""
@@ -108,140 +120,118 @@ def relocate(
     remembered = remembered_root(target, new_root)
     with ingest_lock(store.database, exclusive=True) as confirm:
         store_id = store.info.id  # the store follows the artifacts where they are now
-        refuse_other_roots(store.archive.sink, store_id)
+        old = store.archive.sink  # the archive of the store follows to the new root
+        refuse_other_roots(old, store_id)
         url = resolve_root(target, remembered)
-        _refuse_nested(store.archive.sink.url, url)
-        sink = open_sink(url, create=True)
-        _refuse_unfit(store, sink)
-        # The archive of the store follows to the new root.
-        old, scratch = store.archive.sink, store.spool / f"relocating-{store_id}.part"
-        copier = ObjectCopier(ArtifactArchive(old), ArtifactArchive(sink), scratch)
-        report = RelocationReport(new_id(), old.url, sink.url)
-        moving = _Relocation(
-            store, store_id, old, sink, remembered, confirm, on_progress, copier, report
-        )
+        _refuse_nested(old.url, url)
+        new = open_sink(url, create=True)
+        _refuse_unfit(store, new)
+        scratch = store.spool / SCRATCH
+        copier = ObjectCopier(ArtifactArchive(old), ArtifactArchive(new), scratch)
+        report = RelocationReport(new_id(), old.url, new.url)
         try:
-            moving.refuse_same_place()
-            with moving.marked():
-                moving.copy(allow_damage=allow_damage)
+            copier.refuse_same_place()
+            with _marked(store, new, remembered, report):
+                for _ in _copies(store.database, old, copier, report):
+                    if on_progress:
+                        done = report.copied + report.sound
+                        on_progress(done.count, done.stored_bytes)
+                if allow_damage:
+                    for path in report.damaged:
+                        copier.ensure(path)
                 if allow_damage or not (report.damaged or report.missing):
-                    moving.switch()
+                    confirm()
+                    _switch(store, remembered, report)
             if report.switched and delete_old:
-                moving.delete_old()
+                _delete_old(store, old, report, confirm)
         finally:
-            copier.clean_up()
+            shutil.rmtree(scratch, ignore_errors=True)
             if report.switched or report.copied.count:
-                account_for(store.spool, report.run_id, "relocate", report.details())
+                append_account(store.spool, report.run_id, "relocate", report.details())
     return report
 
 
-@dataclass(frozen=True, slots=True)
-class _Relocation:
-    """One run, step by step, under the ingest lock."""
+@contextmanager
+def _marked(
+    store: "Store", new: ArtifactSink, remembered: str, report: RelocationReport
+) -> Generator[None]:
+    """The new root is marked as the store's, and stays so when the store comes to use it.
 
-    store: "Store"
-    store_id: UUID
-    old: ArtifactSink
-    new: ArtifactSink
-    remembered: str
-    confirm: Callable[[], None]
-    on_progress: Progress | None
-    copier: ObjectCopier
-    report: RelocationReport
-
-    def refuse_same_place(self) -> None:
-        """Raise when both roots are one place under two names, such as a folder mounted twice."""
-        if self.copier.is_seen_at_old(f"probe-{self.report.run_id}"):
-            raise InvalidRecordError(
-                f"the artifacts are in {self.new.url} already: it is the same place as"
-                f" {self.old.url}"
-            )
-
-    @contextmanager
-    def marked(self) -> Generator[None]:
-        """The new root is marked as the store's, and stays so when the store comes to use it.
-
-        A mark on a folder that does not have the artifacts would say that it has. It stays also
-        where nobody can say whether the store uses the root, since the database is away.
-        """
-        store = self.store
-        was_marked = self.new.exists(mark_path(self.store_id))
-        try:
-            mark_root(self.new, self.store_id, str(store.database.target), store.spool)
-            yield
-        finally:
-            if not was_marked and not self.report.switched:
-                with suppress(TooltrailError):
-                    with store.database.read() as connection:
-                        root = read_info(connection).artifact_root
-                    if root != self.remembered:
-                        unmark_root(self.new, self.store_id)
-
-    def copy(self, *, allow_damage: bool) -> None:
-        """Copy what the store refers to, and the damaged objects that were set apart."""
-        for stat in self.old.list(f"{DAMAGED}/"):
-            self._count(stat.stored_size, is_new=self.copier.ensure_raw(stat.path))
-        for path, size, stored_size in _artifacts(self.store.database):
-            try:
-                is_new = self.copier.ensure(path, size)
-            except MissingArtifactError:
-                self.report.missing.append(path)
-            except DamageError:
-                self.report.damaged.append(path)
-            else:
-                self._count(stored_size, is_new=is_new)
-        if allow_damage:
-            for path in self.report.damaged:
-                self.copier.ensure_raw(path)
-
-    def switch(self) -> None:
-        """Let the store remember the new root, durably, and go on there."""
-        store = self.store
-        self.confirm()
-        with store.database.write() as connection:
-            connection.execute("UPDATE store_info SET artifact_root = ?", (self.remembered,))
-        self.report.switched = True
-        make_durable(store.database)
-        store.settings = replace(store.settings, artifacts=None)
-        _ = store.info
-
-    def delete_old(self) -> None:
-        """Delete at the old root what was read back from the new one, and then its mark."""
-        kept = {*self.report.damaged, *self.report.missing}
-        for stat in self.old.list(f"{DAMAGED}/"):
-            self._delete(stat.path, stat.stored_size)
-        for path, _, stored_size in _artifacts(self.store.database):
-            if path not in kept:
-                self._delete(path, stored_size)
-        # Last: without it nobody could tell what is gone from what is on a disk that is away.
-        unmark_root(self.old, self.store_id)
-
-    def _delete(self, path: str, stored_size: int) -> None:
-        self.confirm()
-        with suppress(MissingArtifactError):  # deleted by a run that was killed
-            self.old.delete(path)
-            self.report.deleted.add(stored_size)
-
-    def _count(self, stored_size: int, *, is_new: bool) -> None:
-        (self.report.copied if is_new else self.report.sound).add(stored_size)
-        if self.on_progress:
-            done = (self.report.copied, self.report.sound)
-            self.on_progress(sum(a.count for a in done), sum(a.stored_bytes for a in done))
-
-
-def _artifacts(database: Database) -> Iterator[tuple[str, int, int]]:
-    """Path, size and stored size of each artifact of the store; those erased have no object.
-
-    Page by page: a server ends a transaction that waits for a slow root.
+    A mark on a folder that does not have the artifacts would say that it has. It stays also where
+    nobody can say whether the store uses the root, since the database is away.
     """
+    store_id = store.info.id
+    was_marked = new.exists(mark_path(store_id))
+    try:
+        mark_root(new, store_id, str(store.database.target), store.spool)
+        yield
+    finally:
+        if not was_marked and not report.switched:
+            with suppress(TooltrailError):
+                with store.database.read() as connection:
+                    root = read_info(connection).artifact_root
+                if root != remembered:
+                    unmark_root(new, store_id)
+
+
+def _copies(
+    database: Database, old: ArtifactSink, copier: ObjectCopier, report: RelocationReport
+) -> Iterator[None]:
+    """Copy one object after the other; steps at those that have arrived."""
+    for path, size, stored_size in _objects(database, old):
+        try:
+            is_new = copier.ensure(path, size)
+        except MissingArtifactError:
+            report.missing.append(path)
+        except DamageError:
+            report.damaged.append(path)
+        else:
+            (report.copied if is_new else report.sound).add(stored_size)
+            yield
+
+
+def _switch(store: "Store", remembered: str, report: RelocationReport) -> None:
+    """Let the store remember the new root, durably, and go on there."""
+    with store.database.write() as connection:
+        connection.execute("UPDATE store_info SET artifact_root = ?", (remembered,))
+    report.switched = True
+    make_durable(store.database)
+    store.settings = replace(store.settings, artifacts=None)
+    _ = store.info
+
+
+def _delete_old(
+    store: "Store", old: ArtifactSink, report: RelocationReport, confirm: Callable[[], None]
+) -> None:
+    """Delete at the old root what was read back from the new one, and then its mark."""
+    kept = {*report.damaged, *report.missing}
+    for path, _, stored_size in _objects(store.database, old):
+        if path not in kept:
+            confirm()
+            with suppress(MissingArtifactError):  # deleted by a run that was killed
+                old.delete(path)
+                report.deleted.add(stored_size)
+    # Last: without it nobody could tell what is gone from what is on a disk that is away.
+    unmark_root(old, store.info.id)
+
+
+def _objects(database: Database, old: ArtifactSink) -> Iterator[tuple[str, int | None, int]]:
+    """Path, size and stored size of each object that moves.
+
+    These are the artifacts of the store, of which those erased have no object, and the damaged
+    objects that were set apart, whose size nobody knows.
+    """
+    for stat in old.list(f"{DAMAGED}/"):
+        yield stat.path, None, stat.stored_size
     last = -1
     while True:
+        # Page by page: a server ends a transaction that waits for a slow root.
         with database.read() as connection:
             rows = connection.query(
                 "SELECT key, digest, size, stored_size FROM artifacts WHERE key > ? AND digest"
                 " NOT IN (SELECT digest FROM tombstones WHERE kind = 'artifact')"
                 " ORDER BY key LIMIT ?",
-                (last, ASKED_AT_ONCE),
+                (last, _PAGE_ROWS),
             )
         for _, digest, size, stored_size in rows:
             yield artifact_path(digest_from(digest)), size, stored_size
@@ -266,12 +256,9 @@ def _refuse_nested(old: str, new: str) -> None:
 def _refuse_unfit(store: "Store", sink: ArtifactSink) -> None:
     if not (sink.capabilities.durable and sink.capabilities.cross_process):
         raise InvalidRecordError(f"{sink.url} is not durable storage")
-    for stats in in_chunks(sink.list()):
-        paths = [stat.path for stat in stats if is_artifact(stat.path)]
-        with store.database.read() as connection:
-            others = sorted(set(paths) - referenced(connection, paths))
-        if others:
+    for stat, is_referenced in with_references(store.database, sink.list()):
+        if is_artifact(stat.path) and not is_referenced:
             raise InvalidRecordError(
-                f"{sink.url} holds artifacts of something else, such as {others[0]}: "
+                f"{sink.url} holds artifacts of something else, such as {stat.path}: "
                 "an artifact root belongs to one store"
             )

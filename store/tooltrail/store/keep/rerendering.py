@@ -117,13 +117,11 @@ def _why(error: BaseException) -> str:
     """An error in one line, without the values that it is about."""
     from pydantic import ValidationError  # noqa: PLC0415  loaded by the families by now
 
+    from tooltrail.records.policy_documents import first_complaint  # noqa: PLC0415  the same
+
     if isinstance(error.__cause__, ValidationError):
         error = error.__cause__
     if isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_input=False)[0]
-        text = f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
-    elif isinstance(error, TooltrailError):
-        text = str(error)
-    else:
-        text = f"{type(error).__name__}: {error}"
+        return first_complaint(error)
+    text = str(error) if isinstance(error, TooltrailError) else f"{type(error).__name__}: {error}"
     return " ".join(text.split())[:_REASON_CHARS]

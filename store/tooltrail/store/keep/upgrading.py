@@ -5,7 +5,6 @@ Programs that upgrade one store at the same time wait for each other.
 
 from collections.abc import Generator
 from contextlib import closing, contextmanager
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +21,6 @@ from tooltrail.store.locking import ingest_lock
 from tooltrail.store.opening import open_existing
 
 if TYPE_CHECKING:
-    import alembic.config
     import sqlalchemy
 
 
@@ -42,24 +40,19 @@ def upgrade_store(database: str | Path) -> tuple[str, str]:
     with closing(open_existing(target)) as opened, ingest_lock(opened, exclusive=True):
         with opened.read() as connection:
             before = required_revision(connection)
-        if before not in known_revisions():
-            raise SchemaMismatchError(
-                f"the store in {target} is at revision {before}, which this program does not know",
-                found=before,
-                expected=HEAD_REVISION,
-            )
         if before != HEAD_REVISION:
-            migrate(target)
+            from alembic.util import CommandError  # noqa: PLC0415  slow, and once in a store's life
+
+            try:
+                migrate(target)
+            except CommandError as error:
+                raise SchemaMismatchError(
+                    f"the store in {target} is at revision {before}, which this program does not"
+                    " know",
+                    found=before,
+                    expected=HEAD_REVISION,
+                ) from error
     return before, HEAD_REVISION
-
-
-@cache
-def known_revisions() -> list[str]:
-    """The revisions that this program knows, the first one first."""
-    from alembic.script import ScriptDirectory  # noqa: PLC0415  slow, and once in a store's life
-
-    found = ScriptDirectory.from_config(_config()).walk_revisions()
-    return [str(one.revision) for one in found][::-1]
 
 
 def migrate(target: Target) -> None:
@@ -67,27 +60,22 @@ def migrate(target: Target) -> None:
 
     Raises:
         InvalidRecordError, DamageError, UnavailableError: see `translated_errors`.
+        CommandError: the database is at a revision that this program does not know; alembic's.
     """
-    from alembic import command  # noqa: PLC0415  see `known_revisions`
+    from alembic import command  # noqa: PLC0415  see `upgrade_store`
+    from alembic.config import Config  # noqa: PLC0415  see `upgrade_store`
 
+    config = Config()
+    config.set_main_option("script_location", str(files("tooltrail.migrations")))
     with translated_errors(target), _transaction(target) as connection:
-        config = _config()
         config.attributes["connection"] = connection
         command.upgrade(config, HEAD_REVISION)
 
 
-def _config() -> "alembic.config.Config":
-    from alembic.config import Config  # noqa: PLC0415  see `known_revisions`
-
-    config = Config()
-    config.set_main_option("script_location", str(files("tooltrail.migrations")))
-    return config
-
-
 @contextmanager
 def _transaction(target: Target) -> "Generator[sqlalchemy.Connection]":
-    from sqlalchemy import create_engine  # noqa: PLC0415  see `known_revisions`
-    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415  see `known_revisions`
+    from sqlalchemy import create_engine  # noqa: PLC0415  see `upgrade_store`
+    from sqlalchemy.exc import DBAPIError  # noqa: PLC0415  see `upgrade_store`
 
     # The driver is in autocommit mode, so that the transaction begins with our own words.
     if isinstance(target, SqliteTarget):

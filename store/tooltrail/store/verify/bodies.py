@@ -125,7 +125,7 @@ def check_artifacts(
     at, known = 0, f"key <= {last}"
     while True:
         with database.snapshot() as connection:
-            source = checking.source = Source(database, connection, checking.unreadable)
+            source = checking.source = Source(connection, checking.unreadable)
             batches = source.scan("artifacts", "key", _ROWS_AT_ONCE, known, first=at)
             rows = next(filter(None, batches), list[Row]())
             digests = [row["digest"] for row in rows if isinstance(row["digest"], bytes)]

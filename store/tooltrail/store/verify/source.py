@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.store.engines.connection import Connection, Row, Values
-from tooltrail.store.engines.database import Database
+from tooltrail.store.engines.failures import damage_if_unreadable
 
 ReportUnreadable = Callable[[str, str, str | None], None]
 """Takes the table, the key of the row in words, and the column; None for the whole row."""
@@ -60,16 +60,12 @@ class Source:
     """The rows of one snapshot. For one thread.
 
     Args:
-        database: that is read.
-        connection: to it, inside a transaction.
+        connection: inside a transaction.
         report: is called for each value or row that cannot be read.
     """
 
-    def __init__(
-        self, database: Database, connection: Connection, report: ReportUnreadable
-    ) -> None:
+    def __init__(self, connection: Connection, report: ReportUnreadable) -> None:
         self.connection = connection
-        self._database = database
         self._report = report
         self._columns: dict[str, list[str]] = {}
 
@@ -80,7 +76,7 @@ class Source:
             DamageError, InvalidRecordError: the engine cannot read them.
             UnavailableError: the database cannot be reached.
         """
-        with self._database.reading():
+        with damage_if_unreadable(self.connection.target):
             if self.connection.is_sqlite:
                 return self.connection.query(sql, values)
             # A statement that fails ends the transaction of a server, and with it the snapshot.

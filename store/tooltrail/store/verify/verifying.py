@@ -41,7 +41,7 @@ def verify(
     checking = Checking(Totals() if totals is None else totals)
     receipts = None if families is None else Receipts(families, archive)
     with database.snapshot() as connection:
-        checking.source = Source(database, connection, checking.unreadable)
+        checking.source = Source(connection, checking.unreadable)
         for findings in _check_rows(checking, receipts):
             yield from findings
     if with_artifacts:
