@@ -56,7 +56,11 @@ _WRAPPED = "arguments"
 
 @dataclass(slots=True)
 class Writing:
-    """One export under way."""
+    """One export under way.
+
+    Attributes:
+        custom_names: the tools on offer that are called with a text and not with JSON.
+    """
 
     format_name: str
     capabilities: Capabilities
@@ -64,6 +68,7 @@ class Writing:
     report: ExportReport = field(default_factory=ExportReport)
     names: ToolNames = field(init=False)
     clean: CleanText = field(init=False)
+    custom_names: set[str] = field(default_factory=set[str])
 
     def __post_init__(self) -> None:
         self.names = ToolNames(self.capabilities, self.report)
@@ -73,11 +78,28 @@ class Writing:
         """Add a change to the report."""
         self.report.add(kind, where, detail)
 
-    def note_free_choice(self, choice: ToolChoice, where: str) -> None:
+    def note_free_choice(self, choice: ToolChoice) -> None:
         """Tell that any tool may be called, where a choice that forces none names some."""
         if choice.names and choice.mode in ("auto", "required"):
-            note = f"any tool may be called, not only {', '.join(choice.names)}"
-            self.note("choice_not_enforced", where, note)
+            self.note_choice(f"any tool may be called, not only {', '.join(choice.names)}")
+
+    def note_unforced(self, choice: ToolChoice) -> None:
+        """Tell what a format without a choice does not say of one that lets tools be called."""
+        if choice.mode != "auto":
+            wanted = " ".join((choice.mode, ", ".join(choice.names))).rstrip()
+            self.note_choice(f"{wanted}: the model may answer without a call")
+        if choice.parallel is False:
+            self.note_choice("the model may call several tools at once")
+        self.note_free_choice(choice)
+
+    def note_no_tools(self, choice: ToolChoice) -> None:
+        """Tell of a choice that wants a call where no tool is offered."""
+        if choice.mode in ("required", "tool"):
+            self.note_choice("no tool is offered, so none can be called")
+
+    def note_choice(self, note: str) -> None:
+        """Tell what nothing enforces of a choice."""
+        self.note("choice_not_enforced", "tool_choice", note)
 
     def offered(self, tools: Iterable[ToolDefinition]) -> Iterator[tuple[str, ToolDefinition]]:
         """Each tool once, with its place: of several of one name the last one counts.
@@ -87,6 +109,7 @@ class Writing:
         """
         numbered = list(enumerate(tools))
         self.names.reserve(tool.name for _, tool in numbered)
+        self.custom_names = {tool.name for _, tool in numbered if tool.kind == "custom"}
         last = {tool.name: (place, tool) for place, tool in numbered if not _is_provided(tool)}
         for place, tool in numbered:
             where = f"tools[{place}]"

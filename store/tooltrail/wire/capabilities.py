@@ -25,7 +25,6 @@ class Capabilities:
         tool_name_length: characters of a name at most.
         arguments_are_text: whether arguments travel as the text that the model wrote.
         has_error_flag: whether a result can say that the call failed.
-        forces_choice: whether the model can be made to call a tool.
         result_media: media types that a result can hold beside text.
         takes_empty_output: whether a result may be the empty text.
         marks_empty_output: whether an empty result is shown by a marker all the same, unless the
@@ -40,7 +39,6 @@ class Capabilities:
     tool_name_length: int = 64
     arguments_are_text: bool = True
     has_error_flag: bool = False
-    forces_choice: bool = True
     result_media: frozenset[str] = frozenset()
     takes_empty_output: bool = True
     marks_empty_output: bool = True

@@ -50,7 +50,8 @@ class WireFormat:
         is_result: whether an item of such a history brings results of tools.
         tools_reader: see `read_tools`.
         tools_writer: see `write_tools`.
-        choice_writer: see `write_choice`.
+        choice_writer: the members for a choice of tools that are offered; None for a format that
+            has no such member, and cannot force one.
         shape_writer: see `write_structured`.
         usage: how an answer tells the tokens that it took.
     """
@@ -64,7 +65,7 @@ class WireFormat:
     is_result: Callable[[JsonObject], bool]
     tools_reader: Callable[[JsonObject], tuple[ToolDefinition, ...]]
     tools_writer: Callable[[Writing, Iterable[ToolDefinition]], JsonObject]
-    choice_writer: Callable[[Writing, ToolChoice], JsonObject]
+    choice_writer: Callable[[Writing, ToolChoice], JsonObject] | None
     shape_writer: Callable[[Writing, StructuredFormat], JsonObject]
     usage: UsageSpelling = NO_USAGE
 
@@ -110,15 +111,27 @@ class WireFormat:
         writing = Writing(self.name, self.capabilities, policy)
         return writing.export(self.history_writer(writing, conversation))
 
-    def write_tools(self, tools: Iterable[ToolDefinition]) -> Export:
-        """The member of a request that offers tools; nothing where there is none."""
-        writing = self._writing()
-        return writing.export(self.tools_writer(writing, tools))
+    def write_tools(
+        self, tools: Iterable[ToolDefinition], choice: ToolChoice | None = None
+    ) -> Export:
+        """The members of a request that offer tools and say whether they are to be called.
 
-    def write_choice(self, choice: ToolChoice) -> Export:
-        """The members that say whether tools are to be called; none where the format has none."""
-        writing = self._writing()
-        return writing.export(self.choice_writer(writing, choice))
+        Where no tool is offered, nothing is said of a choice: servers refuse a choice among none.
+        A format without a choice offers no tools in the mode `none`.
+        """
+        writing, offered = self._writing(), tuple(tools)
+        if choice is None:
+            return writing.export(self.tools_writer(writing, offered))
+        if self.choice_writer is None and choice.mode == "none":
+            return writing.export({})
+        request = self.tools_writer(writing, offered)
+        if not request:
+            writing.note_no_tools(choice)
+        elif self.choice_writer is None:
+            writing.note_unforced(choice)
+        else:
+            request = {**request, **self.choice_writer(writing, choice)}
+        return writing.export(request)
 
     def write_structured(self, wanted: StructuredFormat) -> Export:
         """The members that ask for an answer of a shape."""

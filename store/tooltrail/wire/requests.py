@@ -18,13 +18,11 @@ class ToolChoice:
         names: the tools that it may choose from; in mode `tool` one in most cases, in mode `auto`
             none where any may be called.
         parallel: whether it may call several at once; None to leave that to the provider.
-        custom_names: those of the names whose tools are called with a text and not with JSON.
     """
 
     mode: Literal["auto", "none", "required", "tool"]
     names: tuple[str, ...] = ()
     parallel: bool | None = None
-    custom_names: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

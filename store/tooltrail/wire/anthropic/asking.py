@@ -53,14 +53,12 @@ def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     if choice.mode == "tool" and len(choice.names) == 1:
         native = {"type": "tool", "name": writing.names.of(choice.names[0], "tool_choice")}
     elif choice.mode == "tool":
-        note = f"any tool may be called, not only {', '.join(choice.names)}"
-        writing.note("choice_not_enforced", "tool_choice", note)
+        writing.note_choice(f"any tool may be called, not only {', '.join(choice.names)}")
     if choice.parallel is not None and choice.mode == "none":
-        note = "no word of calls in parallel, where none may be made"
-        writing.note("choice_not_enforced", "tool_choice", note)
+        writing.note_choice("no word of calls in parallel, where none may be made")
     elif choice.parallel is not None:
         native["disable_parallel_tool_use"] = not choice.parallel
-    writing.note_free_choice(choice, "tool_choice")
+    writing.note_free_choice(choice)
     return {"tool_choice": native}
 
 

@@ -88,9 +88,8 @@ def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
         names: list[JsonValue] = [writing.names.of(name, "toolConfig") for name in choice.names]
         config["allowedFunctionNames"] = names
     if choice.parallel is False:
-        note = "nothing keeps the model from calling several tools at once"
-        writing.note("choice_not_enforced", "toolConfig", note)
-    writing.note_free_choice(choice, "toolConfig")
+        writing.note_choice("nothing keeps the model from calling several tools at once")
+    writing.note_free_choice(choice)
     return {"toolConfig": {"functionCallingConfig": config}}
 
 

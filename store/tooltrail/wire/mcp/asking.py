@@ -6,7 +6,7 @@ from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import read_function
 from tooltrail.wire._writing import ARGUMENTS_SCHEMA, Writing
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import StructuredFormat
 
 _TOOL = frozenset({"name", "description", "inputSchema"})
 _MEMBERS: Mapping[str, type] = {
@@ -67,15 +67,6 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
         read_function(native, native.get("inputSchema"), others(native, _TOOL))
         for native in objects_in(listed.get("tools"))
     )
-
-
-def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """Nothing: whoever sends a request has chosen."""
-    if choice.mode != "auto" or choice.parallel is False:
-        note = "no model is spoken to here: whoever sends a request has chosen"
-        writing.note("choice_not_enforced", "tool_choice", note)
-    writing.note_free_choice(choice, "tool_choice")
-    return {}
 
 
 def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:

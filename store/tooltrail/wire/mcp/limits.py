@@ -31,6 +31,5 @@ CAPABILITIES = Capabilities(
     tool_name_length=128,
     arguments_are_text=False,
     has_error_flag=True,
-    forces_choice=False,
     result_media=frozenset({"image/*", "audio/*"}),
 )

@@ -1,7 +1,4 @@
-"""What a request to Ollama asks for besides its messages: tools and shape; it has no choice.
-
-Nothing can make the model call a tool, so nothing pretends to: the report says it.
-"""
+"""What a request to Ollama asks for besides its messages: tools and shape; it has no choice."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,7 +8,7 @@ from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import read_function
 from tooltrail.wire._writing import ARGUMENTS_SCHEMA, Writing
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import StructuredFormat
 
 _FUNCTION = frozenset({"name", "description", "parameters"})
 _SHOWN_PATHS = 20
@@ -72,22 +69,6 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 def _read_tool(native: JsonObject) -> ToolDefinition:
     members = object_in(native.get("function"))
     return read_function(members, members.get("parameters"), others(members, _FUNCTION))
-
-
-def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """Nothing: the format has no such member."""
-    if choice.mode == "none":
-        note = "the model calls no tool only where the request offers none: leave the tools out"
-        writing.note("choice_not_enforced", "tool_choice", note)
-    elif choice.mode != "auto":
-        named = f" {', '.join(choice.names)}" if choice.names else ""
-        note = f"{choice.mode}{named}: the model may answer without a call"
-        writing.note("choice_not_enforced", "tool_choice", note)
-    if choice.parallel is False:
-        note = "the model may call several tools at once"
-        writing.note("choice_not_enforced", "parallel", note)
-    writing.note_free_choice(choice, "tool_choice")
-    return {}
 
 
 def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:

@@ -9,7 +9,7 @@ from tooltrail.wire._tools import read_openai_tool
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, objects_in
 from tooltrail.wire.openai_chat.limits import NAME
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import StructuredFormat
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
@@ -52,27 +52,6 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
     is_custom = isinstance(native.get("custom"), dict)
     members = object_in(native.get("custom" if is_custom else "function"))
     return read_openai_tool(members, is_custom=is_custom, wire_format=NAME)
-
-
-def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """`tool_choice`, and `parallel_tool_calls` where the choice says something of it."""
-    request: JsonObject = {"tool_choice": choice.mode}
-    named: list[JsonValue] = []
-    for name in choice.names:
-        kind = "custom" if name in choice.custom_names else "function"
-        named.append({"type": kind, kind: {"name": writing.names.of(name, "tool_choice")}})
-    if choice.mode == "tool" and not named:
-        writing.note("choice_not_enforced", "tool_choice", "no tool is named; any may be called")
-        request["tool_choice"] = "required"
-    elif choice.mode == "tool" and len(named) == 1:
-        request["tool_choice"] = named[0]
-    elif named and choice.mode != "none":
-        mode = "auto" if choice.mode == "auto" else "required"
-        allowed: JsonObject = {"mode": mode, "tools": named}
-        request["tool_choice"] = {"type": "allowed_tools", "allowed_tools": allowed}
-    if choice.parallel is not None:
-        request["parallel_tool_calls"] = choice.parallel
-    return request
 
 
 def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:

@@ -14,7 +14,7 @@ from tooltrail.wire._tools import read_openai_tool
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.openai_responses.parts import cleaned
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import StructuredFormat
 
 _TYPE = frozenset({"type"})
 _OWN_EXTRAS = frozenset({"allowed_callers", "async", "defer_loading", "output_schema"})
@@ -101,33 +101,6 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
         return read_openai_tool(others(native, _TYPE), is_custom=kind == "custom")
     name = text_in(native.get("name")) or text_in(native.get("server_label")) or str(kind)
     return ToolDefinition(name=name, extras=native)
-
-
-def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """`tool_choice`, and `parallel_tool_calls` where the choice says something of it.
-
-    A choice of the mode `auto` with names lets the model call these tools, or none.
-    """
-    named: list[JsonValue] = [
-        {
-            "type": "custom" if name in choice.custom_names else "function",
-            "name": writing.names.of(name, "tool_choice"),
-        }
-        for name in choice.names
-    ]
-    native: JsonValue = choice.mode
-    if choice.mode == "tool" and not named:
-        writing.note("choice_not_enforced", "tool_choice", "no tool is named; any may be called")
-        native = "required"
-    elif choice.mode == "tool" and len(named) == 1:
-        native = named[0]
-    elif named and choice.mode != "none":
-        mode = "auto" if choice.mode == "auto" else "required"
-        native = {"type": "allowed_tools", "mode": mode, "tools": named}
-    request: JsonObject = {"tool_choice": native}
-    if choice.parallel is not None:
-        request["parallel_tool_calls"] = choice.parallel
-    return request
 
 
 def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:

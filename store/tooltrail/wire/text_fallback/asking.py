@@ -14,7 +14,7 @@ from tooltrail.wire._clean_text import compact
 from tooltrail.wire._tools import read_openai_tool
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, objects_in, text_in
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import StructuredFormat
 from tooltrail.wire.text_fallback.family import TextCall, TextFamily
 from tooltrail.wire.text_fallback.markup import tags
 
@@ -86,17 +86,6 @@ def _read_tool(line: str) -> ToolDefinition | None:
     if text_in(members.get("name")) is None:
         return None
     return read_openai_tool(members, is_custom=is_custom)
-
-
-def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """Nothing: what is not `auto` cannot be asked for. A caller leaves the tools out for `none`."""
-    if choice.mode != "auto":
-        note = ", ".join((choice.mode, *choice.names))
-        writing.note("choice_not_enforced", "tool_choice", note)
-    if choice.parallel is not None:
-        writing.note("choice_not_enforced", "tool_choice", f"parallel: {choice.parallel}")
-    writing.note_free_choice(choice, "tool_choice")
-    return {}
 
 
 def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
