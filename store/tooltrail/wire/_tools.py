@@ -48,9 +48,9 @@ def write_openai_choice(writing: Writing, choice: ToolChoice, *, is_flat: bool) 
         is_flat: whether a tool and a group of tools have their members beside their type.
     """
     named: list[JsonValue] = []
-    for name in choice.names:
-        kind = "custom" if name in writing.custom_names else "function"
-        told: JsonObject = {"name": writing.names.of(name, "tool_choice")}
+    for name, is_custom in writing.chosen(choice):
+        kind = "custom" if is_custom else "function"
+        told: JsonObject = {"name": name}
         named.append({"type": kind, **(told if is_flat else {kind: told})})
     native: JsonValue = choice.mode
     if choice.mode == "tool" and not named:

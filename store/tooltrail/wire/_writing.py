@@ -19,7 +19,7 @@ from tooltrail.records import (
 )
 from tooltrail.wire._clean_text import CleanText, compact, rounded_numbers
 from tooltrail.wire._descriptions import describe_block
-from tooltrail.wire._identifiers import ToolNames
+from tooltrail.wire._identifiers import ToolNames, spelled_name
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import (
     ChangeKind,
@@ -31,6 +31,7 @@ from tooltrail.wire.exports import (
 from tooltrail.wire.media_uris import is_file_name, is_public
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
+from tooltrail.wire.text_fallback.limits import CAPABILITIES as TEXT_CAPABILITIES
 
 ERROR_PREFIX = "ERROR: "
 """What the text of a failure begins with in formats without an error flag."""
@@ -59,7 +60,8 @@ class Writing:
     """One export under way.
 
     Attributes:
-        custom_names: the tools on offer that are called with a text and not with JSON.
+        names: of tools in this format.
+        text_names: the same where calls are written as text.
     """
 
     format_name: str
@@ -67,11 +69,13 @@ class Writing:
     policy: ExportPolicy
     report: ExportReport = field(default_factory=ExportReport)
     names: ToolNames = field(init=False)
+    text_names: ToolNames = field(init=False)
     clean: CleanText = field(init=False)
-    custom_names: set[str] = field(default_factory=set[str])
+    _offered: dict[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
 
     def __post_init__(self) -> None:
         self.names = ToolNames(self.capabilities, self.report)
+        self.text_names = ToolNames(TEXT_CAPABILITIES, self.report)
         self.clean = CleanText(self.report)
 
     def note(self, kind: ChangeKind, where: str, detail: str) -> None:
@@ -108,16 +112,35 @@ class Writing:
         the same definition stands there twice is no change.
         """
         numbered = list(enumerate(tools))
-        self.names.reserve(tool.name for _, tool in numbered)
-        self.custom_names = {tool.name for _, tool in numbered if tool.kind == "custom"}
-        last = {tool.name: (place, tool) for place, tool in numbered if not _is_provided(tool)}
+        self.names.reserve((tool.namespace, tool.name) for _, tool in numbered)
+        self._offered = {
+            tool.name if tool.namespace is None else spelled_name(tool.namespace, tool.name): tool
+            for _, tool in numbered
+        }
+        last = {_key(tool): (place, tool) for place, tool in numbered if not _is_provided(tool)}
         for place, tool in numbered:
             where = f"tools[{place}]"
-            if _is_provided(tool) or last[tool.name][0] == place:
+            if _is_provided(tool) or last[_key(tool)][0] == place:
                 yield where, tool
-            elif last[tool.name][1] != tool:
+            elif last[_key(tool)][1] != tool:
                 note = f"another definition of {tool.name!a} stands behind it"
                 self.note("tool_repeated", where, note)
+
+    def tool_name(self, tool: ToolDefinition, where: str) -> str:
+        """The name on the wire of a tool on offer."""
+        has_field = self.is_namespace(tool.namespace or "")
+        return self.names.of(tool.name, where, None if has_field else tool.namespace)
+
+    def is_namespace(self, server: str) -> bool:
+        """Whether a field can have the name of a server, in a format where any call has one."""
+        able = self.capabilities
+        return able.server_field == "any" and able.tool_name.fullmatch(server) is not None
+
+    def chosen(self, choice: ToolChoice) -> Iterator[tuple[str, bool]]:
+        """The names on the wire that a choice is among, each with whether it takes free text."""
+        for name in choice.names:
+            tool = self._offered.get(name) or ToolDefinition(name=name)
+            yield self.tool_name(tool, "tool_choice"), tool.kind == "custom"
 
     def tools(
         self,
@@ -146,6 +169,20 @@ class Writing:
         if origin is None or origin.wire_format != self.format_name:
             return False
         return policy.replay_provider_data and policy.provider in (None, origin.provider)
+
+    def call_name(self, call: ToolCall, message: Message, where: str) -> str:
+        """The name on the wire of a call's tool, with its server where the call has no field."""
+        if self.policy.identifiers == "keep" and not call.namespace:
+            return call.tool_name
+        has_field = self.has_server_field(call, replays=self.replays(message))
+        return self.names.of(call.tool_name, where, None if has_field else call.namespace)
+
+    def has_server_field(self, call: ToolCall, *, replays: bool) -> bool:
+        """Whether the server of a call goes into a field of its own."""
+        if self.capabilities.server_field == "own":
+            return bool(call.namespace) and replays
+        # A namespace is none of MCP's servers.
+        return call.kind != "mcp" and self.is_namespace(call.namespace or "")
 
     def content_text(self, blocks: tuple[ContentBlock, ...], where: str) -> str:
         """Content as one text: what is no text is described, and the report says so."""
@@ -355,6 +392,10 @@ class Writing:
         unsaid = [name for name, value in extras.items() if name in native or value is None]
         self.note_dropped(unsaid, where)
         return {**native, **{name: extras[name] for name in extras if name not in unsaid}}
+
+
+def _key(tool: ToolDefinition) -> tuple[str | None, str]:
+    return tool.namespace, tool.name
 
 
 def _is_provided(tool: ToolDefinition) -> bool:

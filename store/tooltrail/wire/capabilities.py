@@ -23,6 +23,9 @@ class Capabilities:
         call_id_scope: within what an id may stand once: a whole request, one batch, or nothing.
         tool_name: what the name of a tool must be, as a whole.
         tool_name_length: characters of a name at most.
+        server_field: whether a call has a field for the server of its tool: `any` has one, `own`
+            has one in what goes back to the provider that said it, `none` has it in the name.
+        names_servers: whether readers split every name, whatever servers they know.
         arguments_are_text: whether arguments travel as the text that the model wrote.
         has_error_flag: whether a result can say that the call failed.
         result_media: media types that a result can hold beside text.
@@ -37,6 +40,8 @@ class Capabilities:
     call_id_scope: Literal["request", "batch", "none"] = "request"
     tool_name: re.Pattern[str] = COMMON_NAME
     tool_name_length: int = 64
+    server_field: Literal["none", "own", "any"] = "none"
+    names_servers: bool = False
     arguments_are_text: bool = True
     has_error_flag: bool = False
     result_media: frozenset[str] = frozenset()

@@ -1,12 +1,14 @@
 """What a wire format is, and which ones there are."""
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from importlib import import_module
 from types import MappingProxyType
 from typing import Protocol, cast
 
 from tooltrail.records import Conversation, InvalidRecordError, NotFoundError, ToolDefinition
+from tooltrail.wire._identifiers import NO_SERVERS, split_servers, split_tools
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
@@ -69,35 +71,49 @@ class WireFormat:
     shape_writer: Callable[[Writing, StructuredFormat], JsonObject]
     usage: UsageSpelling = NO_USAGE
 
-    def read_response(self, payload: JsonObject) -> Response:
+    def read_response(
+        self, payload: JsonObject, servers: AbstractSet[str] = NO_SERVERS
+    ) -> Response:
         """An answer that was not streamed.
 
         A part that no record can hold becomes JSON in a text, and no call of the answer may run.
+
+        Args:
+            payload: the body of the answer.
+            servers: those that are known: their `server___tool` is split into server and tool.
         """
         counts = usage_in([self.usage.find(payload)], self.usage)
         if is_bounded(payload):
-            return replace(self.response_reader(payload), usage=counts)
-        read = self.response_reader(bounded_event(payload))
-        return Response.of(
-            read.messages, read.failure, (*read.unread, TOO_DEEP), read.remarks, counts
-        )
+            read = replace(self.response_reader(payload), usage=counts)
+        else:
+            odd = self.response_reader(bounded_event(payload))
+            read = Response.of(
+                odd.messages, odd.failure, (*odd.unread, TOO_DEEP), odd.remarks, counts
+            )
+        return read.with_servers(servers)
 
-    def read_history(self, request: JsonObject) -> Conversation:
-        """The conversation and the tools in the body of a request.
+    def read_history(
+        self, request: JsonObject, servers: AbstractSet[str] = NO_SERVERS
+    ) -> Conversation:
+        """The conversation and the tools in the body of a request; for servers, see above.
 
         Raises:
             InvalidRecordError: there is none, a message has no role that is known, or a part is
                 none that a record can hold.
         """
-        return self.history_reader(_bounded(request))
+        read = self.history_reader(_bounded(request))
+        messages = (split_servers(message, servers) for message in read.messages)
+        return Conversation.of(messages, split_tools(read.tools, servers))
 
-    def read_tools(self, request: JsonObject) -> tuple[ToolDefinition, ...]:
-        """The tools that the body of a request offers.
+    def read_tools(
+        self, request: JsonObject, servers: AbstractSet[str] = NO_SERVERS
+    ) -> tuple[ToolDefinition, ...]:
+        """The tools that the body of a request offers; for servers, see above.
 
         Raises:
             InvalidRecordError: the request has a part that no record can hold.
         """
-        return self.tools_reader(_bounded(request))
+        return split_tools(self.tools_reader(_bounded(request)), servers)
 
     def write_history(
         self, conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY

@@ -1,12 +1,14 @@
 """What a provider answered, read into the canonical conversation."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message, ToolCall
+from tooltrail.wire._identifiers import split_servers
 from tooltrail.wire._reading import cut_message
 from tooltrail.wire.members import object_in, text_in
 from tooltrail.wire.usage import TokenCounts
@@ -85,6 +87,11 @@ class Response:
         if failure is not None or problems:
             read = tuple(map(cut_message, read))
         return cls(read, failure, problems, tuple(remarks), usage)
+
+    def with_servers(self, servers: AbstractSet[str]) -> Self:
+        """The answer, in which the tools of these servers have their own names."""
+        messages = tuple(split_servers(message, servers) for message in self.messages)
+        return replace(self, messages=messages)
 
     @property
     def message(self) -> Message:

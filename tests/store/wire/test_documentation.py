@@ -234,10 +234,10 @@ def test_the_example_for_each_client_runs_and_is_on_record(
     assert list(map(meaning, exported[: len(sent)])) == list(map(meaning, sent))
 
 
-def test_the_example_of_one_result_holds() -> None:
-    [code] = re.findall(
-        r"```python\n(from tooltrail.wire import complete_output_of\n.*?)```", PAGE, re.DOTALL
-    )
+@pytest.mark.parametrize("title", ["One result without its conversation", "Tools of servers"])
+def test_the_example_of_a_section_holds(title: str) -> None:
+    section = PAGE.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
+    [code] = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     exec(code, {})
 
 

@@ -19,7 +19,7 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    native = {**writing.tool_extras(tool, where), "name": writing.names.of(tool.name, where)}
+    native = {**writing.tool_extras(tool, where), "name": writing.tool_name(tool, where)}
     if native.get("type") not in (None, "custom"):
         # A tool that the provider brings has no schema of ours.
         return native
@@ -50,8 +50,9 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`{"tool_choice": …}`; of several named tools none can be forced, so any may be called."""
     native: JsonObject = {"type": _MODES.get(choice.mode, "any")}
-    if choice.mode == "tool" and len(choice.names) == 1:
-        native = {"type": "tool", "name": writing.names.of(choice.names[0], "tool_choice")}
+    named = [*writing.chosen(choice)]
+    if choice.mode == "tool" and len(named) == 1:
+        native = {"type": "tool", "name": named[0][0]}
     elif choice.mode == "tool":
         writing.note_choice(f"any tool may be called, not only {', '.join(choice.names)}")
     if choice.parallel is not None and choice.mode == "none":

@@ -126,8 +126,8 @@ def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
         "name": answered.wire_name,
         "input": writing.arguments_object(call, where, "input"),
     }
-    if call.namespace is not None:
-        native = writing.beside(native, message, {"toolset_name": call.namespace}, where)
+    if writing.has_server_field(call, replays=writing.replays(message)):
+        native["toolset_name"] = call.namespace
     if call.kind not in ("function", "custom"):
         writing.note("provider_data_dropped", where, f"kind {call.kind}")
     return writing.beside(native, message, call.extras, where)

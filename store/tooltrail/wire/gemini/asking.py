@@ -33,7 +33,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
     if tool.name in extras:
         # A tool that the provider brings stands beside the declarations.
         return extras
-    native: JsonObject = {**extras, "name": writing.names.of(tool.name, where)}
+    native: JsonObject = {**extras, "name": writing.tool_name(tool, where)}
     if tool.description is not None:
         native["description"] = tool.description
     if tool.kind == "custom":
@@ -85,8 +85,7 @@ def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`{"toolConfig": {"functionCallingConfig": …}}`."""
     config: JsonObject = {"mode": _MODES[choice.mode]}
     if choice.mode == "tool":
-        names: list[JsonValue] = [writing.names.of(name, "toolConfig") for name in choice.names]
-        config["allowedFunctionNames"] = names
+        config["allowedFunctionNames"] = [name for name, _ in writing.chosen(choice)]
     if choice.parallel is False:
         writing.note_choice("nothing keeps the model from calling several tools at once")
     writing.note_free_choice(choice)

@@ -143,8 +143,6 @@ def _media(writing: Writing, message: Message, block: MediaBlock, where: str) ->
 
 def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
-    if call.namespace is not None:
-        writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
     if call.kind not in ("function", "custom"):
         writing.note("provider_data_dropped", where, f"kind {call.kind}")
     members: JsonObject = {

@@ -26,7 +26,7 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    native: JsonObject = {"name": writing.names.of(tool.name, where)}
+    native: JsonObject = {"name": writing.tool_name(tool, where)}
     if tool.description is not None:
         native["description"] = writing.clean.text(tool.description, where)
     native["inputSchema"] = _schema(writing, tool, where)

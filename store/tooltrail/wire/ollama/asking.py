@@ -25,7 +25,7 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    members: JsonObject = {"name": writing.names.of(tool.name, where)}
+    members: JsonObject = {"name": writing.tool_name(tool, where)}
     if tool.description is not None:
         members["description"] = writing.clean.text(tool.description, where)
     if tool.kind == "custom":

@@ -18,7 +18,7 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    members = {**writing.tool_extras(tool, where), "name": writing.names.of(tool.name, where)}
+    members = {**writing.tool_extras(tool, where), "name": writing.tool_name(tool, where)}
     if tool.description is not None:
         members["description"] = tool.description
     if tool.kind == "custom":

@@ -80,8 +80,6 @@ def _write_answers(writing: Writing, step: Answers) -> JsonObject:
 def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
     arguments = writing.arguments_text(call, where)
-    if call.namespace is not None:
-        writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
     if call.kind in {"builtin", "mcp"}:
         writing.note("provider_data_dropped", where, f"a {call.kind} call is a function call here")
     native: JsonObject = {

@@ -14,7 +14,6 @@ from tooltrail.wire._steps import Answered
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, objects_in
 from tooltrail.wire.openai_responses.calls import ACTIONS, BUILTIN_MEMBERS
-from tooltrail.wire.openai_responses.limits import CAPABILITIES
 from tooltrail.wire.openai_responses.outputs import local_shell_output, read_output
 from tooltrail.wire.openai_responses.parts import cleaned, with_extras, write_part
 
@@ -60,15 +59,12 @@ def _with_besides(
 ) -> JsonObject:
     """A call with what it says besides: its namespace, and what its provider said of it."""
     call, where = answered.call, answered.where
+    if writing.has_server_field(call, replays=replays):
+        head["namespace"] = call.namespace
     if call.kind in {"builtin", "mcp"}:
         writing.note("provider_data_dropped", where, f"a {call.kind} call is a function call here")
         # What was said of it is said of an item of another type.
         replays = False
-    if call.namespace is not None:
-        if call.kind != "mcp" and CAPABILITIES.tool_name.fullmatch(call.namespace):
-            head["namespace"] = call.namespace
-        else:
-            writing.note("provider_data_dropped", where, f"namespace {call.namespace[:60]!a}")
     taken = {name: call.extras[name] for name in call.extras if name not in _NOT_TAKEN}
     if not str(taken.get("id", "")).startswith(_ID_PREFIXES[kind]):
         taken.pop("id", None)

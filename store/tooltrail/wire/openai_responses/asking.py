@@ -45,14 +45,33 @@ _PROVIDED = frozenset(
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
-    """`{"tools": […]}`."""
-    return writing.tools(tools, _write_tool)
+    """`{"tools": […]}`, the tools of a server together in a namespace."""
+    natives: list[JsonValue] = []
+    groups: dict[str, list[JsonValue]] = {}
+    for where, tool in writing.offered(tools):
+        native = _write_tool(writing, tool, where)
+        server = tool.namespace or ""
+        if not writing.is_namespace(server):
+            natives.append(native)
+        elif server in groups:
+            groups[server].append(native)
+        else:
+            groups[server] = [native]
+            natives.append(
+                {
+                    "type": "namespace",
+                    "name": server,
+                    "description": f"The tools of {server}.",
+                    "tools": groups[server],
+                }
+            )
+    return {"tools": natives} if natives else {}
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
     if text_in(tool.extras.get("type")) in _PROVIDED:
         return cleaned(writing, tool.extras, where)
-    native: JsonObject = {"type": tool.kind, "name": writing.names.of(tool.name, where)}
+    native: JsonObject = {"type": tool.kind, "name": writing.tool_name(tool, where)}
     if tool.description is not None:
         native["description"] = writing.clean.text(tool.description, where)
     if tool.kind == "custom":

@@ -39,7 +39,7 @@ def write_tools(
 
 
 def _line(writing: Writing, tool: ToolDefinition, where: str) -> str:
-    native: JsonObject = {"name": tool.name}
+    native: JsonObject = {"name": writing.tool_name(tool, where)}
     if tool.description is not None:
         native["description"] = tool.description
     if tool.kind == "custom":

@@ -10,11 +10,6 @@ from tooltrail.wire.text_fallback.markup import Escaping, LineEscaping
 
 TextKind = Literal["function", "custom"]
 
-SEPARATOR = "___"
-"""What stands between the namespace of a tool and its name. A name is split at the first one: so a
-name without a namespace that has one gets another in front, and a namespace that has one, or ends
-with an underscore, cannot be distinguished."""
-
 
 @dataclass(frozen=True, slots=True)
 class TextCall:
@@ -101,18 +96,3 @@ class TextFamily:
     tells_kinds: bool = False
     tells_errors: bool = False
     tells_status: bool = False
-
-
-def spelled_name(namespace: str | None, tool_name: str) -> str:
-    """One name for both."""
-    if namespace:
-        return f"{namespace}{SEPARATOR}{tool_name}"
-    return f"{SEPARATOR}{tool_name}" if SEPARATOR in tool_name else tool_name
-
-
-def split_name(name: str) -> tuple[str | None, str]:
-    """The namespace and the name of the tool, as they were before `spelled_name`."""
-    namespace, separator, tool_name = name.partition(SEPARATOR)
-    if not separator or not tool_name:
-        return None, name
-    return namespace or None, tool_name

@@ -28,6 +28,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
+from tooltrail.wire._identifiers import spelled_name
 from tooltrail.wire._reading import (
     CUT_SHORT,
     REASONING,
@@ -51,7 +52,7 @@ from tooltrail.wire.members import (
 from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_of
 from tooltrail.wire.text_fallback.asking import read_tools
 from tooltrail.wire.text_fallback.calls_in_text import read_calls
-from tooltrail.wire.text_fallback.family import FoundResult, TextFamily, spelled_name
+from tooltrail.wire.text_fallback.family import FoundResult, TextFamily
 from tooltrail.wire.text_fallback.limits import NAME
 
 _MESSAGE = frozenset({"role", "content", *REASONING})
@@ -256,12 +257,15 @@ def _read_results(
 
 def _result(found: FoundResult, call: ToolCall) -> ResultBlock:
     content = (TextBlock(text=found.text),) if found.text else ()
-    tool_name = None if found.tool_name is None else call.tool_name
+    is_named = found.tool_name is not None
+    tool_name, namespace = (call.tool_name, call.namespace) if is_named else (None, None)
     if found.status is None:
-        return result_of_text(found.call_id, tool_name, content)
-    return ResultBlock(
-        call_id=found.call_id, tool_name=tool_name, status=found.status, content=content
-    )
+        result = result_of_text(found.call_id, tool_name, content)
+    else:
+        result = ResultBlock(
+            call_id=found.call_id, tool_name=tool_name, status=found.status, content=content
+        )
+    return result.model_copy(update={"namespace": namespace}) if namespace else result
 
 
 def _beside(text: str, *, is_first: bool, is_last: bool) -> str:

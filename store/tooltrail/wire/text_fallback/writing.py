@@ -19,7 +19,6 @@ from tooltrail.records import (
     ProviderBlock,
     ReasoningBlock,
     TextBlock,
-    ToolCall,
 )
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
@@ -35,8 +34,6 @@ from tooltrail.wire.text_fallback.family import (
     TextFamily,
     TextKind,
     TextResult,
-    spelled_name,
-    split_name,
 )
 
 
@@ -166,12 +163,9 @@ def _text_call(writing: Writing, family: TextFamily, answered: Answered) -> Text
         writing.note("provider_data_dropped", where, f"the kind {call.kind}")
     if answered.wire_id is not None and not family.tells_ids:
         writing.note("id_dropped", where, f"{family.name} has no ids")
-    name = _name(call)
-    if split_name(name) != (call.namespace or None, call.tool_name):
-        writing.note("name_renamed", where, f"{name!a} does not say where its namespace ends")
     arguments = writing.arguments_text(call, where)
     kind: TextKind = "custom" if call.kind == "custom" else "function"
-    return TextCall(name, answered.wire_id, arguments, kind)
+    return TextCall(answered.wire_name, answered.wire_id, arguments, kind)
 
 
 def _text_result(writing: Writing, family: TextFamily, answered: Answered) -> TextResult:
@@ -182,8 +176,4 @@ def _text_result(writing: Writing, family: TextFamily, answered: Answered) -> Te
     if result.status == "unknown" and family.tells_errors and not family.tells_status:
         writing.note("status_flattened", where, "unknown is ok here")
     writing.note_extras(result, where)
-    return TextResult(_name(answered.call), answered.wire_id, result.status, text)
-
-
-def _name(call: ToolCall) -> str:
-    return spelled_name(call.namespace, call.tool_name)
+    return TextResult(answered.wire_name, answered.wire_id, result.status, text)

@@ -196,8 +196,11 @@ def test_what_anthropic_said_of_a_call_goes_back_to_it_alone() -> None:
     own = {**native, "toolset_name": "browser", "caller": {"type": "direct"}}
     assert asked(call, origin=OURS) == (own, [])
     assert asked(call) == (
-        native,
-        [("provider_data_dropped", "toolset_name"), ("provider_data_dropped", "caller")],
+        {**native, "name": "browser___click"},
+        [
+            ("name_renamed", "'click' of 'browser' is browser___click here"),
+            ("provider_data_dropped", "caller"),
+        ],
     )
 
 
