@@ -105,7 +105,8 @@ def merge_results(messages: Iterable[Message]) -> Iterator[Message]:
         if is_tool:
             first, *more = group
             blocks = (*first.blocks, *(block for one in more for block in one.blocks))
-            yield first.model_copy(update={"blocks": blocks})
+            origins = (one.origin for one in (first, *more) if one.origin)
+            yield first.model_copy(update={"blocks": blocks, "origin": next(origins, None)})
         else:
             yield from group
 

@@ -34,10 +34,12 @@ class Said:
     Attributes:
         message: of the role `system`, `developer`, `user` or `assistant`, without results.
         where: it stands in the conversation.
+        orphans: the results without a call that the message tells as text.
     """
 
     message: Message
     where: str
+    orphans: tuple[ResultBlock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,12 +113,18 @@ class _Planner:
             elif said := self._without_results(message, where):
                 yield Said(said, where)
             if index in paired.orphans:
-                orphans = paired.orphans[index]
-                parts = [
-                    self._text_result(self._orphan_name(one, where), one.call_id, one, where)
-                    for one in orphans
-                ]
-                yield Said(Message.of("user", self._family.write_results(parts)), where)
+                orphans = tuple(paired.orphans[index])
+                yield Said(self._told(orphans, where), where, orphans)
+
+    def _told(self, orphans: tuple[ResultBlock, ...], where: str) -> Message:
+        """What the user says of results without a call; nothing where they go as they are."""
+        if self._writing.capabilities.takes_orphans:
+            return Message(role="user")
+        parts = [
+            self._text_result(self._orphan_name(one, where), one.call_id, one, where)
+            for one in orphans
+        ]
+        return Message.of("user", self._family.write_results(parts))
 
     def _without_results(self, message: Message, where: str) -> Message | None:
         """What a message says beside results; None when that is nothing."""

@@ -27,6 +27,7 @@ class Capabilities:
             has one in what goes back to the provider that said it, `none` has it in the name.
         names_servers: whether readers split every name, whatever servers they know.
         arguments_are_text: whether arguments travel as the text that the model wrote.
+        takes_orphans: whether a result can stand without its call.
         has_error_flag: whether a result can say that the call failed.
         result_media: media types that a result can hold beside text.
         takes_empty_output: whether a result may be the empty text.
@@ -43,6 +44,7 @@ class Capabilities:
     server_field: Literal["none", "own", "any"] = "none"
     names_servers: bool = False
     arguments_are_text: bool = True
+    takes_orphans: bool = False
     has_error_flag: bool = False
     result_media: frozenset[str] = frozenset()
     takes_empty_output: bool = True

@@ -92,7 +92,8 @@ def read_history(request: JsonObject) -> Conversation:
     """The calls, results and tools of `{"messages": […]}`, requests and responses in their order.
 
     Handshakes, notifications of progress and what a server asks of its client are of the protocol
-    and are passed over. A response to nothing that is known is kept as a provider block.
+    and are passed over. A result without its call is one without a call; any other response to
+    nothing that is known is kept as a provider block.
     """
     session = _Session()
     for native in messages_in(request):
@@ -225,6 +226,10 @@ class _Session:
         elif message_id in self._listing:
             self._listing.discard(message_id)
             self._tools.extend(read_tools(object_in(message.get("result"))))
+        elif isinstance(outcome, ResultBlock) and "content" in object_in(message.get("result")):
+            self._said.append(
+                Message(role="tool", blocks=(outcome,), origin=Origin(wire_format=NAME))
+            )
         else:
             self._kept(message)
 

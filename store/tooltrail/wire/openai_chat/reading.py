@@ -264,7 +264,10 @@ def _read_message(native: JsonObject, position: int) -> Message:
     if role is None:
         raise InvalidRecordError(f"messages[{position}] has no role that is known")
     if role == "tool":
-        return Message(role=role, blocks=(_read_result(native),))
+        result = _read_result(native)
+        # So that a name goes back where one was sent; see `_write_result`.
+        named = Origin(wire_format=NAME) if result.tool_name else None
+        return Message(role=role, blocks=(result,), origin=named)
     blocks: tuple[MessageBlock, ...]
     if role == "assistant":
         blocks, extras = tuple(assistant_blocks(native)), message_extras(native)
