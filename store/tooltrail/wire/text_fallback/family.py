@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tooltrail.records import ResultStatus
-from tooltrail.wire.text_fallback.markup import Escaping, LineEscaping
+from tooltrail.wire.text_fallback.markup import Escaping
 
 TextKind = Literal["function", "custom"]
 
@@ -74,9 +74,6 @@ class TextFamily:
             call; and where they end, and the text goes on.
         find_results: the blocks of results in a text, in order.
         marks: what an assistant's own text must not have.
-        line_marks: the same for the beginnings of its lines.
-        follows_marks: whether a call may stand behind a mark, and not only at the beginning of a
-            line.
         tells_ids: whether calls and results say the id.
         tells_kinds: whether calls say that they are free text.
         tells_errors: whether results say that they are failures; else their text has a prefix.
@@ -90,8 +87,6 @@ class TextFamily:
     take_calls: Callable[[str, re.Match[str]], tuple[list[TextCall], int]]
     find_results: Callable[[str], Iterator[FoundResult]]
     marks: Escaping
-    line_marks: tuple[LineEscaping, ...] = ()
-    follows_marks: bool = False
     tells_ids: bool = False
     tells_kinds: bool = False
     tells_errors: bool = False

@@ -24,7 +24,6 @@ from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.text_fallback.calls_in_text import (
-    has_line_marks,
     marked_text,
     read_calls,
 )
@@ -35,6 +34,7 @@ from tooltrail.wire.text_fallback.family import (
     TextKind,
     TextResult,
 )
+from tooltrail.wire.text_fallback.markup import FENCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +89,8 @@ def _assistant(
 ) -> JsonObject:
     pieces = list(_pieces(writing, family, blocks, where))
     content = _joined(family, pieces, everywhere=False)
-    if any(not one.calls and has_line_marks(family, one.text) for one in pieces):
-        # A code block could hide a call, and a line of JSON be read as one; it seldom does.
+    if any(not one.calls and FENCES.marks(one.text) for one in pieces):
+        # A code block could hide a call; it seldom does.
         read = read_calls(content, family.name)
         if _said(read.blocks) != [one.calls or one.text for one in pieces]:
             content = _joined(family, pieces, everywhere=True)
