@@ -29,15 +29,18 @@ class ProviderFailure:
     native: JsonValue
 
 
-def failure_of(error: JsonValue, native: JsonValue) -> ProviderFailure:
-    """The failure that an `error` member tells: a text, or an object with `message` and `type`.
+def failure_of(
+    error: JsonValue, native: JsonValue, kinds: Iterable[str] = ("type", "code")
+) -> ProviderFailure:
+    """The failure that an `error` member tells: a text, or an object with a `message`.
 
     Args:
-        error: the member; `code` stands in for a `type` that is missing.
+        error: the member.
         native: what is kept of the failure.
+        kinds: the members that may say the kind; the first that does counts.
     """
     members = object_in(error)
-    kind = members.get("type") or members.get("code")
+    kind = next((members[name] for name in kinds if members.get(name)), None)
     message = error if isinstance(error, str) else text_in(members.get("message")) or ""
     return ProviderFailure(message, None if kind is None else str(kind), native)
 

@@ -35,6 +35,7 @@ from tooltrail.wire._reading import (
     ROLES,
     merge_results,
     message_of_answer,
+    message_of_request,
     messages_in,
     origin_of_choice,
     result_of_text,
@@ -203,7 +204,7 @@ def _read_message(
     if role is None:
         raise InvalidRecordError(f"messages[{position}] has no role that is known")
     extras = others(native, _MESSAGE if role == "assistant" else frozenset({"role", "content"}))
-    origin = Origin(wire_format=NAME, extras=extras) if extras else None
+    origin = message_of_request(NAME, role, (), extras).origin
     if role == "assistant":
         blocks = (*thoughts_in(native), *_said(family, native.get("content"), Oddities()))
         pending.ask(block.call for block in blocks if isinstance(block, CallBlock))
