@@ -81,7 +81,8 @@ def record_response(
         SessionClosedError, UnavailableError: see `Session.start`.
     """
     known = wire_format(format_name)
-    data, response = _bytes_of(payload), _read(known, payload).with_servers(session.servers)
+    data, servers = _bytes_of(payload), known.unsplit(session.servers)
+    response = _read(known, payload).with_servers(servers)
     return _record(session, _started(session, format_name, provider), response, data)
 
 

@@ -133,6 +133,15 @@ class ToolNames:
                 self._note(tool, name, wire_name, where)
         return self._given[tool]
 
+    def beside_server(self, name: str, where: str) -> str:
+        """The name on the wire of a tool whose server stands in a field, so that none splits it."""
+        held = _held(name)
+        return held if self._is_legal(held) else self.of(name, where)
+
+    def _is_legal(self, name: str) -> bool:
+        able = self._capabilities
+        return len(name) <= able.tool_name_length and able.tool_name.fullmatch(name) is not None
+
     def _note(self, tool: _Tool, name: str, wire_name: str, where: str) -> None:
         server = tool[0]
         own = name if server is None else f"{server}{SEPARATOR}{name}"
@@ -158,9 +167,7 @@ class ToolNames:
         known = None if server is None else {server}
         if server is not None and split_name(spelled, known) != tool:
             return None
-        able = self._capabilities
-        is_legal = len(spelled) <= able.tool_name_length and able.tool_name.fullmatch(spelled)
-        return spelled if is_legal else None
+        return spelled if self._is_legal(spelled) else None
 
     def _made(self, tool: _Tool, attempt: int) -> str:
         server, name = tool

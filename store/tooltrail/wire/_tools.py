@@ -37,6 +37,18 @@ def read_openai_tool(
     return custom.model_copy(update={"kind": "custom", "grammar": members.get("format")})
 
 
+def write_head(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
+    """The name and the description of a tool."""
+    head: JsonObject = {"name": writing.tool_name(tool, where)}
+    return head if tool.description is None else {**head, "description": tool.description}
+
+
+def free_text_schema(writing: Writing, member: str, where: str) -> JsonObject:
+    """The parameters of a tool of free text in a format that has none: the text is one member."""
+    writing.note("schema_reduced", where, f"the free text, of any grammar, is in {member!r}")
+    return {"type": "object", "properties": {member: {"type": "string"}}, "required": [member]}
+
+
 def write_openai_choice(writing: Writing, choice: ToolChoice, *, is_flat: bool) -> JsonObject:
     """`tool_choice`, and `parallel_tool_calls` where the choice says something of it.
 

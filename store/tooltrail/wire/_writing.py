@@ -1,7 +1,7 @@
 """What all exporters share: texts, arguments and results made to fit, and an account of it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
@@ -30,25 +30,14 @@ from tooltrail.wire.exports import (
 )
 from tooltrail.wire.media_uris import is_file_name, is_public
 from tooltrail.wire.members import JsonObject
-from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
+from tooltrail.wire.requests import SCHEMA_NAME, ShapeSpelling, StructuredFormat, ToolChoice
 from tooltrail.wire.text_fallback.limits import CAPABILITIES as TEXT_CAPABILITIES
 
 ERROR_PREFIX = "ERROR: "
 """What the text of a failure begins with in formats without an error flag."""
 
-INPUT_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-}
-"""The parameters of a tool of free text in a format that has none: the text is one member."""
-
-ARGUMENTS_SCHEMA: JsonObject = {
-    "type": "object",
-    "required": ["arguments"],
-    "properties": {"arguments": {"type": "string"}},
-}
-"""The same where that member has the name that `arguments_object` gives it by default."""
+_BESIDE_SCHEMA = (("name", SCHEMA_NAME), ("description", None), ("strict", None))
+"""What a shape says beside its schema, and what says nothing."""
 
 _SHOWN_CHARS = 40
 _INVALID = "invalid_json"
@@ -128,8 +117,9 @@ class Writing:
 
     def tool_name(self, tool: ToolDefinition, where: str) -> str:
         """The name on the wire of a tool on offer."""
-        has_field = self.is_namespace(tool.namespace or "")
-        return self.names.of(tool.name, where, None if has_field else tool.namespace)
+        if self.is_namespace(tool.namespace or ""):
+            return self.names.beside_server(tool.name, where)
+        return self.names.of(tool.name, where, tool.namespace)
 
     def is_namespace(self, server: str) -> bool:
         """Whether a field can have the name of a server, in a format where any call has one."""
@@ -174,8 +164,9 @@ class Writing:
         """The name on the wire of a call's tool, with its server where the call has no field."""
         if self.policy.identifiers == "keep" and not call.namespace:
             return call.tool_name
-        has_field = self.has_server_field(call, replays=self.replays(message))
-        return self.names.of(call.tool_name, where, None if has_field else call.namespace)
+        if self.has_server_field(call, replays=self.replays(message)):
+            return self.names.beside_server(call.tool_name, where)
+        return self.names.of(call.tool_name, where, call.namespace)
 
     def has_server_field(self, call: ToolCall, *, replays: bool) -> bool:
         """Whether the server of a call goes into a field of its own."""
@@ -336,16 +327,23 @@ class Writing:
             return {}
         return dict(tool.extras)
 
-    def note_schema(self, wanted: StructuredFormat, where: str) -> None:
-        """Say what else was said of an answer's shape, where a format has the schema alone."""
-        unsaid = {
-            "name": wanted.name != SCHEMA_NAME,
-            "description": wanted.description is not None,
-            "strict": wanted.strict is not None,
-        }
-        if any(unsaid.values()):
-            note = ", ".join(name for name, is_unsaid in unsaid.items() if is_unsaid)
-            self.note("schema_reduced", where, f"dropped: {note}")
+    def shape(self, wanted: StructuredFormat, spelling: ShapeSpelling | None) -> JsonObject:
+        """The member of a request that asks for an answer of a shape."""
+        if spelling is None:
+            note = f"nothing enforces a shape of the answer, such as {wanted.name}"
+            self.note("schema_reduced", "format", note)
+            return {}
+        where = spelling.member
+        if spelling.is_named:
+            wanted = replace(wanted, name=self.names.of(wanted.name, where))
+        elif unsaid := [
+            name for name, default in _BESIDE_SCHEMA if getattr(wanted, name) != default
+        ]:
+            self.note("schema_reduced", where, f"dropped: {', '.join(unsaid)}")
+        if wanted.schema is None and not spelling.takes_any:
+            self.note("schema_reduced", where, "any JSON is an object here")
+            wanted = replace(wanted, schema={"type": "object"})
+        return {where: spelling.write(wanted)}
 
     def with_message_extras(self, native: JsonObject, message: Message, where: str) -> JsonObject:
         """What is written, with what a provider said of the whole message; see `beside`."""

@@ -13,7 +13,7 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.members import JsonObject
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import ShapeSpelling, StructuredFormat, ToolChoice
 from tooltrail.wire.responses import Response
 from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
 from tooltrail.wire.usage import NO_USAGE, UsageSpelling, usage_in
@@ -54,7 +54,7 @@ class WireFormat:
         tools_writer: see `write_tools`.
         choice_writer: the members for a choice of tools that are offered; None for a format that
             has no such member, and cannot force one.
-        shape_writer: see `write_structured`.
+        shape: how a request asks for an answer of a shape; None where it cannot.
         usage: how an answer tells the tokens that it took.
     """
 
@@ -68,7 +68,7 @@ class WireFormat:
     tools_reader: Callable[[JsonObject], tuple[ToolDefinition, ...]]
     tools_writer: Callable[[Writing, Iterable[ToolDefinition]], JsonObject]
     choice_writer: Callable[[Writing, ToolChoice], JsonObject] | None
-    shape_writer: Callable[[Writing, StructuredFormat], JsonObject]
+    shape: ShapeSpelling | None = None
     usage: UsageSpelling = NO_USAGE
 
     def read_response(
@@ -90,7 +90,7 @@ class WireFormat:
             read = Response.of(
                 odd.messages, odd.failure, (*odd.unread, TOO_DEEP), odd.remarks, counts
             )
-        return read.with_servers(servers)
+        return read.with_servers(self.unsplit(servers))
 
     def read_history(
         self, request: JsonObject, servers: AbstractSet[str] = NO_SERVERS
@@ -102,8 +102,9 @@ class WireFormat:
                 none that a record can hold.
         """
         read = self.history_reader(_bounded(request))
-        messages = (split_servers(message, servers) for message in read.messages)
-        return Conversation.of(messages, split_tools(read.tools, servers))
+        known = self.unsplit(servers)
+        messages = (split_servers(message, known) for message in read.messages)
+        return Conversation.of(messages, split_tools(read.tools, known))
 
     def read_tools(
         self, request: JsonObject, servers: AbstractSet[str] = NO_SERVERS
@@ -113,7 +114,7 @@ class WireFormat:
         Raises:
             InvalidRecordError: the request has a part that no record can hold.
         """
-        return split_tools(self.tools_reader(_bounded(request)), servers)
+        return split_tools(self.tools_reader(_bounded(request)), self.unsplit(servers))
 
     def write_history(
         self, conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
@@ -152,7 +153,11 @@ class WireFormat:
     def write_structured(self, wanted: StructuredFormat) -> Export:
         """The members that ask for an answer of a shape."""
         writing = self._writing()
-        return writing.export(self.shape_writer(writing, wanted))
+        return writing.export(writing.shape(wanted, self.shape))
+
+    def unsplit(self, servers: AbstractSet[str]) -> AbstractSet[str]:
+        """Those of the servers whose names a reader of this format has not split already."""
+        return NO_SERVERS if self.capabilities.names_servers else servers
 
     def _writing(self) -> Writing:
         return Writing(self.name, self.capabilities, DEFAULT_EXPORT_POLICY)

@@ -1,7 +1,10 @@
 """What a request asks for besides its messages: a choice of tools, and the shape of the answer."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
+
+from pydantic import JsonValue
 
 from tooltrail.wire.members import JsonObject
 
@@ -40,3 +43,31 @@ class StructuredFormat:
     name: str = SCHEMA_NAME
     description: str | None = None
     strict: bool | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeSpelling:
+    """How a format asks for an answer of a shape.
+
+    Attributes:
+        member: of the request.
+        write: what stands in it.
+        is_named: whether it has a name and what else is said beside the schema.
+        takes_any: whether it can ask for any JSON.
+    """
+
+    member: str
+    write: Callable[[StructuredFormat], JsonValue]
+    is_named: bool = False
+    takes_any: bool = True
+
+
+def named_schema(wanted: StructuredFormat) -> JsonObject:
+    """The schema with what is said beside it, as OpenAI's formats have them."""
+    schema: JsonObject = {"name": wanted.name}
+    if wanted.description is not None:
+        schema["description"] = wanted.description
+    schema["schema"] = wanted.schema
+    if wanted.strict is not None:
+        schema["strict"] = wanted.strict
+    return schema

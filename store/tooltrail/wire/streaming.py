@@ -43,7 +43,7 @@ class ResponseStream:
     """
 
     def __init__(self, wire_format: WireFormat, servers: AbstractSet[str] = NO_SERVERS) -> None:
-        self._servers = servers
+        self._servers = wire_format.unsplit(servers)
         self._framing = EventFraming()
         self._assembler = wire_format.new_assembler()
         self._spelling = wire_format.usage

@@ -135,7 +135,8 @@ def test_tools_that_differ_have_names_that_differ(name: str, tools: list[Tool]) 
     told = known.write_tools(offered)
     assert told.names == export.names
     if name != "openai-responses":  # whose tools of a server stand in a group
-        assert len({tool.name for tool in known.read_tools(told.request)}) == len(tools)
+        names = {(tool.namespace, tool.name) for tool in known.read_tools(told.request)}
+        assert len(names) == len(tools)
     if not told.report.of_kind("name_renamed"):
         assert set(read) == set(tools)
     split = known.read_history(export.request, {server for server, _ in tools if server})
@@ -164,6 +165,9 @@ def test_definitions_and_the_choice_have_the_names_of_the_calls(name: str) -> No
 
 def test_responses_has_a_field_for_the_server() -> None:
     known = wire_format("openai-responses")
+    beside: list[Tool] = [("disk", "github___read"), ("github", "read"), (None, "github___read")]
+    export = known.write_history(conversation(*beside))
+    assert called(known.read_history(export.request, {"github", "disk"})) == beside
     tools: list[Tool] = [("github", "read"), ("disk", "read")]
     export = known.write_history(conversation(*tools), ExportPolicy())
     assert not export.report.of_kind("name_renamed")

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._tools import read_function
-from tooltrail.wire._writing import INPUT_SCHEMA, Writing
+from tooltrail.wire._tools import free_text_schema, read_function, write_head
+from tooltrail.wire._writing import Writing
 from tooltrail.wire.anthropic.limits import NAME
 from tooltrail.wire.members import JsonObject, objects_in, others
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import ShapeSpelling, ToolChoice
 
 _TOOL = frozenset({"name", "description", "input_schema", "strict"})
 _MODES = {"auto": "auto", "none": "none", "required": "any"}
@@ -19,16 +19,12 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    native = {**writing.tool_extras(tool, where), "name": writing.tool_name(tool, where)}
+    native = {**writing.tool_extras(tool, where), **write_head(writing, tool, where)}
     if native.get("type") not in (None, "custom"):
         # A tool that the provider brings has no schema of ours.
         return native
-    if tool.description is not None:
-        native["description"] = tool.description
     if tool.kind == "custom":
-        # There are no tools of free text here: the text is the one member of an object.
-        writing.note("schema_reduced", where, "free text is the member 'input' of an object")
-        native["input_schema"] = INPUT_SCHEMA
+        native["input_schema"] = free_text_schema(writing, "input", where)
     else:
         native["input_schema"] = {"type": "object", **(tool.parameters or {})}
     if tool.strict is not None:
@@ -63,11 +59,8 @@ def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     return {"tool_choice": native}
 
 
-def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
-    """`{"output_config": {"format": …}}`; a schema has no name here."""
-    writing.note_schema(wanted, "output_config")
-    schema: JsonObject = {"type": "object"} if wanted.schema is None else wanted.schema
-    if wanted.schema is None:
-        writing.note("schema_reduced", "output_config", "any JSON is an object here")
-    native: JsonObject = {"type": "json_schema", "schema": schema}
-    return {"output_config": {"format": native}}
+SHAPE = ShapeSpelling(
+    "output_config",
+    lambda wanted: {"format": {"type": "json_schema", "schema": wanted.schema}},
+    takes_any=False,
+)

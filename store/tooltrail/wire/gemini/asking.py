@@ -5,16 +5,15 @@ from collections.abc import Iterable, Iterator
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._tools import read_function
-from tooltrail.wire._writing import INPUT_SCHEMA, Writing
+from tooltrail.wire._tools import free_text_schema, read_function, write_head
+from tooltrail.wire._writing import Writing
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.parts import camel
 from tooltrail.wire.members import JsonObject, objects_in, others
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import ShapeSpelling, ToolChoice
 
 _DECLARATION = frozenset({"name", "description", "parametersJsonSchema"})
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY"}
-_JSON = "application/json"
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
@@ -33,12 +32,9 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
     if tool.name in extras:
         # A tool that the provider brings stands beside the declarations.
         return extras
-    native: JsonObject = {**extras, "name": writing.tool_name(tool, where)}
-    if tool.description is not None:
-        native["description"] = tool.description
+    native: JsonObject = {**extras, **write_head(writing, tool, where)}
     if tool.kind == "custom":
-        writing.note("schema_reduced", where, "free text is the member 'input' of an object")
-        native["parametersJsonSchema"] = INPUT_SCHEMA
+        native["parametersJsonSchema"] = free_text_schema(writing, "input", where)
     elif tool.parameters is not None and "parameters" not in extras:
         native["parametersJsonSchema"] = tool.parameters
     return native
@@ -92,10 +88,10 @@ def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     return {"toolConfig": {"functionCallingConfig": config}}
 
 
-def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
-    """`{"generationConfig": {"responseMimeType", "responseJsonSchema"}}`; a schema has no name."""
-    writing.note_schema(wanted, "generationConfig")
-    config: JsonObject = {"responseMimeType": _JSON}
-    if wanted.schema is not None:
-        config["responseJsonSchema"] = wanted.schema
-    return {"generationConfig": config}
+SHAPE = ShapeSpelling(
+    "generationConfig",
+    lambda wanted: {
+        "responseMimeType": "application/json",
+        **({} if wanted.schema is None else {"responseJsonSchema": wanted.schema}),
+    },
+)

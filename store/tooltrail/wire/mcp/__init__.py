@@ -31,7 +31,6 @@ FORMAT = WireFormat(
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=None,
-    shape_writer=asking.write_structured,
 )
 
 __all__ = [

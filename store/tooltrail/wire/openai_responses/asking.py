@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._tools import read_openai_tool
+from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.openai_responses.parts import cleaned
-from tooltrail.wire.requests import StructuredFormat
+from tooltrail.wire.requests import ShapeSpelling, named_schema
 
 _TYPE = frozenset({"type"})
 _OWN_EXTRAS = frozenset({"allowed_callers", "async", "defer_loading", "output_schema"})
@@ -71,9 +71,7 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
     if text_in(tool.extras.get("type")) in _PROVIDED:
         return cleaned(writing, tool.extras, where)
-    native: JsonObject = {"type": tool.kind, "name": writing.tool_name(tool, where)}
-    if tool.description is not None:
-        native["description"] = writing.clean.text(tool.description, where)
+    native: JsonObject = {"type": tool.kind, **write_head(writing, tool, where)}
     if tool.kind == "custom":
         if tool.grammar is not None:
             native["format"] = _flat(writing.clean.value(tool.grammar, where))
@@ -122,17 +120,12 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
     return ToolDefinition(name=name, extras=native)
 
 
-def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
-    """`{"text": {"format": …}}`."""
-    if wanted.schema is None:
-        return {"text": {"format": {"type": "json_object"}}}
-    members: JsonObject = {
-        "type": "json_schema",
-        "name": writing.names.of(wanted.name, "text.format"),
-    }
-    if wanted.description is not None:
-        members["description"] = writing.clean.text(wanted.description, "text.format")
-    members["schema"] = cleaned(writing, wanted.schema, "text.format")
-    if wanted.strict is not None:
-        members["strict"] = wanted.strict
-    return {"text": {"format": members}}
+SHAPE = ShapeSpelling(
+    "text",
+    lambda wanted: {
+        "format": {"type": "json_object"}
+        if wanted.schema is None
+        else {"type": "json_schema", **named_schema(wanted)}
+    },
+    is_named=True,
+)

@@ -45,7 +45,6 @@ def _format(
         tools_writer=partial(asking.write_tools, family),
         tools_reader=asking.read_tools,
         choice_writer=None,
-        shape_writer=asking.write_structured,
     )
 
 
