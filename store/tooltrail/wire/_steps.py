@@ -114,9 +114,9 @@ class _Planner:
                 yield Said(said, where)
             if index in paired.orphans:
                 orphans = tuple(paired.orphans[index])
-                yield Said(self._told(orphans, where), where, orphans)
+                yield Said(self._as_text(orphans, where), where, orphans)
 
-    def _told(self, orphans: tuple[ResultBlock, ...], where: str) -> Message:
+    def _as_text(self, orphans: tuple[ResultBlock, ...], where: str) -> Message:
         """What the user says of results without a call; nothing where they go as they are."""
         if self._writing.capabilities.takes_orphans:
             return Message(role="user")

@@ -376,7 +376,13 @@ class Writing:
         self, native: JsonObject, message: Message, extras: JsonObject, where: str
     ) -> JsonObject:
         """What is written, with what its provider said of it for itself, if it goes back to it."""
-        if self.replays(message):
+        return self.with_extras(native, extras, where, replays=self.replays(message))
+
+    def with_extras(
+        self, native: JsonObject, extras: JsonObject, where: str, *, replays: bool
+    ) -> JsonObject:
+        """The same where it is known whether it goes back."""
+        if replays:
             return self.with_own(native, extras, where)
         self.note_dropped(extras, where)
         return dict(native)

@@ -15,7 +15,7 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, objects_in
 from tooltrail.wire.openai_responses.calls import ACTIONS, BUILTIN_MEMBERS
 from tooltrail.wire.openai_responses.outputs import local_shell_output, read_output
-from tooltrail.wire.openai_responses.parts import cleaned, with_extras, write_part
+from tooltrail.wire.openai_responses.parts import cleaned, write_part
 
 Pair = tuple[JsonObject, JsonObject]
 """The item of a call and that of its output."""
@@ -50,7 +50,7 @@ def write_answered(writing: Writing, answered: Answered, *, replays: bool) -> Pa
         "output": _output(writing, answered.result, answered.where, replays=replays),
     }
     extras = answered.result.extras
-    whole = with_extras(writing, output, extras, answered.where, replays=replays)
+    whole = writing.with_extras(output, extras, answered.where, replays=replays)
     return _with_besides(writing, answered, head, kind, replays=replays), whole
 
 
@@ -71,7 +71,7 @@ def _with_besides(
     if replays:
         writing.note_dropped(call.extras.keys() - taken.keys(), where)
     extras = taken if replays else call.extras
-    return with_extras(writing, head, extras, where, replays=replays)
+    return writing.with_extras(head, extras, where, replays=replays)
 
 
 def _output(writing: Writing, result: ResultBlock, where: str, *, replays: bool) -> JsonValue:
