@@ -80,11 +80,8 @@ class Questions:
         known = wire_format(self.model.wire_format)
         policy = ExportPolicy(provider=self.model.provider)
         history = known.write_history(Conversation.of(messages), policy).request
-        tools = known.write_tools(self.offered).request
-        chosen: JsonObject = {}
-        if choice is not None and self.offered and known.capabilities.forces_choice:
-            chosen = known.write_choice(choice).request
-        return {**history, **tools, **chosen, **self.model.answer_limit(self.answer_tokens)}
+        tools = known.write_tools(self.offered, choice).request
+        return {**history, **tools, **self.model.answer_limit(self.answer_tokens)}
 
     async def _ask_once(self, members: JsonObject) -> RecordedAnswer:
         """One question.

@@ -75,7 +75,8 @@ def record_response(
         SessionClosedError, UnavailableError: see `Session.start`.
     """
     known = wire_format(format_name)
-    data, response = _bytes_of(payload), _read(known, payload)
+    data, servers = _bytes_of(payload), known.unsplit(session.servers)
+    response = _read(known, payload).with_servers(servers)
     return _record(session, _started(session, format_name, provider), response, data)
 
 
@@ -107,7 +108,7 @@ class RecordedStream(Generic[ChunkT]):
         self._chunks = chunks
         self._ahead: Iterator[ChunkT] | None = None
         self._later: AsyncIterator[ChunkT] | None = None
-        self._stream = ResponseStream(wire_format(format_name))
+        self._stream = ResponseStream(wire_format(format_name), session.servers)
         self._data: list[bytes] = []
         self._started = _started(session, format_name, provider)
         self._is_begun = False

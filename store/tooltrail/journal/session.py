@@ -48,11 +48,13 @@ class Session:
     Attributes:
         recorder: appends the facts.
         id: of the session.
+        servers: those whose tools are on offer.
     """
 
     def __init__(self, recorder: Recorder, session_id: UUID, *, is_own: bool) -> None:
         self.recorder = recorder
         self.id = session_id
+        self.servers = frozenset[str]()
         self._is_own = is_own
         self._is_closed = False
 
@@ -260,14 +262,16 @@ class Session:
         Raises:
             SessionClosedError, UnavailableError: see `start`.
         """
-        offer_id = new_id()
-        self.append([offered_entry(self.id, offer_id, tools)])
+        offer_id, offered = new_id(), tuple(tools)
+        self.append([offered_entry(self.id, offer_id, offered)])
+        self.servers = frozenset(tool.namespace for tool in offered if tool.namespace)
         return offer_id
 
     async def aoffer_tools(self, tools: Iterable[ToolDefinition]) -> UUID:
         """Like `offer_tools`, without blocking the event loop."""
-        offer_id = new_id()
-        await self.append_async(lambda: [offered_entry(self.id, offer_id, tools)])
+        offer_id, offered = new_id(), tuple(tools)
+        await self.append_async(lambda: [offered_entry(self.id, offer_id, offered)])
+        self.servers = frozenset(tool.namespace for tool in offered if tool.namespace)
         return offer_id
 
     def record_leg(self, started: LegStarted, agent: AgentVersion) -> UUID:

@@ -153,6 +153,7 @@ class ResultBlock(Block):
     Attributes:
         call_id: of the call, as the provider has it; None when it has none.
         tool_name: of the call; None where the format does not repeat it.
+        namespace: of the call, the same.
         status: how it came out.
         content: what the model was shown, in order.
         structured: a JSON value beside the content.
@@ -168,6 +169,7 @@ class ResultBlock(Block):
     structured: JsonValue = None
     has_structured: bool = False
     key: str | None = None
+    namespace: str | None = None
 
     @property
     def is_error(self) -> bool:

@@ -121,6 +121,7 @@ class ToolDefinition(_Document):
 
     Attributes:
         name: by which the model calls it.
+        namespace: the server that has it, or another namespace; see `ToolCall`.
         description: for the model.
         parameters: JSON Schema of the arguments; None for a tool that takes none.
         kind: `custom` for a tool that takes free text.
@@ -140,6 +141,7 @@ class ToolDefinition(_Document):
     strict: bool | None = None
     wire_format: str | None = None
     extras: Extras = Field(default_factory=dict[str, JsonValue])
+    namespace: str | None = None
 
     @property
     def digest(self) -> Digest:

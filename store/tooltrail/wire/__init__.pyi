@@ -1,4 +1,5 @@
 from ._descriptions import describe_block
+from ._identifiers import spelled_name, split_name
 from .capabilities import Capabilities
 from .exports import (
     DEFAULT_EXPORT_POLICY,
@@ -43,5 +44,7 @@ __all__ = [
     "event_of",
     "read_stream",
     "read_tool_result",
+    "spelled_name",
+    "split_name",
     "wire_format",
 ]

@@ -6,12 +6,29 @@ never a cut alone, which would make one of two long ids that begin alike.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
+from collections.abc import Set as AbstractSet
 from hashlib import sha256
+from typing import TypeAlias
 
-from tooltrail.records import ToolCall
+from tooltrail.records import (
+    CallBlock,
+    Message,
+    MessageBlock,
+    ResultBlock,
+    ToolCall,
+    ToolDefinition,
+)
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import ExportReport
+
+SEPARATOR = "___"
+"""What stands between a server and its tool in formats that have no field for the server."""
+
+NO_SERVERS: AbstractSet[str] = frozenset()
+_SEPARATORS = re.compile("_{3,}")
+_Tool: TypeAlias = tuple[str | None, str]
+"""The server that has a tool, if one has, and the tool's name there."""
 
 _PREFIX = "call_"
 _ID_DIGITS = 24
@@ -76,53 +93,170 @@ class CallIds:
 class ToolNames:
     """The names of one export's tools; the same one for definitions, choice, calls and results.
 
-    A legal name stays what it is. What becomes of any other follows from the name alone, so that
-    exports of the tools and of the history agree. If a legal name of the export is the same by
-    chance, it gets other digits.
+    A tool of a server is `server___tool`. A plain name that would be read so gets another separator
+    in front. Any other legal name stays what it is. What becomes of a name that the format refuses
+    follows from the tool alone, so that exports of the tools and of the history agree. If a legal
+    name of the export is the same by chance, it gets other digits.
+
+    Attributes:
+        renamed: the name on the wire of each tool that has another one than its own.
     """
 
     def __init__(self, capabilities: Capabilities, report: ExportReport) -> None:
         self._capabilities = capabilities
         self._report = report
-        self._owners: dict[str, str] = {}
+        self._servers: set[str] | None = None if capabilities.names_servers else set()
+        self._owners: dict[str, _Tool] = {}
+        self._given: dict[_Tool, str] = {}
         self.renamed: dict[str, str] = {}
 
-    def reserve(self, names: Iterable[str]) -> None:
-        """Keep the legal ones of these names free of any that is made."""
-        for name in map(_held, names):
-            if self._is_legal(name):
-                self._owners[name] = name
+    def reserve(self, tools: Iterable[tuple[str | None, str]]) -> None:
+        """Take the servers and names of all tools that are to come.
 
-    def of(self, name: str, where: str) -> str:
+        Their servers are known from then on, and the legal ones of the names stay free of any that
+        is made.
+        """
+        held = [(server or None, _held(name)) for server, name in tools]
+        if self._servers is not None:
+            self._servers.update(server for server, _ in held if server)
+        for tool in held:
+            if (spelled := self._spelled(tool)) is not None:
+                self._owners.setdefault(spelled, tool)
+
+    def of(self, name: str, where: str, namespace: str | None = None) -> str:
         """The name on the wire."""
-        if name in self.renamed:
-            return self.renamed[name]
-        wire_name = self._fit(_held(name))
-        if wire_name != name:
-            self.renamed[name] = wire_name
-            detail = f"{name[:_SHOWN_CHARS]!a} is {wire_name} here"
-            self._report.add("name_renamed", where, detail)
-        return wire_name
+        tool = (namespace or None, _held(name))
+        if tool not in self._given:
+            self._given[tool] = wire_name = self._fit(tool)
+            comes_back = self._servers is None and split_name(wire_name) == tool
+            if wire_name != name and not comes_back:
+                self._note(tool, name, wire_name, where)
+        return self._given[tool]
 
-    def _fit(self, name: str) -> str:
-        if self._is_legal(name) and self._owners.setdefault(name, name) == name:
-            return name
-        attempt = 0
-        while self._owners.setdefault(wire_name := self._made(name, attempt), name) != name:
-            attempt += 1
-        return wire_name
+    def beside_server(self, name: str, where: str) -> str:
+        """The name on the wire of a tool whose server stands in a field, so that none splits it."""
+        held = _held(name)
+        return held if self._is_legal(held) else self.of(name, where)
 
     def _is_legal(self, name: str) -> bool:
         able = self._capabilities
         return len(name) <= able.tool_name_length and able.tool_name.fullmatch(name) is not None
 
-    def _made(self, name: str, attempt: int) -> str:
-        seed = name if attempt == 0 else f"{attempt}\0{name}"
+    def _note(self, tool: _Tool, name: str, wire_name: str, where: str) -> None:
+        server = tool[0]
+        own = name if server is None else f"{server}{SEPARATOR}{name}"
+        if own != wire_name:
+            self.renamed[own] = wire_name
+        of_server = "" if server is None else f" of {server[:_SHOWN_CHARS]!a}"
+        detail = f"{name[:_SHOWN_CHARS]!a}{of_server} is {wire_name} here"
+        self._report.add("name_renamed", where, detail)
+
+    def _fit(self, tool: _Tool) -> str:
+        spelled = self._spelled(tool)
+        if spelled is not None and self._owners.setdefault(spelled, tool) == tool:
+            return spelled
+        attempt = 0
+        while self._owners.setdefault(wire_name := self._made(tool, attempt), tool) != tool:
+            attempt += 1
+        return wire_name
+
+    def _spelled(self, tool: _Tool) -> str | None:
+        """The name that is split into the same again; None where the format takes none."""
+        server, name = tool
+        spelled = spelled_name(server, name, self._servers)
+        known = None if server is None else {server}
+        if server is not None and split_name(spelled, known) != tool:
+            return None
+        return spelled if self._is_legal(spelled) else None
+
+    def _made(self, tool: _Tool, attempt: int) -> str:
+        server, name = tool
+        seed = name if server is None else f"{server}\0{name}"
+        if attempt:
+            seed = f"{attempt}\0{seed}"
         digest = sha256(seed.encode("utf-8", "surrogatepass")).hexdigest()[:_NAME_DIGITS]
-        stem = _ILLEGAL.sub("_", name)
+        stem = _ILLEGAL.sub("_", name if server is None else f"{server}__{name}")
         if not stem or not (stem[0].isalpha() or stem[0] == "_"):
             stem = f"_{stem}"
-        return f"{stem[: self._capabilities.tool_name_length - _NAME_DIGITS - 1]}_{digest}"
+        made = f"{stem[: self._capabilities.tool_name_length - _NAME_DIGITS - 1]}_{digest}"
+        # Nobody is to split it.
+        return _SEPARATORS.sub("__", made)
+
+
+def spelled_name(
+    namespace: str | None, tool_name: str, servers: Container[str] | None = None
+) -> str:
+    """One name for both.
+
+    Args:
+        namespace: the server, or another namespace; None of a plain name.
+        tool_name: of the tool.
+        servers: that a reader of the name knows; None where it takes any name for one.
+    """
+    if namespace:
+        return f"{namespace}{SEPARATOR}{tool_name}"
+    if _reads_as_both(tool_name, servers):
+        return f"{SEPARATOR}{tool_name}"
+    return tool_name
+
+
+def split_name(name: str, servers: Container[str] | None = None) -> tuple[str | None, str]:
+    """The server and the tool of a name on the wire, as they were before `spelled_name`.
+
+    The name is split at the first separator, if a server that is known stands before it. So the
+    tools of a server whose name has the separator, or ends with an underscore, have made names.
+    """
+    server, separator, tool_name = name.partition(SEPARATOR)
+    if not (separator and tool_name):
+        return None, name
+    if server:
+        return (server, tool_name) if _is_known(server, servers) else (None, name)
+    return None, tool_name if _reads_as_both(tool_name, servers) else name
+
+
+def split_servers(message: Message, servers: AbstractSet[str]) -> Message:
+    """The message, the tools of these servers by their own names; see `split_name`."""
+    if not servers:
+        return message
+    return message.model_copy(
+        update={"blocks": tuple(_split_block(block, servers) for block in message.blocks)}
+    )
+
+
+def _split_block(block: MessageBlock, servers: AbstractSet[str]) -> MessageBlock:
+    if isinstance(block, CallBlock) and block.call.namespace is None:
+        server, name = split_name(block.call.tool_name, servers)
+        call = block.call.model_copy(update={"namespace": server, "tool_name": name})
+        return block.model_copy(update={"call": call})
+    if isinstance(block, ResultBlock) and block.tool_name and block.namespace is None:
+        server, name = split_name(block.tool_name, servers)
+        return block.model_copy(update={"namespace": server, "tool_name": name})
+    return block
+
+
+def split_tools(
+    tools: Iterable[ToolDefinition], servers: AbstractSet[str]
+) -> tuple[ToolDefinition, ...]:
+    """The same of definitions."""
+    split = ((tool, *split_name(tool.name, servers)) for tool in tools)
+    return tuple(
+        tool.model_copy(update={"namespace": server, "name": name})
+        if name != tool.name and tool.namespace is None
+        else tool
+        for tool, server, name in split
+    )
+
+
+def _reads_as_both(name: str, servers: Container[str] | None) -> bool:
+    """Whether a plain name begins as one of a server, with or without separators in front."""
+    while name.startswith(SEPARATOR):
+        name = name.removeprefix(SEPARATOR)
+    server, separator, tool_name = name.partition(SEPARATOR)
+    return bool(separator and tool_name) and _is_known(server, servers)
+
+
+def _is_known(server: str, servers: Container[str] | None) -> bool:
+    return servers is None or server in servers
 
 
 def _held(name: str) -> str:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from tooltrail.records import CallBlock, Conversation, Message, ResultBlock
+from tooltrail.wire._identifiers import spelled_name
 from tooltrail.wire.exports import ExportReport
 
 
@@ -149,7 +150,9 @@ def _names_of_call(block: CallBlock) -> list[_Name]:
         return [("key", block.key)]
     if block.call.call_id:
         return [("id", block.call.call_id)]
-    return [("tool", block.call.tool_name), ("tool", None)]
+    call = block.call
+    of_server = [("tool", spelled_name(call.namespace, call.tool_name))] if call.namespace else []
+    return [*of_server, ("tool", call.tool_name), ("tool", None)]
 
 
 def _name_of_result(result: ResultBlock) -> _Name:
@@ -157,7 +160,9 @@ def _name_of_result(result: ResultBlock) -> _Name:
         return ("key", result.key)
     if result.call_id:
         return ("id", result.call_id)
-    return ("tool", result.tool_name)
+    if result.tool_name is None or not result.namespace:
+        return ("tool", result.tool_name)
+    return ("tool", spelled_name(result.namespace, result.tool_name))
 
 
 def pair(conversation: Conversation, report: ExportReport) -> Paired:

@@ -1,6 +1,6 @@
 """What readers of several formats share: calls cut off, data for one provider, results."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import groupby
 from typing import TypeVar, get_args
@@ -105,7 +105,8 @@ def merge_results(messages: Iterable[Message]) -> Iterator[Message]:
         if is_tool:
             first, *more = group
             blocks = (*first.blocks, *(block for one in more for block in one.blocks))
-            yield first.model_copy(update={"blocks": blocks})
+            origins = (one.origin for one in (first, *more) if one.origin)
+            yield first.model_copy(update={"blocks": blocks, "origin": next(origins, None)})
         else:
             yield from group
 
@@ -120,6 +121,28 @@ def with_origins(
         else message
         for message in messages
     ]
+
+
+def message_of_request(
+    wire_format: str,
+    role: Role,
+    blocks: Iterable[MessageBlock],
+    extras: JsonObject | None = None,
+    is_own: Callable[[MessageBlock], bool] | None = None,
+) -> Message:
+    """A message of a request, with an origin where something in it is for its provider alone.
+
+    Args:
+        wire_format: of the request.
+        role: who says it.
+        blocks: what is said.
+        extras: what else is said of the whole message.
+        is_own: whether a block says something for this format alone; see `is_for_provider`.
+    """
+    said = tuple(blocks)
+    is_native = bool(extras) or any(map(is_own or is_for_provider, said))
+    origin = Origin(wire_format=wire_format, extras=extras or {}) if is_native else None
+    return Message(role=role, blocks=said, origin=origin)
 
 
 class RepeatedIds:

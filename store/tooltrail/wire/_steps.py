@@ -20,9 +20,10 @@ from tooltrail.wire._identifiers import CallIds
 from tooltrail.wire._pairing import Asked, Batch, pair
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.text_fallback.families import text_family
-from tooltrail.wire.text_fallback.family import TextCall, TextKind, TextResult, spelled_name
+from tooltrail.wire.text_fallback.family import TextCall, TextKind, TextResult
 
 _NO_RESULT = "[no result recorded: interrupted; outcome unknown, verify before retrying]"
+_UNNAMED = "(unnamed)"
 _UNKNOWN = "[unknown: what the model was shown of this call is not recorded]"
 
 
@@ -33,10 +34,12 @@ class Said:
     Attributes:
         message: of the role `system`, `developer`, `user` or `assistant`, without results.
         where: it stands in the conversation.
+        orphans: the results without a call that the message tells as text.
     """
 
     message: Message
     where: str
+    orphans: tuple[ResultBlock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +100,9 @@ class _Planner:
         self._family = text_family(writing.policy.text_family)
 
     def steps(self, conversation: Conversation) -> Iterator[Step]:
-        self._writing.names.reserve(tool.name for tool in conversation.tools)
-        for message in conversation.messages:
-            self._writing.names.reserve(call.tool_name for call in message.calls)
+        tools = [(tool.namespace, tool.name) for tool in conversation.tools]
+        calls = [call for message in conversation.messages for call in message.calls]
+        self._writing.names.reserve([*tools, *((call.namespace, call.tool_name) for call in calls)])
         paired = pair(conversation, self._writing.report)
         for index, message in enumerate(conversation.messages):
             where = f"messages[{index}]"
@@ -110,11 +113,18 @@ class _Planner:
             elif said := self._without_results(message, where):
                 yield Said(said, where)
             if index in paired.orphans:
-                orphans = paired.orphans[index]
-                parts = [
-                    self._text_result(one.tool_name, one.call_id, one, where) for one in orphans
-                ]
-                yield Said(Message.of("user", self._family.write_results(parts)), where)
+                orphans = tuple(paired.orphans[index])
+                yield Said(self._as_text(orphans, where), where, orphans)
+
+    def _as_text(self, orphans: tuple[ResultBlock, ...], where: str) -> Message:
+        """What the user says of results without a call; nothing where they go as they are."""
+        if self._writing.capabilities.takes_orphans:
+            return Message(role="user")
+        parts = [
+            self._text_result(self._orphan_name(one, where), one.call_id, one, where)
+            for one in orphans
+        ]
+        return Message.of("user", self._family.write_results(parts))
 
     def _without_results(self, message: Message, where: str) -> Message | None:
         """What a message says beside results; None when that is nothing."""
@@ -139,7 +149,7 @@ class _Planner:
             if said.blocks:
                 yield Said(said, where)
         elif self._is_native(kept):
-            answered = tuple(self._answered(asked, batch.number) for asked in kept)
+            answered = tuple(self._answered(asked, batch) for asked in kept)
             yield Answers(_without(batch.message, ResultBlock), answered, where)
         else:
             yield from self._batch_as_text(batch, kept, where)
@@ -162,8 +172,8 @@ class _Planner:
             return True
         return all(asked.block.call.call_id for asked in kept)
 
-    def _answered(self, asked: Asked, batch: int) -> Answered:
-        call, where = asked.block.call, asked.where
+    def _answered(self, asked: Asked, batch: Batch) -> Answered:
+        call, where, number = asked.block.call, asked.where, batch.number
         self._note_incomplete(call, where)
         self._writing.note_extras(asked.block, where)
         needs_id = self._writing.capabilities.needs_call_ids
@@ -171,10 +181,10 @@ class _Planner:
         wire_id: str | None
         # An id that was made for a call without one stays away from a format that needs none.
         if call.call_id and (needs_id or "id_synthesised" not in call.flags):
-            wire_id = call.call_id if is_kept else self._ids.given(call.call_id, batch, where)
+            wire_id = call.call_id if is_kept else self._ids.given(call.call_id, number, where)
         else:
-            wire_id = self._ids.synthesised(batch, call.position, where) if needs_id else None
-        name = call.tool_name if is_kept else self._writing.names.of(call.tool_name, where)
+            wire_id = self._ids.synthesised(number, call.position, where) if needs_id else None
+        name = self._writing.call_name(call, batch.message, where)
         result, source = asked.result or self._no_result(), asked.source or Message(role="tool")
         return Answered(call, wire_id, name, result, where, source)
 
@@ -190,7 +200,7 @@ class _Planner:
         yield Said(said.model_copy(update={"blocks": (*said.blocks, calls)}), where)
         parts = [
             self._text_result(
-                _name_of(one.block.call),
+                self._text_name(one.block.call, one.where),
                 one.block.call.call_id,
                 one.result or self._no_result(),
                 one.where,
@@ -206,10 +216,20 @@ class _Planner:
         self._writing.note_dropped(call.extras, asked.where)
         arguments = self._writing.arguments_text(call, asked.where)
         kind: TextKind = "custom" if call.kind == "custom" else "function"
-        return TextCall(_name_of(call), call.call_id or None, arguments, kind)
+        name = self._text_name(call, asked.where)
+        return TextCall(name, call.call_id or None, arguments, kind)
+
+    def _text_name(self, call: ToolCall, where: str) -> str:
+        return self._writing.text_names.of(call.tool_name, where, call.namespace)
+
+    def _orphan_name(self, result: ResultBlock, where: str) -> str:
+        """The name of the tool of a result whose call is not there."""
+        if result.tool_name is None:
+            return _UNNAMED
+        return self._writing.text_names.of(result.tool_name, where, result.namespace)
 
     def _text_result(
-        self, tool_name: str | None, call_id: str | None, result: ResultBlock, where: str
+        self, tool_name: str, call_id: str | None, result: ResultBlock, where: str
     ) -> TextResult:
         self._writing.note_extras(result, where)
         text = self._writing.result_text(
@@ -218,11 +238,7 @@ class _Planner:
             prefix=not self._family.tells_errors,
             has_status=self._family.tells_status,
         )
-        return TextResult(tool_name or "(unnamed)", call_id or None, result.status, text)
-
-
-def _name_of(call: ToolCall) -> str:
-    return spelled_name(call.namespace, call.tool_name)
+        return TextResult(tool_name, call_id or None, result.status, text)
 
 
 def no_result() -> ResultBlock:

@@ -1,9 +1,11 @@
-"""Definitions of tools, read from what formats have alike."""
+"""Definitions of tools and choices among them, as far as formats have them alike."""
 
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
+from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, others, text_in
+from tooltrail.wire.requests import ToolChoice
 
 _FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 _CUSTOM = frozenset({"name", "description", "format"})
@@ -33,3 +35,49 @@ def read_openai_tool(
         return read_function(members, members.get("parameters"), extras, wire_format)
     custom = read_function(members, None, others(members, _CUSTOM), wire_format)
     return custom.model_copy(update={"kind": "custom", "grammar": members.get("format")})
+
+
+def write_head(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
+    """The name and the description of a tool."""
+    head: JsonObject = {"name": writing.tool_name(tool, where)}
+    return head if tool.description is None else {**head, "description": tool.description}
+
+
+def free_text_schema(writing: Writing, member: str, where: str) -> JsonObject:
+    """The parameters of a tool of free text in a format that has none: the text is one member."""
+    writing.note("schema_reduced", where, f"the free text, of any grammar, is in {member!r}")
+    return {"type": "object", "properties": {member: {"type": "string"}}, "required": [member]}
+
+
+def write_openai_choice(writing: Writing, choice: ToolChoice, *, is_flat: bool) -> JsonObject:
+    """`tool_choice`, and `parallel_tool_calls` where the choice says something of it.
+
+    A choice of the mode `auto` with names lets the model call these tools, or none.
+
+    Args:
+        writing: the export, with the tools on offer.
+        choice: among them.
+        is_flat: whether a tool and a group of tools have their members beside their type.
+    """
+    named: list[JsonValue] = []
+    for name, is_custom in writing.chosen(choice):
+        kind = "custom" if is_custom else "function"
+        told: JsonObject = {"name": name}
+        named.append({"type": kind, **(told if is_flat else {kind: told})})
+    native: JsonValue = choice.mode
+    if choice.mode == "tool" and not named:
+        writing.note_choice("no tool is named; any may be called")
+        native = "required"
+    elif choice.mode == "tool" and len(named) == 1:
+        native = named[0]
+    elif named and choice.mode != "none":
+        among: JsonObject = {
+            "mode": "auto" if choice.mode == "auto" else "required",
+            "tools": named,
+        }
+        kind = "allowed_tools"
+        native = {"type": kind, **(among if is_flat else {kind: among})}
+    request: JsonObject = {"tool_choice": native}
+    if choice.parallel is not None:
+        request["parallel_tool_calls"] = choice.parallel
+    return request

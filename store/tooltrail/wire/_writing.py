@@ -1,7 +1,7 @@
 """What all exporters share: texts, arguments and results made to fit, and an account of it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pydantic import JsonValue
 
@@ -19,7 +19,7 @@ from tooltrail.records import (
 )
 from tooltrail.wire._clean_text import CleanText, compact, rounded_numbers
 from tooltrail.wire._descriptions import describe_block
-from tooltrail.wire._identifiers import ToolNames
+from tooltrail.wire._identifiers import ToolNames, spelled_name
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import (
     ChangeKind,
@@ -30,24 +30,14 @@ from tooltrail.wire.exports import (
 )
 from tooltrail.wire.media_uris import is_file_name, is_public
 from tooltrail.wire.members import JsonObject
-from tooltrail.wire.requests import SCHEMA_NAME, StructuredFormat, ToolChoice
+from tooltrail.wire.requests import SCHEMA_NAME, ShapeSpelling, StructuredFormat, ToolChoice
+from tooltrail.wire.text_fallback.limits import CAPABILITIES as TEXT_CAPABILITIES
 
 ERROR_PREFIX = "ERROR: "
 """What the text of a failure begins with in formats without an error flag."""
 
-INPUT_SCHEMA: JsonObject = {
-    "type": "object",
-    "properties": {"input": {"type": "string"}},
-    "required": ["input"],
-}
-"""The parameters of a tool of free text in a format that has none: the text is one member."""
-
-ARGUMENTS_SCHEMA: JsonObject = {
-    "type": "object",
-    "required": ["arguments"],
-    "properties": {"arguments": {"type": "string"}},
-}
-"""The same where that member has the name that `arguments_object` gives it by default."""
+_BESIDE_SCHEMA = (("name", SCHEMA_NAME), ("description", None), ("strict", None))
+"""What a shape says beside its schema, and what says nothing."""
 
 _SHOWN_CHARS = 40
 _INVALID = "invalid_json"
@@ -56,28 +46,53 @@ _WRAPPED = "arguments"
 
 @dataclass(slots=True)
 class Writing:
-    """One export under way."""
+    """One export under way.
+
+    Attributes:
+        names: of tools in this format.
+        text_names: the same where calls are written as text.
+    """
 
     format_name: str
     capabilities: Capabilities
     policy: ExportPolicy
     report: ExportReport = field(default_factory=ExportReport)
     names: ToolNames = field(init=False)
+    text_names: ToolNames = field(init=False)
     clean: CleanText = field(init=False)
+    _offered: dict[str, ToolDefinition] = field(default_factory=dict[str, ToolDefinition])
 
     def __post_init__(self) -> None:
         self.names = ToolNames(self.capabilities, self.report)
+        self.text_names = ToolNames(TEXT_CAPABILITIES, self.report)
         self.clean = CleanText(self.report)
 
     def note(self, kind: ChangeKind, where: str, detail: str) -> None:
         """Add a change to the report."""
         self.report.add(kind, where, detail)
 
-    def note_free_choice(self, choice: ToolChoice, where: str) -> None:
+    def note_free_choice(self, choice: ToolChoice) -> None:
         """Tell that any tool may be called, where a choice that forces none names some."""
         if choice.names and choice.mode in ("auto", "required"):
-            note = f"any tool may be called, not only {', '.join(choice.names)}"
-            self.note("choice_not_enforced", where, note)
+            self.note_choice(f"any tool may be called, not only {', '.join(choice.names)}")
+
+    def note_unforced(self, choice: ToolChoice) -> None:
+        """Tell what a format without a choice does not say of one that lets tools be called."""
+        if choice.mode != "auto":
+            wanted = " ".join((choice.mode, ", ".join(choice.names))).rstrip()
+            self.note_choice(f"{wanted}: the model may answer without a call")
+        if choice.parallel is False:
+            self.note_choice("the model may call several tools at once")
+        self.note_free_choice(choice)
+
+    def note_no_tools(self, choice: ToolChoice) -> None:
+        """Tell of a choice that wants a call where no tool is offered."""
+        if choice.mode in ("required", "tool"):
+            self.note_choice("no tool is offered, so none can be called")
+
+    def note_choice(self, note: str) -> None:
+        """Tell what nothing enforces of a choice."""
+        self.note("choice_not_enforced", "tool_choice", note)
 
     def offered(self, tools: Iterable[ToolDefinition]) -> Iterator[tuple[str, ToolDefinition]]:
         """Each tool once, with its place: of several of one name the last one counts.
@@ -86,15 +101,36 @@ class Writing:
         the same definition stands there twice is no change.
         """
         numbered = list(enumerate(tools))
-        self.names.reserve(tool.name for _, tool in numbered)
-        last = {tool.name: (place, tool) for place, tool in numbered if not _is_provided(tool)}
+        self.names.reserve((tool.namespace, tool.name) for _, tool in numbered)
+        self._offered = {
+            tool.name if tool.namespace is None else spelled_name(tool.namespace, tool.name): tool
+            for _, tool in numbered
+        }
+        last = {_key(tool): (place, tool) for place, tool in numbered if not _is_provided(tool)}
         for place, tool in numbered:
             where = f"tools[{place}]"
-            if _is_provided(tool) or last[tool.name][0] == place:
+            if _is_provided(tool) or last[_key(tool)][0] == place:
                 yield where, tool
-            elif last[tool.name][1] != tool:
+            elif last[_key(tool)][1] != tool:
                 note = f"another definition of {tool.name!a} stands behind it"
                 self.note("tool_repeated", where, note)
+
+    def tool_name(self, tool: ToolDefinition, where: str) -> str:
+        """The name on the wire of a tool on offer."""
+        if self.is_namespace(tool.namespace or ""):
+            return self.names.beside_server(tool.name, where)
+        return self.names.of(tool.name, where, tool.namespace)
+
+    def is_namespace(self, server: str) -> bool:
+        """Whether a field can have the name of a server, in a format where any call has one."""
+        able = self.capabilities
+        return able.server_field == "any" and able.tool_name.fullmatch(server) is not None
+
+    def chosen(self, choice: ToolChoice) -> Iterator[tuple[str, bool]]:
+        """The names on the wire that a choice is among, each with whether it takes free text."""
+        for name in choice.names:
+            tool = self._offered.get(name) or ToolDefinition(name=name)
+            yield self.tool_name(tool, "tool_choice"), tool.kind == "custom"
 
     def tools(
         self,
@@ -123,6 +159,21 @@ class Writing:
         if origin is None or origin.wire_format != self.format_name:
             return False
         return policy.replay_provider_data and policy.provider in (None, origin.provider)
+
+    def call_name(self, call: ToolCall, message: Message, where: str) -> str:
+        """The name on the wire of a call's tool, with its server where the call has no field."""
+        if self.policy.identifiers == "keep" and not call.namespace:
+            return call.tool_name
+        if self.has_server_field(call, replays=self.replays(message)):
+            return self.names.beside_server(call.tool_name, where)
+        return self.names.of(call.tool_name, where, call.namespace)
+
+    def has_server_field(self, call: ToolCall, *, replays: bool) -> bool:
+        """Whether the server of a call goes into a field of its own."""
+        if self.capabilities.server_field == "own":
+            return bool(call.namespace) and replays
+        # A namespace is none of MCP's servers.
+        return call.kind != "mcp" and self.is_namespace(call.namespace or "")
 
     def content_text(self, blocks: tuple[ContentBlock, ...], where: str) -> str:
         """Content as one text: what is no text is described, and the report says so."""
@@ -276,16 +327,23 @@ class Writing:
             return {}
         return dict(tool.extras)
 
-    def note_schema(self, wanted: StructuredFormat, where: str) -> None:
-        """Say what else was said of an answer's shape, where a format has the schema alone."""
-        unsaid = {
-            "name": wanted.name != SCHEMA_NAME,
-            "description": wanted.description is not None,
-            "strict": wanted.strict is not None,
-        }
-        if any(unsaid.values()):
-            note = ", ".join(name for name, is_unsaid in unsaid.items() if is_unsaid)
-            self.note("schema_reduced", where, f"dropped: {note}")
+    def shape(self, wanted: StructuredFormat, spelling: ShapeSpelling | None) -> JsonObject:
+        """The member of a request that asks for an answer of a shape."""
+        if spelling is None:
+            note = f"nothing enforces a shape of the answer, such as {wanted.name}"
+            self.note("schema_reduced", "format", note)
+            return {}
+        where = spelling.member
+        if spelling.is_named:
+            wanted = replace(wanted, name=self.names.of(wanted.name, where))
+        elif unsaid := [
+            name for name, default in _BESIDE_SCHEMA if getattr(wanted, name) != default
+        ]:
+            self.note("schema_reduced", where, f"dropped: {', '.join(unsaid)}")
+        if wanted.schema is None and not spelling.takes_any:
+            self.note("schema_reduced", where, "any JSON is an object here")
+            wanted = replace(wanted, schema={"type": "object"})
+        return {where: spelling.write(wanted)}
 
     def with_message_extras(self, native: JsonObject, message: Message, where: str) -> JsonObject:
         """What is written, with what a provider said of the whole message; see `beside`."""
@@ -318,7 +376,13 @@ class Writing:
         self, native: JsonObject, message: Message, extras: JsonObject, where: str
     ) -> JsonObject:
         """What is written, with what its provider said of it for itself, if it goes back to it."""
-        if self.replays(message):
+        return self.with_extras(native, extras, where, replays=self.replays(message))
+
+    def with_extras(
+        self, native: JsonObject, extras: JsonObject, where: str, *, replays: bool
+    ) -> JsonObject:
+        """The same where it is known whether it goes back."""
+        if replays:
             return self.with_own(native, extras, where)
         self.note_dropped(extras, where)
         return dict(native)
@@ -332,6 +396,10 @@ class Writing:
         unsaid = [name for name, value in extras.items() if name in native or value is None]
         self.note_dropped(unsaid, where)
         return {**native, **{name: extras[name] for name in extras if name not in unsaid}}
+
+
+def _key(tool: ToolDefinition) -> tuple[str | None, str]:
+    return tool.namespace, tool.name
 
 
 def _is_provided(tool: ToolDefinition) -> bool:

@@ -23,9 +23,12 @@ class Capabilities:
         call_id_scope: within what an id may stand once: a whole request, one batch, or nothing.
         tool_name: what the name of a tool must be, as a whole.
         tool_name_length: characters of a name at most.
+        server_field: whether a call has a field for the server of its tool: `any` has one, `own`
+            has one in what goes back to the provider that said it, `none` has it in the name.
+        names_servers: whether readers split every name, whatever servers they know.
         arguments_are_text: whether arguments travel as the text that the model wrote.
+        takes_orphans: whether a result can stand without its call.
         has_error_flag: whether a result can say that the call failed.
-        forces_choice: whether the model can be made to call a tool.
         result_media: media types that a result can hold beside text.
         takes_empty_output: whether a result may be the empty text.
         marks_empty_output: whether an empty result is shown by a marker all the same, unless the
@@ -38,9 +41,11 @@ class Capabilities:
     call_id_scope: Literal["request", "batch", "none"] = "request"
     tool_name: re.Pattern[str] = COMMON_NAME
     tool_name_length: int = 64
+    server_field: Literal["none", "own", "any"] = "none"
+    names_servers: bool = False
     arguments_are_text: bool = True
+    takes_orphans: bool = False
     has_error_flag: bool = False
-    forces_choice: bool = True
     result_media: frozenset[str] = frozenset()
     takes_empty_output: bool = True
     marks_empty_output: bool = True

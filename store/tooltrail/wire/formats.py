@@ -1,17 +1,19 @@
 """What a wire format is, and which ones there are."""
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from importlib import import_module
 from types import MappingProxyType
 from typing import Protocol, cast
 
 from tooltrail.records import Conversation, InvalidRecordError, NotFoundError, ToolDefinition
+from tooltrail.wire._identifiers import NO_SERVERS, split_servers, split_tools
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.members import JsonObject
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import ShapeSpelling, StructuredFormat, ToolChoice
 from tooltrail.wire.responses import Response
 from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
 from tooltrail.wire.usage import NO_USAGE, UsageSpelling, usage_in
@@ -50,8 +52,9 @@ class WireFormat:
         is_result: whether an item of such a history brings results of tools.
         tools_reader: see `read_tools`.
         tools_writer: see `write_tools`.
-        choice_writer: see `write_choice`.
-        shape_writer: see `write_structured`.
+        choice_writer: the members for a choice of tools that are offered; None for a format that
+            has no such member, and cannot force one.
+        shape: how a request asks for an answer of a shape; None where it cannot.
         usage: how an answer tells the tokens that it took.
     """
 
@@ -64,39 +67,54 @@ class WireFormat:
     is_result: Callable[[JsonObject], bool]
     tools_reader: Callable[[JsonObject], tuple[ToolDefinition, ...]]
     tools_writer: Callable[[Writing, Iterable[ToolDefinition]], JsonObject]
-    choice_writer: Callable[[Writing, ToolChoice], JsonObject]
-    shape_writer: Callable[[Writing, StructuredFormat], JsonObject]
+    choice_writer: Callable[[Writing, ToolChoice], JsonObject] | None
+    shape: ShapeSpelling | None = None
     usage: UsageSpelling = NO_USAGE
 
-    def read_response(self, payload: JsonObject) -> Response:
+    def read_response(
+        self, payload: JsonObject, servers: AbstractSet[str] = NO_SERVERS
+    ) -> Response:
         """An answer that was not streamed.
 
         A part that no record can hold becomes JSON in a text, and no call of the answer may run.
+
+        Args:
+            payload: the body of the answer.
+            servers: those that are known: their `server___tool` is split into server and tool.
         """
         counts = usage_in([self.usage.find(payload)], self.usage)
         if is_bounded(payload):
-            return replace(self.response_reader(payload), usage=counts)
-        read = self.response_reader(bounded_event(payload))
-        return Response.of(
-            read.messages, read.failure, (*read.unread, TOO_DEEP), read.remarks, counts
-        )
+            read = replace(self.response_reader(payload), usage=counts)
+        else:
+            odd = self.response_reader(bounded_event(payload))
+            read = Response.of(
+                odd.messages, odd.failure, (*odd.unread, TOO_DEEP), odd.remarks, counts
+            )
+        return read.with_servers(self.unsplit(servers))
 
-    def read_history(self, request: JsonObject) -> Conversation:
-        """The conversation and the tools in the body of a request.
+    def read_history(
+        self, request: JsonObject, servers: AbstractSet[str] = NO_SERVERS
+    ) -> Conversation:
+        """The conversation and the tools in the body of a request; for servers, see above.
 
         Raises:
             InvalidRecordError: there is none, a message has no role that is known, or a part is
                 none that a record can hold.
         """
-        return self.history_reader(_bounded(request))
+        read = self.history_reader(_bounded(request))
+        known = self.unsplit(servers)
+        messages = (split_servers(message, known) for message in read.messages)
+        return Conversation.of(messages, split_tools(read.tools, known))
 
-    def read_tools(self, request: JsonObject) -> tuple[ToolDefinition, ...]:
-        """The tools that the body of a request offers.
+    def read_tools(
+        self, request: JsonObject, servers: AbstractSet[str] = NO_SERVERS
+    ) -> tuple[ToolDefinition, ...]:
+        """The tools that the body of a request offers; for servers, see above.
 
         Raises:
             InvalidRecordError: the request has a part that no record can hold.
         """
-        return self.tools_reader(_bounded(request))
+        return split_tools(self.tools_reader(_bounded(request)), self.unsplit(servers))
 
     def write_history(
         self, conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
@@ -110,20 +128,36 @@ class WireFormat:
         writing = Writing(self.name, self.capabilities, policy)
         return writing.export(self.history_writer(writing, conversation))
 
-    def write_tools(self, tools: Iterable[ToolDefinition]) -> Export:
-        """The member of a request that offers tools; nothing where there is none."""
-        writing = self._writing()
-        return writing.export(self.tools_writer(writing, tools))
+    def write_tools(
+        self, tools: Iterable[ToolDefinition], choice: ToolChoice | None = None
+    ) -> Export:
+        """The members of a request that offer tools and say whether they are to be called.
 
-    def write_choice(self, choice: ToolChoice) -> Export:
-        """The members that say whether tools are to be called; none where the format has none."""
-        writing = self._writing()
-        return writing.export(self.choice_writer(writing, choice))
+        Where no tool is offered, nothing is said of a choice: servers refuse a choice among none.
+        A format without a choice offers no tools in the mode `none`.
+        """
+        writing, offered = self._writing(), tuple(tools)
+        if choice is None:
+            return writing.export(self.tools_writer(writing, offered))
+        if self.choice_writer is None and choice.mode == "none":
+            return writing.export({})
+        request = self.tools_writer(writing, offered)
+        if not request:
+            writing.note_no_tools(choice)
+        elif self.choice_writer is None:
+            writing.note_unforced(choice)
+        else:
+            request = {**request, **self.choice_writer(writing, choice)}
+        return writing.export(request)
 
     def write_structured(self, wanted: StructuredFormat) -> Export:
         """The members that ask for an answer of a shape."""
         writing = self._writing()
-        return writing.export(self.shape_writer(writing, wanted))
+        return writing.export(writing.shape(wanted, self.shape))
+
+    def unsplit(self, servers: AbstractSet[str]) -> AbstractSet[str]:
+        """Those of the servers whose names a reader of this format has not split already."""
+        return NO_SERVERS if self.capabilities.names_servers else servers
 
     def _writing(self) -> Writing:
         return Writing(self.name, self.capabilities, DEFAULT_EXPORT_POLICY)

@@ -1,12 +1,14 @@
 """What a provider answered, read into the canonical conversation."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message, ToolCall
+from tooltrail.wire._identifiers import split_servers
 from tooltrail.wire._reading import cut_message
 from tooltrail.wire.members import object_in, text_in
 from tooltrail.wire.usage import TokenCounts
@@ -27,15 +29,18 @@ class ProviderFailure:
     native: JsonValue
 
 
-def failure_of(error: JsonValue, native: JsonValue) -> ProviderFailure:
-    """The failure that an `error` member tells: a text, or an object with `message` and `type`.
+def failure_of(
+    error: JsonValue, native: JsonValue, kinds: Iterable[str] = ("type", "code")
+) -> ProviderFailure:
+    """The failure that an `error` member tells: a text, or an object with a `message`.
 
     Args:
-        error: the member; `code` stands in for a `type` that is missing.
+        error: the member.
         native: what is kept of the failure.
+        kinds: the members that may say the kind; the first that does counts.
     """
     members = object_in(error)
-    kind = members.get("type") or members.get("code")
+    kind = next((members[name] for name in kinds if members.get(name)), None)
     message = error if isinstance(error, str) else text_in(members.get("message")) or ""
     return ProviderFailure(message, None if kind is None else str(kind), native)
 
@@ -85,6 +90,11 @@ class Response:
         if failure is not None or problems:
             read = tuple(map(cut_message, read))
         return cls(read, failure, problems, tuple(remarks), usage)
+
+    def with_servers(self, servers: AbstractSet[str]) -> Self:
+        """The answer, in which the tools of these servers have their own names."""
+        messages = tuple(split_servers(message, servers) for message in self.messages)
+        return replace(self, messages=messages)
 
     @property
     def message(self) -> Message:

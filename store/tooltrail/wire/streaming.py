@@ -6,11 +6,13 @@ The answer is the same wherever the chunks begin and end.
 """
 
 from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Protocol, cast, runtime_checkable
 
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError
+from tooltrail.wire._identifiers import NO_SERVERS
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.framing import EventFraming
 from tooltrail.wire.members import JsonObject
@@ -33,9 +35,15 @@ Chunk = bytes | str | Mapping[str, object] | Dumpable
 
 
 class ResponseStream:
-    """Takes a stream in and gives the answer. Not safe to share between threads."""
+    """Takes a stream in and gives the answer. Not safe to share between threads.
 
-    def __init__(self, wire_format: WireFormat) -> None:
+    Args:
+        wire_format: of the stream.
+        servers: see `WireFormat.read_response`.
+    """
+
+    def __init__(self, wire_format: WireFormat, servers: AbstractSet[str] = NO_SERVERS) -> None:
+        self._servers = wire_format.unsplit(servers)
         self._framing = EventFraming()
         self._assembler = wire_format.new_assembler()
         self._spelling = wire_format.usage
@@ -65,7 +73,8 @@ class ResponseStream:
             return Response.of(unread=unread, usage=usage)
         # A piece that could not be read may be missing from any call.
         unread += response.unread
-        return Response.of(response.messages, response.failure, unread, response.remarks, usage)
+        read = Response.of(response.messages, response.failure, unread, response.remarks, usage)
+        return read.with_servers(self._servers)
 
     def _take(self, event: JsonObject) -> None:
         if self._one in event or self._other in event:
@@ -102,13 +111,15 @@ def event_of(chunk: object) -> JsonObject:
     raise InvalidRecordError(f"{type(chunk).__name__} is no part of a stream")
 
 
-def read_stream(wire_format: WireFormat, chunks: Iterable[Chunk]) -> Response:
+def read_stream(
+    wire_format: WireFormat, chunks: Iterable[Chunk], servers: AbstractSet[str] = NO_SERVERS
+) -> Response:
     """The answer that a whole stream gives.
 
     Raises:
         InvalidRecordError: see `ResponseStream.feed`.
     """
-    stream = ResponseStream(wire_format)
+    stream = ResponseStream(wire_format, servers)
     for chunk in chunks:
         stream.feed(chunk)
     return stream.finish()

@@ -10,7 +10,14 @@ from tests.support.wire.fake_provider import fake_provider, request_problems
 
 from tooltrail.journal.answers import RecordedStream, record_response
 from tooltrail.journal.tool_results import tool_results_message
-from tooltrail.records import InvalidRecordError, Message, NotFoundError, ToolCall, invoke
+from tooltrail.records import (
+    InvalidRecordError,
+    Message,
+    NotFoundError,
+    ToolCall,
+    ToolDefinition,
+    invoke,
+)
 from tooltrail.store import Store
 from tooltrail.transcripts import conversation_of, export_transcript, load_transcript
 from tooltrail.wire import ExportPolicy
@@ -279,3 +286,23 @@ def test_the_results_of_a_batch_without_ids_are_text_or_get_ids(store: Store) ->
     }
     results: Any = tool_results_message("openai", finished, ExportPolicy(ids="synthesise"))
     assert [one["content"] for one in results] == ["2\n", "3\n"]
+
+
+def test_a_session_knows_the_servers_of_the_tools_that_it_offers(store: Store) -> None:
+    read = {"name": "disk___read", "arguments": "{}"}
+    call = {"id": "call_1", "type": "function", "function": read}
+    message = {"role": "assistant", "content": None, "tool_calls": [call]}
+    answer = {**ANSWER, "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
+    with store.open_session() as session:
+        session.offer_tools([ToolDefinition(name="read", namespace="disk")])
+        (asked,) = record_response(session, "openai", answer).calls
+        with RecordedStream(session, "openai", [answer]) as stream:
+            list(stream)
+        ended = invoke({"read": add}, asked, session.start(asked).finish)
+    for one in (asked, *stream.answer.calls):
+        assert (one.namespace, one.tool_name) == ("disk", "read")
+    named: Any = tool_results_message("ollama", [ended])
+    assert named[0]["tool_name"] == "disk___read"
+    kept = load_transcript(store.reader, str(session.id))
+    again: Any = export_transcript(kept, "openai").request["messages"]
+    assert again[0]["tool_calls"][0]["function"]["name"] == "disk___read"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import pytest
+from tests.support.wire.choices import written_choice
 from tests.support.wire.fake_provider import FakeProvider, fake_provider
 
 from tooltrail.store import Store
@@ -44,7 +45,8 @@ def test_what_each_format_can_carry_is_as_the_page_says() -> None:
     rows = {row[0]: row[1:] for row in table("What each format can carry")}
     scopes = {"request": "the request", "batch": "the batch", "none": ""}
     for name, *cells in zip(names, *rows.values(), strict=True):
-        able = wire_format(name).capabilities
+        known = wire_format(name)
+        able = known.capabilities
         length = able.call_id_length if able.call_id_length < 1_000_000 else "any"
         assert cells[:7] == [
             "yes" if able.needs_call_ids else "no",
@@ -53,16 +55,16 @@ def test_what_each_format_can_carry_is_as_the_page_says() -> None:
             str(able.tool_name_length),
             "text" if able.arguments_are_text else "an object",
             "yes" if able.has_error_flag else "no",
-            "yes" if able.forces_choice else "no",
+            "yes" if known.choice_writer else "no",
         ]
 
 
 @pytest.mark.parametrize("name", [name for name in FORMAT_MODULES if name != "openai"])
 def test_a_forced_choice_is_told_or_not_as_the_format_can(name: str) -> None:
     known = wire_format(name)
-    export = known.write_choice(ToolChoice("required"))
+    export = written_choice(known, ToolChoice("required"))
     is_told = not export.report.of_kind("choice_not_enforced")
-    assert is_told == known.capabilities.forces_choice
+    assert is_told == (known.choice_writer is not None)
 
 
 def examples() -> Iterator[tuple[str, str]]:
@@ -232,10 +234,10 @@ def test_the_example_for_each_client_runs_and_is_on_record(
     assert list(map(meaning, exported[: len(sent)])) == list(map(meaning, sent))
 
 
-def test_the_example_of_one_result_holds() -> None:
-    [code] = re.findall(
-        r"```python\n(from tooltrail.wire import complete_output_of\n.*?)```", PAGE, re.DOTALL
-    )
+@pytest.mark.parametrize("title", ["One result without its conversation", "Tools of servers"])
+def test_the_example_of_a_section_holds(title: str) -> None:
+    section = PAGE.split(f"\n## {title}\n", 1)[1].split("\n## ", 1)[0]
+    [code] = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     exec(code, {})
 
 

@@ -81,7 +81,13 @@ class _Normal:
         if not self.has_flag and status == "ok":
             status = "unknown"
         content = tuple(block for block in result.content if not _is_empty(block))
-        update = {"status": status, "tool_name": None, "key": None, "content": content}
+        update = {
+            "status": status,
+            "tool_name": None,
+            "namespace": None,
+            "key": None,
+            "content": content,
+        }
         return result.model_copy(update=update)
 
 

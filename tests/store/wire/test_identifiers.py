@@ -139,7 +139,7 @@ def test_what_becomes_of_a_name_is_told_by_the_name_alone() -> None:
 def test_a_legal_name_stays_and_what_is_made_keeps_away_from_it(order: int) -> None:
     tools = ["read file", "read_file_1214148e"]
     named = ToolNames(Capabilities(), ExportReport())
-    named.reserve(tools)
+    named.reserve((None, name) for name in tools)
     wire = {name: named.of(name, "") for name in (tools if order else tools[::-1])}
     # echo -en '1\\0read file' | sha256sum
     assert wire == {"read file": "read_file_ff63f51e", "read_file_1214148e": "read_file_1214148e"}

@@ -6,6 +6,7 @@ Every cell stands here as exact JSON, written and read back.
 from typing import Any
 
 import pytest
+from tests.support.wire.choices import written_choice
 from tests.support.wire.fake_provider import request_problems
 from tests.support.wire.schemas import TARGETS, problems
 
@@ -307,7 +308,8 @@ def check_types(name: str, request_members: dict[str, Any]) -> None:
 @pytest.mark.parametrize(("name", "choice", "request_members"), CHOICES)
 def test_a_forced_choice(name: str, choice: ToolChoice, request_members: dict[str, Any]) -> None:
     known = wire_format(name)
-    export = known.write_choice(choice)
+    tools = (ToolDefinition(name="f"), ToolDefinition(name="g"))
+    export = written_choice(known, choice, tools)
     assert export.request == request_members
     assert export.report.changes == ()
     check_types(name, request_members)
@@ -317,12 +319,6 @@ UNENFORCED: list[tuple[str, ToolChoice, dict[str, Any], str]] = [
     # Ollama has no member for it, and nothing stands in for one.
     ("ollama", ToolChoice("required"), {}, "required: the model may answer without a call"),
     ("ollama", ToolChoice("tool", ("f",)), {}, "tool f: the model may answer without a call"),
-    (
-        "ollama",
-        ToolChoice("none"),
-        {},
-        "the model calls no tool only where the request offers none: leave the tools out",
-    ),
     (
         "ollama",
         ToolChoice("auto", parallel=False),
@@ -348,13 +344,13 @@ UNENFORCED: list[tuple[str, ToolChoice, dict[str, Any], str]] = [
 def test_a_choice_that_cannot_be_enforced_is_told(
     name: str, choice: ToolChoice, request_members: dict[str, Any], told: str
 ) -> None:
-    export = wire_format(name).write_choice(choice)
+    export = written_choice(wire_format(name), choice)
     assert export.request == request_members
     assert [(one.kind, one.detail) for one in export.report] == [("choice_not_enforced", told)]
 
 
 def test_ollama_leaves_the_choice_to_the_model_without_a_word() -> None:
-    export = wire_format("ollama").write_choice(ToolChoice("auto"))
+    export = written_choice(wire_format("ollama"), ToolChoice("auto"))
     assert (export.request, export.report.changes) == ({}, ())
 
 

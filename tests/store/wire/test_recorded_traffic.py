@@ -130,7 +130,7 @@ def without_names(conversation: Conversation) -> Conversation:
     messages: list[Message] = []
     for message in conversation.messages:
         blocks = tuple(
-            block.model_copy(update={"tool_name": None})
+            block.model_copy(update={"tool_name": None, "namespace": None})
             if isinstance(block, ResultBlock)
             else block
             for block in message.blocks

@@ -50,7 +50,9 @@ def by_prefix(block: MessageBlock) -> MessageBlock:
         text = f"ERROR: {text}"
     status = "error" if text.startswith("ERROR: ") else "unknown"
     content = (TextBlock(text=text),)
-    return block.model_copy(update={"tool_name": None, "status": status, "content": content})
+    return block.model_copy(
+        update={"tool_name": None, "namespace": None, "status": status, "content": content}
+    )
 
 
 def by_prefix_with_name(block: MessageBlock) -> MessageBlock:
@@ -69,7 +71,7 @@ def by_flag(block: MessageBlock) -> MessageBlock:
     if isinstance(block, CallBlock):
         return block.model_copy(update={"call": with_spelled_numbers(block.call)})
     if isinstance(block, ResultBlock):
-        return block.model_copy(update={"tool_name": None})
+        return block.model_copy(update={"tool_name": None, "namespace": None})
     return block
 
 

@@ -3,61 +3,91 @@
 from typing import Any
 
 import pytest
+from tests.support.wire.choices import written_choice
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire import FORMAT_MODULES, ToolChoice, wire_format
+from tooltrail.wire import FORMAT_MODULES, Export, ToolChoice, wire_format
 
 FREE = ToolChoice("auto", ("x", "y"))
-CUSTOM = ToolChoice("tool", ("grep",), custom_names=frozenset({"grep"}))
-BOTH = ToolChoice("tool", ("x", "grep"), custom_names=frozenset({"grep"}))
+CUSTOM = ToolChoice("tool", ("grep",))
+BOTH = ToolChoice("tool", ("x", "grep"))
+TOOLS = (
+    ToolDefinition(name="x"),
+    ToolDefinition(name="y"),
+    ToolDefinition(name="grep", kind="custom"),
+)
+
+
+def write(name: str, choice: ToolChoice) -> Export:
+    return written_choice(wire_format(name), choice, TOOLS)
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-responses"])
 @pytest.mark.parametrize("choice", [FREE, CUSTOM, BOTH, ToolChoice("tool", ("x",), False)])
 def test_a_choice_among_tools_is_written_without_a_loss(name: str, choice: ToolChoice) -> None:
-    assert not wire_format(name).write_choice(choice).report
+    assert not write(name, choice).report
 
 
 def test_the_choices_of_chat_completions_are_as_its_server_takes_them() -> None:
-    write = wire_format("openai").write_choice
+    chat = "openai"
     named: list[Any] = [
         {"type": "function", "function": {"name": "x"}},
         {"type": "custom", "custom": {"name": "grep"}},
     ]
-    assert write(CUSTOM).request == {"tool_choice": named[1]}
-    assert write(BOTH).request["tool_choice"] == {
+    assert write(chat, CUSTOM).request == {"tool_choice": named[1]}
+    assert write(chat, BOTH).request["tool_choice"] == {
         "type": "allowed_tools",
         "allowed_tools": {"mode": "required", "tools": named},
     }
-    free: Any = write(FREE).request["tool_choice"]
+    free: Any = write(chat, FREE).request["tool_choice"]
     assert free["allowed_tools"]["mode"] == "auto"
 
 
 def test_the_choices_of_responses_are_as_its_server_takes_them() -> None:
-    write = wire_format("openai-responses").write_choice
+    responses = "openai-responses"
     named: list[Any] = [{"type": "function", "name": "x"}, {"type": "custom", "name": "grep"}]
-    assert write(CUSTOM).request == {"tool_choice": named[1]}
+    assert write(responses, CUSTOM).request == {"tool_choice": named[1]}
     among = {"type": "allowed_tools", "mode": "required", "tools": named}
-    assert write(BOTH).request == {"tool_choice": among}
-    free: Any = write(FREE).request["tool_choice"]
+    assert write(responses, BOTH).request == {"tool_choice": among}
+    free: Any = write(responses, FREE).request["tool_choice"]
     assert free["mode"] == "auto"
 
 
 @pytest.mark.parametrize("name", ["anthropic", "gemini", "ollama", "mcp", "text-fallback"])
 @pytest.mark.parametrize("choice", [FREE, ToolChoice("required", ("x", "y"))])
 def test_where_any_tool_may_be_called_it_is_told(name: str, choice: ToolChoice) -> None:
-    report = wire_format(name).write_choice(choice).report
+    named = written_choice(wire_format(name), choice, TOOLS[:2])
     assert "any tool may be called, not only x, y" in [
-        change.detail for change in report.of_kind("choice_not_enforced")
+        change.detail for change in named.report.of_kind("choice_not_enforced")
     ]
-    assert not wire_format(name).write_choice(ToolChoice("auto")).report
+    assert not written_choice(wire_format(name), ToolChoice("auto")).report
 
 
 @pytest.mark.parametrize("name", ["openai", "openai-responses"])
 def test_a_choice_of_no_tool_at_all_is_any(name: str) -> None:
-    export = wire_format(name).write_choice(ToolChoice("tool"))
+    export = write(name, ToolChoice("tool"))
     assert export.request == {"tool_choice": "required"}
     assert export.report.of_kind("choice_not_enforced")
+
+
+@pytest.mark.parametrize("name", ["ollama", "text-fallback", "mcp"])
+def test_a_format_without_a_choice_offers_no_tools_where_none_is_to_be_called(name: str) -> None:
+    known = wire_format(name)
+    export = known.write_tools(TOOLS, ToolChoice("none"))
+    assert (export.request, export.report.changes) == ({}, ())
+    assert known.write_tools(TOOLS[:1], ToolChoice("auto")).request == (
+        known.write_tools(TOOLS[:1]).request
+    )
+
+
+@pytest.mark.parametrize("name", FORMAT_MODULES)
+def test_nothing_is_said_of_a_choice_where_no_tool_is_offered(name: str) -> None:
+    known = wire_format(name)
+    for choice in (ToolChoice("none"), ToolChoice("auto", parallel=False)):
+        assert known.write_tools([], choice).request == {}
+    forced = known.write_tools([], ToolChoice("required"))
+    assert forced.request == {}
+    assert [change.kind for change in forced.report] == ["choice_not_enforced"]
 
 
 @pytest.mark.parametrize("name", FORMAT_MODULES)

@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._tools import read_function
-from tooltrail.wire._writing import INPUT_SCHEMA, Writing
+from tooltrail.wire._tools import free_text_schema, read_function, write_head
+from tooltrail.wire._writing import Writing
 from tooltrail.wire.anthropic.limits import NAME
 from tooltrail.wire.members import JsonObject, objects_in, others
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import ShapeSpelling, ToolChoice
 
 _TOOL = frozenset({"name", "description", "input_schema", "strict"})
 _MODES = {"auto": "auto", "none": "none", "required": "any"}
@@ -19,16 +19,12 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    native = {**writing.tool_extras(tool, where), "name": writing.names.of(tool.name, where)}
+    native = {**writing.tool_extras(tool, where), **write_head(writing, tool, where)}
     if native.get("type") not in (None, "custom"):
         # A tool that the provider brings has no schema of ours.
         return native
-    if tool.description is not None:
-        native["description"] = tool.description
     if tool.kind == "custom":
-        # There are no tools of free text here: the text is the one member of an object.
-        writing.note("schema_reduced", where, "free text is the member 'input' of an object")
-        native["input_schema"] = INPUT_SCHEMA
+        native["input_schema"] = free_text_schema(writing, "input", where)
     else:
         native["input_schema"] = {"type": "object", **(tool.parameters or {})}
     if tool.strict is not None:
@@ -50,25 +46,21 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`{"tool_choice": …}`; of several named tools none can be forced, so any may be called."""
     native: JsonObject = {"type": _MODES.get(choice.mode, "any")}
-    if choice.mode == "tool" and len(choice.names) == 1:
-        native = {"type": "tool", "name": writing.names.of(choice.names[0], "tool_choice")}
+    named = [*writing.chosen(choice)]
+    if choice.mode == "tool" and len(named) == 1:
+        native = {"type": "tool", "name": named[0][0]}
     elif choice.mode == "tool":
-        note = f"any tool may be called, not only {', '.join(choice.names)}"
-        writing.note("choice_not_enforced", "tool_choice", note)
+        writing.note_choice(f"any tool may be called, not only {', '.join(choice.names)}")
     if choice.parallel is not None and choice.mode == "none":
-        note = "no word of calls in parallel, where none may be made"
-        writing.note("choice_not_enforced", "tool_choice", note)
+        writing.note_choice("no word of calls in parallel, where none may be made")
     elif choice.parallel is not None:
         native["disable_parallel_tool_use"] = not choice.parallel
-    writing.note_free_choice(choice, "tool_choice")
+    writing.note_free_choice(choice)
     return {"tool_choice": native}
 
 
-def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
-    """`{"output_config": {"format": …}}`; a schema has no name here."""
-    writing.note_schema(wanted, "output_config")
-    schema: JsonObject = {"type": "object"} if wanted.schema is None else wanted.schema
-    if wanted.schema is None:
-        writing.note("schema_reduced", "output_config", "any JSON is an object here")
-    native: JsonObject = {"type": "json_schema", "schema": schema}
-    return {"output_config": {"format": native}}
+SHAPE = ShapeSpelling(
+    "output_config",
+    lambda wanted: {"format": {"type": "json_schema", "schema": wanted.schema}},
+    takes_any=False,
+)

@@ -22,6 +22,7 @@ DOCUMENTS = frozenset({"application/pdf", "text/plain"})
 CAPABILITIES = Capabilities(
     call_id=re.compile(r"[a-zA-Z0-9_-]+"),
     tool_name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+    server_field="own",
     arguments_are_text=False,
     has_error_flag=True,
     result_media=IMAGES | DOCUMENTS,

@@ -4,7 +4,7 @@ An answer's blocks keep their order, and so do text and calls. What the provider
 every block that is not known, is kept as it came.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from pydantic import JsonValue
@@ -24,7 +24,13 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, by_speaker, cut_off, is_for_provider, messages_in
+from tooltrail.wire._reading import (
+    RepeatedIds,
+    by_speaker,
+    cut_off,
+    message_of_request,
+    messages_in,
+)
 from tooltrail.wire.anthropic.asking import read_tools
 from tooltrail.wire.anthropic.limits import NAME
 from tooltrail.wire.anthropic.media import read_media
@@ -36,7 +42,7 @@ from tooltrail.wire.members import (
     spelled,
     text_in,
 )
-from tooltrail.wire.responses import ProviderFailure, Response
+from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 _CUT_SHORT = {"max_tokens", "model_context_window_exceeded", "refusal"}
 """Reasons to stop that may cut the last block off."""
@@ -47,7 +53,6 @@ _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
 _TEXT = frozenset({"type", "text"})
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 NO_RAW: Mapping[int, str] = {}
-NO_EXTRAS: JsonObject = {}
 NONE_CUT: AbstractSet[int] = frozenset()
 
 
@@ -75,12 +80,10 @@ def unread_of(native: JsonObject, message: Message) -> Iterator[str]:
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
     """The error that an answer, or an event of a stream, is; proxies leave its type out."""
-    value = payload.get("error")
-    if payload.get("type") != "error" and ("type" in payload or value is None):
+    error = payload.get("error")
+    if payload.get("type") != "error" and ("type" in payload or error is None):
         return None
-    error = object_in(value)
-    message = text_in(value if isinstance(value, str) else error.get("message"))
-    return ProviderFailure(message or "", text_in(error.get("type")), dict(payload))
+    return failure_of(error, dict(payload), ("type",))
 
 
 def read_message(
@@ -124,7 +127,7 @@ def read_history(request: JsonObject) -> Conversation:
     messages: list[Message] = []
     if system := request.get("system"):
         blocks = tuple(_blocks(system))
-        messages.append(Message(role="system", blocks=blocks, origin=_origin(blocks)))
+        messages.append(message_of_request(NAME, "system", blocks))
     for position, native in enumerate(messages_in(request)):
         messages.extend(_read_messages(object_in(native), position))
     return Conversation.of(messages, read_tools(request))
@@ -138,16 +141,9 @@ def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
     extras = others(native, frozenset({"role", "content"}))
     if role == "user" and any(isinstance(block, ResultBlock) for block in blocks):
         for speaker, said in by_speaker(blocks):
-            yield Message(role=speaker, blocks=said, origin=_origin(said, extras))
+            yield message_of_request(NAME, speaker, said, extras)
         return
-    yield Message(role=role, blocks=blocks, origin=_origin(blocks, extras))
-
-
-def _origin(blocks: Sequence[MessageBlock], extras: JsonObject = NO_EXTRAS) -> Origin | None:
-    """Whose words they are, where anything in them goes back to Anthropic alone."""
-    if not extras and not any(map(is_for_provider, blocks)):
-        return None
-    return Origin(wire_format=NAME, extras=dict(extras))
+    yield message_of_request(NAME, role, blocks, extras)
 
 
 def _blocks(content: JsonValue, raw: Mapping[int, str] = NO_RAW) -> Iterator[MessageBlock]:

@@ -5,7 +5,7 @@ Messages of one role are merged, for the roles take turns. A block without a wor
 server, so there is none.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pydantic import JsonValue
 
@@ -19,103 +19,41 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
-from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._steps import Answered
+from tooltrail.wire._turns import TurnSpelling, write_turns
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.anthropic.media import write_media
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
 
-_BEGINNING = "(the conversation begins with the assistant)"
-_SYSTEM = ("system", "developer")
 _PAIRED = ("tool_use", "tool_result")
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """`{"system": …, "messages": […]}`, the former where the conversation begins with one."""
-    turns = _Turns(writing)
-    system: list[JsonValue] = []
-    for step in steps(writing, conversation):
-        writing.note_message_extras(step.message, step.where)
-        if isinstance(step, Answers):
-            turns.add("assistant", _calls(writing, step), step.where)
-            results = [_result(writing, answered) for answered in step.answered]
-            turns.add("user", results, step.where)
-        elif step.message.role in _SYSTEM and not turns.messages:
-            writing.note_role(step.message.role, "system", step.where)
-            if system:
-                writing.note("messages_merged", step.where, "it is one with the message before")
-            system.extend(_said(writing, step))
-        else:
-            role = "assistant" if step.message.role == "assistant" else "user"
-            writing.note_role(step.message.role, role, step.where)
-            turns.add(role, list(_said(writing, step)), step.where)
-    request: JsonObject = {"messages": list(turns.messages)}
+    system, messages = write_turns(writing, conversation, _SPELLING)
+    request: JsonObject = {
+        "messages": [{**one, "content": _simple(list_in(one["content"]))} for one in messages]
+    }
     return {"system": _simple(system), **request} if system else request
 
 
 def is_result(item: JsonObject) -> bool:
     """Whether a message brings results of tools."""
-    return any(block.get("type") == "tool_result" for block in objects_in(item.get("content")))
+    return any(map(_is_result, objects_in(item.get("content"))))
 
 
-class _Turns:
-    """Messages whose roles take turns, the user's first."""
+def _is_result(block: JsonValue) -> bool:
+    return object_in(block).get("type") == "tool_result"
 
-    def __init__(self, writing: Writing) -> None:
-        self._writing = writing
-        self.messages: list[JsonValue] = []
 
-    def add(self, role: str, blocks: Sequence[JsonValue], where: str) -> None:
-        if not blocks:
-            self._writing.note("message_empty", where, "nothing of it can be said; left out")
-            return
-        if not self.messages and role != "user":
-            self._writing.note("message_added", where, f"{_BEGINNING!r} stands before it")
-            self.messages.append({"role": "user", "content": _BEGINNING})
-        last = object_in(self.messages[-1]) if self.messages else {}
-        if last.get("role") == role:
-            content = last["content"]
-            before = [_text(content)] if isinstance(content, str) else list_in(content)
-            if not _are_results(before):
-                self._writing.note("messages_merged", where, "it is one with the message before")
-            last["content"] = [*before, *self._behind(before, blocks, where)]
-        else:
-            self.messages.append({"role": role, "content": _simple(blocks)})
-
-    def _behind(
-        self, before: Sequence[JsonValue], blocks: Sequence[JsonValue], where: str
-    ) -> Iterator[JsonValue]:
-        """What can be said behind other blocks: no thoughts, unless the turn begins with some."""
-        may_think = _is_thought(before[0])
-        for block in blocks:
-            if may_think or not _is_thought(block):
-                yield block
-            else:
-                self._writing.note("block_dropped", where, "thoughts amid what others said")
+def _may_follow(before: JsonObject, block: JsonValue) -> bool:
+    """Whether it can be said: no thoughts, unless the turn begins with some."""
+    return _is_thought(before) or not _is_thought(block)
 
 
 def _is_thought(block: JsonValue) -> bool:
     return object_in(block).get("type") in _THOUGHTS
-
-
-def _are_results(blocks: Sequence[JsonValue]) -> bool:
-    """Whether what is said behind them is distinguished from them all the same."""
-    return object_in(blocks[-1]).get("type") == "tool_result"
-
-
-def _said(writing: Writing, step: Said) -> Iterator[JsonValue]:
-    for block in step.message.blocks:
-        yield from _block(writing, step.message, block, step.where)
-
-
-def _calls(writing: Writing, step: Answers) -> list[JsonValue]:
-    natives: list[JsonValue] = []
-    for block in step.blocks():
-        if isinstance(block, Answered):
-            natives.append(_call(writing, step.message, block))
-        else:
-            natives.extend(_block(writing, step.message, block, step.where))
-    return natives
 
 
 def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
@@ -126,8 +64,8 @@ def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
         "name": answered.wire_name,
         "input": writing.arguments_object(call, where, "input"),
     }
-    if call.namespace is not None:
-        native = writing.beside(native, message, {"toolset_name": call.namespace}, where)
+    if writing.has_server_field(call, replays=writing.replays(message)):
+        native["toolset_name"] = call.namespace
     if call.kind not in ("function", "custom"):
         writing.note("provider_data_dropped", where, f"kind {call.kind}")
     return writing.beside(native, message, call.extras, where)
@@ -216,25 +154,28 @@ def _said_text(
         writing.note("block_dropped", where, "[text without a word]")
 
 
-def _block(
-    writing: Writing, message: Message, block: MessageBlock, where: str
+def _blocks(
+    writing: Writing, message: Message, blocks: Iterable[MessageBlock | Answered], where: str
 ) -> Iterator[JsonValue]:
-    match block:
-        case TextBlock():
-            yield from _said_text(writing, message, block, where)
-        case ReasoningBlock() if writing.replays(message) and _is_thought(block.extras):
-            writing.note_thoughts(block, text_in(block.extras.get("thinking")) or "", where)
-            yield dict(block.extras)
-        case ProviderBlock() if _is_native(writing, message, block):
-            yield block.native
-        case MediaBlock() if message.role == "user" and (
-            native := _media(writing, message, block, where)
-        ):
-            yield native
-        case ReasoningBlock() | ProviderBlock():
-            writing.dropped_block(block, where)
-        case _:
-            yield _text(writing.described(block, where))
+    for block in blocks:
+        match block:
+            case Answered():
+                yield _call(writing, message, block)
+            case TextBlock():
+                yield from _said_text(writing, message, block, where)
+            case ReasoningBlock() if writing.replays(message) and _is_thought(block.extras):
+                writing.note_thoughts(block, text_in(block.extras.get("thinking")) or "", where)
+                yield dict(block.extras)
+            case ProviderBlock() if _is_native(writing, message, block):
+                yield block.native
+            case MediaBlock() if message.role == "user" and (
+                native := _media(writing, message, block, where)
+            ):
+                yield native
+            case ReasoningBlock() | ProviderBlock():
+                writing.dropped_block(block, where)
+            case _:
+                yield _text(writing.described(block, where))
 
 
 def _text(text: str) -> JsonObject:
@@ -247,3 +188,14 @@ def _simple(blocks: Sequence[JsonValue]) -> JsonValue:
     if len(blocks) == 1 and set(first) == {"type", "text"}:
         return first["text"]
     return list(blocks)
+
+
+_SPELLING = TurnSpelling(
+    assistant="assistant",
+    content="content",
+    text=_text,
+    parts=_blocks,
+    result=_result,
+    may_follow=_may_follow,
+    is_result=_is_result,
+)

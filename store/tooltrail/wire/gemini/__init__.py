@@ -21,6 +21,6 @@ FORMAT = WireFormat(
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=asking.write_choice,
-    shape_writer=asking.write_structured,
+    shape=asking.SHAPE,
     usage=USAGE,
 )

@@ -5,16 +5,15 @@ from collections.abc import Iterable, Iterator
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._tools import read_function
-from tooltrail.wire._writing import INPUT_SCHEMA, Writing
+from tooltrail.wire._tools import free_text_schema, read_function, write_head
+from tooltrail.wire._writing import Writing
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.parts import camel
 from tooltrail.wire.members import JsonObject, objects_in, others
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import ShapeSpelling, ToolChoice
 
 _DECLARATION = frozenset({"name", "description", "parametersJsonSchema"})
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY"}
-_JSON = "application/json"
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
@@ -33,12 +32,9 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
     if tool.name in extras:
         # A tool that the provider brings stands beside the declarations.
         return extras
-    native: JsonObject = {**extras, "name": writing.names.of(tool.name, where)}
-    if tool.description is not None:
-        native["description"] = tool.description
+    native: JsonObject = {**extras, **write_head(writing, tool, where)}
     if tool.kind == "custom":
-        writing.note("schema_reduced", where, "free text is the member 'input' of an object")
-        native["parametersJsonSchema"] = INPUT_SCHEMA
+        native["parametersJsonSchema"] = free_text_schema(writing, "input", where)
     elif tool.parameters is not None and "parameters" not in extras:
         native["parametersJsonSchema"] = tool.parameters
     return native
@@ -85,19 +81,17 @@ def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`{"toolConfig": {"functionCallingConfig": …}}`."""
     config: JsonObject = {"mode": _MODES[choice.mode]}
     if choice.mode == "tool":
-        names: list[JsonValue] = [writing.names.of(name, "toolConfig") for name in choice.names]
-        config["allowedFunctionNames"] = names
+        config["allowedFunctionNames"] = [name for name, _ in writing.chosen(choice)]
     if choice.parallel is False:
-        note = "nothing keeps the model from calling several tools at once"
-        writing.note("choice_not_enforced", "toolConfig", note)
-    writing.note_free_choice(choice, "toolConfig")
+        writing.note_choice("nothing keeps the model from calling several tools at once")
+    writing.note_free_choice(choice)
     return {"toolConfig": {"functionCallingConfig": config}}
 
 
-def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
-    """`{"generationConfig": {"responseMimeType", "responseJsonSchema"}}`; a schema has no name."""
-    writing.note_schema(wanted, "generationConfig")
-    config: JsonObject = {"responseMimeType": _JSON}
-    if wanted.schema is not None:
-        config["responseJsonSchema"] = wanted.schema
-    return {"generationConfig": config}
+SHAPE = ShapeSpelling(
+    "generationConfig",
+    lambda wanted: {
+        "responseMimeType": "application/json",
+        **({} if wanted.schema is None else {"responseJsonSchema": wanted.schema}),
+    },
+)

@@ -19,7 +19,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, by_speaker, is_for_provider
+from tooltrail.wire._reading import RepeatedIds, by_speaker, is_for_provider, message_of_request
 from tooltrail.wire.gemini.asking import read_tools
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.partial_arguments import is_in_pieces
@@ -34,7 +34,7 @@ from tooltrail.wire.members import (
     spelled,
     text_in,
 )
-from tooltrail.wire.responses import ProviderFailure, Response
+from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 _WHOLE = {None, "STOP", "FINISH_REASON_UNSPECIFIED", "CONTINUATION"}
 """Reasons to finish that leave all calls as they are."""
@@ -104,11 +104,8 @@ def unread_calls(message: Message) -> Iterator[str]:
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
     """The error that an answer tells, or the reason for which there is none."""
     error = payload.get("error")
-    if isinstance(error, dict):
-        kind = text_in(error.get("status")) or str(error.get("code"))
-        return ProviderFailure(text_in(error.get("message")) or "", kind, error)
     if error is not None:
-        return ProviderFailure(error if isinstance(error, str) else "", None, error)
+        return failure_of(error, error, ("status", "code"))
     feedback = camel(object_in(payload.get("promptFeedback")))
     reason = text_in(feedback.get("blockReason"))
     if reason is None:
@@ -167,7 +164,7 @@ def read_history(request: JsonObject) -> Conversation:
     messages: list[Message] = []
     if system:
         blocks = tuple(_blocks(_parts_of(system), NONE))
-        messages.append(Message(role="system", blocks=blocks, origin=_origin(blocks)))
+        messages.append(message_of_request(NAME, "system", blocks, is_own=_is_ours))
     if isinstance(given, dict | str):
         given = [given]
     if not isinstance(given, list):
@@ -183,12 +180,12 @@ def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
     blocks = tuple(_blocks(_parts_of(native), NONE))
     match native.get("role", "user"):
         case "model":
-            yield Message(role="assistant", blocks=blocks, origin=_origin(blocks))
+            yield message_of_request(NAME, "assistant", blocks, is_own=_is_ours)
         case "user" | "function":
             if not blocks:
                 yield Message(role="user")
             for role, said in by_speaker(blocks):
-                yield Message(role=role, blocks=said, origin=_origin(said))
+                yield message_of_request(NAME, role, said, is_own=_is_ours)
         case _:
             raise InvalidRecordError(f"contents[{position}] has no role that is known")
 
@@ -199,11 +196,6 @@ def _parts_of(content: JsonValue) -> list[JsonValue]:
     if parts is None:
         return []
     return parts if isinstance(parts, list) else [parts]
-
-
-def _origin(blocks: tuple[MessageBlock, ...]) -> Origin | None:
-    """Whose words they are, where anything in them goes back to Gemini alone."""
-    return Origin(wire_format=NAME) if any(map(_is_ours, blocks)) else None
 
 
 def _is_ours(block: MessageBlock) -> bool:

@@ -5,7 +5,7 @@ order. A response is always an object with the key `output` or `error`, so that 
 result has such a key is not misread. No signature is made up for what another model said.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
@@ -19,38 +19,19 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
-from tooltrail.wire._steps import Answered, Answers, steps
+from tooltrail.wire._steps import Answered
+from tooltrail.wire._turns import TurnSpelling, write_turns
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.gemini.limits import CAPABILITIES
 from tooltrail.wire.gemini.parts import is_part, kind_of, part_of_media
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
-
-_BEGINNING = "(the conversation begins with the assistant)"
-_SYSTEM = ("system", "developer")
+from tooltrail.wire.members import JsonObject, object_in, objects_in
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """`{"systemInstruction": …, "contents": […]}`, the former if it begins with one."""
-    turns = _Turns(writing)
-    system: list[JsonValue] = []
-    for step in steps(writing, conversation):
-        message, where = step.message, step.where
-        writing.note_message_extras(message, where)
-        if isinstance(step, Answers):
-            turns.add("model", list(_parts(writing, message, step.blocks(), where)), where)
-            turns.add("user", [_response(writing, one) for one in step.answered], where)
-        elif message.role in _SYSTEM and not turns.contents:
-            writing.note_role(message.role, "system", where)
-            if system:
-                writing.note("messages_merged", where, "it is one with the message before")
-            system.extend(_parts(writing, message, iter(message.blocks), where))
-        else:
-            role = "model" if message.role == "assistant" else "user"
-            writing.note_role(message.role, "assistant" if role == "model" else "user", where)
-            turns.add(role, list(_parts(writing, message, iter(message.blocks), where)), where)
-    request: JsonObject = {"contents": list(turns.contents)}
+    system, contents = write_turns(writing, conversation, _SPELLING)
     instruction: JsonObject = {"systemInstruction": {"parts": system}} if system else {}
-    return {**instruction, **request}
+    return {**instruction, "contents": [*contents]}
 
 
 def is_result(item: JsonObject) -> bool:
@@ -58,30 +39,8 @@ def is_result(item: JsonObject) -> bool:
     return any("functionResponse" in part for part in objects_in(item.get("parts")))
 
 
-class _Turns:
-    """Contents, of which one with calls follows one of the user's."""
-
-    def __init__(self, writing: Writing) -> None:
-        self._writing = writing
-        self.contents: list[JsonValue] = []
-
-    def add(self, role: str, parts: Sequence[JsonValue], where: str) -> None:
-        if not parts:
-            self._writing.note("message_empty", where, "nothing of it can be said; left out")
-            return
-        if not self.contents and role != "user":
-            self._writing.note("message_added", where, f"{_BEGINNING!r} stands before it")
-            self.contents.append({"role": "user", "parts": [{"text": _BEGINNING}]})
-        last = object_in(self.contents[-1]) if self.contents else {}
-        if role == "model" and last.get("role") == "model":
-            self._writing.note("messages_merged", where, "it is one with the message before")
-            last["parts"] = [*list_in(last["parts"]), *parts]
-        else:
-            self.contents.append({"role": role, "parts": list(parts)})
-
-
 def _parts(
-    writing: Writing, message: Message, blocks: Iterator[MessageBlock | Answered], where: str
+    writing: Writing, message: Message, blocks: Iterable[MessageBlock | Answered], where: str
 ) -> Iterator[JsonValue]:
     for block in blocks:
         match block:
@@ -143,8 +102,6 @@ def _media(writing: Writing, message: Message, block: MediaBlock, where: str) ->
 
 def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
-    if call.namespace is not None:
-        writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
     if call.kind not in ("function", "custom"):
         writing.note("provider_data_dropped", where, f"kind {call.kind}")
     members: JsonObject = {
@@ -222,3 +179,13 @@ def _is_taken(media_type: str) -> bool:
     """Whether a response can hold it."""
     kind = media_type.partition("/")[0]
     return not CAPABILITIES.result_media.isdisjoint({media_type, f"{kind}/*"})
+
+
+_SPELLING = TurnSpelling(
+    assistant="model",
+    content="parts",
+    text=lambda text: {"text": text},
+    parts=_parts,
+    result=_response,
+    merges_users=False,
+)

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._tools import read_function
-from tooltrail.wire._writing import ARGUMENTS_SCHEMA, Writing
+from tooltrail.wire._tools import free_text_schema, read_function, write_head
+from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
 
 _TOOL = frozenset({"name", "description", "inputSchema"})
 _MEMBERS: Mapping[str, type] = {
@@ -26,9 +25,7 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    native: JsonObject = {"name": writing.names.of(tool.name, where)}
-    if tool.description is not None:
-        native["description"] = writing.clean.text(tool.description, where)
+    native = write_head(writing, tool, where)
     native["inputSchema"] = _schema(writing, tool, where)
     if tool.strict:
         writing.note("schema_reduced", where, "strict: what is enforced is the server's affair")
@@ -43,8 +40,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
 
 def _schema(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
     if tool.kind == "custom":
-        writing.note("schema_reduced", where, "the free text, of any grammar, is in 'arguments'")
-        return ARGUMENTS_SCHEMA
+        return free_text_schema(writing, "arguments", where)
     if tool.parameters is None:
         # The member is required; this is how a tool says that it takes nothing.
         return {"type": "object", "additionalProperties": False}
@@ -67,19 +63,3 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
         read_function(native, native.get("inputSchema"), others(native, _TOOL))
         for native in objects_in(listed.get("tools"))
     )
-
-
-def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """Nothing: whoever sends a request has chosen."""
-    if choice.mode != "auto" or choice.parallel is False:
-        note = "no model is spoken to here: whoever sends a request has chosen"
-        writing.note("choice_not_enforced", "tool_choice", note)
-    writing.note_free_choice(choice, "tool_choice")
-    return {}
-
-
-def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
-    """Nothing: the shape of a result is in the definition of its tool."""
-    note = f"{wanted.name}: a request cannot ask for a shape; a tool has its outputSchema"
-    writing.note("schema_reduced", "format", note)
-    return {}

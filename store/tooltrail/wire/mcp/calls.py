@@ -82,6 +82,8 @@ def write_call(
     native = call_native(
         writing, call, request_id, "call", name=name, revision=revision, replays=replays
     )
+    if call.namespace is not None:
+        writing.note("provider_data_dropped", "call", f"namespace {call.namespace}")
     return writing.export(native)
 
 
@@ -98,8 +100,6 @@ def call_native(
     """The request, with what is changed in it noted."""
     if call.call_id is not None:
         writing.note("id_dropped", where, "a tool call has no id here")
-    if call.namespace is not None:
-        writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
     # That free text is a member of an object here is noted where it is wrapped.
     if call.kind not in ("function", "mcp", "custom"):
         writing.note("provider_data_dropped", where, f"the call is of the kind {call.kind}")

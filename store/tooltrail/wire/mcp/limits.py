@@ -30,7 +30,7 @@ CAPABILITIES = Capabilities(
     tool_name=re.compile(r"[A-Za-z0-9._-]{1,128}"),
     tool_name_length=128,
     arguments_are_text=False,
+    takes_orphans=True,
     has_error_flag=True,
-    forces_choice=False,
     result_media=frozenset({"image/*", "audio/*"}),
 )

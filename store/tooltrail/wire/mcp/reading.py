@@ -35,7 +35,7 @@ from tooltrail.wire.mcp.outcomes import (
     read_outcome,
 )
 from tooltrail.wire.members import JsonObject, object_in, text_in
-from tooltrail.wire.responses import ProviderFailure, Response
+from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 _FROM_SERVER: Mapping[str, frozenset[str]] = {
     "sampling/createMessage": frozenset({"role", "model"}),
@@ -64,12 +64,7 @@ def read_response(payload: JsonObject) -> Response:
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
     """The error of the protocol in a response; a tool's own error is none."""
     error = payload.get("error")
-    if error is None:
-        return None
-    members = object_in(error)
-    code = members.get("code")
-    message = text_in(members.get("message")) or ""
-    return ProviderFailure(message, None if code is None else str(code), error)
+    return None if error is None else failure_of(error, error, ("code",))
 
 
 def _unread(outcome: Outcome | None, result: JsonObject) -> Iterator[str]:
@@ -92,7 +87,8 @@ def read_history(request: JsonObject) -> Conversation:
     """The calls, results and tools of `{"messages": […]}`, requests and responses in their order.
 
     Handshakes, notifications of progress and what a server asks of its client are of the protocol
-    and are passed over. A response to nothing that is known is kept as a provider block.
+    and are passed over. A result without its call is one without a call; any other response to
+    nothing that is known is kept as a provider block.
     """
     session = _Session()
     for native in messages_in(request):
@@ -158,7 +154,9 @@ class _Session:
             self._notification(message, method)
 
     def _kept(self, native: JsonValue) -> None:
-        block = ProviderBlock(native=native)
+        self._answer(ProviderBlock(native=native))
+
+    def _answer(self, block: ResultBlock | ProviderBlock) -> None:
         self._said.append(Message(role="tool", blocks=(block,), origin=Origin(wire_format=NAME)))
 
     def _request(self, message: JsonObject, method: str, message_id: int | str) -> None:
@@ -225,6 +223,8 @@ class _Session:
         elif message_id in self._listing:
             self._listing.discard(message_id)
             self._tools.extend(read_tools(object_in(message.get("result"))))
+        elif isinstance(outcome, ResultBlock) and "content" in object_in(message.get("result")):
+            self._answer(outcome)
         else:
             self._kept(message)
 
@@ -264,11 +264,8 @@ class _Session:
 
     def _answered(self, call: _Call, message: JsonObject, outcome: Outcome | None) -> None:
         if isinstance(outcome, ResultBlock):
-            result = outcome.model_copy(update={"key": call.key})
             call.is_answered = True
-            self._said.append(
-                Message(role="tool", blocks=(result,), origin=Origin(wire_format=NAME))
-            )
+            self._answer(outcome.model_copy(update={"key": call.key}))
             return
         call.rounds.append(message)
         if isinstance(outcome, TaskPending):

@@ -102,10 +102,21 @@ class _History:
 
     def messages(self) -> Iterator[JsonValue]:
         for step in steps(self._writing, self._conversation):
+            if isinstance(step, Said) and step.orphans:
+                yield from self._orphans(step)
+                continue
             self._say(step)
             if isinstance(step, Answers):
                 for answered in step.answered:
                     yield from self._exchange(step, answered)
+
+    def _orphans(self, step: Said) -> Iterator[JsonObject]:
+        """Responses to requests that are not there."""
+        for result in step.orphans:
+            is_own = id(result) in self._own
+            rpc = object_in(result.extras.get(RPC)) if is_own else {}
+            request_id = self._id(rpc, step.where)
+            yield _response(self._writing, result, request_id, LATEST, step.where, replays=is_own)
 
     def _say(self, step: Said | Answers) -> None:
         for block in step.message.blocks:

@@ -21,7 +21,7 @@ FORMAT = WireFormat(
     is_result=is_result,
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
-    choice_writer=asking.write_choice,
-    shape_writer=asking.write_structured,
+    choice_writer=None,
+    shape=asking.SHAPE,
     usage=USAGE,
 )

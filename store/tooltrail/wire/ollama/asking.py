@@ -1,17 +1,14 @@
-"""What a request to Ollama asks for besides its messages: tools and shape; it has no choice.
-
-Nothing can make the model call a tool, so nothing pretends to: the report says it.
-"""
+"""What a request to Ollama asks for besides its messages: tools and shape; it has no choice."""
 
 from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._tools import read_function
-from tooltrail.wire._writing import ARGUMENTS_SCHEMA, Writing
+from tooltrail.wire._tools import free_text_schema, read_function, write_head
+from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import ShapeSpelling
 
 _FUNCTION = frozenset({"name", "description", "parameters"})
 _SHOWN_PATHS = 20
@@ -28,12 +25,9 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    members: JsonObject = {"name": writing.names.of(tool.name, where)}
-    if tool.description is not None:
-        members["description"] = writing.clean.text(tool.description, where)
+    members = write_head(writing, tool, where)
     if tool.kind == "custom":
-        writing.note("schema_reduced", where, "the free text, of any grammar, is in 'arguments'")
-        members["parameters"] = ARGUMENTS_SCHEMA
+        members["parameters"] = free_text_schema(writing, "arguments", where)
     elif tool.parameters is not None:
         members["parameters"] = writing.clean.value(tool.parameters, where)
         _note_dropped(writing, tool.parameters, where)
@@ -74,25 +68,4 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
     return read_function(members, members.get("parameters"), others(members, _FUNCTION))
 
 
-def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """Nothing: the format has no such member."""
-    if choice.mode == "none":
-        note = "the model calls no tool only where the request offers none: leave the tools out"
-        writing.note("choice_not_enforced", "tool_choice", note)
-    elif choice.mode != "auto":
-        named = f" {', '.join(choice.names)}" if choice.names else ""
-        note = f"{choice.mode}{named}: the model may answer without a call"
-        writing.note("choice_not_enforced", "tool_choice", note)
-    if choice.parallel is False:
-        note = "the model may call several tools at once"
-        writing.note("choice_not_enforced", "parallel", note)
-    writing.note_free_choice(choice, "tool_choice")
-    return {}
-
-
-def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
-    """`{"format": …}`: the schema itself, or `json`."""
-    writing.note_schema(wanted, "format")
-    if wanted.schema is None:
-        return {"format": "json"}
-    return {"format": writing.clean.value(wanted.schema, "format")}
+SHAPE = ShapeSpelling("format", lambda wanted: "json" if wanted.schema is None else wanted.schema)

@@ -24,7 +24,6 @@ CAPABILITIES = Capabilities(
     tool_name=ANY_TEXT,
     tool_name_length=256,
     arguments_are_text=False,
-    forces_choice=False,
     result_media=frozenset({"image/gif", "image/jpeg", "image/png", "image/webp"}),
 )
 

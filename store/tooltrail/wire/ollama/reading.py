@@ -29,6 +29,7 @@ from tooltrail.wire._reading import (
     RepeatedIds,
     merge_results,
     message_of_answer,
+    message_of_request,
     messages_in,
     result_of_text,
 )
@@ -142,13 +143,12 @@ def _read_message(native: JsonObject, position: int) -> Message:
         )
     blocks = tuple(_assistant_blocks(native))
     extras = others(native, _MESSAGE)
-    is_own = extras or any(
-        isinstance(one, ReasoningBlock | ProviderBlock)
-        or (isinstance(one, CallBlock) and one.call.extras)
-        for one in blocks
-    )
-    origin = Origin(wire_format=NAME, extras=extras) if is_own else None
-    return Message(role=role, blocks=blocks, origin=origin)
+    return message_of_request(NAME, role, blocks, extras, _is_own)
+
+
+def _is_own(block: MessageBlock) -> bool:
+    has_extras = isinstance(block, CallBlock) and bool(block.call.extras)
+    return has_extras or isinstance(block, ReasoningBlock | ProviderBlock)
 
 
 def _read_result(native: JsonObject) -> ResultBlock:

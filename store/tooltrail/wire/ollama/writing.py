@@ -98,8 +98,6 @@ def _write_answers(writing: Writing, step: Answers) -> JsonObject:
 
 def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
-    if call.namespace is not None:
-        writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
     if call.kind != "function":
         writing.note("provider_data_dropped", where, f"the call is of the kind {call.kind}")
     arguments = writing.arguments_object(call, where)

@@ -5,6 +5,9 @@ as it comes, and flagged where it matters: no index, the same index for all call
 missing or repeated, arguments that are an object.
 """
 
+from functools import partial
+
+from tooltrail.wire._tools import write_openai_choice
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.openai_chat import asking
 from tooltrail.wire.openai_chat.limits import CAPABILITIES, NAME, USAGE
@@ -22,7 +25,7 @@ FORMAT = WireFormat(
     is_result=is_result,
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
-    choice_writer=asking.write_choice,
-    shape_writer=asking.write_structured,
+    choice_writer=partial(write_openai_choice, is_flat=False),
+    shape=asking.SHAPE,
     usage=USAGE,
 )

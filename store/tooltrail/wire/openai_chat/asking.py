@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._tools import read_openai_tool
+from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, objects_in
 from tooltrail.wire.openai_chat.limits import NAME
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import ShapeSpelling, named_schema
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
@@ -18,9 +18,7 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    members = {**writing.tool_extras(tool, where), "name": writing.names.of(tool.name, where)}
-    if tool.description is not None:
-        members["description"] = tool.description
+    members = {**writing.tool_extras(tool, where), **write_head(writing, tool, where)}
     if tool.kind == "custom":
         if tool.grammar is not None:
             members["format"] = _nested(tool.grammar)
@@ -54,35 +52,12 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
     return read_openai_tool(members, is_custom=is_custom, wire_format=NAME)
 
 
-def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """`tool_choice`, and `parallel_tool_calls` where the choice says something of it."""
-    request: JsonObject = {"tool_choice": choice.mode}
-    named: list[JsonValue] = []
-    for name in choice.names:
-        kind = "custom" if name in choice.custom_names else "function"
-        named.append({"type": kind, kind: {"name": writing.names.of(name, "tool_choice")}})
-    if choice.mode == "tool" and not named:
-        writing.note("choice_not_enforced", "tool_choice", "no tool is named; any may be called")
-        request["tool_choice"] = "required"
-    elif choice.mode == "tool" and len(named) == 1:
-        request["tool_choice"] = named[0]
-    elif named and choice.mode != "none":
-        mode = "auto" if choice.mode == "auto" else "required"
-        allowed: JsonObject = {"mode": mode, "tools": named}
-        request["tool_choice"] = {"type": "allowed_tools", "allowed_tools": allowed}
-    if choice.parallel is not None:
-        request["parallel_tool_calls"] = choice.parallel
-    return request
-
-
-def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
-    """`{"response_format": …}`."""
-    if wanted.schema is None:
-        return {"response_format": {"type": "json_object"}}
-    schema: JsonObject = {"name": writing.names.of(wanted.name, "response_format")}
-    if wanted.description is not None:
-        schema["description"] = wanted.description
-    schema["schema"] = wanted.schema
-    if wanted.strict is not None:
-        schema["strict"] = wanted.strict
-    return {"response_format": {"type": "json_schema", "json_schema": schema}}
+SHAPE = ShapeSpelling(
+    "response_format",
+    lambda wanted: (
+        {"type": "json_object"}
+        if wanted.schema is None
+        else {"type": "json_schema", "json_schema": named_schema(wanted)}
+    ),
+    is_named=True,
+)

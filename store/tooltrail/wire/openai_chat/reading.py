@@ -27,9 +27,9 @@ from tooltrail.wire._reading import (
     REASONING,
     ROLES,
     RepeatedIds,
-    is_for_provider,
     merge_results,
     message_of_answer,
+    message_of_request,
     messages_in,
     origin_of_choice,
     result_of_text,
@@ -264,15 +264,16 @@ def _read_message(native: JsonObject, position: int) -> Message:
     if role is None:
         raise InvalidRecordError(f"messages[{position}] has no role that is known")
     if role == "tool":
-        return Message(role=role, blocks=(_read_result(native),))
+        result = _read_result(native)
+        # So that a name goes back where one was sent; see `_write_result`.
+        named = Origin(wire_format=NAME) if result.tool_name else None
+        return Message(role=role, blocks=(result,), origin=named)
     blocks: tuple[MessageBlock, ...]
     if role == "assistant":
         blocks, extras = tuple(assistant_blocks(native)), message_extras(native)
     else:
         blocks, extras = tuple(read_content(native.get("content"))), others(native, _SAID)
-    is_native = extras or any(map(is_for_provider, blocks))
-    origin = Origin(wire_format=NAME, extras=extras) if is_native else None
-    return Message(role=role, blocks=blocks, origin=origin)
+    return message_of_request(NAME, role, blocks, extras)
 
 
 def _read_result(native: JsonObject) -> ResultBlock:

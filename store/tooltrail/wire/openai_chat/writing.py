@@ -80,8 +80,6 @@ def _write_answers(writing: Writing, step: Answers) -> JsonObject:
 def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
     arguments = writing.arguments_text(call, where)
-    if call.namespace is not None:
-        writing.note("provider_data_dropped", where, f"namespace {call.namespace}")
     if call.kind in {"builtin", "mcp"}:
         writing.note("provider_data_dropped", where, f"a {call.kind} call is a function call here")
     native: JsonObject = {
@@ -97,12 +95,16 @@ def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonO
 
 
 def _write_result(writing: Writing, step: Answers, answered: Answered) -> JsonObject:
-    result, where = answered.result, answered.where
+    call, result, where = answered.call, answered.result, answered.where
     native: JsonObject = {
         "role": "tool",
         "tool_call_id": answered.wire_id,
         "content": writing.result_text(result, where),
     }
+    if result.tool_name and writing.replays(answered.source):
+        # Its provider sent the name, which is none of the members that every server takes.
+        is_same = (result.namespace, result.tool_name) == (call.namespace, call.tool_name)
+        native["name"] = answered.wire_name if is_same else result.tool_name
     return with_extras(writing, step.message, native, result.extras, where, known=_RESULT)
 
 

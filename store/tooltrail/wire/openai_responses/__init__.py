@@ -5,6 +5,9 @@ its output, and the id of its item is the platform's own, which goes back to it 
 speak the format differently are taken as they come, and what is odd is flagged or reported.
 """
 
+from functools import partial
+
+from tooltrail.wire._tools import write_openai_choice
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.openai_responses import asking
 from tooltrail.wire.openai_responses.histories import read_history
@@ -23,7 +26,7 @@ FORMAT = WireFormat(
     is_result=is_result,
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
-    choice_writer=asking.write_choice,
-    shape_writer=asking.write_structured,
+    choice_writer=partial(write_openai_choice, is_flat=True),
+    shape=asking.SHAPE,
     usage=USAGE,
 )

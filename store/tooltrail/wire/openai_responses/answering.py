@@ -14,9 +14,8 @@ from tooltrail.wire._steps import Answered
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, objects_in
 from tooltrail.wire.openai_responses.calls import ACTIONS, BUILTIN_MEMBERS
-from tooltrail.wire.openai_responses.limits import CAPABILITIES
 from tooltrail.wire.openai_responses.outputs import local_shell_output, read_output
-from tooltrail.wire.openai_responses.parts import cleaned, with_extras, write_part
+from tooltrail.wire.openai_responses.parts import cleaned, write_part
 
 Pair = tuple[JsonObject, JsonObject]
 """The item of a call and that of its output."""
@@ -51,7 +50,7 @@ def write_answered(writing: Writing, answered: Answered, *, replays: bool) -> Pa
         "output": _output(writing, answered.result, answered.where, replays=replays),
     }
     extras = answered.result.extras
-    whole = with_extras(writing, output, extras, answered.where, replays=replays)
+    whole = writing.with_extras(output, extras, answered.where, replays=replays)
     return _with_besides(writing, answered, head, kind, replays=replays), whole
 
 
@@ -60,22 +59,19 @@ def _with_besides(
 ) -> JsonObject:
     """A call with what it says besides: its namespace, and what its provider said of it."""
     call, where = answered.call, answered.where
+    if writing.has_server_field(call, replays=replays):
+        head["namespace"] = call.namespace
     if call.kind in {"builtin", "mcp"}:
         writing.note("provider_data_dropped", where, f"a {call.kind} call is a function call here")
         # What was said of it is said of an item of another type.
         replays = False
-    if call.namespace is not None:
-        if call.kind != "mcp" and CAPABILITIES.tool_name.fullmatch(call.namespace):
-            head["namespace"] = call.namespace
-        else:
-            writing.note("provider_data_dropped", where, f"namespace {call.namespace[:60]!a}")
     taken = {name: call.extras[name] for name in call.extras if name not in _NOT_TAKEN}
     if not str(taken.get("id", "")).startswith(_ID_PREFIXES[kind]):
         taken.pop("id", None)
     if replays:
         writing.note_dropped(call.extras.keys() - taken.keys(), where)
     extras = taken if replays else call.extras
-    return with_extras(writing, head, extras, where, replays=replays)
+    return writing.with_extras(head, extras, where, replays=replays)
 
 
 def _output(writing: Writing, result: ResultBlock, where: str, *, replays: bool) -> JsonValue:

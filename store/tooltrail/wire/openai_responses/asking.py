@@ -10,11 +10,11 @@ from collections.abc import Iterable
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire._tools import read_openai_tool
+from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.openai_responses.parts import cleaned
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
+from tooltrail.wire.requests import ShapeSpelling, named_schema
 
 _TYPE = frozenset({"type"})
 _OWN_EXTRAS = frozenset({"allowed_callers", "async", "defer_loading", "output_schema"})
@@ -45,16 +45,33 @@ _PROVIDED = frozenset(
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
-    """`{"tools": […]}`."""
-    return writing.tools(tools, _write_tool)
+    """`{"tools": […]}`, the tools of a server together in a namespace."""
+    natives: list[JsonValue] = []
+    groups: dict[str, list[JsonValue]] = {}
+    for where, tool in writing.offered(tools):
+        native = _write_tool(writing, tool, where)
+        server = tool.namespace or ""
+        if not writing.is_namespace(server):
+            natives.append(native)
+        elif server in groups:
+            groups[server].append(native)
+        else:
+            groups[server] = [native]
+            natives.append(
+                {
+                    "type": "namespace",
+                    "name": server,
+                    "description": f"The tools of {server}.",
+                    "tools": groups[server],
+                }
+            )
+    return {"tools": natives} if natives else {}
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
     if text_in(tool.extras.get("type")) in _PROVIDED:
         return cleaned(writing, tool.extras, where)
-    native: JsonObject = {"type": tool.kind, "name": writing.names.of(tool.name, where)}
-    if tool.description is not None:
-        native["description"] = writing.clean.text(tool.description, where)
+    native: JsonObject = {"type": tool.kind, **write_head(writing, tool, where)}
     if tool.kind == "custom":
         if tool.grammar is not None:
             native["format"] = _flat(writing.clean.value(tool.grammar, where))
@@ -103,44 +120,12 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
     return ToolDefinition(name=name, extras=native)
 
 
-def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """`tool_choice`, and `parallel_tool_calls` where the choice says something of it.
-
-    A choice of the mode `auto` with names lets the model call these tools, or none.
-    """
-    named: list[JsonValue] = [
-        {
-            "type": "custom" if name in choice.custom_names else "function",
-            "name": writing.names.of(name, "tool_choice"),
-        }
-        for name in choice.names
-    ]
-    native: JsonValue = choice.mode
-    if choice.mode == "tool" and not named:
-        writing.note("choice_not_enforced", "tool_choice", "no tool is named; any may be called")
-        native = "required"
-    elif choice.mode == "tool" and len(named) == 1:
-        native = named[0]
-    elif named and choice.mode != "none":
-        mode = "auto" if choice.mode == "auto" else "required"
-        native = {"type": "allowed_tools", "mode": mode, "tools": named}
-    request: JsonObject = {"tool_choice": native}
-    if choice.parallel is not None:
-        request["parallel_tool_calls"] = choice.parallel
-    return request
-
-
-def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
-    """`{"text": {"format": …}}`."""
-    if wanted.schema is None:
-        return {"text": {"format": {"type": "json_object"}}}
-    members: JsonObject = {
-        "type": "json_schema",
-        "name": writing.names.of(wanted.name, "text.format"),
-    }
-    if wanted.description is not None:
-        members["description"] = writing.clean.text(wanted.description, "text.format")
-    members["schema"] = cleaned(writing, wanted.schema, "text.format")
-    if wanted.strict is not None:
-        members["strict"] = wanted.strict
-    return {"text": {"format": members}}
+SHAPE = ShapeSpelling(
+    "text",
+    lambda wanted: {
+        "format": {"type": "json_object"}
+        if wanted.schema is None
+        else {"type": "json_schema", **named_schema(wanted)}
+    },
+    is_named=True,
+)

@@ -13,12 +13,11 @@ from tooltrail.records import (
     InvalidRecordError,
     Message,
     MessageBlock,
-    Origin,
     ReasoningBlock,
     ResultBlock,
     Role,
 )
-from tooltrail.wire._reading import is_for_provider, with_origins
+from tooltrail.wire._reading import is_for_provider, message_of_request, with_origins
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_responses.asking import read_tools
 from tooltrail.wire.openai_responses.calls import hosted_shells, type_of
@@ -59,7 +58,7 @@ class _HistoryReader:
         if type_of(members) == "message" and role is not None:
             self._end()
             blocks = tuple(read_content(members))
-            self.messages.append(Message(role=role, blocks=blocks, origin=_origin(blocks)))
+            self.messages.append(message_of_request(NAME, role, blocks, is_own=_is_native))
         elif self._is_output(members):
             self._end_turn()
             result = read_output(members, self._local_shells)
@@ -98,16 +97,12 @@ class _HistoryReader:
         turn, self._turn = self._turn, None
         if turn is not None:
             blocks = tuple(turn.blocks)
-            self.messages.append(Message(role="assistant", blocks=blocks, origin=_origin(blocks)))
+            self.messages.append(message_of_request(NAME, "assistant", blocks, is_own=_is_native))
 
     def _end_results(self) -> None:
         if self._results:
             self.messages.append(Message(role="tool", blocks=tuple(self._results)))
             self._results = []
-
-
-def _origin(blocks: tuple[MessageBlock, ...]) -> Origin | None:
-    return Origin(wire_format=NAME) if any(map(_is_native, blocks)) else None
 
 
 def _is_native(block: MessageBlock) -> bool:

@@ -30,6 +30,7 @@ PROVIDER_ITEMS = frozenset(
 
 CAPABILITIES = Capabilities(
     call_id_length=64,
+    server_field="any",
     tool_name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
     result_media=IMAGE_TYPES | {"application/pdf"},
 )

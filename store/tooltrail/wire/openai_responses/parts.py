@@ -105,26 +105,8 @@ def write_part(
         return None
     if part is None:
         return None
-    part = with_extras(writing, part, block.extras, where, replays=replays)
+    part = writing.with_extras(part, block.extras, where, replays=replays)
     return {"detail": "auto", **part} if part["type"] == "input_image" else part
-
-
-def with_extras(
-    writing: Writing, native: JsonObject, extras: JsonObject, where: str, *, replays: bool
-) -> JsonObject:
-    """What is written, with what its provider said besides; none of its members is replaced."""
-    kept = kept_extras(writing, extras, where, replays=replays)
-    unsaid = [name for name, value in kept.items() if name in native or value is None]
-    writing.note_dropped(unsaid, where)
-    return {**{name: kept[name] for name in kept if name not in unsaid}, **native}
-
-
-def kept_extras(writing: Writing, extras: JsonObject, where: str, *, replays: bool) -> JsonObject:
-    """What goes back to the provider that said it; the report names what does not."""
-    if not replays:
-        writing.note_dropped(extras, where)
-        return {}
-    return cleaned(writing, extras, where)
 
 
 def cleaned(writing: Writing, native: JsonObject, where: str) -> JsonObject:

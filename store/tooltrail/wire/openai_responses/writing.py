@@ -25,7 +25,7 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_responses.answering import write_answered
 from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES
-from tooltrail.wire.openai_responses.parts import cleaned, kept_extras, with_extras, write_part
+from tooltrail.wire.openai_responses.parts import cleaned, write_part
 from tooltrail.wire.openai_responses.reading import ITEM, is_reference, thoughts_in
 
 _NAMES_ANOTHER = frozenset({"item_reference", "local_shell_call_output"})
@@ -202,7 +202,7 @@ class _Turn:
                 "type": "refusal" if block.is_refusal else "output_text",
                 member: self.writing.clean.text(block.text, self.where),
             }
-            part = with_extras(self.writing, part, extras, self.where, replays=True)
+            part = self.writing.with_own(part, extras, self.where)
             self._collect(about, part if block.is_refusal else {"annotations": [], **part})
             return
         self.close()
@@ -213,7 +213,7 @@ class _Turn:
             phase = cleaned(self.writing, about, self.where)
         elif about:
             extras[ITEM] = about
-        kept_extras(self.writing, extras, self.where, replays=False)
+        self.writing.note_dropped(extras, self.where)
         self._say(block.text, phase)
 
     def _say(self, text: str, besides: JsonObject) -> None:

@@ -1,6 +1,6 @@
 from .calls_in_text import TextWithCalls, read_calls
 from .families import FAMILIES, text_family
-from .family import TextCall, TextFamily, TextResult, spelled_name, split_name
+from .family import TextCall, TextFamily, TextResult
 from .text_format import FORMAT, text_format
 
 __all__ = [
@@ -11,8 +11,6 @@ __all__ = [
     "TextResult",
     "TextWithCalls",
     "read_calls",
-    "spelled_name",
-    "split_name",
     "text_family",
     "text_format",
 ]

@@ -11,10 +11,10 @@ from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, ToolDefinition, read_json
 from tooltrail.wire._clean_text import compact
-from tooltrail.wire._tools import read_openai_tool
+from tooltrail.wire._identifiers import split_name
+from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, objects_in, text_in
-from tooltrail.wire.requests import StructuredFormat, ToolChoice
 from tooltrail.wire.text_fallback.family import TextCall, TextFamily
 from tooltrail.wire.text_fallback.markup import tags
 
@@ -39,9 +39,7 @@ def write_tools(
 
 
 def _line(writing: Writing, tool: ToolDefinition, where: str) -> str:
-    native: JsonObject = {"name": tool.name}
-    if tool.description is not None:
-        native["description"] = tool.description
+    native = write_head(writing, tool, where)
     if tool.kind == "custom":
         if tool.grammar is not None:
             native["format"] = tool.grammar
@@ -85,21 +83,6 @@ def _read_tool(line: str) -> ToolDefinition | None:
     members = object_in(native.get("custom" if is_custom else "function", native))
     if text_in(members.get("name")) is None:
         return None
-    return read_openai_tool(members, is_custom=is_custom)
-
-
-def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """Nothing: what is not `auto` cannot be asked for. A caller leaves the tools out for `none`."""
-    if choice.mode != "auto":
-        note = ", ".join((choice.mode, *choice.names))
-        writing.note("choice_not_enforced", "tool_choice", note)
-    if choice.parallel is not None:
-        writing.note("choice_not_enforced", "tool_choice", f"parallel: {choice.parallel}")
-    writing.note_free_choice(choice, "tool_choice")
-    return {}
-
-
-def write_structured(writing: Writing, wanted: StructuredFormat) -> JsonObject:
-    """Nothing: a shape of the answer cannot be asked for."""
-    writing.note("schema_reduced", "response_format", f"nothing enforces {wanted.name}")
-    return {}
+    tool = read_openai_tool(members, is_custom=is_custom)
+    server, name = split_name(tool.name)
+    return tool.model_copy(update={"namespace": server, "name": name})

@@ -24,9 +24,10 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
+from tooltrail.wire._identifiers import split_name
 from tooltrail.wire._reading import RepeatedIds
 from tooltrail.wire.text_fallback.families import text_family
-from tooltrail.wire.text_fallback.family import TextCall, TextFamily, split_name
+from tooltrail.wire.text_fallback.family import TextCall, TextFamily
 from tooltrail.wire.text_fallback.markup import FENCES, THOUGHTS
 
 _FENCE = r"^ {0,3}(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$"
@@ -74,10 +75,7 @@ def read_calls(text: str, family: str = "tool_result") -> TextWithCalls:
 
 def plain_text(family: TextFamily, text: str) -> str:
     """The text of an assistant as it was before `marked_text`."""
-    plain = FENCES.unescape(THOUGHTS.unescape(family.marks.unescape(text)))
-    for marks in family.line_marks:
-        plain = marks.unescape(plain)
-    return plain
+    return FENCES.unescape(THOUGHTS.unescape(family.marks.unescape(text)))
 
 
 def marked_text(family: TextFamily, text: str, *, everywhere: bool) -> str:
@@ -86,17 +84,9 @@ def marked_text(family: TextFamily, text: str, *, everywhere: bool) -> str:
     Args:
         family: in which it is written.
         text: to write.
-        everywhere: whether marks at the beginnings of lines may be in the way here.
+        everywhere: whether fences of code blocks may be in the way here.
     """
-    marked = text
-    for marks in reversed(family.line_marks):
-        marked = marks.escape(marked, everywhere=everywhere)
-    return family.marks.escape(THOUGHTS.escape(FENCES.escape(marked, everywhere=everywhere)))
-
-
-def has_line_marks(family: TextFamily, text: str) -> bool:
-    """Whether a mark at the beginning of a line may be in the way of calls in the same message."""
-    return any(marks.marks(text) for marks in (FENCES, *family.line_marks))
+    return family.marks.escape(THOUGHTS.escape(FENCES.escape(text, everywhere=everywhere)))
 
 
 class _Reading:
@@ -215,8 +205,6 @@ class _Reading:
         return None if end is None else end.end()
 
     def _begins_line(self, place: int) -> bool:
-        if self._family.follows_marks and self._text.endswith("|>", self._answer, place):
-            return True
         # Going back costs no more than what stands between this mark and the one before it.
         while place > self._answer and self._text[place - 1] in " \t\r":
             place -= 1

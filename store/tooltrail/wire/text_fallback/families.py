@@ -4,14 +4,11 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tooltrail.records import NotFoundError
-from tooltrail.wire.text_fallback import anthropic_xml, harmony, hermes, llama, mistral, tagged
+from tooltrail.wire.text_fallback import anthropic_xml, hermes, tagged
 from tooltrail.wire.text_fallback.family import TextFamily
 
 FAMILIES: Mapping[str, TextFamily] = MappingProxyType(
-    {
-        module.FAMILY.name: module.FAMILY
-        for module in (tagged, hermes, llama, mistral, anthropic_xml, harmony)
-    }
+    {module.FAMILY.name: module.FAMILY for module in (tagged, hermes, anthropic_xml)}
 )
 """The families by name."""
 

@@ -6,14 +6,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 from tooltrail.records import ResultStatus
-from tooltrail.wire.text_fallback.markup import Escaping, LineEscaping
+from tooltrail.wire.text_fallback.markup import Escaping
 
 TextKind = Literal["function", "custom"]
-
-SEPARATOR = "___"
-"""What stands between the namespace of a tool and its name. A name is split at the first one: so a
-name without a namespace that has one gets another in front, and a namespace that has one, or ends
-with an underscore, cannot be distinguished."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,9 +74,6 @@ class TextFamily:
             call; and where they end, and the text goes on.
         find_results: the blocks of results in a text, in order.
         marks: what an assistant's own text must not have.
-        line_marks: the same for the beginnings of its lines.
-        follows_marks: whether a call may stand behind a mark, and not only at the beginning of a
-            line.
         tells_ids: whether calls and results say the id.
         tells_kinds: whether calls say that they are free text.
         tells_errors: whether results say that they are failures; else their text has a prefix.
@@ -95,24 +87,7 @@ class TextFamily:
     take_calls: Callable[[str, re.Match[str]], tuple[list[TextCall], int]]
     find_results: Callable[[str], Iterator[FoundResult]]
     marks: Escaping
-    line_marks: tuple[LineEscaping, ...] = ()
-    follows_marks: bool = False
     tells_ids: bool = False
     tells_kinds: bool = False
     tells_errors: bool = False
     tells_status: bool = False
-
-
-def spelled_name(namespace: str | None, tool_name: str) -> str:
-    """One name for both."""
-    if namespace:
-        return f"{namespace}{SEPARATOR}{tool_name}"
-    return f"{SEPARATOR}{tool_name}" if SEPARATOR in tool_name else tool_name
-
-
-def split_name(name: str) -> tuple[str | None, str]:
-    """The namespace and the name of the tool, as they were before `spelled_name`."""
-    namespace, separator, tool_name = name.partition(SEPARATOR)
-    if not separator or not tool_name:
-        return None, name
-    return namespace or None, tool_name

@@ -27,33 +27,21 @@ def after_white(text: str, begin: int) -> int:
     return begin if found is None else found.end()
 
 
-class NoJsonError(InvalidRecordError):
-    """What was to be JSON is none.
-
-    Attributes:
-        place: up to which it is; what stands before that is a part of it.
-    """
-
-    def __init__(self, problem: str, place: int) -> None:
-        super().__init__(f"{problem} at {place}")
-        self.place = place
-
-
 def end_of_value(text: str, begin: int) -> int:
     """Where the JSON value that begins here ends, however deep it is nested.
 
     Raises:
-        NoJsonError: no JSON value begins here.
+        InvalidRecordError: no JSON value begins here.
     """
     open_marks: list[str] = []
     expected, place = "value", begin
     while True:
         token = _TOKEN.match(text, place)
         if token is None:
-            raise NoJsonError(f"expecting a {expected}", after_white(text, place))
+            raise _no_json(f"a {expected}", after_white(text, place))
         following = _following(token, expected, open_marks)
         if following is None:
-            raise NoJsonError(f"expecting a {expected}", token.start(token.lastgroup or 0))
+            raise _no_json(f"a {expected}", token.start(token.lastgroup or 0))
         expected, place = following, token.end()
         if expected == "comma" and not open_marks:
             return place
@@ -86,12 +74,11 @@ def members_of(text: str, begin: int) -> tuple[dict[str, str], int]:
     """The members of the JSON object that begins here, each as it is spelled, and where it ends.
 
     Raises:
-        NoJsonError: no JSON object begins here.
-        InvalidRecordError: a key stands in it twice.
+        InvalidRecordError: no JSON object begins here, or a key stands in it twice.
     """
     members: dict[str, str] = {}
     if not text.startswith("{", begin):
-        raise NoJsonError("expecting an object", begin)
+        raise _no_json("an object", begin)
     place = after_white(text, begin + 1)
     if text.startswith("}", place):
         return members, place + 1
@@ -105,18 +92,22 @@ def members_of(text: str, begin: int) -> tuple[dict[str, str], int]:
         if text.startswith("}", place):
             return members, place + 1
         if not text.startswith(",", place):
-            raise NoJsonError("expecting ',' or '}'", place)
+            raise _no_json("',' or '}'", place)
         place = after_white(text, place + 1)
 
 
 def _key(text: str, begin: int) -> tuple[str, int]:
     if not text.startswith('"', begin):
-        raise NoJsonError("expecting a key", begin)
+        raise _no_json("a key", begin)
     end = end_of_value(text, begin)
     place = after_white(text, end)
     if not text.startswith(":", place):
-        raise NoJsonError("expecting ':'", place)
+        raise _no_json("':'", place)
     return text_of(text[begin:end]) or "", after_white(text, place + 1)
+
+
+def _no_json(expected: str, place: int) -> InvalidRecordError:
+    return InvalidRecordError(f"expecting {expected} at {place}")
 
 
 def text_of(spelled: str | None) -> str | None:

@@ -18,5 +18,5 @@ CAPABILITIES = Capabilities(
     call_id_scope="batch",
     tool_name=_ANYTHING,
     tool_name_length=_ANY_LENGTH,
-    forces_choice=False,
+    names_servers=True,
 )

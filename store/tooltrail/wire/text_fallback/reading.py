@@ -28,12 +28,14 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
+from tooltrail.wire._identifiers import spelled_name
 from tooltrail.wire._reading import (
     CUT_SHORT,
     REASONING,
     ROLES,
     merge_results,
     message_of_answer,
+    message_of_request,
     messages_in,
     origin_of_choice,
     result_of_text,
@@ -51,7 +53,7 @@ from tooltrail.wire.members import (
 from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_of
 from tooltrail.wire.text_fallback.asking import read_tools
 from tooltrail.wire.text_fallback.calls_in_text import read_calls
-from tooltrail.wire.text_fallback.family import FoundResult, TextFamily, spelled_name
+from tooltrail.wire.text_fallback.family import FoundResult, TextFamily
 from tooltrail.wire.text_fallback.limits import NAME
 
 _MESSAGE = frozenset({"role", "content", *REASONING})
@@ -202,7 +204,7 @@ def _read_message(
     if role is None:
         raise InvalidRecordError(f"messages[{position}] has no role that is known")
     extras = others(native, _MESSAGE if role == "assistant" else frozenset({"role", "content"}))
-    origin = Origin(wire_format=NAME, extras=extras) if extras else None
+    origin = message_of_request(NAME, role, (), extras).origin
     if role == "assistant":
         blocks = (*thoughts_in(native), *_said(family, native.get("content"), Oddities()))
         pending.ask(block.call for block in blocks if isinstance(block, CallBlock))
@@ -256,12 +258,15 @@ def _read_results(
 
 def _result(found: FoundResult, call: ToolCall) -> ResultBlock:
     content = (TextBlock(text=found.text),) if found.text else ()
-    tool_name = None if found.tool_name is None else call.tool_name
+    is_named = found.tool_name is not None
+    tool_name, namespace = (call.tool_name, call.namespace) if is_named else (None, None)
     if found.status is None:
-        return result_of_text(found.call_id, tool_name, content)
-    return ResultBlock(
-        call_id=found.call_id, tool_name=tool_name, status=found.status, content=content
-    )
+        result = result_of_text(found.call_id, tool_name, content)
+    else:
+        result = ResultBlock(
+            call_id=found.call_id, tool_name=tool_name, status=found.status, content=content
+        )
+    return result.model_copy(update={"namespace": namespace}) if namespace else result
 
 
 def _beside(text: str, *, is_first: bool, is_last: bool) -> str:

@@ -44,8 +44,7 @@ def _format(
         is_result=is_result,
         tools_writer=partial(asking.write_tools, family),
         tools_reader=asking.read_tools,
-        choice_writer=asking.write_choice,
-        shape_writer=asking.write_structured,
+        choice_writer=None,
     )
 
 

@@ -19,13 +19,11 @@ from tooltrail.records import (
     ProviderBlock,
     ReasoningBlock,
     TextBlock,
-    ToolCall,
 )
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.text_fallback.calls_in_text import (
-    has_line_marks,
     marked_text,
     read_calls,
 )
@@ -35,9 +33,8 @@ from tooltrail.wire.text_fallback.family import (
     TextFamily,
     TextKind,
     TextResult,
-    spelled_name,
-    split_name,
 )
+from tooltrail.wire.text_fallback.markup import FENCES
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +89,8 @@ def _assistant(
 ) -> JsonObject:
     pieces = list(_pieces(writing, family, blocks, where))
     content = _joined(family, pieces, everywhere=False)
-    if any(not one.calls and has_line_marks(family, one.text) for one in pieces):
-        # A code block could hide a call, and a line of JSON be read as one; it seldom does.
+    if any(not one.calls and FENCES.marks(one.text) for one in pieces):
+        # A code block could hide a call; it seldom does.
         read = read_calls(content, family.name)
         if _said(read.blocks) != [one.calls or one.text for one in pieces]:
             content = _joined(family, pieces, everywhere=True)
@@ -166,12 +163,9 @@ def _text_call(writing: Writing, family: TextFamily, answered: Answered) -> Text
         writing.note("provider_data_dropped", where, f"the kind {call.kind}")
     if answered.wire_id is not None and not family.tells_ids:
         writing.note("id_dropped", where, f"{family.name} has no ids")
-    name = _name(call)
-    if split_name(name) != (call.namespace or None, call.tool_name):
-        writing.note("name_renamed", where, f"{name!a} does not say where its namespace ends")
     arguments = writing.arguments_text(call, where)
     kind: TextKind = "custom" if call.kind == "custom" else "function"
-    return TextCall(name, answered.wire_id, arguments, kind)
+    return TextCall(answered.wire_name, answered.wire_id, arguments, kind)
 
 
 def _text_result(writing: Writing, family: TextFamily, answered: Answered) -> TextResult:
@@ -182,8 +176,4 @@ def _text_result(writing: Writing, family: TextFamily, answered: Answered) -> Te
     if result.status == "unknown" and family.tells_errors and not family.tells_status:
         writing.note("status_flattened", where, "unknown is ok here")
     writing.note_extras(result, where)
-    return TextResult(_name(answered.call), answered.wire_id, result.status, text)
-
-
-def _name(call: ToolCall) -> str:
-    return spelled_name(call.namespace, call.tool_name)
+    return TextResult(answered.wire_name, answered.wire_id, result.status, text)

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.wire.choices import written_choice
 from tests.support.wire.fake_provider import request_problems
 
 from tooltrail.records import (
@@ -195,8 +196,11 @@ def test_what_anthropic_said_of_a_call_goes_back_to_it_alone() -> None:
     own = {**native, "toolset_name": "browser", "caller": {"type": "direct"}}
     assert asked(call, origin=OURS) == (own, [])
     assert asked(call) == (
-        native,
-        [("provider_data_dropped", "toolset_name"), ("provider_data_dropped", "caller")],
+        {**native, "name": "browser___click"},
+        [
+            ("name_renamed", "'click' of 'browser' is browser___click here"),
+            ("provider_data_dropped", "caller"),
+        ],
     )
 
 
@@ -251,12 +255,12 @@ def test_what_anthropic_was_told_of_the_system_goes_back_to_it_alone() -> None:
 
 
 def test_no_word_of_calls_in_parallel_goes_with_no_calls_at_all() -> None:
-    export = ANTHROPIC.write_choice(ToolChoice("none", parallel=False))
+    export = written_choice(ANTHROPIC, ToolChoice("none", parallel=False))
     assert export.request["tool_choice"] == {"type": "none"}
     assert changes(export) == [
         ("choice_not_enforced", "no word of calls in parallel, where none may be made")
     ]
-    assert changes(ANTHROPIC.write_choice(ToolChoice("none"))) == []
+    assert changes(written_choice(ANTHROPIC, ToolChoice("none"))) == []
 
 
 def test_of_several_results_the_last_one_says_whose_it_is() -> None:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.wire.choices import written_choice
 
 from tooltrail.records import (
     CallBlock,
@@ -321,6 +322,6 @@ def test_two_turns_of_a_model_are_one_that_has_both() -> None:
 
 
 def test_calls_in_parallel_cannot_be_forbidden() -> None:
-    export = GEMINI.write_choice(ToolChoice("none", parallel=False))
+    export = written_choice(GEMINI, ToolChoice("none", parallel=False))
     assert export.request["toolConfig"] == {"functionCallingConfig": {"mode": "NONE"}}
     assert [kind for kind, _ in changes(export)] == ["choice_not_enforced"]

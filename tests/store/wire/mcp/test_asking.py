@@ -1,6 +1,7 @@
 """Definitions of tools over MCP, and what a request cannot ask for."""
 
 import pytest
+from tests.support.wire.choices import written_choice
 from tests.support.wire.schemas import problems
 
 from tooltrail.records import ToolDefinition
@@ -97,7 +98,7 @@ def test_names_are_those_that_the_protocol_advises() -> None:
     [
         (ToolChoice("auto"), False),
         (ToolChoice("auto", parallel=True), False),
-        (ToolChoice("none"), True),
+        (ToolChoice("none"), False),
         (ToolChoice("required"), True),
         (ToolChoice("tool", ("f",)), True),
         (ToolChoice("tool", ("f", "g")), True),
@@ -107,7 +108,7 @@ def test_names_are_those_that_the_protocol_advises() -> None:
 def test_the_mapping_table_forced_choice_is_not_enforced(
     choice: ToolChoice, *, is_told: bool
 ) -> None:
-    export = FORMAT.write_choice(choice)
+    export = written_choice(FORMAT, choice)
     assert export.request == {}
     kinds = [change.kind for change in export.report]
     assert kinds == (["choice_not_enforced"] if is_told else [])

@@ -385,15 +385,18 @@ def test_what_cannot_be_placed_is_kept_whole() -> None:
     stray = response(9, done("whose?"))
     conversation = read(stray, "x", {"jsonrpc": "2.0"}, response(None, {}))
     blocks = [block for message in conversation.messages for block in message.blocks]
-    assert blocks == [
-        ProviderBlock(native=stray),
+    [orphan] = conversation.messages[0].results
+    assert orphan.content == (TextBlock(text="whose?"),)
+    assert blocks[1:] == [
         ProviderBlock(native="x"),
         ProviderBlock(native={"jsonrpc": "2.0"}),
         ProviderBlock(native=response(None, {})),
     ]
     export = written(conversation)
-    assert export.request == {"messages": []}
-    assert len(export.report.of_kind("provider_data_dropped")) == 4
+    [again] = objects_in(export.request["messages"])
+    assert (again["id"], read(again)) == (9, read(stray))
+    assert len(export.report.of_kind("result_orphaned")) == 1
+    assert len(export.report.of_kind("provider_data_dropped")) == 3
 
 
 def test_no_messages_are_refused() -> None:

@@ -209,10 +209,10 @@ def test_integers_that_the_server_may_round_are_counted() -> None:
     assert change.detail == "2 integers beyond 2**53 here, which the server may round"
 
 
-def test_the_namespace_of_a_call_is_told_to_be_unsaid() -> None:
+def test_the_namespace_of_a_call_stands_in_its_name() -> None:
     call = ToolCall(tool_name="f", namespace="disk")
     export = exported(asking(call), answering(answered(TextBlock(text="x"))))
-    assert kinds(export) == ["provider_data_dropped"]
+    assert kinds(export) == ["name_renamed"]
 
 
 def test_what_the_model_thought_and_extras_go_back_to_ollama_alone() -> None:

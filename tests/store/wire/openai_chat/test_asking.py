@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.support.wire.choices import written_choice
 from tests.support.wire.schemas import problems
 
 from tooltrail.records import ToolDefinition
@@ -30,5 +31,5 @@ def test_a_grammar_is_one_level_deeper_however_it_was_spelled(grammar: Any) -> N
 @pytest.mark.parametrize("parallel", [False, True])
 def test_a_choice_of_none_keeps_whether_calls_may_be_parallel(parallel: bool) -> None:
     choice = ToolChoice("none", parallel=parallel)
-    export = FORMAT.write_choice(choice)
+    export = written_choice(FORMAT, choice)
     assert export.request == {"tool_choice": "none", "parallel_tool_calls": parallel}

@@ -5,6 +5,7 @@ media in results, structured values and the order of text and calls do not.
 """
 
 from random import Random
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, JsonObject
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, ExportPolicy, JsonObject
 from tooltrail.wire.members import spelled
 from tooltrail.wire.openai_chat import FORMAT
 
@@ -147,3 +148,22 @@ def test_blocks_in_another_order_come_back_in_that_of_the_format_and_that_is_tol
     ]
     assert export.report or is_same
     assert {change.kind for change in export.report} <= {"order_changed"}
+
+
+def test_the_name_of_a_tool_message_goes_back_where_it_was_sent() -> None:
+    calls = [
+        {"id": name, "type": "function", "function": {"name": "add", "arguments": "{}"}}
+        for name in ("a", "b", "c")
+    ]
+    messages: list[Any] = [
+        {"role": "assistant", "content": None, "tool_calls": calls},
+        {"role": "tool", "tool_call_id": "a", "content": "1"},
+        {"role": "tool", "tool_call_id": "b", "content": "2", "name": "add"},
+        {"role": "tool", "tool_call_id": "c", "content": "3", "name": "sum"},
+    ]
+    read = FORMAT.read_history({"messages": messages})
+    export = FORMAT.write_history(read)
+    assert export.request == {"messages": messages}
+    assert not export.report
+    elsewhere: Any = FORMAT.write_history(read, ExportPolicy(provider="groq")).request
+    assert not any("name" in message for message in elsewhere["messages"])

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.support.wire.choices import written_choice
 from tests.support.wire.schemas import problems
 
 from tooltrail.records import (
@@ -109,7 +110,7 @@ def test_what_another_provider_was_told_of_a_tool_is_reported() -> None:
 def test_illegal_names_are_the_same_in_tools_choice_calls_and_shapes() -> None:
     name = "weather.get/ü"
     tools = FORMAT.write_tools([ToolDefinition(name=name)])
-    choice = FORMAT.write_choice(ToolChoice("tool", (name,)))
+    choice = written_choice(FORMAT, ToolChoice("tool", (name,)), (ToolDefinition(name=name),))
     shape = FORMAT.write_structured(StructuredFormat({}, name=name))
     call = ToolCall(tool_name=name, call_id="call_a")
     history = FORMAT.write_history(
@@ -125,7 +126,7 @@ def test_illegal_names_are_the_same_in_tools_choice_calls_and_shapes() -> None:
 
 
 def test_a_choice_of_none_is_that_whatever_it_names() -> None:
-    assert FORMAT.write_choice(ToolChoice("none", ("f",))).request == {"tool_choice": "none"}
+    assert written_choice(FORMAT, ToolChoice("none", ("f",))).request == {"tool_choice": "none"}
 
 
 def test_texts_of_tools_and_shapes_can_be_sent() -> None:

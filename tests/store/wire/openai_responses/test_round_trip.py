@@ -110,7 +110,7 @@ def _expected_result(result: ResultBlock) -> ResultBlock:
 
 
 def _expected_native(result: ResultBlock, tool_name: str) -> ResultBlock:
-    update: dict[str, object] = {"tool_name": None}
+    update: dict[str, object] = {"tool_name": None, "namespace": None}
     if tool_name == "shell":
         # Nothing is what a command without output wrote; other content is told in the report.
         text = "".join(block.text for block in result.content if isinstance(block, TextBlock))

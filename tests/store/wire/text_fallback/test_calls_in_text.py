@@ -36,9 +36,6 @@ def test_the_text_around_calls_is_what_was_said(family: str) -> None:
 )
 def test_blank_lines_beside_a_call_belong_to_it(family: str, before: str, after: str) -> None:
     read = read_calls(f"{before}{spelled(family)}{after}", family)
-    if family == "llama3" and before == "  ":
-        assert read.calls == ()
-        return
     assert len(read.calls) == 1
     assert read.text == f"{before}{after}".strip()
 
@@ -78,13 +75,9 @@ def test_a_code_block_ends_with_a_fence_of_its_kind_and_length(family: str) -> N
 def test_a_call_inside_of_a_line_is_a_quotation(family: str, before: str) -> None:
     text = f"{before}{spelled(family)}"
     read = read_calls(text, family)
-    if family == "harmony":
-        assert read.calls == ()
-        return
     assert read.calls == ()
     assert read.text == text
-    if family != "llama3":
-        assert read.remarks == ("what looks like a call stands inside of a line; it is text",)
+    assert read.remarks == ("what looks like a call stands inside of a line; it is text",)
 
 
 @families
@@ -143,22 +136,6 @@ MALFORMED = [
         "(unnamed)",
         '{"name": "now", "arguments": {"a": }}',
     ),
-    ("llama3", "<|python_tag|>now.call()", "(unnamed)", "now.call()"),
-    ("llama3", '<|python_tag|>{"name": "now"}', "(unnamed)", '{"name": "now"}'),
-    (
-        "llama3",
-        '<|python_tag|>{"name": "now", "parameters": 7}',
-        "(unnamed)",
-        '{"name": "now", "parameters": 7}',
-    ),
-    ("mistral", "[TOOL_CALLS]now{}", "(unnamed)", "now{}"),
-    ("mistral", '[TOOL_CALLS][{"name": "now"}]', "(unnamed)", '{"name": "now"}'),
-    (
-        "mistral",
-        '[TOOL_CALLS][{"name": "now", "arguments": {}} {}]',
-        "(unnamed)",
-        '[{"name": "now", "arguments": {}} {}]',
-    ),
     ("anthropic-xml", "<function_calls>\nnow()\n</function_calls>", "(unnamed)", "now()"),
     (
         "anthropic-xml",
@@ -177,12 +154,6 @@ MALFORMED = [
         ),
         "now",
         "<a>1</a><a>2</a>",
-    ),
-    (
-        "harmony",
-        "<|channel|>commentary to=functions.now<|message|>{}<|end|>",
-        "now",
-        "{}",
     ),
 ]
 
@@ -210,48 +181,13 @@ def test_a_malformed_call_takes_none_of_the_others_with_it() -> None:
         assert read.text == "So."
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        '{"name": "Ann", "age": 7}',
-        '{"name": "now", "parameters": {}, "result": 7}',
-        '{"name": "now", "parameters": 7}',
-        '{"name": 7, "parameters": {}}',
-        '{"parameters": {}}',
-        "{ not JSON",
-        '{"a":\n{"name": "now", "parameters": {}}\n}',
-    ],
-)
-def test_json_that_is_no_call_of_llama_is_an_answer(text: str) -> None:
-    read = read_calls(text, "llama3")
-    assert (read.calls, read.text, read.unread) == ((), text, ())
-
-
 def test_calls_of_other_writers_are_read() -> None:
-    (call,) = read_calls(
-        '<|python_tag|>{\n    "type": "function",\n    "name": "songs",\n    "parameters": '
-        '{"n": "10"}\n}<|eom_id|>',
-        "llama3",
-    ).calls
-    assert (call.tool_name, call.arguments) == ("songs", {"n": "10"})
-    for header in (
-        (
-            "<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary "
-            "to=functions.get_weather <|constrain|>json"
-        ),
-        " to=functions.get_weather<|channel|>commentary <|constrain|>json",
-        "<|start|>assistant to=functions.get_weather<|channel|>commentary",
-    ):
-        (call,) = read_calls(f'{header}<|message|>{{"city":"SF"}}<|call|>', "harmony").calls
-        assert (call.tool_name, call.arguments) == ("get_weather", {"city": "SF"})
     (call,) = read_calls(
         "<function_calls><invoke><tool_name>get_weather</tool_name><parameters>"
         "<city>San Francisco</city><days>2</days></parameters></invoke></function_calls>",
         "anthropic-xml",
     ).calls
     assert call.arguments == {"city": "San Francisco", "days": "2"}
-    (call,) = read_calls('[TOOL_CALLS] [{"name":"f","arguments":{}}]', "mistral").calls
-    assert (call.tool_name, call.call_id) == ("f", None)
     (call,) = read_calls('<TOOL_CALL name="f" >{}</Tool_Call >').calls
     assert (call.tool_name, call.arguments_raw) == ("f", "{}")
 

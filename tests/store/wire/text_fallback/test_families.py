@@ -36,26 +36,6 @@ SPELLINGS = {
         ),
         "<tool_response>\n18 C\n</tool_response>\n\n<tool_response>\nno clock\n</tool_response>",
     ),
-    "llama3": (
-        (
-            '{"name": "get_weather", "parameters": {"city":"Paris","days":2}}\n\n'
-            '{"name": "now", "parameters": {}}'
-        ),
-        (
-            "<|start_header_id|>ipython<|end_header_id|>\n\n18 C<|eot_id|>\n\n"
-            "<|start_header_id|>ipython<|end_header_id|>\n\nno clock<|eot_id|>"
-        ),
-    ),
-    "mistral": (
-        (
-            '[TOOL_CALLS][{"name": "get_weather", "arguments": {"city":"Paris","days":2}, '
-            '"id": "call_a"}, {"name": "now", "arguments": {}}]'
-        ),
-        (
-            '[TOOL_RESULTS]{"content": "18 C", "call_id": "call_a"}[/TOOL_RESULTS]\n\n'
-            '[TOOL_RESULTS]{"content": "no clock"}[/TOOL_RESULTS]'
-        ),
-    ),
     "anthropic-xml": (
         (
             "<function_calls>\n"
@@ -69,19 +49,6 @@ SPELLINGS = {
             "<result>\n<tool_name>get_weather</tool_name>\n<stdout>\n18 C\n</stdout>\n</result>\n"
             "<error>\nno clock\n</error>\n"
             "</function_results>"
-        ),
-    ),
-    "harmony": (
-        (
-            "<|start|>assistant<|channel|>commentary to=functions.get_weather "
-            '<|constrain|>json<|message|>{"city":"Paris","days":2}<|call|>\n\n'
-            "<|start|>assistant<|channel|>commentary to=functions.now "
-            "<|constrain|>json<|message|>{}<|call|>"
-        ),
-        (
-            "<|start|>functions.get_weather to=assistant<|channel|>commentary<|message|>18 C<|end|>"
-            "\n\n"
-            "<|start|>functions.now to=assistant<|channel|>commentary<|message|>no clock<|end|>"
         ),
     ),
 }
@@ -192,10 +159,6 @@ def test_results_of_other_writers_are_read() -> None:
     )  # fmt: skip
     (found,) = FAMILIES["hermes"].find_results("<tool_response>18 C</tool_response>")
     assert found.text == "18 C"
-    (found,) = FAMILIES["mistral"].find_results(
-        '[TOOL_RESULTS] {"content": {"t": 18}, "call_id": "aaaaaaaaa"} [/TOOL_RESULTS]'
-    )
-    assert (found.text, found.call_id) == ('{"t": 18}', "aaaaaaaaa")
     (found,) = FAMILIES["anthropic-xml"].find_results(
         "<function_results><result><tool_name>now</tool_name><stdout>18 C</stdout></result>"
         "</function_results>"
@@ -206,13 +169,9 @@ def test_results_of_other_writers_are_read() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "[TOOL_RESULTS]{}[/TOOL_RESULTS]",
-        "[TOOL_RESULTS]18 C[/TOOL_RESULTS]",
-        '[TOOL_RESULTS]{"content": "x"}',
         "<function_results>18 C</function_results>",
         "<function_results><result><tool_name>f</tool_name><stdout>x</result></function_results>",
         "<function_results><result><tool_name>f</tool_name><stdout><error></stdout></result>",
-        "<|start|>functions.now to=assistant<|channel|>commentary<|message|>x<|call|>",
     ],
 )
 def test_what_is_not_as_its_family_says_is_no_result(text: str) -> None:
@@ -222,7 +181,7 @@ def test_what_is_not_as_its_family_says_is_no_result(text: str) -> None:
 
 def test_the_marks_of_a_family_are_all_that_is_escaped() -> None:
     html = "<div class='x'></div> [1] {\"a\": 1} <|im_end|> &amp;"
-    for name, family in FAMILIES.items():
+    for family in FAMILIES.values():
         told = family.write_results([TextResult("f", None, "ok", html)])
-        assert html in told or name == "mistral"
+        assert html in told
         assert re.search(r"\\[<\[]", told) is None

@@ -34,7 +34,7 @@ from tooltrail.wire.text_fallback import FAMILIES, TextFamily, text_format
 
 families = pytest.mark.parametrize("family", sorted(FAMILIES))
 FORMAT = wire_format("text-fallback")
-NAMES_RESULTS = {"tool_result": True, "harmony": True}
+NAMES_RESULTS = {"tool_result": True}
 """Families whose results say the name of the tool; Claude's say it of those that are no errors."""
 
 UNSENDABLE = re.compile("[\x00\ud800-\udfff]")

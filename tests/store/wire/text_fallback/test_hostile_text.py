@@ -27,8 +27,6 @@ REPEATED = [
     "```\n</think>",
     "<function_calls>",
     "<function_calls><invoke>",
-    "<|channel|>commentary to=functions.a",
-    "<|python_tag|>",
     "<tool_result>\n",
     " ",
 ]
@@ -47,7 +45,6 @@ def test_a_text_with_a_mark_again_and_again_is_read_in_the_end(family: str, part
     [
         ("hermes", "<tool_call>{</tool_call>\n"),
         ("tool_result", "<tool_call>\n"),
-        ("llama3", '{"a":1,"a":\n'),
     ],
 )
 def test_calls_that_are_none_are_each_looked_at_once(family: str, part: str) -> None:
@@ -71,7 +68,7 @@ def test_a_code_block_ends_at_the_first_fence_of_its_kind_and_length() -> None:
 @families
 def test_white_space_in_a_mark_is_gone_through_once(family: str) -> None:
     white = " " * COUNT * 2
-    marks = ["<tool_call{}>", "<function_calls{}>", "<invoke{}>", "<|channel|>commentary{}"]
+    marks = ["<tool_call{}>", "<function_calls{}>", "<invoke{}>"]
     for mark in marks:
         read = read_calls(mark.format(white), family)
         assert not any(call.is_executable for call in read.calls)
@@ -92,17 +89,9 @@ def test_tools_without_an_end_are_looked_for_once() -> None:
     assert [tool.name for tool in known.read_tools(request)] == ["f"]
 
 
-def test_what_stands_in_an_object_without_an_end_is_no_call_of_llama() -> None:
-    text = '{"a":\n{"name": "now", "parameters": {}}'
-    assert read_calls(text, "llama3").calls == ()
-    (call,) = read_calls(f'{text}\n}}\n{{"name": "now", "parameters": {{}}}}', "llama3").calls
-    assert call.is_executable
-
-
 @pytest.mark.parametrize("levels", [260, 3_000, 100_000])
 def test_deep_json_is_read_to_its_end(levels: int) -> None:
     deep = "[" * levels + "]" * levels
-    call = '{"name": "now", "parameters": {}}'
-    read = read_calls(f'{{"a": {deep}}}\n{call}', "llama3")
-    assert [one.tool_name for one in read.calls] == ["now"]
-    assert read.text == f'{{"a": {deep}}}'
+    calls = [f'{{"name": "now", "arguments": {{"a": {deep}}}}}', '{"name": "now", "arguments": {}}']
+    text = "\n".join(f"<tool_call>\n{call}\n</tool_call>" for call in calls)
+    assert [one.tool_name for one in read_calls(text, "hermes").calls] == ["now", "now"]

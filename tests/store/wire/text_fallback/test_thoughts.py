@@ -64,7 +64,7 @@ def test_a_code_block_in_thoughts_ends_with_them(family: str) -> None:
     assert read.unread == ()
 
 
-@pytest.mark.parametrize("family", ["tool_result", "hermes", "harmony", "mistral", "anthropic-xml"])
+@pytest.mark.parametrize("family", ["tool_result", "hermes", "anthropic-xml"])
 def test_a_call_may_stand_right_behind_thoughts(family: str) -> None:
     read = read_calls(f"<think>hm</think> {spelled(family, 'now')}", family)
     assert [type(block) for block in read.blocks] == [ReasoningBlock, CallBlock]

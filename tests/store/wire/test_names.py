@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tooltrail.wire.text_fallback import spelled_name, split_name
+from tooltrail.wire import spelled_name, split_name
 
 names = st.text("ab_", min_size=1, max_size=8)
 clear = names.filter(lambda name: "___" not in name and not name.endswith("_"))
@@ -19,7 +19,7 @@ clear = names.filter(lambda name: "___" not in name and not name.endswith("_"))
         (None, "read", "read"),
         (None, "mcp__files__read", "mcp__files__read"),
         (None, "files___read", "___files___read"),
-        (None, "___", "______"),
+        (None, "___", "___"),
     ],
 )
 def test_three_underscores_stand_between_server_and_tool(
