@@ -88,7 +88,7 @@ def lines() -> Report:
             yield cost(f"page of {name}, median", _RAW_PAGE, found[median], target)
             yield cost(f"page of {name}, slowest ({slowest})", _RAW_PAGE, found[slowest], target)
         times = _measure_transcript(store, raw)
-        yield cost("transcript of the longest session", "its raw queries", times)
+        yield cost("transcript of the longest session", "its raw queries", times, "≤ 3")
     database = _stores.stored_calls(few)
     with open_store(database) as store:
         ways = (("verify", None, "≤ 12"), ("verify --receipts", store.families, "≤ 60"))

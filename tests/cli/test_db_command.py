@@ -49,7 +49,7 @@ def test_check_of_a_sound_store_finds_nothing(cli: Cli) -> None:
         ("ALTER TABLE tools ADD COLUMN mine", "table tools is not what it was made as"),
         ("DROP TABLE tombstones", "table tombstones is missing"),
         ("DROP TABLE store_info", "table store_info is missing"),
-        ("DROP INDEX ix_invocations_started_at", "index ix_invocations_started_at is missing"),
+        ("DROP INDEX ix_sessions_opened_at", "index ix_sessions_opened_at is missing"),
         (
             "CREATE TRIGGER quiet BEFORE INSERT ON bodies BEGIN SELECT RAISE(IGNORE); END",
             "append-only trigger quiet is no part of the schema",

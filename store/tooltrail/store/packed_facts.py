@@ -67,12 +67,13 @@ def unpack_fact(packed: bytes) -> bytes:
     Raises:
         DamageError: the bytes are not what `pack_fact` made.
     """
-    if packed[:1] != bytes([_NUMBER]):
+    number, frame = packed[:1], packed[1:]
+    if number != bytes([_NUMBER]):
         raise DamageError("a ledger entry is damaged: its fact is not readable", path="ledger")
     try:
         # A damaged header may announce more bytes than there is memory for.
-        if not 0 <= zstandard.frame_content_size(packed[1:]) <= _MOST_BYTES:
+        if not 0 <= zstandard.frame_content_size(frame) <= _MOST_BYTES:
             raise DamageError("a ledger entry is damaged: its size is wrong", path="ledger")
-        return _CODEC.decompressor.decompress(packed[1:])
+        return _CODEC.decompressor.decompress(frame)
     except zstandard.ZstdError as error:
         raise DamageError(f"a ledger entry is damaged: {error}", path="ledger") from error

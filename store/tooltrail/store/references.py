@@ -12,9 +12,10 @@ ours.
 import json
 import re
 from collections.abc import Mapping, Sequence
+from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, Final
 
-from tooltrail.records.canonical_json import encode_simple, encode_text
+from tooltrail.records.canonical_json import encode_simple
 
 if TYPE_CHECKING:
     from tooltrail.records.facts import StreamFact
@@ -64,7 +65,7 @@ def expand_canonical(canonical: str, receipt: bytes) -> str:
 
     def text(found: re.Match[str]) -> str:
         offset, size = int(found[1]), int(found[2])
-        return encode_text(receipt[offset : offset + size].decode("utf-8", "replace"))
+        return encode_basestring(receipt[offset : offset + size].decode("utf-8", "replace"))
 
     return _RECEIPT.sub(text, canonical)
 

@@ -167,13 +167,13 @@ def test_a_damaged_index_is_found(used: Store) -> None:
     with closing(sqlite3.connect(str(used.database.target))) as connection, connection:
         connection.execute("PRAGMA writable_schema = ON")
         connection.execute(
-            "UPDATE sqlite_master SET sql = replace(sql, '(started_at)', '(seq)') "
-            "WHERE name = 'ix_invocations_started_at'"
+            "UPDATE sqlite_master SET sql = replace(sql, '(opened_at)', '(closed_at)') "
+            "WHERE name = 'ix_sessions_opened_at'"
         )
     used.database.close()  # its connections know the schema as it was
     problems = check_database(used.database)
     assert any(one.startswith("integrity check: ") for one in problems)
-    assert "index ix_invocations_started_at is not what it was made as" in problems
+    assert "index ix_sessions_opened_at is not what it was made as" in problems
 
 
 def page_of(store: Store, name: str) -> tuple[int, int]:

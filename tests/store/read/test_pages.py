@@ -268,27 +268,33 @@ def test_a_list_of_nothing_is_refused(filled: Filled) -> None:
 
 @pytest.mark.parametrize("oldest_first", [False, True])
 @pytest.mark.parametrize(
-    ("chosen", "index"),
+    ("chosen", "lead", "index"),
     [
-        ({}, "ix_invocations_started_at "),
-        ({"sessions": (new_id(),)}, "(session_key=? AND seq"),
-        ({"tools": ("bash",)}, "ix_invocations_tool_name_started_at "),
-        ({"families": ("command",)}, "ix_invocations_family_started_at "),
-        ({"states": ("error",)}, "ix_invocations_state_started_at "),
-        ({"error_kinds": ("timeout",)}, "ix_invocations_error_kind_started_at "),
-        ({"exit_statuses": (1,)}, "ix_invocations_exit_status_started_at "),
+        ({}, "started_at", "ix_invocations_started_at_key_session_key "),
+        ({"states": ("success",)}, "started_at", "ix_invocations_started_at_key_session_key "),
+        (
+            {"agents": ("main",)},
+            "started_at",
+            "USING COVERING INDEX ix_invocations_started_at_key_session_key ",
+        ),
+        ({"sessions": (new_id(),)}, "sessions", "(session_key=? AND seq"),
+        ({"tools": ("bash",)}, "tools", "ix_invocations_tool_name_started_at "),
+        ({"families": ("command",)}, "families", "ix_invocations_family_started_at "),
+        ({"states": ("error",)}, "states", "ix_invocations_state_started_at "),
+        ({"error_kinds": ("timeout",)}, "error_kinds", "ix_invocations_error_kind_started_at "),
+        ({"exit_statuses": (1,)}, "exit_statuses", "ix_invocations_exit_status_started_at "),
         (
             {"tools": ("bash",), "states": ("error",), "since": moment(1)},
+            "tools",
             "ix_invocations_tool_name_started_at ",
         ),
     ],
 )
 def test_sqlite_reads_a_page_from_one_index(
-    filled: Filled, chosen: dict[str, Any], index: str, *, oldest_first: bool
+    filled: Filled, chosen: dict[str, Any], lead: str, index: str, *, oldest_first: bool
 ) -> None:
     where = InvocationFilter(**chosen)
     order = pages.Order("seq" if where.sessions else "started_at", oldest_first, after=7)
-    lead = next(iter(chosen), None)
     query = pages.select_keys(where, order, 10, lead)
     values = [
         moment(1).toordinal() if isinstance(one, datetime) else str(one) for one in query.values

@@ -112,7 +112,7 @@ CREATE INDEX ix_invocations_family_started_at ON invocations (family, started_at
 
 CREATE INDEX ix_invocations_output_size_started_at ON invocations (output_size, started_at) WHERE output_size >= 32768;
 
-CREATE INDEX ix_invocations_started_at ON invocations (started_at);
+CREATE INDEX ix_invocations_started_at_key_session_key ON invocations (started_at, "key", session_key);
 
 CREATE INDEX ix_invocations_state_started_at ON invocations (state, started_at) WHERE state <> 'success';
 

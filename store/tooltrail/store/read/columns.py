@@ -103,7 +103,6 @@ class Columns:
                 kind, may_be_null = COLUMNS[f"{table}.{name}"]
                 self._columns.append((name, kind, is_optional or may_be_null))
                 sources.append(f"{table}.{name}")
-        self._names = [name for name, _, _ in self._columns]
         self._types = [_KINDS[kind][0] for _, kind, _ in self._columns]
         self.sql = ", ".join(sources)
         """What a query selects."""
@@ -114,14 +113,16 @@ class Columns:
         Args:
             row: driver values; there may be more behind those of the columns.
         """
-        values: dict[str, Any] = dict(zip(self._names, row, strict=False))
+        values: dict[str, Any] = {}
         problems: list[str] = []
-        for n in [n for n, own in enumerate(self._types) if type(row[n]) is not own]:
-            name, kind, is_optional = self._columns[n]
-            if row[n] is None and is_optional:
+        for (name, kind, is_optional), own, value in zip(
+            self._columns, self._types, row, strict=False
+        ):
+            values[name] = value
+            if type(value) is own or (value is None and is_optional):
                 continue
             try:
-                values[name] = _converted(kind, row[n])
+                values[name] = _converted(kind, value)
             except (ValueError, TypeError, OverflowError):
                 problems.append(f"{name} holds no {kind}")
                 values[name] = None if is_optional else _KINDS[kind][1]

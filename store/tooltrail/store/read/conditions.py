@@ -35,7 +35,8 @@ def conditions_of(filters: InvocationFilter, *, lead: str | None = None) -> list
 
     Args:
         filters: the filter.
-        lead: the member of the filter whose index SQLite is to use; of any when None.
+        lead: the member of the filter whose index SQLite is to use, or `started_at`; any when
+            None.
     """
     found: list[Sql] = []
     for name in (*LISTS, "min_size"):
@@ -62,17 +63,12 @@ def time_conditions(filters: InvocationFilter, *, indexed: bool = True) -> list[
     return found
 
 
-def is_held_by(agents: Sequence[str]) -> Sql:
-    """Whether an agent held the session of an invocation; for a look at few invocations.
-
-    An agent has very many sessions, and to list all of them takes longer.
-    """
-    mine = "SELECT 1 FROM sessions AS held WHERE held.key = invocations.session_key AND "
-    return Sql(f"EXISTS ({mine}") + is_in("held.agent", agents) + ")"
-
-
 def _list_conditions(name: str, values: Sequence[Any], *, indexed: bool) -> list[Sql]:
     column = _column(_COLUMNS[name], indexed=indexed)
+    if name == "agents" and not indexed:
+        # An agent has very many sessions, and to list all of them for a page takes longer.
+        mine = "SELECT 1 FROM sessions AS held WHERE held.key = invocations.session_key AND "
+        return [Sql(f"EXISTS ({mine}") + is_in("held.agent", values) + ")"]
     if name in ("sessions", "agents"):
         source = "id" if name == "sessions" else "agent"
         keys = Sql("(SELECT key FROM sessions WHERE ") + is_in(source, values) + ")"

@@ -84,10 +84,7 @@ def invocations_of(
     """All invocations of a session in their order, each with `ended_at_seq`."""
     ends = _ends(connection, session_key)
     mine = Sql("invocations.session_key = ?", (session_key,))
-    return [
-        replace(one, ended_at_seq=ends.get(one.summary.seq))
-        for one in details_of(connection, mine, outputs=outputs)
-    ]
+    return details_of(connection, mine, outputs=outputs, ends=ends)
 
 
 def _ends(connection: Connection, session_key: int) -> Mapping[int, int]:

@@ -5,6 +5,7 @@ A damaged invocation is named in its own view, and the others are read all the s
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 from tooltrail.artifacts.paths import artifact_path
@@ -55,7 +56,11 @@ def detail_of(connection: Connection, key: int) -> InvocationDetail:
 
 
 def details_of(
-    connection: Connection, which: Sql, *, outputs: bool = True
+    connection: Connection,
+    which: Sql,
+    *,
+    outputs: bool = True,
+    ends: Mapping[int, int] = MappingProxyType({}),
 ) -> list[InvocationDetail]:
     """Some invocations in their order; a damaged one says so, and has no surfaces.
 
@@ -63,6 +68,7 @@ def details_of(
         connection: a snapshot.
         which: the condition that they fulfil.
         outputs: whether to read the complete outputs with their streams, too.
+        ends: the `ended_at_seq` of each `seq`, where it is known.
     """
     order = " ORDER BY invocations.session_key, invocations.seq"
     read = [_DETAIL.read(row) for row in fetch(connection, Sql(_DETAILS) + where([which]) + order)]
@@ -73,7 +79,7 @@ def details_of(
         _by_owner(fetch(connection, _select_children("omissions", _OMISSION, which))),
     ]
     return [
-        _detail(values, problems, surfaces, *(one[values["key"]] for one in children))
+        _detail(values, problems, surfaces, ends, *(one.get(values["key"], ()) for one in children))
         for (values, problems), surfaces in zip(read, texts, strict=True)
     ]
 
@@ -88,6 +94,7 @@ def _detail(  # noqa: PLR0917  a table each
     values: Mapping[str, Any],
     problems: list[str],
     surfaces: Surfaces,
+    ends: Mapping[int, int],
     streams: Sequence[Row],
     artifacts: Sequence[Row],
     omissions: Sequence[Row],
@@ -112,6 +119,7 @@ def _detail(  # noqa: PLR0917  a table each
         tuple(OmissionView(*list(one.values())[1:]) for one, _ in read_omissions),
         message,
         None if message is None else values["position"],
+        ends.get(values["seq"]),
         damage=damage,
         erased=surfaces.erased,
     )

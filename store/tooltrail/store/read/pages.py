@@ -5,6 +5,7 @@ its `seq`. A cursor is the key of the last invocation of a page.
 
     all; one session; one list that has   read from that index; several values of a list are
     an index in the order of a page       merged
+    a filter whose members have no index  read by time until the page is full
     anything else                         first among the next `NEARBY` invocations, which have what
                                           is common; then by the index of that member of the filter
                                           that means the fewest invocations
@@ -21,7 +22,6 @@ from tooltrail.store.read.columns import LARGE_BYTES
 from tooltrail.store.read.conditions import (
     LISTS,
     conditions_of,
-    is_held_by,
     member_conditions,
     time_conditions,
 )
@@ -125,34 +125,34 @@ def _found(
         conditions = [*conditions_of(filters), *order.conditions()]
         return fetch(connection, _selected(conditions, order, None))
     leads = _leads_of(filters)
-    if not _is_direct(filters, leads):
-        rows = fetch(connection, _select_nearby(filters, order, limit))
-        if len(rows) == limit:
-            return rows
-    lead = leads[0] if leads else None
-    if len(leads) > 1:
-        numbers = fetch(connection, _select_numbers(filters, leads))[0]
-        lead = leads[min(range(len(leads)), key=numbers.__getitem__)]
+    if _is_direct(filters, leads):
+        lead = leads[0] if leads else "started_at"
+        return fetch(connection, _select_page(filters, order, limit, lead))
+    rows = fetch(connection, _select_nearby(filters, order, limit))
+    if len(rows) == limit:
+        return rows
+    counts = zip(leads, fetch(connection, _select_numbers(filters, leads))[0], strict=True)
+    # All that a lead without an order means is read and sorted.
+    few = {name: count for name, count in counts if name in _ORDERED or count <= NEARBY}
+    lead = min(few, key=few.__getitem__, default="started_at")
     return fetch(connection, _select_page(filters, order, limit, lead))
 
 
-def _select_page(
-    filters: InvocationFilter, order: Order, limit: int, lead: str | None = None
-) -> Sql:
+def _select_page(filters: InvocationFilter, order: Order, limit: int, lead: str) -> Sql:
     """The first invocations that a filter means, `SMALL` of each.
 
     Args:
         filters: the filter.
         order: of the page.
         limit: at most so many.
-        lead: the member of the filter whose index is read; by order when None.
+        lead: the member of the filter whose index is read; `started_at` for the index of all.
     """
     parts = [filters]
     if lead in _ORDERED:
         changes: list[dict[str, Any]] = [{lead: (one,)} for one in getattr(filters, lead)]
         parts = [replace(filters, **one) for one in changes]
     else:
-        order = order._replace(indexed=lead is None or lead == "sessions")
+        order = order._replace(indexed=lead not in ("invocations", "agents", "min_size"))
     keys = [
         Sql("SELECT key FROM (") + select_keys(part, order, limit, lead) + f") AS part{n}"
         for n, part in enumerate(parts)
@@ -172,9 +172,7 @@ def _select_nearby(filters: InvocationFilter, order: Order, limit: int) -> Sql:
     is_near = Sql(f"invocations.started_at {'<' if order.oldest_first else '>'} (") + end + ")"
     # Of two bounds on one side SQLite uses the first; the nearer one implies the other.
     one_bound: dict[str, Any] = {"until": None} if order.oldest_first else {"since": None}
-    fits = conditions_of(replace(filters, agents=(), **one_bound))
-    if filters.agents:
-        fits.append(is_held_by(filters.agents))
+    fits = conditions_of(replace(filters, **one_bound), lead="started_at")
     return _selected([*fits, *order.conditions(), is_near], order, limit)
 
 
@@ -212,9 +210,13 @@ def _selected(conditions: Sequence[Sql], order: Order, limit: int | None) -> Sql
     return Sql(_SELECTED) + where(conditions) + order.clause + limited(limit)
 
 
-def select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str | None) -> Sql:
-    """The keys of the first invocations that a filter means, read from an index if possible."""
+def select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str) -> Sql:
+    """The keys of the first invocations that a filter means, read from the index of the lead."""
     conditions = [*conditions_of(filters, lead=lead), *order.conditions()]
+    if lead == "started_at":
+        # Without a bound, and with a small LIMIT, SQLite reads the whole table and sorts it.
+        first = "(SELECT min(first.started_at) FROM invocations AS first)"
+        conditions.append(Sql(f"invocations.started_at >= {first}"))
     keys = Sql("SELECT invocations.key FROM invocations")
     return keys + where(conditions) + order.clause + limited(limit)
 
@@ -242,12 +244,12 @@ def _is_ordered(name: str, values: Sequence[Any]) -> bool:
 
 def _is_direct(filters: InvocationFilter, leads: Sequence[str]) -> bool:
     """Whether the page is read from one index, without a filter that passes many entries over."""
-    if leads and leads[0] in ("invocations", "sessions"):
+    if not leads or leads[0] in ("invocations", "sessions"):
         return True
     members = [name for name in LISTS if getattr(filters, name)]
     if filters.min_size is not None:
         members.append("min_size")
-    return not members or (members == list(leads) and members[0] in _ORDERED and len(members) == 1)
+    return members == list(leads) and members[0] in _ORDERED and len(members) == 1
 
 
 def _key_of(cursor: str) -> int:

@@ -2,6 +2,9 @@
 
 A column of `surfaces` holds the exact text, unless no database can store it. The exact bytes are
 then a body, by the digest that the fact names. The same digest shows a text that was altered.
+
+Facts are canonical JSON: the bytes of a member can stand in one place alone. So a digest is looked
+for in the bytes of a fact, and a fact is parsed only where a text is not in its column.
 """
 
 import json
@@ -13,6 +16,7 @@ from uuid import UUID
 from tooltrail.records.digests import Digest, digest_of, parse_digest
 from tooltrail.records.errors import DamageError
 from tooltrail.store.engines.connection import Connection
+from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.references import expand_canonical, expand_output, has_references
 from tooltrail.store.views import Erasure
@@ -39,14 +43,12 @@ class _Text(NamedTuple):
 
     name: str
     exact: bytes | None
-    is_gone: bool
-    digest: Digest | None
-    tombstone: Digest | None
+    is_gone: bool = False
+    digest: Digest | None = None
+    tombstone: Digest | None = None
 
     def body(self, bodies: Mapping[Digest, Body]) -> Body:
         """The right bytes, or why there are none; damage without words."""
-        if self.exact is not None:
-            return Body(self.exact)
         if self.digest is not None and bodies[self.digest].data is not None:
             return bodies[self.digest]
         if self.is_gone and self.tombstone is not None:
@@ -101,22 +103,21 @@ def _texts_of(row: Mapping[str, Any], made: Mapping[Digest, Body], *, outputs: b
     Raises:
         DamageError, ValueError, LookupError, TypeError: an entry of the ledger is damaged.
     """
-    start = _fact(row, "start", "call.started")
-    texts = [_text("arguments", row["arguments"], parse_digest(start["arguments"]))]
+    owner = str(row["id"])
+    start = _fact(row["start_fact"], owner, "start", "call.started")
+    texts = [_text("arguments", row["arguments"], start)]
     if row["state"] == "started":
         return texts
-    end = _fact(row, "end", "call.ended")
+    end = _fact(row["end_fact"], owner, "end", "call.ended")
     if outputs:
         document = row["output"]
         if document is not None:
-            document = expand_output(document, end.get("streams", ()))
-        texts.append(_text("output", document, parse_digest(end["output"])))
-    shown: Any = end.get("shown")
-    if shown is None and row["shown"] in made and row["is_exact"] is False:
-        data = made[row["shown"]].data
-        shown = None if data is None else json.loads(data)
-    digests = [shown and parse_digest(shown[name]) for name in ("receipt", "canonical")]
-    receipt = _text("receipt", row["receipt"], digests[0], row["shown"])
+            document = expand_output(document, json.loads(end).get("streams", ()))
+        texts.append(_text("output", document, end))
+    shown: bytes | None = end
+    if b'"shown":' not in end:
+        shown = made[row["shown"]].data if row["shown"] in made else None
+    receipt = _text("receipt", row["receipt"], shown, row["shown"])
     texts.append(receipt)
     canonical = row["canonical"]
     if canonical is not None and has_references(canonical):
@@ -124,32 +125,31 @@ def _texts_of(row: Mapping[str, Any], made: Mapping[Digest, Body], *, outputs: b
             # A part of the canonical result is erased or lost with the receipt.
             return [*texts, receipt._replace(name="canonical")]
         canonical = expand_canonical(canonical, row["receipt"].encode())
-    return [*texts, _text("canonical", canonical, digests[1], row["shown"])]
+    return [*texts, _text("canonical", canonical, shown, row["shown"])]
 
 
-def _text(
-    name: str, column: str | None, digest: Digest | None, shown: Digest | None = None
-) -> _Text:
+def _text(name: str, column: str | None, fact: bytes | None, shown: Digest | None = None) -> _Text:
+    """The text of a column, compared with what a fact names, if any does."""
     stored = None if column is None else column.encode()
-    is_exact = stored is not None and (digest is None or digest_of(stored) == digest)
-    return _Text(name, stored if is_exact else None, stored is None, digest, digest or shown)
+    if stored is not None and (fact is None or f'"{name}":"{digest_of(stored)}"'.encode() in fact):
+        return _Text(name, stored)
+    digest: Digest | None = None
+    if fact is not None:
+        members = json.loads(fact)
+        digest = parse_digest({**members, **members.get("shown", {})}[name])
+    return _Text(name, None, stored is None, digest, digest or shown)
 
 
-def _fact(row: Mapping[str, Any], which: str, kind: str) -> dict[str, Any]:
-    """The members of a fact about the call.
-
-    Reads JSON alone, since the classes of facts take longer to import than a page takes to read.
+def _fact(packed: bytes | None, owner: str, which: str, kind: str) -> bytes:
+    """The canonical JSON of a fact about the call.
 
     Raises:
         DamageError: the row names no such fact.
     """
-    from tooltrail.store.packed_facts import unpack_fact  # noqa: PLC0415  zstandard, as in `bodies`
-
-    packed = row[f"{which}_fact"]
-    members: dict[str, Any] = {} if packed is None else json.loads(unpack_fact(packed))
-    if not members or (members["kind"], members["id"]) != (kind, str(row["id"])):
-        raise DamageError(f"{which}_entry names no {which} of this call", path=str(row["id"]))
-    return members
+    fact = b"" if packed is None else unpack_fact(packed)
+    if f'"id":"{owner}","kind":"{kind}"'.encode() not in fact:
+        raise DamageError(f"{which}_entry names no {which} of this call", path=owner)
+    return fact
 
 
 def _surfaces(owner: UUID, texts: list[_Text] | str, bodies: Mapping[Digest, Body]) -> Surfaces:
@@ -158,6 +158,9 @@ def _surfaces(owner: UUID, texts: list[_Text] | str, bodies: Mapping[Digest, Bod
     found: dict[str, bytes] = {}
     erased: list[Erasure] = []
     for text in texts:
+        if text.exact is not None:
+            found[text.name] = text.exact
+            continue
         body = text.body(bodies)
         if body.data is not None:
             found[text.name] = body.data
