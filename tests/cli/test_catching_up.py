@@ -12,12 +12,13 @@ from typing import IO
 import pytest
 from tests.support.altering import alter
 from tests.support.cli import Cli, python, without_coverage
+from tests.support.effort import times
 from tests.support.evidence import check_evidence
 from tests.support.processes import ROOT
 from tests.support.recording import run_command
 
 WRITERS = 8
-READINGS = 5
+READINGS = times(5)
 
 WRITE = """
 import sys, time
