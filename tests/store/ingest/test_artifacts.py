@@ -8,7 +8,7 @@ from tests.support.store_parts import StoreParts, ended_spooled, spool
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.facts import ArtifactFact
+from tooltrail.records.facts import ArtifactFact, CallEnded
 
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "", "error": None}
@@ -211,6 +211,28 @@ def test_a_shown_call_whose_spooled_stream_is_gone_is_rejected(
     parts.sink.is_away = is_away
     after = next_id()
     parts.ingest(started(session, call), end, started(session, after), ended(session, after))
+    assert len(parts.rejections()) == 1
+    assert parts.rows(schema.invocations, "state") == [("started",), ("success",)]
+
+
+def test_a_spooled_stream_that_no_record_can_hold_blocks_nothing(parts: StoreParts) -> None:
+    session, call, after = next_id(), next_id(), next_id()
+    canonical = encode({**ENVELOPE, "result": None})
+    shown = as_shown(canonical, b"r")
+    record = spool(parts, call, LONG)
+    end = ended(
+        session,
+        call,
+        record,
+        spooled=f"{call}/stdout.zst",
+        shown=shown,
+        bodies=[canonical, b"r"],
+    )
+    assert isinstance(end.fact, CallEnded)
+    stream, *others = end.fact.streams
+    streams = (stream.replaced(role=""), *others)
+    nameless = end._replace(fact=end.fact.replaced(streams=streams))
+    parts.ingest(started(session, call), nameless, started(session, after), ended(session, after))
     assert len(parts.rejections()) == 1
     assert parts.rows(schema.invocations, "state") == [("started",), ("success",)]
 

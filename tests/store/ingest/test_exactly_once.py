@@ -23,8 +23,10 @@ from tooltrail.artifacts import artifact_path
 from tooltrail.journal import Frame, Gap, Position, segments
 from tooltrail.records import UnavailableError
 from tooltrail.records.digests import digest_of
+from tooltrail.store.engines.database import Database
 from tooltrail.store.ingest import ingester
-from tooltrail.store.ingest.preparing import Item, Preparer
+from tooltrail.store.ingest.outcomes import OutcomeMaker
+from tooltrail.store.ingest.preparing import Item, prepare
 
 EFFORT = int(os.environ.get("TOOLTRAIL_TEST_EFFORT", "1"))
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
@@ -217,15 +219,16 @@ def test_an_ingester_ends_beside_a_program_that_appends_as_fast_as_it_ingests(
     monkeypatch.setattr(segments, "FIRST_ROOM_BYTES", 4_000)
     positions = append_calls(store, 8)
     before = len(positions)
-    prepare = Preparer.prepare
 
-    def prepare_beside_a_program(self: Preparer, items: Sequence[Frame | Gap]) -> list[Item]:
+    def prepare_beside_a_program(
+        database: Database, maker: OutcomeMaker, sources: Sequence[Frame | Gap]
+    ) -> list[Item]:
         assert len(positions) < 20 * before, "it goes on as long as the program does"
         positions.extend(append_calls(store, 8))
-        return prepare(self, items)
+        return prepare(database, maker, sources)
 
     with monkeypatch.context() as patching:
-        patching.setattr(Preparer, "prepare", prepare_beside_a_program)
+        patching.setattr(ingester, "prepare", prepare_beside_a_program)
         assert before <= store.ingest().frame_count < len(positions)
     store.ingest()
     assert_all_is_applied_once(store, positions)

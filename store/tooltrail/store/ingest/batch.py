@@ -28,7 +28,6 @@ from tooltrail.records.facts import (
     Maintenance,
     SessionClosed,
     SessionOpened,
-    ToolsOffered,
     body_digests,
 )
 from tooltrail.store.column_groups import CLOSING, ENDING, OPENING, OUTCOME
@@ -221,12 +220,9 @@ class _Batch:
         if stored is not None:
             self._refuse_other("message", fact.id, stored, entry)
             return
-        named = body_digests(fact)
-        if isinstance(fact, ToolsOffered):
-            named = [one for one in named if one in bodies or not self._is_stored(one)]
         made = rows.message_rows(self._connection, fact, bodies)
         created_at = self._connection.moment(fact.at)
-        self._keep(bodies, *named)
+        self._keep(bodies, *body_digests(fact))
         session = self._session_of(fact.session, fact.at)
         self._known.messages[fact.id] = entry
         owner: Row = {"key": next(self._known.new_keys["messages"]), "session_key": session.key}
@@ -325,8 +321,6 @@ class _Batch:
         session = self._known.sessions.get(session_id)
         if session is None:
             key = next(self._known.new_keys["sessions"])
-            session = Session(key, opening=None, is_closed=False, next_seq=FIRST_SEQ)
-            self._known.sessions[session_id] = session
             self._new_sessions[session_id] = {
                 "key": key,
                 "id": self._connection.uuid(session_id),
@@ -334,6 +328,8 @@ class _Batch:
                 "opened_at": self._connection.moment(at),
                 "journal_key": self._journal_key,
             }
+            session = Session(key, opening=None, is_closed=False, next_seq=FIRST_SEQ)
+            self._known.sessions[session_id] = session
         return session
 
     def _change_session(self, session_id: UUID, columns: Row) -> None:
@@ -343,9 +339,6 @@ class _Batch:
         sql = f"UPDATE sessions SET {_assigned(columns)} WHERE id = ?"
         self._changes[sql].append((*columns.values(), self._connection.uuid(session_id)))
 
-    def _is_stored(self, digest: Digest) -> bool:
-        return digest in self._known.bodies or digest in self.bodies
-
     def _keep(self, bodies: rows.Bodies, *digests: Digest | None, is_needed: bool = True) -> None:
         """Store bodies of a fact, all or none.
 
@@ -353,8 +346,9 @@ class _Batch:
             InvalidRecordError: one that is needed neither travels with the fact nor is stored.
         """
         named = [one for one in digests if one is not None]
+        stored = (bodies, self.bodies, self._known.bodies)
         for digest in named if is_needed else ():
-            if digest not in bodies and not self._is_stored(digest):
+            if not any(digest in some for some in stored):
                 raise InvalidRecordError(f"body {digest} is missing")
         self.bodies.update((one, bodies[one]) for one in named if one in bodies)
 

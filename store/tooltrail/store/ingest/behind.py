@@ -66,10 +66,8 @@ def find_cursor(connection: Connection, journal: UUID) -> tuple[int | None, Curs
     return key, Cursor(segment, offset, index, None if head is None else bytes(head))
 
 
-def find_open(
-    connection: Connection, journal_key: int
-) -> "Iterator[tuple[CallStarted | AnswerStarted, str]]":
-    """The facts of calls and answers that have not ended, each with the name of its owner lock."""
+def find_open(connection: Connection, journal_key: int) -> "Iterator[CallStarted | AnswerStarted]":
+    """The facts that began the calls and answers of a journal that have not ended."""
     for (packed,) in connection.query(_OPEN, (journal_key, journal_key)):
         from tooltrail.records.facts import (  # noqa: PLC0415  rarely needed
             AnswerStarted,
@@ -80,8 +78,8 @@ def find_open(
 
         with suppress(DamageError, InvalidRecordError):  # `verify` names the ledger entry
             fact = read_fact(unpack_fact(packed))
-            if isinstance(fact, CallStarted | AnswerStarted) and fact.owner is not None:
-                yield fact, fact.owner
+            if isinstance(fact, CallStarted | AnswerStarted):
+                yield fact
 
 
 def find_dead(connection: Connection, spool: Path, journal_key: int) -> dict[UUID, str]:
@@ -90,7 +88,8 @@ def find_dead(connection: Connection, spool: Path, journal_key: int) -> dict[UUI
     Raises:
         UnavailableError: the database or an owner lock cannot be read now.
     """
-    owners = {fact.id: owner for fact, owner in find_open(connection, journal_key)}
+    found = list(find_open(connection, journal_key))
+    owners = {one.id: one.owner for one in found if one.owner is not None}
     dead = {one for one in {*owners.values()} if not _is_alive(spool, one)}
     return {name: owner for name, owner in owners.items() if owner in dead}
 

@@ -144,13 +144,7 @@ def _is_in(folder: Path, place: Place) -> bool:
         return True
     before = Cursor(place.cursor.segment, place.frame_offset, place.cursor.index - 1, None)
     frame = next(read_journal(folder, before), None)
-    if not isinstance(frame, Frame) or frame.segment != place.cursor.segment:
-        return False
-    return (frame.end, frame.index + 1, frame.hash) == (
-        place.cursor.offset,
-        place.cursor.index,
-        place.cursor.hash,
-    )
+    return isinstance(frame, Frame) and cursor_behind(frame) == place.cursor
 
 
 def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Place]) -> Place:

@@ -47,9 +47,8 @@ from tooltrail.store.ingest.cursors import (
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.journal_lock import journal_lock
 from tooltrail.store.ingest.outcomes import OutcomeMaker
-from tooltrail.store.ingest.pending_artifacts import PendingArtifacts, write_artifacts
-from tooltrail.store.ingest.preparing import Item, Preparer, read_item
-from tooltrail.store.ingest.publishing import SpooledStreams
+from tooltrail.store.ingest.preparing import Item, prepare, read_item
+from tooltrail.store.ingest.publishing import Publisher, write_artifacts
 from tooltrail.store.ingest.recovery import ending_entries
 from tooltrail.store.locking import ingest_lock
 
@@ -103,9 +102,8 @@ class Ingester:
         self._confirm: Callable[[], object] = bool  # does nothing
         self._spool = spool
         self._folder = spool / JOURNAL_FOLDER
-        self._streams = SpooledStreams(spool, archive)
-        self._preparer = Preparer(database, OutcomeMaker(families, self._streams.read_spooled))
-        self._pending = PendingArtifacts(database, spool, self._streams)
+        self._publisher = Publisher(database, archive, spool)
+        self._maker = OutcomeMaker(families, self._publisher.read_spooled)
         self._log = JournalLog(self._folder)
         self._cursor: Cursor | None = None
 
@@ -151,10 +149,10 @@ class Ingester:
         done, place = self._ingest_to_end(journal)
         if place.key:
             done += self._end_dead(journal, place.key)
-            published_count = self._pending.publish(place.key, at_once=thoroughly)
+            published_count = self._publisher.publish_pending(place.key, at_once=thoroughly)
             done += Ingested(published_count=published_count)
             if is_first or thoroughly:
-                self._pending.remove_folders(place.key)
+                self._publisher.remove_folders(place.key)
         return done
 
     def is_past(self, position: Position) -> bool:
@@ -202,8 +200,9 @@ class Ingester:
                     did, place = self._write(place, [])
                     self._cursor = place.cursor
                     return done + did, place
-                for items in _batches(read_journal(self._folder, place.cursor)):
-                    did, place = self._ingest_items(place, self._preparer.prepare(items))
+                for sources in _batches(read_journal(self._folder, place.cursor)):
+                    items = prepare(self._database, self._maker, sources)
+                    did, place = self._ingest_items(place, items)
                     done += did
                     self._delete_segments(place)
                     if place.cursor.offsets >= end:
@@ -237,7 +236,7 @@ class Ingester:
             InvalidRecordError: the database refuses the batch, or a spooled stream is missing.
             CursorMovedError: the journal was ingested to another place.
         """
-        published = self._streams.publish(
+        published = self._publisher.publish(
             artifact
             for one in items
             if one.outcome is not None and one.problem is None
@@ -261,7 +260,7 @@ class Ingester:
             # Without the lock, an artifact that was published may be deleted already.
             self._confirm()
         ended = {one.fact.id for one in items if isinstance(one.fact, CallEnded | MessageAdded)}
-        self._pending.remove_folders(moved.key, ended)
+        self._publisher.remove_folders(moved.key, ended)
         frame_count = moved.entry_count - place.entry_count
         return Ingested(frame_count, rejected_count, len(published.waiting)), moved
 
@@ -284,7 +283,7 @@ class Ingester:
 
     def _find_open(self, journal_key: int) -> list[CallStarted | AnswerStarted]:
         with self._database.read() as connection:
-            return [fact for fact, _ in find_open(connection, journal_key)]
+            return list(find_open(connection, journal_key))
 
     def _delete_segments(self, place: Place) -> None:
         """Delete the segments that are ingested to their end."""

@@ -100,7 +100,7 @@ class OutcomeMaker:
     Args:
         families: the tool families.
         read_spooled: gives the record of a spooled stream with its two ends of so many bytes; see
-            `SpooledStreams.read_spooled`.
+            `Publisher.read_spooled`.
     """
 
     def __init__(
@@ -115,12 +115,13 @@ class OutcomeMaker:
         return digest in self._policies
 
     def learn_policy(self, digest: Digest, document: bytes) -> None:
-        """Keep a policy for the calls that name it.
+        """Keep a policy for the calls that name it, unless it was learned.
 
         Raises:
             InvalidRecordError: not a policy that this program can apply.
         """
-        self._policies[digest] = stored_policy(document, self._families)
+        if digest not in self._policies:
+            self._policies[digest] = stored_policy(document, self._families)
 
     def outcome(
         self, fact: CallEnded, bodies: Mapping[Digest, bytes], family: str, policy: Digest

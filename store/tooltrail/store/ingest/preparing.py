@@ -36,65 +36,57 @@ class Item(NamedTuple):
     problem: str | None = None
 
 
-class Preparer:
-    """Prepares batches. For one thread.
+def prepare(database: Database, maker: OutcomeMaker, sources: Sequence[Frame | Gap]) -> list[Item]:
+    """Prepare the frames of a batch, in their order.
 
     Args:
         database: where earlier facts are.
         maker: of outcomes.
+        sources: the frames, and the gaps between them.
+
+    Raises:
+        UnavailableError: the database or a spooled stream cannot be read now.
+        DamageError: the database is damaged.
     """
+    items = [read_item(one) for one in sources]
+    ended = {one.fact.id for one in items if isinstance(one.fact, CallEnded)}
+    if not ended:
+        return items
+    starts: dict[UUID, CallStarted | Call] = {}
+    policies: dict[Digest, bytes] = {}
+    for one in items:
+        if isinstance(one.fact, CallStarted):
+            # Of two different starts the first one counts.
+            policy = starts.setdefault(one.fact.id, one.fact).policy
+            if policy in one.bodies:
+                policies[policy] = one.bodies[policy]
+    with database.read() as connection:
+        starts |= load_calls(connection, ended)
+        wanted = {one.policy for one in starts.values()} - policies.keys()
+        unknown = [one for one in wanted if not maker.knows_policy(one)]
+        policies |= load_bodies(connection, unknown)
+    for digest, document in policies.items():
+        with suppress(InvalidRecordError):  # the calls that need it are rejected, with their bytes
+            maker.learn_policy(digest, document)
+    return [_with_outcome(maker, one, starts) for one in items]
 
-    def __init__(self, database: Database, maker: OutcomeMaker) -> None:
-        self._database = database
-        self._maker = maker
 
-    def prepare(self, sources: Sequence[Frame | Gap]) -> list[Item]:
-        """Prepare the frames of a batch, in their order.
-
-        Raises:
-            UnavailableError: the database or a spooled stream cannot be read now.
-            DamageError: the database is damaged.
-        """
-        items = [read_item(one) for one in sources]
-        ended = {one.fact.id for one in items if isinstance(one.fact, CallEnded)}
-        if not ended:
-            return items
-        # Of two different starts the first one counts.
-        starts: dict[UUID, CallStarted | Call] = {}
-        for one in items:
-            if isinstance(one.fact, CallStarted):
-                starts.setdefault(one.fact.id, one.fact)
-                if one.fact.policy in one.bodies:
-                    self._learn(one.fact.policy, one.bodies[one.fact.policy])
-        with self._database.read() as connection:
-            starts |= load_calls(connection, ended)
-            wanted = {one.policy for one in starts.values()}
-            unknown = [one for one in wanted if not self._maker.knows_policy(one)]
-            for digest, document in load_bodies(connection, unknown).items():
-                self._learn(digest, document)
-        return [self._with_outcome(one, starts) for one in items]
-
-    def _learn(self, digest: Digest, document: bytes) -> None:
-        if not self._maker.knows_policy(digest):
-            with suppress(
-                InvalidRecordError
-            ):  # the calls that need it are rejected, with their bytes
-                self._maker.learn_policy(digest, document)
-
-    def _with_outcome(self, item: Item, starts: Mapping[UUID, CallStarted | Call]) -> Item:
-        fact = item.fact
-        if not isinstance(fact, CallEnded) or item.problem is not None:
-            return item
-        start = starts.get(fact.id)
-        if start is None:
-            return item._replace(problem=f"no call {fact.id} was started")
-        if isinstance(start, Call) and start.end is not None:
-            return item
-        try:
-            outcome = self._maker.outcome(fact, item.bodies, start.family, start.policy)
-        except (AttributeError, LookupError, TypeError, ValueError) as error:
-            return item._replace(problem=str(error) or repr(error))
-        return item._replace(outcome=outcome)
+def _with_outcome(
+    maker: OutcomeMaker, item: Item, starts: Mapping[UUID, CallStarted | Call]
+) -> Item:
+    fact = item.fact
+    if not isinstance(fact, CallEnded) or item.problem is not None:
+        return item
+    start = starts.get(fact.id)
+    if start is None:
+        return item._replace(problem=f"no call {fact.id} was started")
+    if isinstance(start, Call) and start.end is not None:
+        return item
+    try:
+        outcome = maker.outcome(fact, item.bodies, start.family, start.policy)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        return item._replace(problem=str(error) or repr(error))
+    return item._replace(outcome=outcome)
 
 
 def read_item(source: Frame | Gap) -> Item:

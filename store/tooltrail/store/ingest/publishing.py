@@ -1,11 +1,22 @@
-"""Publishes the artifacts of a batch before the commit that refers to them."""
+"""Publishes artifacts: those of a batch before its commit, those that wait when the sink is back.
+
+What the sink does not take now waits in the spool, or as a body. Folders of the spool that are not
+needed any more are removed.
+"""
 
 import hashlib
 import io
+import os
+import re
 import shutil
-from collections.abc import Iterable
-from pathlib import Path
+import time
+from collections.abc import Collection, Iterable
+from operator import attrgetter
+from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
+from uuid import UUID
+
+from pydantic import ValidationError
 
 from tooltrail.artifacts import (
     ArtifactArchive,
@@ -15,13 +26,25 @@ from tooltrail.artifacts import (
     check_path,
     open_without_links,
 )
+from tooltrail.journal.clock import now
 from tooltrail.records import DamageError, InvalidRecordError, StreamRecord, UnavailableError
 from tooltrail.records.digests import ALGORITHM
 from tooltrail.records.facts import StreamFact
+from tooltrail.records.policy_documents import first_complaint
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.database import Database
+from tooltrail.store.engines.values import digest_from
+from tooltrail.store.ingest.durable import make_durable
+from tooltrail.store.ingest.known import load_bodies
 from tooltrail.store.references import stream_members
 
-SCRATCH: Final = "publishing"
-"""Folder of the spool for temporary files of the ingester."""
+RETRY_AFTER_S: Final = 30.0
+"""Seconds after which a sink that was away is tried again."""
+
+_SCRATCH: Final = "publishing"
+"""Folder of the spool for temporary files."""
+
+_ID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 
 
 class PendingArtifact(NamedTuple):
@@ -50,17 +73,20 @@ class Published(NamedTuple):
     waiting: list[PendingArtifact]
 
 
-class SpooledStreams:
-    """Streams that producers captured in a spool. For one thread.
+class Publisher:
+    """Publishes the artifacts of one journal from its spool. For one thread.
 
     Args:
-        spool: the folder.
+        database: with the rows.
         archive: where artifacts go.
+        spool: the folder with the captured streams.
     """
 
-    def __init__(self, spool: Path, archive: ArtifactArchive) -> None:
-        self._spool = spool
+    def __init__(self, database: Database, archive: ArtifactArchive, spool: Path) -> None:
+        self._database = database
         self._archive = archive
+        self._spool = spool
+        self._retry_at = 0.0
 
     def read_spooled(self, stream: StreamFact, edge_bytes: int) -> StreamRecord:
         """The record of a spooled stream with its two ends.
@@ -103,7 +129,7 @@ class SpooledStreams:
             reason = away
             if not away:
                 try:
-                    found.stored.append(self.send(one))
+                    found.stored.append(self._send(one))
                     continue
                 except UnavailableError as error:
                     reason = away = str(error)
@@ -112,21 +138,106 @@ class SpooledStreams:
                     reason = str(error)
             found.waiting.append(one._replace(reason=reason))
         if by_digest:
-            shutil.rmtree(self._spool / SCRATCH, ignore_errors=True)
+            shutil.rmtree(self._spool / _SCRATCH, ignore_errors=True)
         return found
 
-    def send(self, artifact: PendingArtifact) -> StoredArtifact:
-        """Publish one artifact.
+    def publish_pending(self, journal_key: int, *, at_once: bool = False) -> int:
+        """Publish what waits, as far as the sink takes it.
+
+        Args:
+            journal_key: of which journal.
+            at_once: whether to try although the sink was away just now.
+
+        Returns:
+            How many artifacts were published.
 
         Raises:
-            InvalidRecordError: its file is missing.
-            DamageError: its file, or the object that stands in the sink, is damaged.
-            UnavailableError: the sink or the file cannot serve now.
+            UnavailableError: the database cannot be used now.
         """
-        stream, content = artifact.stream, artifact.content
-        record = StreamRecord(**stream_members(stream), head=b"", content=content)
+        if not at_once and time.monotonic() < self._retry_at:
+            return 0
+        with self._database.read() as connection:
+            waiting = _read_pending(connection, journal_key)
+        done = 0
+        for one in waiting:
+            try:
+                self._publish_one(journal_key, one)
+            except UnavailableError:
+                self._retry_at = time.monotonic() + RETRY_AFTER_S
+                break
+            except (DamageError, InvalidRecordError):
+                continue  # the row says that it waits; `verify` says what is wrong with it
+            done += 1
+        if done:
+            self.remove_folders(journal_key)
+        return done
+
+    def remove_folders(self, journal_key: int, ended: Collection[UUID] | None = None) -> None:
+        """Remove the folders of calls and answers that ended and of which nothing waits.
+
+        Args:
+            journal_key: of which journal.
+            ended: only these; by default also those that a killed ingester left.
+
+        Raises:
+            UnavailableError: the database or the spool cannot be used now.
+        """
+        try:
+            folders = os.listdir(self._spool)  # noqa: PTH208  names are enough
+        except OSError as error:
+            raise UnavailableError(
+                f"spool {self._spool} cannot be read: {error.strerror}"
+            ) from error
+        ids = [UUID(name) for name in folders if _ID.fullmatch(name)]
+        if ended is not None:
+            ids = [one for one in ids if one in ended]
+        if not ids:
+            return
+        with self._database.read() as connection:
+            named = [connection.uuid(one) for one in ids]
+            done = connection.query_each(
+                "SELECT id FROM invocations WHERE state <> 'started' AND id IN (?)", named
+            ) + connection.query_each("SELECT id FROM messages WHERE id IN (?)", named)
+            # The bytes that a rejected fact names are in its folder alone.
+            rejected = connection.query_each(
+                "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)", named
+            )
+            waiting = _read_pending(connection, journal_key)
+            names = {str(connection.read_uuid(one)) for (one,) in {*done} - {*rejected}}
+        names -= {PurePosixPath(one.spooled).parts[0] for one in waiting if one.spooled is not None}
+        if names:
+            # After a power cut the database must not be older than the spool.
+            make_durable(self._database)
+        for name in names:
+            # A folder that cannot be removed is tried again later.
+            shutil.rmtree(self._spool / name, ignore_errors=True)
+
+    def _publish_one(self, journal_key: int, stream: StreamFact) -> None:
+        content = None
+        if stream.spooled is None:
+            with self._database.read() as connection:
+                content = load_bodies(connection, [stream.digest]).get(stream.digest)
+        stored = self._send(PendingArtifact(stream, content))
+        with self._database.write() as connection:
+            write_artifacts(connection, journal_key, Published([stored], []))
+            connection.execute(
+                "DELETE FROM pending_artifacts WHERE journal_key = ? AND digest = ?",
+                (journal_key, connection.sha(stream.digest)),
+            )
+
+    def _send(self, artifact: PendingArtifact) -> StoredArtifact:
+        # What was lost of the stream does not matter to the sink.
+        stream = artifact.stream.replaced(
+            produced_size=artifact.stream.size,
+            produced_line_count=artifact.stream.line_count,
+            loss_reason=None,
+        )
+        try:
+            record = StreamRecord(**stream_members(stream), head=b"", content=artifact.content)
+        except ValidationError as error:
+            raise InvalidRecordError(f"stream {stream.role!r}: {first_complaint(error)}") from error
         captured = CapturedStream(record, self._file_of(stream))
-        return self._archive.publish(captured, scratch=self._spool / SCRATCH)
+        return self._archive.publish(captured, scratch=self._spool / _SCRATCH)
 
     def _file_of(self, stream: StreamFact) -> Path | None:
         """The file of a stream, which must be there; None for content in memory."""
@@ -136,3 +247,57 @@ class SpooledStreams:
         if not path.is_file():
             raise InvalidRecordError(f"stream {stream.role}: {path} is missing")
         return path
+
+
+def write_artifacts(connection: Connection, journal_key: int, published: Published) -> None:
+    """Insert what is in the sink, and what waits for the sink, once each."""
+    at = connection.moment(now())
+    connection.insert_once(
+        "artifacts",
+        [
+            {
+                "digest": connection.sha(one.digest),
+                "size": one.size,
+                "stored_size": one.stored_size,
+                "line_count": one.line_count,
+                "created_at": at,
+            }
+            for one in sorted(published.stored, key=attrgetter("digest"))
+        ],
+    )
+    connection.insert_once(
+        "pending_artifacts",
+        [
+            {
+                "digest": connection.sha(stream.digest),
+                "journal_key": journal_key,
+                "spooled": connection.text(stream.spooled),
+                "role": connection.text(stream.role),
+                "size": stream.size,
+                "line_count": stream.line_count,
+                "reason": connection.text(reason),
+                "noticed_at": at,
+            }
+            for stream, _, reason in published.waiting
+        ],
+    )
+
+
+def _read_pending(connection: Connection, journal_key: int) -> list[StreamFact]:
+    rows = connection.query(
+        "SELECT role, digest, size, line_count, spooled FROM pending_artifacts"
+        " WHERE journal_key = ? ORDER BY noticed_at, digest",
+        (journal_key,),
+    )
+    return [
+        StreamFact(
+            role=role,
+            digest=digest_from(digest),
+            size=size,
+            line_count=line_count,
+            produced_size=size,
+            produced_line_count=line_count,
+            spooled=spooled,
+        )
+        for role, digest, size, line_count, spooled in rows
+    ]
