@@ -35,7 +35,6 @@ from tooltrail.records.facts import (
 )
 from tooltrail.records.plain_text import storable
 from tooltrail.records.policy_documents import first_complaint, stored_policy
-from tooltrail.store.ingest.interruption import with_unshown
 from tooltrail.store.references import has_references, shorten_canonical, shorten_output
 
 VERDICTS: Final = "structured_output"
@@ -172,12 +171,12 @@ class OutcomeMaker:
         family = self._families.named(beginning.family)
         records = {one.role: self._record(one, bodies, policy) for one in fact.streams}
         output = read_output(document, family, records)
+        if output.error is not None and not output.partial_output:
+            # Older documents name the streams of a failure in its details.
+            output = output.model_copy(update={"partial_output": tuple(records.values())})
         namer = ArtifactNamer()
         projection = project(output, self._families.of_output(output, family), policy, namer)
         receipt = render(projection.canonical, family, policy)
-        attached = namer.named
-        if output.result is None:
-            projection = with_unshown(projection, list(records.values()), policy, namer)
         return _assembled(
             fact,
             document,
@@ -193,7 +192,7 @@ class OutcomeMaker:
                 ArtifactFact(role=one.role, digest=digest_of_path(one.reference.path))
                 for one in projection.artifacts
             ),
-            attached=attached,
+            attached=namer.named,
         )
 
     def _record(
@@ -232,10 +231,13 @@ def read_output(
     if not isinstance(members, dict):
         raise InvalidRecordError("a complete output must be a JSON object")
     result = _filled(members.get("result"), streams)
+    partial = _filled(members.get("partial_output", []), streams)
     for kind in family.result_types:
         try:
             typed = None if result is None else kind.model_validate(result)
-            output = CompleteOutput.model_validate({**members, "result": typed})
+            output = CompleteOutput.model_validate(
+                {**members, "result": typed, "partial_output": partial}
+            )
         except ValidationError:
             continue
         if output.to_json() == document:

@@ -15,13 +15,17 @@ from tooltrail.artifacts import CapturedStream
 from tooltrail.journal import Entry, JournalLog, is_alive, remove_owner
 from tooltrail.journal.clock import now
 from tooltrail.journal.frames import MAX_FRAME_BYTES
-from tooltrail.records import DamageError, InvalidRecordError
+from tooltrail.records import (
+    CompleteOutput,
+    DamageError,
+    InvalidRecordError,
+    error_of_interruption,
+)
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import AnswerStarted, CallEnded, StreamFact, read_fact
 from tooltrail.records.tool_errors import ErrorKind
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
-from tooltrail.store.ingest.interruption import interrupted_output
 from tooltrail.store.ingest.left_output import read_left_output
 from tooltrail.store.packed_facts import unpack_fact
 
@@ -130,7 +134,9 @@ class Recovery:
         """The fact that ends a call, with the output that its program left."""
         captured = read_left_output(self._spool, call.id, inline_bytes=_INLINE_BYTES)
         records = [one.record for one in captured]
-        document = interrupted_output(call.tool_name, _REASON, records).to_json()
+        document = CompleteOutput.failure(
+            call.tool_name, error_of_interruption(_REASON), records
+        ).to_json()
         fact = CallEnded(
             session=call.session,
             id=call.id,
