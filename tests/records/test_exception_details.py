@@ -255,7 +255,8 @@ def test_any_exception_is_a_recordable_failure_and_small_where_it_is_projected(
     assert told.message.splitlines() == told.message.split("\n")
     output = CompleteOutput.failure(tool, told)
     assert output.status == "error"
-    assert CompleteOutput.model_validate(output.model_dump()) == output
+    members = {**output.model_dump(), "partial_output": output.partial_output}
+    assert CompleteOutput.model_validate(members) == output
     assert error_of_exception(error) == told
 
     projection, receipt, _ = surfaces(output, "generic")

@@ -24,6 +24,7 @@ from tooltrail.records import (
     error_of_unexposed_tool,
     error_of_unknown_tool,
 )
+from tooltrail.records.budgets import MAX_MESSAGE_CHARS
 
 INTERRUPTED = "the call was interrupted before it was done"
 CANCELLED = "the call was cancelled before it was done"
@@ -267,19 +268,23 @@ def test_a_long_text_is_whole_in_the_complete_output_and_cut_by_the_projection(
 ) -> None:
     assert LONG in what_it_holds(told)
     output = CompleteOutput.failure("Tool", told)
-    projection, _, _ = surfaces(output, "generic")
+    projection, receipt, _ = surfaces(output, "generic")
     assert projection.canonical.error is not None
-    assert len(projection.canonical.error.message) <= 700
-    assert len(projection.canonical.to_json()) <= 5_000
-    cut = {omission.field for omission in projection.omissions}
+    assert len(projection.canonical.error.message) <= MAX_MESSAGE_CHARS
+    assert len(projection.canonical.to_json()) <= 2 * MAX_MESSAGE_CHARS
+    assert len(receipt.text) <= 5_000
+    cut = {omission.field for omission in (*projection.omissions, *receipt.omissions)}
     assert "error.details" in cut or "error.message" in cut
 
 
 def test_of_a_long_message_all_that_is_not_shown_is_an_omission() -> None:
     output = CompleteOutput.failure("Tool", error_of_exception(ValueError("x" * 200_000)))
     projection, _, _ = surfaces(output, "generic")
-    # The message is "ValueError: " and the text; one of the 700 characters is the ellipsis.
-    assert omitted(projection.omissions, "error.message", "chars") == 200_012 - 699
+    error = projection.canonical.error
+    assert error is not None
+    # The marker has no x.
+    shown = len("ValueError: ") + error.message.removeprefix("ValueError: ").count("x")
+    assert omitted(projection.omissions, "error.message", "bytes") == 200_012 - shown
 
 
 def test_a_text_of_millions_of_characters_is_kept_whole() -> None:

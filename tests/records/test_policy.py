@@ -155,9 +155,9 @@ def test_one_tool_has_its_own_inline_threshold_and_bounds_of_errors() -> None:
     assert len(publisher.published) == 1
     assert projection.artifacts[0].role == "content.0"
     failure = CompleteOutput.failure("x", ToolError(kind="broken", message="m" * 300))
-    shown = surfaces(failure, "generic", policy)[0].canonical.error
-    assert shown is not None
-    assert len(shown.message) == 100
+    receipt = surfaces(failure, "generic", policy)[1].text
+    assert "[output truncated: " in receipt
+    assert len(receipt) <= len("Error (broken): ") + 100 + len("\n  \nRetryable: no\n")
 
 
 def test_a_file_says_only_what_is_different() -> None:

@@ -3,12 +3,12 @@
 import dataclasses
 import json
 import tracemalloc
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 from tests.records.support import captured, golden, omitted, surfaces, whole
 from tests.support.effort import times
 from tests.support.outputs import returned
@@ -32,8 +32,10 @@ from tooltrail.records import (
     canonical_json,
     default_families,
     digest_of,
+    error_of_exception,
     render,
 )
+from tooltrail.records.budgets import MAX_MESSAGE_CHARS
 
 details_of_any_kind: st.SearchStrategy[JsonValue] = st.recursive(
     st.none() | st.floats() | st.integers() | st.text(st.characters(), max_size=300),
@@ -84,7 +86,7 @@ def test_a_failure_is_worded_alike_in_every_family(
 ) -> None:
     projection, receipt, publisher = surfaces(output, family)
     assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("error", 1)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("error", 2)
     assert projection.canonical.error == output.error
     assert projection.canonical.result is None
     assert projection.omissions == ()
@@ -148,17 +150,98 @@ def test_a_failure_whose_message_is_too_long_for_a_summary_keeps_it_as_the_messa
     assert "m" * 500 in receipt.text
 
 
-def test_message_and_hint_beyond_their_budget_are_cut_and_counted() -> None:
-    output = failure(message="m" * 701, recovery_hint="h" * 1000)
-    projection, receipt, _ = surfaces(output, "command")
+def test_message_and_hint_are_whole_in_the_result_and_cut_with_a_marker_in_the_receipt() -> None:
+    message, hint = "first" + "m" * 9_990 + "last!", "h" * 1000
+    projection, receipt, publisher = surfaces(
+        failure(message=message, recovery_hint=hint), "command"
+    )
     error = projection.canonical.error
     assert error is not None
-    assert error.message == "m" * 699 + "\u2026"
-    assert error.recovery_hint == "h" * 699 + "\u2026"
-    assert omitted(projection.omissions, "error.message", "chars") == 2
-    assert omitted(projection.omissions, "error.recovery_hint", "chars") == 301
-    assert receipt.text.startswith("Error (it_broke): mmm")
-    assert "\nHint: hhh" in receipt.text
+    assert (error.message, error.recovery_hint) == (message, hint)
+    assert (projection.omissions, publisher.published) == ((), {})
+    assert receipt.text.startswith("Error (it_broke): firstmmm")
+    told, _, hinted = receipt.text.partition("\nHint: hhh")
+    assert told.endswith("mmlast!")
+    assert "[output truncated: " in told
+    assert "[output truncated: " in hinted
+    assert len(told) <= 700 + 40
+    assert [(one.stage, one.field) for one in receipt.omissions] == [
+        ("rendering", "error.message"),
+        ("rendering", "error.recovery_hint"),
+    ]
+
+
+def test_a_message_beyond_the_hard_bound_is_an_artifact_and_shown_with_both_ends() -> None:
+    message = "the first word" + "x" * 3_800_000 + "the last word"
+    output = failure(message=message, details={"a": 1})
+    (stream,) = output.streams
+    assert (stream.role, stream.content) == ("error.message", message.encode())
+    assert len(output.to_json()) < 20_000
+    projection, receipt, publisher = surfaces(output, "command")
+    ((path, published),) = publisher.published.items()
+    assert published == stream
+    error = projection.canonical.error
+    assert error is not None
+    assert len(error.message) <= MAX_MESSAGE_CHARS
+    assert error.details == {
+        "details": {"a": 1},
+        "partial_output": [{"role": "error.message", "artifact": 0}],
+        "artifacts": [{"path": path}],
+    }
+    for text in (error.message, receipt.text):
+        assert "the first word" in text
+        assert "the last word" in text
+        assert f"full output: {path}]" in text
+    assert f"\n{path} (error.message)\n" in receipt.text
+    assert len(receipt.text) < 2_000
+
+
+def test_a_message_with_a_lone_surrogate_is_kept_byte_equal() -> None:
+    message = "caf\ud800 closed"
+    output = failure(message=message)
+    (stream,) = output.streams
+    assert stream.content == message.encode("utf-8", "surrogatepass")
+    raised = CompleteOutput.failure("t", error_of_exception(OSError("a\udcff")))
+    assert [one.content for one in raised.streams] == [b"OSError: a\xed\xb3\xbf"]
+    projection, receipt, _ = surfaces(output, "command")
+    assert output.error is not None
+    assert projection.canonical.error == output.error
+    assert projection.omissions == ()
+    assert receipt.text == "Error (it_broke): caf\\ud800 closed\nRetryable: no\n"
+
+
+def test_the_streams_of_a_failure_are_shown_as_those_of_a_success() -> None:
+    log = b"first line\n" + b"in between\n" * 20_000 + b"last line\n"
+    output = CompleteOutput.failure(
+        "ExecCommand",
+        ToolError(kind="it_broke", message="m", details=["why"]),
+        [whole(log, "stdout"), whole(b"short\n", "stderr"), whole(b"{}", "order")],
+    )
+    projection, receipt, publisher = surfaces(output, "command")
+    error = projection.canonical.error
+    assert error is not None
+    assert isinstance(error.details, dict)
+    ((path, _),) = publisher.published.items()
+    out, err = cast("list[dict[str, Any]]", error.details["partial_output"])
+    assert err == {"role": "stderr", "preview": "short\n"}
+    assert (out["role"], out["truncated"], out["artifact"]) == ("stdout", True, 0)
+    assert error.details["artifacts"] == [{"path": path}]
+    assert error.details["details"] == ["why"]
+    assert out["preview"].startswith("first line\n")
+    assert out["preview"].endswith("last line\n")
+    assert f"full output: {path}]" in out["preview"]
+    assert out["preview"] in receipt.text
+    assert receipt.text.endswith(f"\nstderr:\nshort\n\nArtifacts:\n{path} (stdout)\n")
+    shown = out["preview"].count("\n") - 1
+    assert omitted(projection.omissions, "stdout", "lines") == 20_002 - shown
+
+
+def test_a_success_has_no_partial_output() -> None:
+    document = CompleteOutput.success("t", GenericOutput()).model_dump()
+    with pytest.raises(ValidationError, match="only a failure has partial output"):
+        CompleteOutput.model_validate(
+            {**document, "result": GenericOutput(), "partial_output": [whole(b"x")]}
+        )
 
 
 def test_details_beyond_their_budget_are_replaced_and_all_else_stays() -> None:

@@ -139,7 +139,6 @@ def _facts_of(recorder: Recorder, session: UUID, one: EndedCall) -> tuple[Entry,
         at=finished_at,
         duration_ms=round(elapsed.total_seconds() * 1000) if is_timed else None,
         captured={},
-        streams=one.output.streams,
         seen=one.seen,
     )
     return start, _Made(invocation_id, one, ended)

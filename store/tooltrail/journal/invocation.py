@@ -134,11 +134,19 @@ class Invocation:
             UnavailableError: the spool cannot be written; or with `strict` the database cannot be
                 reached.
         """
-        return self._finish(output, output.streams, seen)
+        ended = self._made(output, seen)
+        level = self._recorder.append(Work([ended.entry], ended.sync))
+        return self._finished(output, ended, level)
 
     async def afinish(self, output: CompleteOutput, *, seen: str | None = None) -> Finished:
         """Like `finish`, without blocking the event loop."""
-        return await self._afinish(output, output.streams, seen)
+
+        def make() -> tuple[Work, Ended]:
+            ended = self._made(output, seen)
+            return Work([ended.entry], ended.sync), ended
+
+        level, ended = await self._recorder.append_async(make)
+        return self._finished(output, ended, level)
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and what it printed until then.
@@ -150,36 +158,19 @@ class Invocation:
         Raises:
             InvocationFinishedError, UnavailableError: see `finish`.
         """
-        output = CompleteOutput.failure(self.call.tool_name, error_of_interruption(reason))
-        return self._finish(output, tuple(partial_output), None)
+        return self.finish(self._interrupted(reason, partial_output))
 
     async def ainterrupt(
         self, reason: str, partial_output: Sequence[StreamRecord] = ()
     ) -> Finished:
         """Like `interrupt`, without blocking the event loop."""
-        output = CompleteOutput.failure(self.call.tool_name, error_of_interruption(reason))
-        return await self._afinish(output, tuple(partial_output), None)
+        return await self.afinish(self._interrupted(reason, partial_output))
 
-    async def _afinish(
-        self, output: CompleteOutput, streams: Sequence[StreamRecord], seen: str | None
-    ) -> Finished:
-        def make() -> tuple[Work, Ended]:
-            ended = self._made(output, streams, seen)
-            return Work([ended.entry], ended.sync), ended
+    def _interrupted(self, reason: str, partial_output: Sequence[StreamRecord]) -> CompleteOutput:
+        error = error_of_interruption(reason)
+        return CompleteOutput.failure(self.call.tool_name, error, partial_output)
 
-        level, ended = await self._recorder.append_async(make)
-        return self._finished(output, ended, level)
-
-    def _finish(
-        self, output: CompleteOutput, streams: Sequence[StreamRecord], seen: str | None
-    ) -> Finished:
-        ended = self._made(output, streams, seen)
-        level = self._recorder.append(Work([ended.entry], ended.sync))
-        return self._finished(output, ended, level)
-
-    def _made(
-        self, output: CompleteOutput, streams: Sequence[StreamRecord], seen: str | None
-    ) -> Ended:
+    def _made(self, output: CompleteOutput, seen: str | None) -> Ended:
         if self._is_finished:
             raise InvocationFinishedError(f"call {self.id} is finished already")
         if output.tool_name != self.call.tool_name:
@@ -198,7 +189,6 @@ class Invocation:
             at=max(now(), self.started_at),
             duration_ms=(time.monotonic_ns() - self._begun_ns) // _NS_PER_MS,
             captured=self._captured,
-            streams=streams,
             seen=seen,
         )
 

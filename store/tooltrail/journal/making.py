@@ -132,7 +132,6 @@ def ended_entry(
     at: datetime,
     duration_ms: int | None,
     captured: Mapping[Digest, CapturedStream],
-    streams: Sequence[StreamRecord],
     seen: str | None = None,
 ) -> Ended:
     """The fact that a call ended, with the canonical result and the receipt.
@@ -148,14 +147,13 @@ def ended_entry(
         at: when it ended.
         duration_ms: how long the tool ran, by a monotonic clock.
         captured: captures of the streams, by digest.
-        streams: of the output, or what a failed tool printed before.
         seen: the text that the model was really shown; None to render one.
 
     Raises:
         InvalidRecordError: the output is not of its family, or a stream's bytes are not at hand.
         UnavailableError: the spool cannot be written.
     """
-    namer = ArtifactNamer()
+    namer, streams = ArtifactNamer(), output.streams
     family = families.of_output(output, family)
     projection = project(output, family, policy, namer)
     receipt = _receipt(projection, family, policy, seen)

@@ -1,47 +1,181 @@
-"""The error payload of every family: how it is bounded, and how it is worded."""
+"""The error payload of every family: how it is bounded, and how it is worded.
+
+Only `details` is made smaller than in the complete output. Beside partial output it is an object:
+
+    {"details": …, "partial_output": [{"role", "preview", "artifact", …}], "artifacts": […]}
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from tooltrail.records import canonical_json
 from tooltrail.records._error_text import escaped, one_line
-from tooltrail.records._text_cuts import spelled_out
-from tooltrail.records.budgets import ErrorBudget
+from tooltrail.records._text_cuts import shorten, spelled_out
+from tooltrail.records.budgets import MAX_MESSAGE_CHARS, Budget, ErrorBudget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.digests import digest_of
+from tooltrail.records.omissions import Omission
 from tooltrail.records.previews import preview
-from tooltrail.records.streams import StreamRecord
+from tooltrail.records.streams import ORDER_ROLE, StreamRecord
 from tooltrail.records.tool_errors import ToolError
 
 ERROR_RENDERER_NAME = "error"
 """Who worded the receipt of a failure: not the family, so its wording has its own version."""
 
-ERROR_RENDERER_VERSION = 1
+ERROR_RENDERER_VERSION = 2
 """Of the wording of `render_error`."""
 
 
-def bound_error(error: ToolError, budget: ErrorBudget, cutter: Cutter) -> ToolError:
-    """The canonical error: kind and retryable as they are, everything else within its bounds."""
-    hint = error.recovery_hint
-    message = cutter.text("error.message", error.message, budget.message_chars)
-    details = _bound_details(error, budget, cutter)
-    if hint is not None:
-        hint = cutter.text("error.recovery_hint", hint, budget.message_chars)
-    return error.model_copy(update={"message": message, "details": details, "recovery_hint": hint})
+_TEXTS = ("message", "recovery_hint")
+"""The fields that have a stream of the role `error.FIELD` when the field cannot hold them."""
 
 
-def render_error(error: ToolError) -> str:
+class WordedError(NamedTuple):
+    """The receipt of a failure.
+
+    Attributes:
+        text: of the receipt.
+        omissions: what was too long for the receipt.
+    """
+
+    text: str
+    omissions: tuple[Omission, ...]
+
+
+def bound_error(
+    error: ToolError,
+    streams: Sequence[StreamRecord],
+    bounds: ErrorBudget,
+    budget: Budget,
+    cutter: Cutter,
+) -> ToolError:
+    """The canonical error: all fields but the details as they are, up to `MAX_MESSAGE_CHARS`.
+
+    Args:
+        error: of the complete output.
+        streams: the partial output of the failure.
+        bounds: of the details.
+        budget: of the family, for the previews of the streams.
+        cutter: counts what is left out, and publishes streams.
+    """
+    details = _bound_details(error, bounds, cutter)
+    by_role = {stream.role: stream for stream in streams}
+    entries: list[JsonValue] = []
+    fields: dict[str, str] = {}
+    for name in _TEXTS:
+        text, stream = getattr(error, name), by_role.pop(f"error.{name}", None)
+        # Any other text is whole, and the stream holds its exact bytes.
+        is_cut = text is not None and len(text) > MAX_MESSAGE_CHARS // 2 and text.endswith("…")
+        if stream is not None and is_cut:
+            shown = cutter.stream(stream, MAX_MESSAGE_CHARS)
+            if shown.text and shown.encoding != "binary":
+                text = shown.text
+            index = cutter.attach(stream) if shown.artifact is None else shown.artifact
+            entries.append({"role": stream.role, "artifact": index})
+        if text is not None:
+            fields[name] = cutter.text(f"error.{name}", text, MAX_MESSAGE_CHARS)
+    order = by_role.pop(ORDER_ROLE, None)
+    if order is not None:
+        cutter.count_losses(order)
+    entries += _shown_streams(list(by_role.values()), budget, cutter)
+    if entries:
+        details = {} if details is None else {"details": details}
+        details["partial_output"] = entries
+        hidden = cutter.hidden_list()
+        if hidden is not None:
+            details["hidden_artifact"] = hidden
+        if cutter.references:
+            details["artifacts"] = [{"path": one.path} for one in cutter.references]
+    return error.model_copy(update={**fields, "details": details})
+
+
+def render_error(error: ToolError, budget: ErrorBudget) -> WordedError:
     """The receipt of a failure, the same for every family.
 
-    Only its own lines begin at the margin: the further lines of a text are indented, and control
-    characters are escaped. So it is up to `MOST_PER_CHAR` times as long as what it is made of.
+    Above the partial output, only its own lines begin at the margin: the further lines of a text
+    are indented, and control characters are escaped. So that part is up to `MOST_PER_CHAR` times as
+    long as what it is made of.
     """
-    lines = [f"Error ({error.kind}): {_indented(error.message)}"]
+    details, partial = error.details, list[dict[str, JsonValue]]()
+    paths: list[str] = []
+    if isinstance(details, dict) and isinstance(entries := details.get("partial_output"), list):
+        partial = [one for one in entries if isinstance(one, dict)]
+        paths = _paths(details.get("artifacts"))
+        details = details.get("details")
+    roles = {one["artifact"]: one["role"] for one in partial if "artifact" in one}
+    path_of = {role: paths[n] for n, role in roles.items() if isinstance(n, int) and n < len(paths)}
+    omissions: list[Omission] = []
+
+    def cut(name: str, text: str) -> str:
+        field = f"error.{name}"
+        shown, omitted = _in_receipt(text, budget.message_chars, path_of.get(field))
+        if omitted:
+            size = len(text.encode())
+            omissions.append(
+                Omission(
+                    stage="rendering",
+                    field=field,
+                    unit="bytes",
+                    before=size,
+                    after=size - omitted,
+                    reason=f"longer than {budget.message_chars} characters",
+                )
+            )
+        return _indented(shown)
+
+    lines = [f"Error ({error.kind}): {cut('message', error.message)}"]
     if error.recovery_hint:
-        lines.append(f"Hint: {_indented(error.recovery_hint)}")
+        lines.append(f"Hint: {cut('recovery_hint', error.recovery_hint)}")
     lines.append(f"Retryable: {'yes' if error.retryable else 'no'}")
-    if error.details is not None:
-        lines.append(_details_line(error.details))
-    return "\n".join(lines) + "\n"
+    if details is not None:
+        lines.append(_details_line(details))
+    for one in partial:
+        if isinstance(text := one.get("preview"), str):
+            lines += ["", f"{one_line(str(one.get('role')))}:", text.removesuffix("\n")]
+    if paths:
+        listed = [f"{path} ({roles.get(n, 'artifact')})" for n, path in enumerate(paths)]
+        lines += ["", "Artifacts:", *map(one_line, listed)]
+    return WordedError("\n".join(lines) + "\n", tuple(omissions))
+
+
+def _shown_streams(
+    streams: Sequence[StreamRecord], budget: Budget, cutter: Cutter
+) -> list[JsonValue]:
+    most = budget.max_items
+    room = cutter.sharing.fitting([[stream] for stream in streams], budget)
+    listed = cutter.items("partial_output", streams, room, most)
+    entries: list[JsonValue] = []
+    for stream, shown in zip(listed, cutter.streams(listed, budget.preview_chars), strict=True):
+        entry: dict[str, JsonValue] = {"role": stream.role}
+        if shown.text is not None:
+            entry["preview"] = shown.text
+        if shown.encoding is not None:
+            entry["encoding"] = shown.encoding
+        if shown.truncated:
+            entry["truncated"] = True
+        if shown.artifact is not None:
+            entry["artifact"] = shown.artifact
+        entries.append(entry)
+    return entries
+
+
+def _paths(artifacts: JsonValue) -> list[str]:
+    listed = artifacts if isinstance(artifacts, list) else []
+    return [str(one.get("path")) for one in listed if isinstance(one, dict)]
+
+
+def _in_receipt(text: str, limit: int, path: str | None) -> tuple[str, int]:
+    """The two ends of a text with a marker between them, and how many bytes are left out."""
+    if len(text) <= limit:
+        return text, 0
+    stream = StreamRecord.from_bytes("error", text.encode())
+    shown = preview(stream, limit, full_output=path)
+    if shown.encoding == "binary" or shown.omitted_bytes == stream.size:
+        head = shorten(text, limit)
+        return head, stream.size - len(head.removesuffix("…").encode())
+    return shown.text, shown.omitted_bytes
 
 
 def _indented(text: str) -> str:

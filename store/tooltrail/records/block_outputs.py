@@ -3,14 +3,14 @@
     output = complete_output_of_blocks("search", result.content, is_error=result.is_error)
 
 Nothing of the blocks is dropped. Text, images, sounds, documents and resources become content items
-of a `GenericOutput`, in the order of the blocks. The blocks of a failure, which has no result, are
-kept in the details of its error.
+of a `GenericOutput`, in the order of the blocks. A failure, which has no result, has the same
+streams as its partial output.
 """
 
 import base64
 import binascii
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
@@ -64,19 +64,18 @@ def complete_output_of_result(tool_name: str, result: ResultBlock) -> CompleteOu
     valid base64; in front of an embedded resource or a named file, an item of JSON gives its name
     and its URI. `unknown` counts as a success: the format has no error flag.
 
-    A failure has the kind of its status. Its message is the text of the blocks, whole. Its details
-    hold what the message cannot: all blocks if there is more than one text, the structured value,
-    and what else the provider said of the result.
+    A failure has the kind of its status. Its message is the text of the blocks, whole. Unless the
+    blocks are one text, its partial output has the streams that a success would have, and `content`
+    in its details has the media type of each. The details also have the structured value, and what
+    else the provider said of the result.
 
     Args:
         tool_name: the name that the model used.
         result: what a reader of `tooltrail.wire` made of the provider's result.
     """
+    items = [item for block in result.content for item in _items_of(block)]
     if result.is_error:
-        return CompleteOutput.failure(tool_name, _error_of(result))
-    items: list[tuple[str, bytes]] = []
-    for block in result.content:
-        items += _items_of(block)
+        return _failure(tool_name, result, items)
     structured = None
     if result.has_structured:
         try:
@@ -84,27 +83,39 @@ def complete_output_of_result(tool_name: str, result: ResultBlock) -> CompleteOu
             structured = StreamRecord.from_bytes("structured", value)
         except InvalidRecordError:  # a number or a depth that canonical JSON does not have
             items.append((_JSON, _spelled(result.structured)))
-    content = tuple(
-        ContentItem(media_type=kind, stream=StreamRecord.from_bytes(f"content.{number}", data))
-        for number, (kind, data) in enumerate(items)
-    )
+    content = _content_items(items)
     return CompleteOutput.success(tool_name, GenericOutput(content=content, structured=structured))
 
 
-def _error_of(result: ResultBlock) -> ToolError:
+def _content_items(items: Iterable[tuple[str, bytes]]) -> tuple[ContentItem, ...]:
+    return tuple(
+        ContentItem(media_type=kind, stream=StreamRecord.from_bytes(f"content.{number}", data))
+        for number, (kind, data) in enumerate(items)
+    )
+
+
+def _failure(
+    tool_name: str, result: ResultBlock, items: Sequence[tuple[str, bytes]]
+) -> CompleteOutput:
     texts = [block.text for block in result.content if isinstance(block, TextBlock)]
     details: dict[str, JsonValue] = {}
-    if result.content and (len(result.content) > 1 or not texts):
-        details["content"] = [_members(block) for block in result.content]
+    content: tuple[ContentItem, ...] = ()
+    if len(result.content) > 1 or not texts:
+        content = _content_items(items)
+    if content:
+        details["content"] = [
+            {"role": one.stream.role, "media_type": one.media_type} for one in content
+        ]
     if result.has_structured:
         details["structured"] = result.structured
     if result.extras:
         details["provider"] = result.extras
-    return ToolError(
+    error = ToolError(
         kind=_KINDS.get(result.status, ErrorKind.TOOL_EXECUTION_FAILED),
         message="\n".join(text for text in texts if text.strip()) or "the tool gave no message",
         details=details or None,
     )
+    return CompleteOutput.failure(tool_name, error, [one.stream for one in content])
 
 
 def _items_of(block: ContentBlock) -> list[tuple[str, bytes]]:

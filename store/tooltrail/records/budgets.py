@@ -31,7 +31,8 @@ MAX_RECEIPT_CHARS = 512_000
 MAX_ITEMS = 256
 
 MAX_MESSAGE_CHARS = 10_000
-"""Longest sentence that a policy may let pass."""
+"""Longest message or hint of a canonical error; a longer one is a stream, and mostly an artifact.
+Also the longest sentence that a policy may let pass."""
 
 MIN_SHARE_CHARS = MIN_PREVIEW_CHARS // 2
 """Room for one of several previews: some text, the marker of its cut with a path of 200 characters,
@@ -128,7 +129,7 @@ class ErrorBudget(Bounds):
     """Bounds of the shared error payload, in characters.
 
     Attributes:
-        message_chars: of the message, and of the hint.
+        message_chars: of the message, and of the hint, in the receipt.
         details_chars: of the details as JSON.
     """
 

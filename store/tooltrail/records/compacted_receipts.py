@@ -12,10 +12,14 @@ from pydantic import JsonValue
 from tooltrail.records._error_receipts import render_error
 from tooltrail.records._error_text import escaped, one_line
 from tooltrail.records._text_cuts import spelled_out
+from tooltrail.records.budgets import ErrorBudget
 from tooltrail.records.envelope import CompactedResult
 
 COMPACTED_RENDERER_NAME = "compacted"
 COMPACTED_RENDERER_VERSION = 1
+
+_ERROR_BUDGET = ErrorBudget()
+"""The default bounds: no policy makes the receipt of a compacted failure longer."""
 
 _NOTICE = "[compacted: only a part of this result is left]\n"
 
@@ -32,7 +36,7 @@ def render_compacted(canonical: CompactedResult) -> str:
         exit_status: 3
     """
     if canonical.error is not None:
-        return render_error(canonical.error) + _NOTICE
+        return render_error(canonical.error, _ERROR_BUDGET).text + _NOTICE
     lines = _member_lines(canonical.result or {})
     return f"{one_line(canonical.summary_text)}\n{_NOTICE}{''.join(lines)}"
 

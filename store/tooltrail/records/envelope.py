@@ -5,6 +5,7 @@ result. A `CompleteOutput` holds a typed result of its family, whose streams may
 `CanonicalResult` holds plain JSON and stands for itself.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, NamedTuple, Self
 
 from pydantic import BeforeValidator, Field, JsonValue, SerializeAsAny, model_validator
@@ -12,6 +13,8 @@ from pydantic import BeforeValidator, Field, JsonValue, SerializeAsAny, model_va
 from tooltrail.records import canonical_json
 from tooltrail.records._error_text import one_line
 from tooltrail.records._model import TOOL_NAME_CHARS, Record, ToolName
+from tooltrail.records._text_cuts import shorten
+from tooltrail.records.budgets import MAX_MESSAGE_CHARS
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.states import InvocationState, Status
 from tooltrail.records.streams import StreamRecord, iter_streams
@@ -80,16 +83,21 @@ class CompleteOutput(_Envelope):
             `SUMMARY_CHARS` in the canonical result.
         result: the typed result of the tool's family; None for an error.
         error: what went wrong; None for a success.
+        partial_output: the streams of a failure. Those of a success stand in its result. The JSON
+            leaves the field out when it is empty.
     """
 
     tool_name: ToolName
     summary_text: Annotated[str, BeforeValidator(_summarized)]
     result: SerializeAsAny[FamilyOutput] | None = None
     error: ToolError | None = None
+    partial_output: tuple[StreamRecord, ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         self._check_exclusive(self.result, self.error)
+        if self.partial_output and self.error is None:
+            raise ValueError("only a failure has partial output")
         roles = [stream.role for stream in self.streams]
         if len(set(roles)) < len(roles):
             raise ValueError("two streams of one output have the same role")
@@ -110,19 +118,48 @@ class CompleteOutput(_Envelope):
         )
 
     @classmethod
-    def failure(cls, tool_name: str, error: ToolError) -> Self:
-        """The output of a tool that failed; its summary is the message in `SUMMARY_CHARS`."""
-        summary = one_line(error.message, SUMMARY_CHARS)
-        return cls(tool_name=tool_name, status="error", summary_text=summary, error=error)
+    def failure(
+        cls, tool_name: str, error: ToolError, streams: Iterable[StreamRecord] = ()
+    ) -> Self:
+        """The output of a tool that failed; its summary is the message in `SUMMARY_CHARS`.
+
+        A message or hint with more than `MAX_MESSAGE_CHARS`, and a message with lone surrogates,
+        is kept as a stream of the role `error.message` or `error.recovery_hint`.
+
+        Args:
+            tool_name: the name that the model used.
+            error: what went wrong.
+            streams: what the tool gave before it failed, each role once.
+        """
+        kept = list(streams)
+        fields: dict[str, str | None] = {"exact_message": None}
+        texts = (
+            ("message", error.message, error.exact_message),
+            ("recovery_hint", error.recovery_hint or "", None),
+        )
+        for name, text, exact in texts:
+            is_long = len(text) > MAX_MESSAGE_CHARS
+            if is_long or exact is not None:
+                kept.append(StreamRecord.from_bytes(f"error.{name}", exact or text.encode()))
+            if is_long:
+                fields[name] = shorten(text, MAX_MESSAGE_CHARS)
+        return cls(
+            tool_name=tool_name,
+            status="error",
+            summary_text=one_line(error.message, SUMMARY_CHARS),
+            error=error.model_copy(update=fields),
+            partial_output=tuple(kept),
+        )
 
     @property
     def streams(self) -> tuple[StreamRecord, ...]:
-        """Every stream of the result, in the order of its fields."""
-        return tuple(iter_streams(self.result))
+        """Every stream, in the order of the fields of the result."""
+        return (*iter_streams(self.result), *self.partial_output)
 
     def to_json(self) -> bytes:
         """The canonical JSON of everything but the bytes, which it names by digest."""
-        return canonical_json.encode(self.model_dump())
+        without = None if self.partial_output else {"partial_output"}
+        return canonical_json.encode(self.model_dump(exclude=without))
 
     @property
     def final_state(self) -> InvocationState:

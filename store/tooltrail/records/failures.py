@@ -13,7 +13,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from tooltrail.records._argument_problems import SchemaProblem, refusal_details
-from tooltrail.records._error_text import full_text, one_line
+from tooltrail.records._error_text import full_text, one_line, type_name
 from tooltrail.records._exception_details import (
     control_flow_in,
     describe,
@@ -24,7 +24,7 @@ from tooltrail.records._exception_details import (
 from tooltrail.records._model import TOOL_NAME_CHARS
 from tooltrail.records.command_documents import seconds
 from tooltrail.records.errors import UnavailableError
-from tooltrail.records.tool_errors import ErrorKind, ToolError
+from tooltrail.records.tool_errors import ErrorKind, ToolError, exact_bytes
 
 _SIMILAR = 3
 """Names that are proposed for an unknown one."""
@@ -208,6 +208,7 @@ def _error_of(error: BaseException) -> ToolError:
         details=describe(error),
         recovery_hint=_hint(full=full, retryable=retryable),
         retryable=retryable,
+        exact_message=exact_bytes(f"{type_name(error)}: {text_of(error)}"),
     )
 
 

@@ -95,7 +95,15 @@ def project(
         status=output.status,
         summary_text=summary,
         result=_project_result(output, family, policy, cutter),
-        error=None if output.error is None else bound_error(output.error, applied.error, cutter),
+        error=None
+        if output.error is None
+        else bound_error(
+            output.error,
+            output.partial_output,
+            applied.error,
+            policy.budget_of(family, output.tool_name),
+            cutter,
+        ),
     )
     return Projection(canonical, tuple(cutter.published), cutter.omissions)
 
@@ -110,8 +118,14 @@ def render(canonical: CanonicalResult, family: Family, policy: Policy) -> Receip
         text = render_compacted(canonical)
         return Receipt(text, COMPACTED_RENDERER_NAME, COMPACTED_RENDERER_VERSION, policy.digest)
     if canonical.error is not None:
-        text = render_error(canonical.error)
-        return Receipt(text, ERROR_RENDERER_NAME, ERROR_RENDERER_VERSION, policy.digest)
+        worded = render_error(canonical.error, policy.applied_to(canonical.tool_name).error)
+        return Receipt(
+            worded.text,
+            ERROR_RENDERER_NAME,
+            ERROR_RENDERER_VERSION,
+            policy.digest,
+            worded.omissions,
+        )
     renderer = family.renderer
     budget = policy.budget_of(family, canonical.tool_name)
     text = spelled_out(renderer.render(canonical, budget))

@@ -18,6 +18,10 @@ from tooltrail.records.digests import digest_of
 Count = Annotated[int, Field(ge=0)]
 
 
+ORDER_ROLE = "order"
+"""Role of a stream that says how the chunks of the others came; no output of the tool."""
+
+
 class StreamRecord(Record):
     """One stream, completely identified and partly quoted.
 

@@ -1,8 +1,8 @@
 """How a tool fails: one shape for an exception, a refusal, a timeout or an unknown tool."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from pydantic import BeforeValidator, Field, JsonValue
+from pydantic import BeforeValidator, Field, JsonValue, model_validator
 
 from tooltrail.records._details_json import recordable
 from tooltrail.records._model import Message, Record, Sentence
@@ -78,6 +78,12 @@ class ErrorKind:
     """A structured result that does not match its schema."""
 
 
+def exact_bytes(text: str) -> bytes | None:
+    """A text with lone surrogates in UTF-8, which a strict reader refuses; None for any other."""
+    data = text.encode("utf-8", "surrogatepass")
+    return None if data.decode("utf-8", "ignore") == text else data
+
+
 class ToolError(Record):
     """What went wrong, for the model and for the auditor.
 
@@ -93,6 +99,8 @@ class ToolError(Record):
             characters; tuples and sets become lists. Parts nested deeper than 250 levels are named.
         recovery_hint: what the model could do next.
         retryable: whether the same call may succeed later.
+        exact_message: the message in UTF-8 with its lone surrogates, which `message` spells out;
+            None when it has none. It is no part of the JSON: see `CompleteOutput.failure`.
     """
 
     kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
@@ -100,3 +108,13 @@ class ToolError(Record):
     details: Annotated[JsonValue, BeforeValidator(recordable)] = None
     recovery_hint: Sentence | None = None
     retryable: bool = False
+    exact_message: bytes | None = Field(default=None, exclude=True, repr=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep_surrogates(cls, given: Any) -> Any:
+        match given:
+            case {"message": str(message)}:
+                return {"exact_message": exact_bytes(message), **given}
+            case _:
+                return given

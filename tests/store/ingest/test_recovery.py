@@ -15,6 +15,7 @@ from tooltrail.artifacts import Capture, artifact_path
 from tooltrail.journal import Owner, is_alive
 from tooltrail.records.digests import digest_of
 
+STDOUT = ("stdout", "bytes")
 LONG = b"".join(b"%d some line of a log\n" % n for n in range(20_000))
 
 
@@ -66,15 +67,20 @@ def test_the_call_of_a_dead_program_is_ended_with_the_output_it_left(
         ("stderr", digest_of(b"short"), 5, None),
         ("stdout", digest_of(LONG), len(LONG), None),
     ]
-    assert parts.body(digest_of(b"short")) == b"short"
     with parts.archive.open(artifact_path(digest_of(LONG))) as file:
         assert file.read() == LONG
     ((output, receipt),) = parts.rows(schema.surfaces, "output", "receipt")
-    named = json.loads(output)["error"]["details"]["partial_output"]
-    assert [one["role"] for one in named] == ["stderr", "stdout"]
+    assert json.loads(output)["partial_output"] == [
+        {"$tooltrail.stream": 0},
+        {"$tooltrail.stream": 1},
+    ]
     assert "interrupted" in receipt
+    assert "\nstderr:\nshort\n" in receipt
+    assert f"full output: {artifact_path(digest_of(LONG))}]" in receipt
     left_out = parts.rows(schema.omissions, "field", "unit", "before_count", "after_count")
-    assert ("stdout", "bytes", len(LONG), 0) in left_out
+    ((before, after),) = [(b, a) for field, unit, b, a in left_out if (field, unit) == STDOUT]
+    assert before == len(LONG)
+    assert 0 < after < 32_000
     assert not (parts.spool / str(call)).exists()
     assert not is_alive(parts.spool, owner)
     assert not (parts.spool / "owners" / f"{owner}.lock").exists()

@@ -474,3 +474,15 @@ def test_a_read_only_spool_is_an_error_that_names_it(store: Store) -> None:
     store.spool.write_bytes(b"")  # a file where the folder should be
     with pytest.raises(Exception, match=str(store.spool)):
         Session.open(store.recorder)
+
+
+def test_a_failure_counts_and_keeps_its_streams_and_its_long_message(store: Store) -> None:
+    message, log = "m" * 3_800_000, StreamRecord.from_bytes("stdout", b"a line\n" * 9_000)
+    error = ToolError(kind="broken", message=message)
+    invocation = Session.open(store.recorder).start(shell_call())
+    finished = invocation.finish(CompleteOutput.failure("Bash", error, [log]))
+    assert ingested_rows(store, "SELECT output_size, truncated FROM invocations") == [
+        (3_800_000 + 63_000, 1)
+    ]
+    assert sorted(ingested_rows(store, "SELECT size FROM artifacts")) == [(63_000,), (3_800_000,)]
+    assert finished.receipt.text.count("full output: sha256/") == 2

@@ -187,15 +187,21 @@ def test_a_failure_keeps_its_images_its_links_and_its_structured_value() -> None
         ],
         "structuredContent": {"code": 7},
     }
-    error = complete_output_of("mcp", "Tool", native).error
+    output = complete_output_of("mcp", "Tool", native)
+    error = output.error
     assert error is not None
     assert error.message == "line 1\nline 2\nmore"
+    *texts, image, link = [one.content for one in output.streams]
+    assert texts == [b"line 1\nline 2", b"more"]
+    assert image == base64.b64decode(BASE64)
+    assert link is not None
+    assert b'"uri":"file:///log"' in link
     assert error.details == {
         "content": [
-            {"type": "text", "text": "line 1\nline 2"},
-            {"type": "text", "text": "more"},
-            {"type": "media", "kind": "image", "media_type": "image/png", "data": BASE64},
-            {"type": "resource", "uri": "file:///log", "name": "log"},
+            {"role": "content.0", "media_type": "text/plain"},
+            {"role": "content.1", "media_type": "text/plain"},
+            {"role": "content.2", "media_type": "image/png"},
+            {"role": "content.3", "media_type": "application/json"},
         ],
         "structured": {"code": 7},
     }

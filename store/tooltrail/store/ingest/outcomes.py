@@ -6,7 +6,7 @@ gives the same bytes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pydantic import ValidationError
@@ -19,13 +19,11 @@ from tooltrail.records import (
     FamilyRegistry,
     InvalidRecordError,
     Policy,
-    Projection,
     StreamRecord,
     project,
     render,
 )
 from tooltrail.records.canonical_json import decode, encode_text, with_lists
-from tooltrail.records.cutting import ArtifactPublisher, Cutter
 from tooltrail.records.digests import Digest, digest_of, parse_digest
 from tooltrail.records.facts import (
     ArtifactFact,
@@ -45,14 +43,10 @@ from tooltrail.store.references import (
     stream_members,
 )
 
-ORDER_ROLE: Final = "order"
-"""A stream that says how the chunks of the others came; no output of the tool."""
-
 VERDICTS: Final = "structured_output"
 """The family whose results are verdicts on a submission, and the name of its renderer."""
 
 _VERDICT: Final = frozenset({"schema_digest", "attempt", "valid"})
-_UNSHOWN: Final = "a call without a recorded result shows no output"
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +158,6 @@ class OutcomeMaker:
         namer = ArtifactNamer()
         projection = project(output, self._families.of_output(output, family), policy, namer)
         receipt = render(projection.canonical, family, policy)
-        attached = namer.named
-        if output.result is None:
-            projection = _with_unshown(projection, records.values(), policy, namer)
         canonical, text = projection.canonical.to_json(), receipt.to_bytes()
         shown = made_shown(
             canonical,
@@ -181,7 +172,7 @@ class OutcomeMaker:
                 for one in projection.artifacts
             ],
         )
-        return _assembled(fact, shown, (document, canonical, text), bodies, attached)
+        return _assembled(fact, shown, (document, canonical, text), bodies, namer.named)
 
     def _record(
         self, stream: StreamFact, bodies: Mapping[Digest, bytes], policy: Policy
@@ -209,10 +200,13 @@ def read_output(
     if not isinstance(members, dict):
         raise InvalidRecordError("a complete output must be a JSON object")
     result = _filled(members.get("result"), streams)
+    partial = _filled(members.get("partial_output", []), streams)
     for kind in family.result_types:
         try:
             typed = None if result is None else kind.model_validate(result)
-            output = CompleteOutput.model_validate({**members, "result": typed})
+            output = CompleteOutput.model_validate(
+                {**members, "result": typed, "partial_output": partial}
+            )
         except ValidationError:
             continue
         if output.to_json() == document:
@@ -243,22 +237,6 @@ def _filled(value: object, streams: Mapping[str, StreamRecord]) -> object:
             return [_filled(member, streams) for member in cast("list[object]", value)]
         case _:
             return value
-
-
-def _with_unshown(
-    projection: Projection,
-    streams: Iterable[StreamRecord],
-    policy: Policy,
-    publisher: ArtifactPublisher,
-) -> Projection:
-    """The projection of a failure, in which all output counts as left out: it shows none."""
-    cutter = Cutter(policy, publisher)
-    for stream in streams:
-        cutter.count_losses(stream)
-        if stream.role != ORDER_ROLE:
-            cutter.count(stream.role, "bytes", stream.size, 0, _UNSHOWN)
-            cutter.count(stream.role, "lines", stream.line_count, 0, _UNSHOWN)
-    return replace(projection, omissions=projection.omissions + cutter.omissions)
 
 
 def _shown_outcome(

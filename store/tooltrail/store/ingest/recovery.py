@@ -8,8 +8,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from pydantic import JsonValue
-
 from tooltrail.artifacts import CapturedStream, salvage
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import now
@@ -63,20 +61,8 @@ def ending_entries(spool: Path, started: CallStarted | AnswerStarted) -> list[En
 def _interrupted(spool: Path, started: CallStarted, captured: list[CapturedStream]) -> Entry:
     """The end of a call: an error that names what the tool had printed."""
     records = [one.record for one in captured]
-    error = error_of_interruption(_REASON)
-    if records:
-        known = error.details if isinstance(error.details, dict) else {}
-        named: list[JsonValue] = [
-            {
-                "role": one.role,
-                "digest": one.digest,
-                "size": one.size,
-                "produced_size": one.produced_size,
-            }
-            for one in records
-        ]
-        error = error.model_copy(update={"details": {**known, "partial_output": named}})
-    document = CompleteOutput.failure(storable(started.tool_name), error).to_json()
+    name, error = storable(started.tool_name), error_of_interruption(_REASON)
+    document = CompleteOutput.failure(name, error, records).to_json()
     fact = CallEnded(
         session=started.session,
         id=started.id,

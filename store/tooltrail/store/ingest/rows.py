@@ -21,11 +21,12 @@ from tooltrail.records.facts import (
     StreamFact,
     ToolsOffered,
 )
+from tooltrail.records.streams import ORDER_ROLE
 from tooltrail.store.bodies import encode_body
 from tooltrail.store.column_groups import ENDING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.known import Entry, MessageFact
-from tooltrail.store.ingest.outcomes import ORDER_ROLE, Outcome, Verdict
+from tooltrail.store.ingest.outcomes import Outcome, Verdict
 
 Bodies = Mapping[Digest, bytes]
 
