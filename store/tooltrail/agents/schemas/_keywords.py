@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from pydantic import JsonValue
 
 from tooltrail.agents.schemas._formats import FORMATS, pattern_problem
+from tooltrail.records import canonical_json
 
 Schema = Mapping[str, JsonValue]
 
@@ -92,7 +93,7 @@ def faults_of(document: JsonValue) -> list[SchemaFault]:
     Args:
         document: the schema, of any JSON.
     """
-    if _is_deep(document):
+    if canonical_json.is_deeper_than(document, MAX_DEPTH):
         return [SchemaFault("", f"the schema is nested deeper than {MAX_DEPTH} levels")]
     checker: Any = Draft202012Validator(Draft202012Validator.META_SCHEMA)
     malformed = [
@@ -134,18 +135,6 @@ def target_of(reference: str) -> str | None:
     if reference == "#":
         return ""
     return unquote(reference[1:]) if reference.startswith("#/") else None
-
-
-def _is_deep(document: JsonValue) -> bool:
-    level: list[JsonValue] = [document]
-    for _ in range(MAX_DEPTH):
-        level = [
-            part
-            for value in level
-            if isinstance(value, dict | list)
-            for part in (value.values() if isinstance(value, dict) else value)
-        ]
-    return bool(level)
 
 
 def _problem(keyword: str, schema: Schema, schemas: Mapping[str, JsonValue]) -> str:
