@@ -4,7 +4,7 @@ A schema is looked at wherever one stands, also where nothing leads to: whoever 
 counts on it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, cast
@@ -128,6 +128,19 @@ def iter_schemas(document: JsonValue, pointer: str = "") -> Iterator[tuple[str, 
         elif keyword in IN_PLACE and isinstance(value, list):
             for number, schema in enumerate(value):
                 yield from iter_schemas(schema, below(place, number))
+
+
+def with_schemas(schema: Schema, change: Callable[[JsonValue], JsonValue]) -> dict[str, JsonValue]:
+    """A schema in which each schema that stands directly in it is changed."""
+    changed = dict(schema)
+    for keyword, value in schema.items():
+        if keyword in ONE_BELOW:
+            changed[keyword] = change(value)
+        elif keyword in NAMED_BELOW and isinstance(value, dict):
+            changed[keyword] = {name: change(one) for name, one in value.items()}
+        elif keyword in IN_PLACE and isinstance(value, list):
+            changed[keyword] = [change(one) for one in value]
+    return changed
 
 
 def target_of(reference: str) -> str | None:
