@@ -9,8 +9,8 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from tooltrail.agents._calls import Toolbox, to_end
-from tooltrail.agents._leg import Ending, LegRunner, Spent
-from tooltrail.agents._questions import Questions
+from tooltrail.agents._leg import Ending, LegRunner
+from tooltrail.agents._questions import Questions, Spent
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.agents.models import ChatModel
 from tooltrail.agents.runs import Leg, Observer
@@ -132,10 +132,9 @@ async def _runner(plan: LegPlan, session: Session, observer: Observer) -> LegRun
         session=session,
         model=plan.model,
         offered=definitions,
-        answer_tokens=limits.max_answer_tokens,
-        retries_left=limits.model_retries,
+        limits=limits,
+        spent=spent,
         observer=observer,
-        count=spent.take,
     )
     return LegRunner(
         session=session,
