@@ -10,6 +10,7 @@ from tests.support.agents.spelled_answers import Call, asks
 from tests.support.evidence import check_evidence
 
 from tooltrail.agents import AgentTool, SessionArtifacts, workspace_tools
+from tooltrail.agents.workspace import searching
 from tooltrail.agents.workspace.session_artifacts import MAX_SLICE
 from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records import (
@@ -142,6 +143,19 @@ def test_a_search_that_cannot_be_done_is_an_error(tools: dict[str, AgentTool]) -
     # No file can be searched by it.
     message = refusal(tools, "artifact:grep", pattern="x", root="/etc")
     assert "does not match the tool schema" in message
+
+
+def test_a_pattern_that_takes_for_ever_is_ended(
+    store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(searching, "TIMEOUT_MS", 1_000)
+    slow = b"a" * 50 + b"b\n" + LONG
+    with store.open_session() as session:
+        printed(session, slow)
+        tools = workspace_tools(tmp_path, artifacts=SessionArtifacts(store, session.id))
+        path = artifact_path(digest_of(slow))
+        message = refusal(tools, "artifact:grep", pattern="^(a+)+$", path=path)
+    assert "the search took longer than 1 seconds" in message
 
 
 @pytest.mark.parametrize("name", ASKED)
