@@ -26,7 +26,7 @@ from .statistics import AgentStatistics, agent_statistics
 from .submission import SUBMIT_RESULT, submission_tool
 from .tools import AgentTool
 from .versions import agent_of_document, stored_agent
-from .workspace import workspace_tools
+from .workspace import SessionArtifacts, workspace_tools
 
 __all__ = [
     "SUBMIT_RESULT",
@@ -56,6 +56,7 @@ __all__ = [
     "RunFailedError",
     "SchemaChange",
     "SchemaFault",
+    "SessionArtifacts",
     "StaticContext",
     "StrictForm",
     "Tier",

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
 from uuid import UUID
 
 from pydantic import JsonValue
 
 from tooltrail.agents._calls import Batch, Toolbox, to_end
-from tooltrail.agents._questions import Questions
+from tooltrail.agents._questions import Questions, Spent
 from tooltrail.agents.configuration import Limits
 from tooltrail.agents.models import ModelError
 from tooltrail.agents.runs import Observer
@@ -27,44 +26,7 @@ from tooltrail.records import (
     ResultBlock,
     ToolCall,
 )
-from tooltrail.wire import TokenCounts, ToolChoice
-
-
-@dataclass(slots=True)
-class Spent:
-    """What a leg has used up so far.
-
-    Attributes:
-        began: when it began, by the monotonic clock, in seconds.
-        input_tokens: as the model's server counts them; None where it counts none.
-        output_tokens: the same.
-    """
-
-    began: float = field(default_factory=monotonic)
-    steps: int = 0
-    reminders: int = 0
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-
-    @property
-    def tokens(self) -> int:
-        """Of both kinds together, as far as they are known."""
-        return (self.input_tokens or 0) + (self.output_tokens or 0)
-
-    def take(self, usage: TokenCounts | None) -> None:
-        """Add what one answer cost."""
-        if usage is not None:
-            self.input_tokens = _sum(self.input_tokens, usage.input_tokens)
-            self.output_tokens = _sum(self.output_tokens, usage.output_tokens)
-
-    @property
-    def duration_ms(self) -> int:
-        """Since it began."""
-        return round((monotonic() - self.began) * 1000)
-
-
-def _sum(known: int | None, more: int | None) -> int | None:
-    return known if more is None else (known or 0) + more
+from tooltrail.wire import ToolChoice
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,12 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from time import monotonic
 
+from tooltrail.agents.configuration import Limits
 from tooltrail.agents.models import ChatModel, ModelError
 from tooltrail.agents.runs import AnswerCame, ChunkCame, Observer, QuestionFailed
 from tooltrail.journal.answers import RecordedAnswer, record_stream
@@ -21,25 +23,60 @@ _NO_ENDS = frozenset({None, "in_progress", "queued"})
 """What an answer tells of an end that it had not; Responses says until then that it goes on."""
 
 
+@dataclass(slots=True)
+class Spent:
+    """What a leg has used up so far.
+
+    Attributes:
+        began: when it began, by the monotonic clock, in seconds.
+        input_tokens: as the model's server counts them; None where it counts none.
+        output_tokens: the same.
+    """
+
+    began: float = field(default_factory=monotonic)
+    steps: int = 0
+    reminders: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Of both kinds together, as far as they are known."""
+        return (self.input_tokens or 0) + (self.output_tokens or 0)
+
+    def take(self, usage: TokenCounts | None) -> None:
+        """Add what one answer cost."""
+        if usage is not None:
+            self.input_tokens = _sum(self.input_tokens, usage.input_tokens)
+            self.output_tokens = _sum(self.output_tokens, usage.output_tokens)
+
+    @property
+    def duration_ms(self) -> int:
+        """Since it began."""
+        return round((monotonic() - self.began) * 1000)
+
+
+def _sum(known: int | None, more: int | None) -> int | None:
+    return known if more is None else (known or 0) + more
+
+
 @dataclass(slots=True, kw_only=True)
 class Questions:
     """Puts the questions of one leg to its model. Not safe to share between tasks.
 
     Attributes:
         offered: the tools, by the names that the model sees.
-        answer_tokens: that one answer may take.
-        retries_left: how often a question may still be put again.
-        retry_count: how often one was.
-        count: is called with what each answer cost, also of one that broke off.
+        limits: how long an answer may be, and how often a question may be put again.
+        spent: counts what each answer cost, also of one that broke off.
+        retry_count: how often a question was put again.
     """
 
     session: Session
     model: ChatModel
     offered: Sequence[ToolDefinition]
-    answer_tokens: int
-    retries_left: int
+    limits: Limits
+    spent: Spent
     observer: Observer
-    count: Callable[[TokenCounts | None], None]
     retry_count: int = field(init=False, default=0)
 
     async def ask(self, messages: Sequence[Message], choice: ToolChoice | None) -> RecordedAnswer:
@@ -61,7 +98,7 @@ class Questions:
                 if choice is not None and error.status == _BAD_REQUEST:
                     choice = None
                     continue
-                if not error.is_transient or self.retries_left < 1:
+                if not error.is_transient or self.retry_count >= self.limits.model_retries:
                     raise
                 await self._pause(error)
 
@@ -71,7 +108,6 @@ class Questions:
             longest = min(_FIRST_PAUSE_MS << min(self.retry_count, 10), _LONGEST_PAUSE_MS)
             # Many agents that failed together are not to come back together.
             pause = round(longest * random.uniform(0.5, 1))  # noqa: S311  no secret
-        self.retries_left -= 1
         self.retry_count += 1
         self.observer(QuestionFailed(str(error), pause))
         await asyncio.sleep(pause / 1000)
@@ -81,7 +117,8 @@ class Questions:
         policy = ExportPolicy(provider=self.model.provider)
         history = known.write_history(Conversation.of(messages), policy).request
         tools = known.write_tools(self.offered, choice).request
-        return {**history, **tools, **self.model.answer_limit(self.answer_tokens)}
+        limit = self.model.answer_limit(self.limits.max_answer_tokens)
+        return {**history, **tools, **limit}
 
     async def _ask_once(self, members: JsonObject) -> RecordedAnswer:
         """One question.
@@ -104,7 +141,7 @@ class Questions:
                         self.observer(ChunkCame(piece))
             finally:
                 if stream.is_recorded:
-                    self.count(stream.answer.response.usage)
+                    self.spent.take(stream.answer.response.usage)
         answer = stream.answer
         _refuse_broken(answer)
         self.observer(AnswerCame(answer.response.messages[0]))

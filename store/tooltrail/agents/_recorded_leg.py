@@ -9,13 +9,14 @@ from uuid import UUID
 from pydantic import JsonValue
 
 from tooltrail.agents._calls import Toolbox, to_end
-from tooltrail.agents._leg import Ending, LegRunner, Spent
-from tooltrail.agents._questions import Questions
+from tooltrail.agents._leg import Ending, LegRunner
+from tooltrail.agents._questions import Questions, Spent
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.agents.models import ChatModel
 from tooltrail.agents.runs import Leg, Observer
 from tooltrail.agents.submission import INSTRUCTIONS, Judge, offered_names, submission_tool
 from tooltrail.agents.tools import AgentTool
+from tooltrail.agents.workspace.session_artifacts import SessionArtifacts, artifact_tools
 from tooltrail.journal.session import Session
 from tooltrail.records import LegEnded, LegStarted, Message, SessionClosedError, ToolDefinition
 from tooltrail.records.agent_runs import SUCCESSES
@@ -102,6 +103,8 @@ async def run_leg(plan: LegPlan, store: Store, observer: Observer) -> tuple[Leg,
     try:
         await to_end(_open(plan, store, opened))
         [session] = opened
+        own = artifact_tools(SessionArtifacts(store, session.id))
+        plan = replace(plan, tools={**own, **plan.tools})
         started = plan.started(session.id)
         ended, value = await _led(plan, session, started, observer)
         observer(ended)
@@ -129,10 +132,9 @@ async def _runner(plan: LegPlan, session: Session, observer: Observer) -> LegRun
         session=session,
         model=plan.model,
         offered=definitions,
-        answer_tokens=limits.max_answer_tokens,
-        retries_left=limits.model_retries,
+        limits=limits,
+        spent=spent,
         observer=observer,
-        count=spent.take,
     )
     return LegRunner(
         session=session,

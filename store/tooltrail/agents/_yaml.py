@@ -6,6 +6,7 @@ keep the last of two equal keys, and expand aliases without end. JSON is YAML, t
 
 import math
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NoReturn, TypeAlias
 
@@ -79,15 +80,15 @@ class Document:
         A part that is not there has the place of the nearest one around it. A position in a list
         may be a text, as in a JSON pointer.
         """
-        node, place, done = self._root, _place_of(self._root), list[str | int]()
+        node, place, done = self._root, self._root, list[str | int]()
         for part in path:
-            found = _member(node, part)
+            found = next((one for one in _members(node) if str(one[0]) == str(part)), None)
             if found is None:
                 break
             key, place, node = found
             done.append(key)
         spelled = spell_path((*done, *path[len(done) :]))
-        return ConfigProblem(self._file, *place, spelled, message)
+        return ConfigProblem(self._file, *_place_of(place), spelled, message)
 
 
 def decode(data: bytes, file: str) -> str:
@@ -178,9 +179,12 @@ class _Reading:
         if isinstance(node, MappingNode):
             return self._mapping(node, path, depth)
         if isinstance(node, SequenceNode):
-            members: list[Node] = node.value
-            return [self.value(one, (*path, n), depth + 1) for n, one in enumerate(members)]
-        return self._scalar(node, path)
+            return [self.value(one, (*path, n), depth + 1) for n, _, one in _members(node)]
+        try:
+            return _plain_value(node.value) if _is_plain(node) else _whole_text(node.value)
+        except ValueError as error:
+            self._tell(node, path, str(error))
+            return None
 
     def _mapping(self, node: MappingNode, path: Path, depth: int) -> dict[str, JsonValue]:
         value: dict[str, JsonValue] = {}
@@ -203,14 +207,6 @@ class _Reading:
                 value[key] = self.value(member, (*path, key), depth + 1)
         return value
 
-    def _scalar(self, node: Node, path: Path) -> JsonValue:
-        text: str = node.value
-        try:
-            return _plain_value(text) if _is_plain(node) else _whole_text(text)
-        except ValueError as error:
-            self._tell(node, path, str(error))
-            return None
-
     def _tell(self, node: Node, path: Path, message: str) -> None:
         place = _place_of(node)
         problem = ConfigProblem(self._file, *place, spell_path(path), message)
@@ -229,17 +225,12 @@ def _is_plain(node: Node) -> bool:
     return isinstance(node, ScalarNode) and node.style is None and not node.tag
 
 
-def _member(node: Node, part: str | int) -> tuple[str | int, _Place, Node] | None:
-    """A member with its key and the place that names it; None where there is none."""
+def _members(node: Node) -> Iterator[tuple[str | int, Node, Node]]:
+    """What is in a node, each with its key and the node whose place names it."""
     if isinstance(node, MappingNode):
-        members: list[tuple[Node, Node]] = node.value
-        found = ((part, _place_of(key), one) for key, one in members if key.value == part)
-        return next(found, None)
-    if isinstance(node, SequenceNode) and str(part).isdecimal():
-        items: list[Node] = node.value
-        numbered = ((n, _place_of(one), one) for n, one in enumerate(items) if n == int(part))
-        return next(numbered, None)
-    return None
+        yield from ((key.value, key, one) for key, one in node.value)
+    elif isinstance(node, SequenceNode):
+        yield from ((number, one, one) for number, one in enumerate(node.value))
 
 
 def _check_size(size: int, file: str) -> None:

@@ -9,7 +9,7 @@ import stat
 import warnings
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pydantic import JsonValue, ValidationError
@@ -44,27 +44,14 @@ class CheckedAgent:
         problems: everything that is wrong; none for a file that is as it should be. That two files
             have the same id is a problem of both, which are read all the same.
         warnings: what was ignored in it: unknown sections, and an `output` without a schema.
+        document: where its parts stand; None where that cannot be told.
     """
 
     path: Path
     config: AgentConfig | None
     problems: tuple[ConfigProblem, ...] = ()
     warnings: tuple[ConfigProblem, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """What became of a text, and where its parts stand."""
-
-    checked: CheckedAgent
-    document: Document | None = None
-
-    @property
-    def agent_id(self) -> str | None:
-        """The id in the document, be the rest of it right or wrong."""
-        value = None if self.document is None else self.document.value
-        agent_id = value.get("id") if isinstance(value, dict) else None
-        return agent_id if isinstance(agent_id, str) else None
+    document: Document | None = field(default=None, repr=False, compare=False)
 
 
 def load_agent(path: str | os.PathLike[str]) -> AgentConfig:
@@ -131,8 +118,7 @@ def check_agents(folder: str | os.PathLike[str], *, strict: bool = False) -> lis
         NotFoundError: there is no such folder.
         UnavailableError: a folder cannot be listed, or PyYAML is not installed.
     """
-    readings = [_read_file(path) for path in find_agents(folder)]
-    checked = list(_with_shared_ids(readings))
+    checked = list(_with_shared_ids([_read_file(path) for path in find_agents(folder)]))
     return [_without_warnings(one) for one in checked] if strict else checked
 
 
@@ -141,11 +127,10 @@ def _without_warnings(checked: CheckedAgent) -> CheckedAgent:
     if not checked.warnings:
         return checked
     problems = tuple(sorted(checked.problems + checked.warnings))
-    return CheckedAgent(checked.path, None, problems)
+    return replace(checked, config=None, problems=problems, warnings=())
 
 
-def _config_of(reading: _Reading) -> AgentConfig:
-    checked = reading.checked
+def _config_of(checked: CheckedAgent) -> AgentConfig:
     if checked.config is None:
         raise AgentConfigError(checked.problems)
     for warning in checked.warnings:
@@ -153,11 +138,11 @@ def _config_of(reading: _Reading) -> AgentConfig:
     return checked.config
 
 
-def _read_file(path: Path) -> _Reading:
+def _read_file(path: Path) -> CheckedAgent:
     try:
         return _read_text(decode(_content(path), str(path)), path)
     except AgentConfigError as error:
-        return _Reading(CheckedAgent(path, None, error.problems))
+        return CheckedAgent(path, None, error.problems)
 
 
 def _content(path: Path) -> bytes:
@@ -173,7 +158,7 @@ def _content(path: Path) -> bytes:
     raise AgentConfigError([ConfigProblem(str(path), 1, 1, "", message)])
 
 
-def _read_text(text: str, path: Path) -> _Reading:
+def _read_text(text: str, path: Path) -> CheckedAgent:
     """What a text holds.
 
     Raises:
@@ -191,8 +176,9 @@ def _read_text(text: str, path: Path) -> _Reading:
         known = {problem.path for problem in problems}
         found = {document.problem(about, message) for about, message in complaints(error)}
         problems |= {problem for problem in found if problem.path not in known}
-    checked = CheckedAgent(path, None if problems else config, tuple(sorted(problems)), ignored)
-    return _Reading(checked, document)
+    return CheckedAgent(
+        path, None if problems else config, tuple(sorted(problems)), ignored, document
+    )
 
 
 def _without_ignored(document: Document) -> tuple[JsonValue, tuple[ConfigProblem, ...]]:
@@ -219,16 +205,24 @@ def _refuse(error: OSError) -> None:
     raise UnavailableError(f"cannot list {error.filename}: {error.strerror}") from error
 
 
-def _with_shared_ids(readings: Sequence[_Reading]) -> Iterator[CheckedAgent]:
-    """What was read, and a problem for each file whose id another one has."""
+def _with_shared_ids(checked: Sequence[CheckedAgent]) -> Iterator[CheckedAgent]:
+    """The same, with a problem for each file whose id another one has."""
     paths: defaultdict[str | None, list[Path]] = defaultdict(list)
-    for reading in readings:
-        paths[reading.agent_id].append(reading.checked.path)
-    for reading in readings:
-        checked, agent_id = reading.checked, reading.agent_id
-        others = [str(path) for path in paths[agent_id] if path != checked.path]
-        if reading.document is not None and agent_id is not None and others:
-            message = f"{quoted(agent_id)} is also the id in {', '.join(others)}"
-            shared = reading.document.problem(("id",), message)
-            checked = replace(checked, problems=tuple(sorted([*checked.problems, shared])))
-        yield checked
+    for one in checked:
+        paths[_id_of(one)].append(one.path)
+    for one in checked:
+        agent_id = _id_of(one)
+        others = [str(path) for path in paths[agent_id] if path != one.path]
+        if one.document is None or agent_id is None or not others:
+            yield one
+            continue
+        message = f"{quoted(agent_id)} is also the id in {', '.join(others)}"
+        shared = one.document.problem(("id",), message)
+        yield replace(one, problems=tuple(sorted([*one.problems, shared])))
+
+
+def _id_of(checked: CheckedAgent) -> str | None:
+    """The id in the document, be the rest of it right or wrong."""
+    value = None if checked.document is None else checked.document.value
+    agent_id = value.get("id") if isinstance(value, dict) else None
+    return agent_id if isinstance(agent_id, str) else None

@@ -19,6 +19,7 @@ from tooltrail.agents.models import ChatModel
 from tooltrail.agents.runs import AgentRun, Leg, Observer
 from tooltrail.agents.submission import SUBMIT_RESULT
 from tooltrail.agents.tools import AgentTool
+from tooltrail.agents.workspace.session_artifacts import NAMES as ARTIFACT_TOOLS
 from tooltrail.records import InvalidRecordError
 from tooltrail.store import Store
 
@@ -46,7 +47,8 @@ async def run_agent(
         config: of the agent.
         task: what the model is to do.
         model: that is asked at every tier; or what makes the model of each.
-        tools: by name; of these the agent may call those that its configuration names.
+        tools: by name; of these the agent may call those that its configuration names. The tools
+            `artifact:read` and `artifact:grep`, for the session of the leg, are always there.
         store: that everything is recorded in.
         parent: the session that asks for the run, if one does.
         observer: is called with what happens.
@@ -94,7 +96,8 @@ def _ladder(config: AgentConfig, model: ChatModel | ModelFactory) -> Sequence[Ti
 
 
 def _refuse_missing(config: AgentConfig, tools: Mapping[str, AgentTool]) -> None:
-    missing = [name for name in config.tools if name not in tools]
+    known = tools.keys() | ARTIFACT_TOOLS
+    missing = [name for name in config.tools if name not in known]
     if missing:
         raise InvalidRecordError(f"agent {config.id} wants tools that there are not: {missing}")
     if config.output is not None and SUBMIT_RESULT in config.tools:

@@ -11,10 +11,17 @@ from tests.support.agents.scenarios import EXAMPLES, GOOD
 from tests.support.agents.scripted_provider import scripted_provider
 from tests.support.agents.spelled_answers import Call, asks
 
-from tooltrail.agents import Limits, OutputSchema, read_agent
+from tooltrail.agents import (
+    Limits,
+    OutputSchema,
+    SessionArtifacts,
+    read_agent,
+    workspace_tools,
+)
 from tooltrail.agents.schemas._formats import FORMATS
 from tooltrail.agents.schemas._keywords import ANNOTATIONS, ASSERTIONS, IN_PLACE
 from tooltrail.records import LegOutcome
+from tooltrail.store import Store
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "agents.md").read_text()
@@ -43,6 +50,14 @@ def test_limits_and_outcomes_are_those_of_the_code() -> None:
     told = {row[0].strip("`"): row[1].replace(",", "") for row in table("limit")}
     assert told == {name: str(value or "none") for name, value in defaults.items()}
     assert [row[0].strip("`") for row in table("outcome")] == [*get_args(LegOutcome)]
+
+
+def test_every_tool_of_a_workspace_is_named(store: Store, tmp_path: Path) -> None:
+    with store.open_session() as session:
+        artifacts = SessionArtifacts(store, session.id)
+    tools = workspace_tools(tmp_path, allow_writes=True, allow_commands=True, artifacts=artifacts)
+    told = [name.strip("`") for row in table("tool") for name in row[0].split(", ")]
+    assert told == [*tools]
 
 
 def test_every_keyword_and_format_is_named() -> None:

@@ -350,14 +350,11 @@ def test_a_misspelled_keyword_is_told_by_the_line_that_it_stands_in() -> None:
         "        type: string",
         "        minLenght: 50",
     )
-    try:
+    with pytest.raises(AgentConfigError) as caught:
         read_agent(text, "agent.yml")
-    except AgentConfigError as error:
-        (problem,) = error.problems
-        assert (problem.line, problem.column) == (10, 9)
-        assert problem.path == "output.schema.properties.summary.minLenght"
-    else:
-        pytest.skip("schemas are not looked at yet")
+    (problem,) = caught.value.problems
+    assert (problem.line, problem.column) == (10, 9)
+    assert problem.path == "output.schema.properties.summary.minLenght"
 
 
 def test_a_file_that_is_not_there_is_not_found(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ A schema is looked at wherever one stands, also where nothing leads to: whoever 
 counts on it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from typing import Any, cast
@@ -14,6 +14,7 @@ from jsonschema import Draft202012Validator
 from pydantic import JsonValue
 
 from tooltrail.agents.schemas._formats import FORMATS, pattern_problem
+from tooltrail.records import canonical_json
 
 Schema = Mapping[str, JsonValue]
 
@@ -92,7 +93,7 @@ def faults_of(document: JsonValue) -> list[SchemaFault]:
     Args:
         document: the schema, of any JSON.
     """
-    if _is_deep(document):
+    if canonical_json.is_deeper_than(document, MAX_DEPTH):
         return [SchemaFault("", f"the schema is nested deeper than {MAX_DEPTH} levels")]
     checker: Any = Draft202012Validator(Draft202012Validator.META_SCHEMA)
     malformed = [
@@ -129,23 +130,24 @@ def iter_schemas(document: JsonValue, pointer: str = "") -> Iterator[tuple[str, 
                 yield from iter_schemas(schema, below(place, number))
 
 
+def with_schemas(schema: Schema, change: Callable[[JsonValue], JsonValue]) -> dict[str, JsonValue]:
+    """A schema in which each schema that stands directly in it is changed."""
+    changed = dict(schema)
+    for keyword, value in schema.items():
+        if keyword in ONE_BELOW:
+            changed[keyword] = change(value)
+        elif keyword in NAMED_BELOW and isinstance(value, dict):
+            changed[keyword] = {name: change(one) for name, one in value.items()}
+        elif keyword in IN_PLACE and isinstance(value, list):
+            changed[keyword] = [change(one) for one in value]
+    return changed
+
+
 def target_of(reference: str) -> str | None:
     """The pointer that a local reference leads to; None for any other."""
     if reference == "#":
         return ""
     return unquote(reference[1:]) if reference.startswith("#/") else None
-
-
-def _is_deep(document: JsonValue) -> bool:
-    level: list[JsonValue] = [document]
-    for _ in range(MAX_DEPTH):
-        level = [
-            part
-            for value in level
-            if isinstance(value, dict | list)
-            for part in (value.values() if isinstance(value, dict) else value)
-        ]
-    return bool(level)
 
 
 def _problem(keyword: str, schema: Schema, schemas: Mapping[str, JsonValue]) -> str:

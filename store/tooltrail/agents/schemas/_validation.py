@@ -66,18 +66,12 @@ def validator_of(document: Mapping[str, JsonValue]) -> Validator:
 
 def json_key(value: Any) -> object:
     """Something hashable that is equal for values that are equal as JSON, and for no others."""
-    match value:
-        case bool() | None:
-            return (type(value), value)
-        case str():
-            return value
-        case list():
-            return ("list", *map(json_key, cast("list[object]", value)))
-        case dict():
-            members = cast("dict[str, Any]", value)
-            return frozenset((name, json_key(one)) for name, one in members.items())
-        case _:
-            return ("number", value)
+    if isinstance(value, dict):
+        members = cast("dict[str, Any]", value)
+        return frozenset((name, json_key(one)) for name, one in members.items())
+    if isinstance(value, list):
+        return tuple(map(json_key, cast("list[object]", value)))
+    return (type(value) is bool, value)  # to Python, 1 is True
 
 
 def _required(_: Validator, names: list[str], instance: Any, __: Any) -> Iterator[ValidationError]:

@@ -11,7 +11,12 @@ from typing import Any, Literal, TypeAlias, cast
 
 from pydantic import JsonValue
 
-from tooltrail.agents.schemas._keywords import ANNOTATIONS, iter_schemas, target_of
+from tooltrail.agents.schemas._keywords import (
+    ANNOTATIONS,
+    iter_schemas,
+    target_of,
+    with_schemas,
+)
 from tooltrail.agents.schemas._validation import json_key
 from tooltrail.agents.schemas.output_schema import OutputSchema
 
@@ -180,19 +185,10 @@ def _below(path: str, name: str) -> str:
 
 def _bare(schema: Schema) -> Schema:
     """A schema without what says nothing of its values, here and below."""
-    if isinstance(schema, dict):
-        return {
-            name: one
-            if name in {"enum", "const"}
-            else {key: _bare(inner) for key, inner in one.items()}
-            if name in {"properties", "$defs"} and isinstance(one, dict)
-            else _bare(one)
-            for name, one in schema.items()
-            if name not in ANNOTATIONS
-        }
-    if isinstance(schema, list):
-        return [_bare(one) for one in schema]
-    return schema
+    if not isinstance(schema, dict):
+        return schema
+    members = with_schemas(schema, _bare).items()
+    return {name: one for name, one in members if name not in ANNOTATIONS}
 
 
 def _properties(schema: _Members) -> _Members:
@@ -262,7 +258,8 @@ def _is_looser(keyword: str, was: Any, now: Any) -> bool:
 def _rules_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaChange]:
     """All other keywords: one that is gone allows more, any other difference may allow less."""
     for keyword in sorted((old.keys() | new.keys()) - ANNOTATIONS - _COMPARED):
-        if json_key(_bare(old.get(keyword))) == json_key(_bare(new.get(keyword))):
+        was, now = (_bare({keyword: one.get(keyword)}) for one in (old, new))
+        if json_key(was) == json_key(now):
             continue
         if keyword not in new:
             yield SchemaChange(path, "rule_changed", f"`{keyword}` is gone", "compatible")

@@ -9,12 +9,10 @@ from jsonschema.protocols import Validator
 from pydantic import JsonValue
 
 from tooltrail.agents.schemas._keywords import (
-    IN_PLACE,
-    NAMED_BELOW,
-    ONE_BELOW,
     SchemaFault,
     UnsupportedSchemaError,
     faults_of,
+    with_schemas,
 )
 from tooltrail.agents.schemas._validation import TooManyLooksError, bounded, validator_of
 from tooltrail.agents.schemas._wording import spelled_path, violation_of
@@ -130,24 +128,15 @@ def plain_schema(schema: JsonValue) -> JsonValue:
         return {"not": {}}
     if not isinstance(schema, dict):
         return schema
-    members = ((name, value) for name, value in schema.items() if name != "$schema")
-    plain = {name: _plain_member(name, value) for name, value in members}
+    plain = with_schemas(schema, plain_schema)
+    if schema.get("additionalProperties") is False:
+        plain["additionalProperties"] = False
+    plain.pop("$schema", None)
     if plain.pop("nullable", False) is True:
         types = plain["type"]
         listed = types if isinstance(types, list) else [types]
         plain["type"] = [*listed, *(() if "null" in listed else ("null",))]
     return plain
-
-
-def _plain_member(name: str, value: JsonValue) -> JsonValue:
-    if name in ONE_BELOW:
-        is_closing = name == "additionalProperties" and value is False
-        return value if is_closing else plain_schema(value)
-    if name in NAMED_BELOW and isinstance(value, dict):
-        return {key: plain_schema(one) for key, one in value.items()}
-    if name in IN_PLACE and isinstance(value, list):
-        return [plain_schema(one) for one in value]
-    return value
 
 
 def _not_finite(path: tuple[str | int, ...]) -> SchemaViolation:

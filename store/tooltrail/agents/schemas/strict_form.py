@@ -13,7 +13,7 @@ from typing import Any, cast
 from jsonschema.protocols import Validator
 from pydantic import JsonValue
 
-from tooltrail.agents.schemas._keywords import iter_schemas, target_of
+from tooltrail.agents.schemas._keywords import ANNOTATIONS, iter_schemas, target_of
 from tooltrail.agents.schemas._validation import TooManyLooksError, bounded
 
 _KEPT = frozenset(
@@ -28,20 +28,11 @@ _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 )
 
-_LEFT_OUT = frozenset(
-    {
-        *("minLength", "maxLength", "uniqueItems", "title", "default", "examples", "deprecated"),
-        *("readOnly", "writeOnly", "$comment", "$schema"),
-    }
-)
+_LEFT_OUT = ANNOTATIONS - {"description"} | {"minLength", "maxLength", "uniqueItems"}
 """Keywords without which the strict form allows more, or says less to people."""
 
-_HANDLED = frozenset(
-    {
-        *("properties", "required", "additionalProperties", "items", "const", "format"),
-        *("anyOf", "oneOf", "$ref", "$defs"),
-    }
-)
+_UNSAID = frozenset({"allOf", "not"})
+"""Keywords that the strict form has not, and cannot do without."""
 
 _MAX_DEPTH = 10
 _MAX_FIELDS = 5_000
@@ -150,9 +141,7 @@ def _said(schema: JsonValue, depth: int) -> JsonValue:
     Raises:
         _UnsaidError: it has none.
     """
-    if not isinstance(schema, dict) or depth > _MAX_DEPTH:
-        raise _UnsaidError
-    if schema.keys() - (_KEPT | _LEFT_OUT | _HANDLED):
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH or schema.keys() & _UNSAID:
         raise _UnsaidError
     named, definitions = schema.get("$defs"), dict[str, JsonValue]()
     if isinstance(named, dict):

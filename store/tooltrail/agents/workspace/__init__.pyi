@@ -1,3 +1,4 @@
 from .making import workspace_tools
+from .session_artifacts import SessionArtifacts
 
-__all__ = ["workspace_tools"]
+__all__ = ["SessionArtifacts", "workspace_tools"]

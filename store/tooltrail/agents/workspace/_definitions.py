@@ -10,6 +10,12 @@ PATH: dict[str, JsonValue] = {
     "description": "Path relative to the workspace, without `..`.",
 }
 
+LINES: dict[str, dict[str, JsonValue]] = {
+    "start_line": {"type": "integer", "minimum": 1, "description": "First line, from 1."},
+    "end_line": {"type": "integer", "minimum": 1, "description": "Last line, included."},
+}
+"""Arguments of a tool that reads some lines."""
+
 
 def define(
     name: str, description: str, required: list[str], **properties: dict[str, JsonValue]

@@ -1,18 +1,34 @@
 """What a change of a file is, as a unified diff, in time that its size alone bounds."""
 
 from collections.abc import Iterable, Sequence
-from difflib import SequenceMatcher
+from difflib import Match, SequenceMatcher
 
 from tooltrail.records import Hunk
-
-_CONTEXT = 3
-"""Lines around a change that are repeated, as other programs do it."""
 
 _MATCHED_LINES = 2_000
 """Lines that are looked through for what stays; to look takes the square of their number."""
 
 _Opcode = tuple[str, int, int, int, int]
 """A tag, and which lines it takes and which it gives, as `difflib` has it."""
+
+
+class _Matcher(SequenceMatcher[bytes]):
+    """Equal ends first; what is between them stays only where there are few lines to look at."""
+
+    # Both sequences, which the library's types leave out.
+    a: list[bytes]
+    b: list[bytes]
+
+    def get_matching_blocks(self) -> list[Match]:
+        before, after = self.a, self.b
+        head, tail = _shared_ends(before, after)
+        ends = len(before) - tail, len(after) - tail
+        taken, given = before[head : ends[0]], after[head : ends[1]]
+        blocks = [Match(0, 0, head)]
+        if max(len(taken), len(given)) <= _MATCHED_LINES:
+            inner = SequenceMatcher(None, taken, given, autojunk=False).get_matching_blocks()
+            blocks += [Match(head + a, head + b, size) for a, b, size in inner]
+        return [*blocks, Match(*ends, tail), Match(len(before), len(after), 0)]
 
 
 def unified_diff(path: str, old: bytes | None, new: bytes) -> tuple[bytes, tuple[Hunk, ...]]:
@@ -24,17 +40,13 @@ def unified_diff(path: str, old: bytes | None, new: bytes) -> tuple[bytes, tuple
         new: its content now.
     """
     before, after = _lines(old or b""), _lines(new)
-    head, tail = _shared_ends(before, after)
-    first = max(head - _CONTEXT, 0)
-    taken = before[first : len(before) - max(tail - _CONTEXT, 0)]
-    given = after[first : len(after) - max(tail - _CONTEXT, 0)]
-    if taken == given:
+    groups = [*_Matcher(None, before, after, autojunk=False).get_grouped_opcodes()]
+    if not groups:
         return b"", ()
-    groups = _groups(taken, given, head - first, min(tail, _CONTEXT))
-    hunks = tuple(_hunk(group, first) for group in groups)
+    hunks = tuple(map(_hunk, groups))
     source = "/dev/null" if old is None else f"a/{path}"
     heading = f"--- {source}\n+++ b/{path}\n".encode("utf-8", "backslashreplace")
-    texts = (_text(g, h, taken, given) for g, h in zip(groups, hunks, strict=True))
+    texts = (_text(g, h, before, after) for g, h in zip(groups, hunks, strict=True))
     return heading + b"".join(texts), hunks
 
 
@@ -53,36 +65,15 @@ def _shared_ends(before: Sequence[bytes], after: Sequence[bytes]) -> tuple[int, 
     return head, next((n for n in range(rest) if before[-1 - n] != after[-1 - n]), rest)
 
 
-def _groups(
-    taken: Sequence[bytes], given: Sequence[bytes], head: int, tail: int
-) -> list[list[_Opcode]]:
-    """The opcodes of each hunk. A change of many lines is one, in which all of them go."""
-    if len(taken) <= _MATCHED_LINES and len(given) <= _MATCHED_LINES:
-        matcher = SequenceMatcher(None, taken, given, autojunk=False)
-        return [list[_Opcode](group) for group in matcher.get_grouped_opcodes(_CONTEXT)]
-    ends = len(taken) - tail, len(given) - tail
-    return [
-        [
-            ("equal", 0, head, 0, head),
-            ("replace", head, ends[0], head, ends[1]),
-            ("equal", ends[0], len(taken), ends[1], len(given)),
-        ]
-    ]
-
-
-def _hunk(group: Sequence[_Opcode], first: int) -> Hunk:
+def _hunk(group: Sequence[_Opcode]) -> Hunk:
     old, new = (group[0][1], group[-1][2]), (group[0][3], group[-1][4])
     return Hunk(
-        old_start=_start(*old, first),
+        # Of no lines, the number is that of the line before them.
+        old_start=old[0] + (old[1] > old[0]),
         old_lines=old[1] - old[0],
-        new_start=_start(*new, first),
+        new_start=new[0] + (new[1] > new[0]),
         new_lines=new[1] - new[0],
     )
-
-
-def _start(begin: int, end: int, first: int) -> int:
-    """The number of a first line; of no lines, that of the line before them."""
-    return first + begin + (end > begin)
 
 
 def _text(

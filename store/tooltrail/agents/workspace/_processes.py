@@ -11,7 +11,7 @@ import selectors
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -79,9 +79,21 @@ class Ended:
 
 
 async def run_process(
-    command: Sequence[str], *, cwd: Path | None, environment: Mapping[str, str], timeout_ms: int
+    command: Sequence[str],
+    *,
+    cwd: Path | None,
+    environment: Mapping[str, str],
+    timeout_ms: int,
+    stdin: IO[bytes] | None = None,
 ) -> Ended:
-    """Run a program with nothing to read. It has ended when this ends, by cancellation, too.
+    """Run a program. It has ended when this ends, by cancellation, too.
+
+    Args:
+        command: the program and its arguments.
+        cwd: the folder that it runs in; None for this one.
+        environment: its variables.
+        timeout_ms: how long it may take.
+        stdin: what it reads; nothing by default.
 
     Raises:
         OSError: it cannot be started.
@@ -89,7 +101,20 @@ async def run_process(
     """
     stop = Event()
     deadline = time.monotonic() + timeout_ms / 1000
-    work = asyncio.ensure_future(asyncio.to_thread(_run, command, cwd, environment, deadline, stop))
+
+    def start() -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            command,
+            cwd=cwd,
+            env=environment,
+            stdin=subprocess.DEVNULL if stdin is None else stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            bufsize=0,
+            start_new_session=True,
+        )
+
+    work = asyncio.ensure_future(asyncio.to_thread(_run, start, deadline, stop))
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -101,25 +126,10 @@ async def run_process(
         raise
 
 
-def _run(
-    command: Sequence[str],
-    cwd: Path | None,
-    environment: Mapping[str, str],
-    deadline: float,
-    stop: Event,
-) -> Ended:
+def _run(start: Callable[[], subprocess.Popen[bytes]], deadline: float, stop: Event) -> Ended:
     if stop.is_set():
         raise InterruptedError("cancelled before it was started")
-    process = subprocess.Popen(
-        command,
-        cwd=cwd,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        bufsize=0,
-        start_new_session=True,
-    )
+    process = start()
     with process, selectors.DefaultSelector() as pipes:
         try:
             printed = [_register(pipes, pipe) for pipe in (process.stdout, process.stderr)]

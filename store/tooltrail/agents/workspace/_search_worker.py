@@ -1,5 +1,7 @@
 """Searches files in a process of its own: a request as JSON comes in, counts and lines go out.
 
+A request with a `root` names files in that folder; any other is about what comes from stdin.
+
 The first line printed is JSON with `match_count` and `returned`; the matches follow. What cannot
 be done is a sentence on stderr, and the exit status 1.
 """
@@ -52,14 +54,14 @@ class Findings:
     lines: list[str] = field(default_factory=list[str])
     unread: list[str] = field(default_factory=list[str])
 
-    def add(self, path: str, number: int, text: str) -> None:
+    def add(self, label: str, number: int, text: str) -> None:
         """Count a line, and keep it where there is room."""
         self.count += 1
         if len(self.lines) < self.most and self.size < _MAX_PRINTED:
             hidden = len(text) - _LINE_CHARS
             shown = text if hidden <= 0 else f"{text[:_LINE_CHARS]}… [{hidden:,} more characters]"
-            self.lines.append(f"{path}:{number}:{shown}")
-            self.size += len(shown) + len(path)
+            self.lines.append(f"{label}{number}:{shown}")
+            self.size += len(shown) + len(label)
 
 
 def search(request: dict[str, Any]) -> Findings:
@@ -71,10 +73,15 @@ def search(request: dict[str, Any]) -> Findings:
     """
     pattern = _compiled(request)
     findings = Findings(request.get("max_matches", _MAX_MATCHES))
+    if "root" not in request:
+        _search_lines(sys.stdin.buffer, "", pattern, findings)
+        return findings
     workspace, parts = WorkspaceFolder(Path(request["root"])), split_path(request.get("path", "."))
     for path, file in _iter_files(workspace, parts, request.get("glob", "*"), findings):
         with file:
-            _search_file(file, path, pattern, findings)
+            if b"\0" not in file.read(_LOOKED_AT):
+                file.seek(0)
+                _search_lines(file, f"{path}:", pattern, findings)
     return findings
 
 
@@ -113,17 +120,14 @@ def _is_file(workspace: WorkspaceFolder, parts: Parts) -> bool:
     return not stat.S_ISDIR(mode)
 
 
-def _search_file(file: BinaryIO, path: str, pattern: re.Pattern[str], findings: Findings) -> None:
-    if b"\0" in file.read(_LOOKED_AT):
-        return
-    file.seek(0)
+def _search_lines(file: BinaryIO, label: str, pattern: re.Pattern[str], findings: Findings) -> None:
     number, is_new = 0, True
     while piece := file.readline(_PIECE):
         number += is_new
         is_new = piece.endswith(b"\n")
         text = piece.decode(errors="replace").rstrip("\r\n")
         if pattern.search(text):
-            findings.add(path, number, text)
+            findings.add(label, number, text)
 
 
 def main() -> int:

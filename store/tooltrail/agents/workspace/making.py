@@ -9,12 +9,17 @@ from tooltrail.agents.workspace._folder import WorkspaceFolder
 from tooltrail.agents.workspace.commands import RUN, run_command
 from tooltrail.agents.workspace.reading import LIST, READ, list_folder, read_file
 from tooltrail.agents.workspace.searching import SEARCH, search_files
+from tooltrail.agents.workspace.session_artifacts import SessionArtifacts, artifact_tools
 from tooltrail.agents.workspace.writing import EDIT, WRITE, Editor
 from tooltrail.records import InvalidRecordError, NotFoundError, ToolDefinition
 
 
 def workspace_tools(
-    root: str | os.PathLike[str], *, allow_writes: bool = False, allow_commands: bool = False
+    root: str | os.PathLike[str],
+    *,
+    allow_writes: bool = False,
+    allow_commands: bool = False,
+    artifacts: SessionArtifacts | None = None,
 ) -> dict[str, AgentTool]:
     """The tools of a folder: `fs:read`, `fs:list` and `fs:search`, and what else is allowed.
 
@@ -25,6 +30,8 @@ def workspace_tools(
         root: the folder.
         allow_writes: also `fs:write` and `fs:edit`.
         allow_commands: also `shell:run`.
+        artifacts: also `artifact:read` and `artifact:grep`, for these. `run_agent` itself adds
+            both tools for the session of each leg.
 
     Raises:
         NotFoundError: there is no such folder.
@@ -47,7 +54,8 @@ def workspace_tools(
         tools.append(_tool(EDIT, editor.edit, "file_mutation"))
     if allow_commands:
         tools.append(_tool(RUN, partial(run_command, workspace), "command"))
-    return {tool.name: tool for tool in tools}
+    more = {} if artifacts is None else artifact_tools(artifacts)
+    return {tool.name: tool for tool in tools} | more
 
 
 def _tool(definition: ToolDefinition, handler: Handler, family: str) -> AgentTool:

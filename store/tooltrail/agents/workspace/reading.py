@@ -3,7 +3,7 @@
 import stat
 from typing import Any, BinaryIO
 
-from tooltrail.agents.workspace._definitions import PATH, define
+from tooltrail.agents.workspace._definitions import LINES, PATH, define
 from tooltrail.agents.workspace._folder import (
     Entry,
     WorkspaceFolder,
@@ -27,8 +27,7 @@ READ = define(
     "Read a file of the workspace, or some of its lines.",
     ["path"],
     path=PATH,
-    start_line={"type": "integer", "minimum": 1, "description": "First line, from 1."},
-    end_line={"type": "integer", "minimum": 1, "description": "Last line, included."},
+    **LINES,
 )
 
 LIST = define(
