@@ -15,14 +15,12 @@ from tooltrail.agents.tools import AgentTool
 from tooltrail.agents.workspace._definitions import LINES, define
 from tooltrail.agents.workspace.searching import PATTERN, run_search
 from tooltrail.artifacts import ArtifactReader
-from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records import (
     FileReadOutput,
     LineRange,
     NotFoundError,
     SearchOutput,
     StreamRecord,
-    UnavailableError,
 )
 from tooltrail.store import ArtifactView, Store
 
@@ -75,17 +73,14 @@ class SessionArtifacts:
         """The artifact of this path, if a call of the session refers to it.
 
         Raises:
-            NotFoundError: no call of the session does.
-            UnavailableError: the artifact is not in the sink yet.
+            NotFoundError: no call of the session does, or the sink does not have the artifact yet.
         """
-        reader = self.store.reader
-        for view in reader.artifacts(session=self.session, beginning=path):
+        for view in self.store.reader.artifacts(session=self.session, beginning=path):
             if view.path == path:
                 return view
-        for waiting in reader.waiting_streams(self.session):
-            if artifact_path(waiting.digest) == path:
-                raise UnavailableError(f"artifact {path} {waiting.sentence(reader.spool)}")
-        raise NotFoundError(f"this session has no artifact {path}")
+        raise NotFoundError(
+            f"this session has no stored artifact {path}; a new one may still wait for the sink"
+        )
 
     def reader(self, path: str) -> ArtifactReader:
         """Any part of an artifact; see `find` for the errors."""

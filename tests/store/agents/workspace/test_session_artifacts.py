@@ -186,7 +186,7 @@ def test_an_artifact_whose_bytes_were_altered_is_an_error(
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_an_artifact_that_waits_for_the_sink_is_refused_with_that_reason(
+def test_an_artifact_that_waits_for_the_sink_is_refused_until_it_is_stored(
     store: Store, tmp_path: Path, name: str
 ) -> None:
     sink = next(tmp_path.rglob("artifacts"))
@@ -194,7 +194,7 @@ def test_an_artifact_that_waits_for_the_sink_is_refused_with_that_reason(
     with store.open_session() as session:
         printed(session, LONG)
         tools = workspace_tools(tmp_path, artifacts=SessionArtifacts(store, session.id))
-        assert "is not stored yet" in refusal(tools, name, **ASKED[name])
+        assert "may still wait for the sink" in refusal(tools, name, **ASKED[name])
         (tmp_path / "unmounted").rename(sink)
         store.ingest()
         assert output_of(tools[name], {"path": PATH, **ASKED[name]}).error is None
