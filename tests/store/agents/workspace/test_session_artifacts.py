@@ -165,9 +165,8 @@ def test_what_is_no_artifact_of_the_session_is_refused(
 ) -> None:
     with store.open_session() as other:
         assert artifact_path(digest_of(OTHER)) in printed(other, OTHER)
-    assert refusal(tools, name, **ASKED[name], path=path).endswith(
-        f"this session has no artifact {path}"
-    )
+    message = refusal(tools, name, **ASKED[name], path=path)
+    assert f"this session has no stored artifact {path};" in message
 
 
 @pytest.mark.parametrize("name", ASKED)
@@ -226,7 +225,7 @@ def test_an_agent_reads_and_greps_what_its_own_command_printed(
     assert receipts[1] == f"Lines 5000-5001 of {path}\n{LINES[4_999]}\n{LINES[5_000]}\n"
     assert receipts[2].strip() == "hay"
     assert receipts[3].splitlines() == ["Found 6 matches, 1 returned", f"78:{LINES[77]}"]
-    assert "this session has no artifact" in receipts[4]
+    assert "this session has no stored artifact" in receipts[4]
     assert [call.summary.state for call in calls] == [*["success"] * 4, "error", "success"]
     shown = [one["content"] for one in ran.bodies[-1]["messages"] if one["role"] == "tool"]
     assert shown[:4] == receipts[:4]
