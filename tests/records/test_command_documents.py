@@ -5,6 +5,7 @@ from itertools import product
 import pytest
 
 from tooltrail.records import CompleteOutput, StreamRecord, ToolError
+from tooltrail.records._text_cuts import spelled_out
 from tooltrail.records.call_facts import StreamFact
 from tooltrail.records.command_documents import CommandEnd, ended_document, failed_document
 from tooltrail.records.families.command import CommandOutput
@@ -59,8 +60,11 @@ def test_the_end_of_a_command_on_a_terminal() -> None:
 
 @pytest.mark.parametrize("message", ["command 'x' is not found", "'\udcff'\x1b \u2028", "x " * 400])
 def test_a_command_that_could_not_be_started(message: str) -> None:
+    # The message quotes `argv`, which stands in the details byte for byte.
     error = ToolError(
-        kind="command_spawn_failed", message=message, details={"argv": ["\udcff"], "cwd": None}
+        kind="command_spawn_failed",
+        message=spelled_out(message),
+        details={"argv": ["\udcff"], "cwd": None},
     )
     document = failed_document("exec", "command_spawn_failed", message, ["\udcff"], None)
     assert document == CompleteOutput.failure("exec", error).to_json()
