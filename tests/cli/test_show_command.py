@@ -16,7 +16,7 @@ from tooltrail.records import (
     ToolCall,
     default_families,
 )
-from tooltrail.records.projection import ERROR_RENDERER_VERSION
+from tooltrail.records._error_receipts import ERROR_RENDERER_VERSION
 from tooltrail.store import Session, open_store
 
 OUT = b"first line\n\xff\xfe no text \0\n" + b"".join(b"line %d\n" % n for n in range(9_000))
@@ -290,7 +290,8 @@ def test_rerender_says_that_the_receipt_is_what_today_s_renderer_gives(cli: Cli)
         name = record(store.open_session())
         failed = str(fail_tool(store.open_session()).invocation_id)
     version = default_families().named("command").renderer.version
-    for named, renderer in ((name, f"command {version}"), (failed, f"error {ERROR_RENDERER_VERSION}")):
+    renderers = {name: f"command {version}", failed: f"error {ERROR_RENDERER_VERSION}"}
+    for named, renderer in renderers.items():
         ended = cli.ok("show", named, "--rerender")
         assert ended.stdout == b""
         assert ended.message == (
