@@ -111,12 +111,8 @@ def postgres_store(postgres_url: str, tmp_path: Path) -> Iterator[Store]:
 @pytest.fixture(scope="session")
 def s3_server() -> Iterator[ServerProcess]:
     """A server that speaks S3, for all tests of this worker; each makes buckets of its own."""
-    server = object_stores.s3_server()
-    server.start()
-    try:
+    with object_stores.s3_server().running() as server:
         yield server
-    finally:
-        server.kill()
 
 
 @pytest.fixture(scope="session")

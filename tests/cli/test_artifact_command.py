@@ -204,9 +204,3 @@ def test_verify_reads_everything_that_the_store_refers_to(cli: Cli) -> None:
             "differences": [],
         }
     ]
-
-
-def test_the_program_reads_the_artifact_as_this_process_does(cli: Cli) -> None:
-    path = store_artifact(cli, TEXT)
-    assert cli.program("artifact", "cat", path).stdout == TEXT
-    assert cli.program("artifact", "tail", path, "-n", "2").stdout == b"".join(LINES[-2:])

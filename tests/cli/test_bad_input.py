@@ -99,17 +99,6 @@ def test_a_store_of_another_revision_is_refused_and_left_as_it_is(
     assert ended.message == f"this program needs revision {HEAD_REVISION}\n"
 
 
-def test_a_store_of_a_newer_format_is_refused(recorded: Cli) -> None:
-    with sqlite3.connect(recorded.database) as connection:
-        for (name,) in connection.execute(
-            "SELECT name FROM sqlite_master WHERE type = 'trigger' AND tbl_name = 'store_info'"
-        ).fetchall():
-            connection.execute(f"DROP TRIGGER {name}")
-        connection.execute("UPDATE store_info SET format = 2")
-    connection.close()
-    assert "has format 2, this program reads up to 1" in refused(recorded, "log", 5)
-
-
 @pytest.mark.parametrize(
     ("url", "code"),
     [("mysql://u:pw@h/x", 2), ("sqlite://", 2), ("postgresql://u:pw@h:port/x", 2), ("a\0b", 2)],

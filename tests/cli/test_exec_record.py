@@ -2,13 +2,10 @@
 
 import json
 import os
-import subprocess
-import time
 from typing import Any
 
 import pytest
-import zstandard
-from tests.support.cli import PROGRAM, Cli, python
+from tests.support.cli import PROGRAM, Cli
 
 from tooltrail.records import DEFAULT_POLICY
 
@@ -139,27 +136,3 @@ def test_the_record_says_what_was_asked_for(cli: Cli) -> None:
     arguments = json.loads(cli.ok("show", "--surface", "input").text)
     assert arguments == {"argv": ["printf", "%s", "a b"], "cwd": "/", "timeout_ms": 7250}
     assert log_of(cli)[0]["arguments_preview"] == "printf %s 'a b'"
-
-
-def test_output_that_came_so_far_can_be_read_from_the_spool_while_the_command_runs(
-    cli: Cli,
-) -> None:
-    code = "import os; os.write(1, b'so far\\n'); os.read(0, 1)"
-    process = cli.start("exec", "--", *python(code), stdin=subprocess.PIPE)
-    assert process.stdin
-    assert process.stdout
-    with process:
-        assert process.stdout.read(7) == b"so far\n"
-        (row,) = log_of(cli)
-        stream = cli.folder / "spool" / str(row["id"]) / "stdout.zst"
-        try:
-            while not stream.exists() or not stream.stat().st_size:
-                assert process.poll() is None
-                time.sleep(0.02)
-            unfinished = zstandard.ZstdDecompressor().decompressobj()
-            assert unfinished.decompress(stream.read_bytes()) == b"so far\n"
-        finally:
-            process.stdin.write(b".")
-        process.communicate(timeout=60)
-    assert cli.ok("show", "--stream", "stdout").stdout == b"so far\n"
-    assert not stream.exists()

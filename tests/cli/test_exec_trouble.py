@@ -266,9 +266,9 @@ def test_a_recording_that_stopped_early_is_said(
 
     monkeypatch.setattr(StreamCapture, "write", refuse)
     monkeypatch.setenv("TOOLTRAIL_DB", cli.database)
-    assert _exec.main(["--", "echo", "hi"]) == 0
+    assert _exec.main(["--", "sh", "-c", "echo hi; sleep 0.1; echo on; exit 3"]) == 3
     said = "tooltrail: recording stopped early: the capture is broken\n"
-    assert tuple(capfd.readouterr()) == ("hi\n", said)
+    assert tuple(capfd.readouterr()) == ("hi\non\n", said)
 
 
 def test_an_end_that_somebody_else_saw_is_recorded_as_unknown(

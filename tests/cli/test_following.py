@@ -131,20 +131,6 @@ def test_one_stream_ends_when_it_is_closed_although_the_tool_goes_on(
     assert (ended.code, ended.stdout, ended.stderr) == (0, b"err\n", b"")
 
 
-def test_it_begins_with_the_last_lines(cli: Cli, writer: SpoolWriter) -> None:
-    name = writer.do("start")
-    writer.do("write stdout one")
-    writer.do("flush stdout")
-    writer.do("write stdout two")
-    writer.do("flush stdout")
-    with following(cli, "artifact", "tail", "-f", "-n", "1", name) as follower:
-        assert follower.read(4) == b"two\n"
-        writer.do("write stdout three")
-        writer.do("close stdout")
-        writer.do("finish")
-        assert follower.rest().stdout == b"three\n"
-
-
 def test_when_the_tool_is_killed_the_follower_says_so(cli: Cli, writer: SpoolWriter) -> None:
     name = writer.do("start")
     with following(cli, "artifact", "tail", "-f", name) as follower:

@@ -84,12 +84,6 @@ def test_json_has_every_number(cli: Cli, root: Path) -> None:
         assert record[f"{name}_count"] == dry[f"{name}_count"] == (name == "unreferenced")
 
 
-def test_a_run_that_has_nothing_to_delete_leaves_no_account(cli: Cli) -> None:
-    cli.ok("gc", "--yes")
-    with cli.open() as store:
-        assert accounts(store) == []
-
-
 def test_the_grace_decides_what_is_young(cli: Cli, root: Path) -> None:
     for grace, young in (("26h", 1), ("1d", 0), ("25 H", 0), ("0s", 0)):
         (record,) = cli.ok("gc", "--grace", grace, "--json").records
@@ -117,14 +111,6 @@ def test_a_grace_that_is_no_duration_is_wrong_usage(cli: Cli, grace: str) -> Non
 def test_a_duration_is_shown_in_the_largest_unit_that_is_exact(text: str, shown: str) -> None:
     assert lasting(parse_duration(text)) == shown
     assert parse_duration(shown) == parse_duration(text)
-
-
-def test_the_root_of_something_else_is_wrong_usage(cli: Cli, root: Path, tmp_path: Path) -> None:
-    scatter(tmp_path / "theirs", 3)
-    ended = cli.run("gc", "--artifacts", str(tmp_path / "theirs"), "--grace", "0s", "--yes")
-    assert ended.code == 2
-    assert "is not marked as the artifact root of this store" in ended.sentence
-    assert len(list((tmp_path / "theirs").rglob("*.zst"))) == 3
 
 
 def test_a_store_that_is_not_there_is_unavailable(nowhere: Cli) -> None:

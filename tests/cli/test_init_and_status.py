@@ -54,14 +54,6 @@ def test_init_at_a_place_that_is_named(nowhere: Cli, tmp_path: Path, spelling: s
     assert status["artifact_root"] == f"file://{tmp_path}/large"
 
 
-def test_a_store_that_moves_takes_its_artifacts_along(cli: Cli, tmp_path: Path) -> None:
-    with cli.open() as store:
-        run_command(store.open_session(), b"moved\n" * 10_000)
-    cli.folder.rename(tmp_path / "moved")
-    moved = Cli(str(tmp_path / "moved" / "trail.db"))
-    assert moved.ok("artifact", "verify").message == "1 artifact, 60 kB: 0 damaged or missing\n"
-
-
 def test_an_artifact_root_that_moves_alone_can_be_named(cli: Cli, tmp_path: Path) -> None:
     with cli.open() as store:
         run_command(store.open_session(), b"moved\n" * 10_000)
@@ -73,12 +65,6 @@ def test_an_artifact_root_that_moves_alone_can_be_named(cli: Cli, tmp_path: Path
     assert cli.ok("artifact", "verify", "--artifacts", str(tmp_path / "elsewhere")).code == 0
     cli.environment["TOOLTRAIL_ARTIFACTS"] = str(tmp_path / "elsewhere")
     assert cli.ok("artifact", "verify").code == 0
-
-
-def test_postgresql_needs_to_be_told_where_artifacts_go(nowhere: Cli) -> None:
-    ended = nowhere.run("init", "--db", "postgresql://nobody@127.0.0.1:1/none")
-    assert ended.code == 2
-    assert ended.sentence == "a PostgreSQL store needs an artifact root: name one (--artifacts)"
 
 
 def test_artifacts_in_memory_would_be_gone_at_once(nowhere: Cli) -> None:

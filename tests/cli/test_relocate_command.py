@@ -114,21 +114,6 @@ def test_a_root_that_cannot_be_made_is_unavailable(cli: Cli, old: Path, tmp_path
     assert cli.run("artifact", "relocate", str(tmp_path / "file" / "root")).code == 5
 
 
-def test_an_interruption_says_where_the_artifacts_are(
-    cli: Cli, old: Path, new: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from tooltrail.store.keep import copying
-
-    def interrupt(*_: object, **__: object) -> bool:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(copying.ObjectCopier, "ensure", interrupt)
-    ended = cli.run("artifact", "relocate", str(new))
-    assert (ended.code, ended.message) == (130, f"interrupted; the artifacts are in file://{old}\n")
-    monkeypatch.undo()
-    cli.ok("artifact", "relocate", str(new))
-
-
 def test_ctrl_c_leaves_the_store_where_it_was_and_an_account(
     cli: Cli, old: Path, new: Path
 ) -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from tests.support.cli import Cli
@@ -165,10 +164,3 @@ def test_answers_of_killed_programs_are_recorded(cli: Cli) -> None:
     (line,) = cli.ok("transcript", "--provider-exact").lines
     assert "Let me add." in line
     assert cli.ok("verify").text == ""
-
-
-def test_a_file_in_place_of_the_spool_keeps_nobody_from_reading(cli: Cli, tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    ended = cli.run("log", "--spool", str(tmp_path / "file"))
-    assert ended.code == 2
-    assert "is a file" in ended.usage_error

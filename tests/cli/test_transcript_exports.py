@@ -121,24 +121,6 @@ def test_the_session_up_to_an_entry_is_told(talk: Cli) -> None:
     assert (ended.code, last) == (3, "tooltrail: the session has no entry that is named 'ffff'")
 
 
-def test_results_that_came_after_an_entry_are_not_told(cli: Cli) -> None:
-    with cli.open() as store, store.open_session() as session:
-        calls = [ToolCall.of("f", {}, call_id=f"c{n}") for n in (1, 2)]
-        started = [session.start(call) for call in calls]
-        said = say(session, "user", "and?")
-        for one in started:
-            one.finish(CompleteOutput.success("f", GenericOutput.of("a secret of later")))
-    assert "secret" in cli.ok("transcript").text
-    for name in (str(said), "#1", str(started[0].id)):
-        text = cli.ok("transcript", "--until", name).text
-        assert "[started]\n" in text
-        assert "[no result: the invocation has not ended]\n" in text
-        assert "secret" not in text
-        ended = cli.ok("transcript", "--until", name, "--format", "openai")
-        assert "no result recorded" in ended.text
-        assert "secret" not in ended.text
-
-
 def test_what_was_compacted_is_told_and_a_strict_export_refuses_it(
     cli: Cli, tmp_path: Path
 ) -> None:
@@ -252,10 +234,3 @@ def test_nothing_is_printed_where_the_report_cannot_be_written(talk: Cli, tmp_pa
 def test_lines_of_json_are_entries(talk: Cli) -> None:
     lines = [json.loads(line) for line in talk.ok("transcript", "--format", "jsonl").lines]
     assert [line["type"] for line in lines[1:]].count("tool_call") == 3
-
-
-@pytest.mark.parametrize("style", PROVIDERS)
-def test_a_compacted_session_is_told_to_a_provider_too(talk: Cli, style: str) -> None:
-    ended = talk.run("transcript", "--format", style, "--compact", "100000")
-    assert ended.code == 0
-    assert request_problems(style, json.loads(ended.text)) == []

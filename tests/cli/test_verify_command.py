@@ -105,42 +105,6 @@ def test_json_has_a_record_for_each_finding(cli: Cli) -> None:
     assert name in found["message"]
 
 
-@pytest.mark.parametrize(
-    ("statement", "about"),
-    [
-        ("UPDATE invocations SET started_at = 'yesterday' WHERE key = 2", "started_at"),
-        ("UPDATE invocations SET seq = 7 WHERE key = 2", "seq"),
-        ("DELETE FROM streams WHERE invocation_key = 2", "stream"),
-        ("DELETE FROM invocations WHERE key = 2", "missing"),
-        ("UPDATE bodies SET data = x'ff' WHERE size > 100", "body"),
-    ],
-)
-def test_a_damaged_record_is_named_and_the_rest_is_checked(
-    cli: Cli, statement: str, about: str
-) -> None:
-    with cli.open() as store, store.open_session() as session:
-        names = record(session, b"one\n", b"two\n", BIG)
-        store.ingest()
-        alter(store, statement)
-    ended = cli.run("verify")
-    assert ended.code == 1
-    assert all(line.startswith("damage ") for line in ended.lines)
-    assert about in ended.text
-    assert "1 artifacts" in ended.message
-    for untouched in (names[0], names[2]):
-        assert f"call {untouched}" not in ended.text
-
-
-def test_an_entry_that_was_removed_from_the_ledger_is_named(cli: Cli) -> None:
-    with cli.open() as store, store.open_session() as session:
-        record(session, b"one\n")
-        store.ingest()
-        alter(store, "DELETE FROM ledger_entries WHERE n = 1")
-    ended = cli.run("verify")
-    assert ended.code == 1
-    assert "entry 1 of journal " in ended.text
-
-
 @pytest.mark.parametrize("data", [b"x", None])
 def test_a_bad_artifact_is_named(cli: Cli, data: bytes | None) -> None:
     with cli.open() as store, store.open_session() as session:
@@ -207,24 +171,6 @@ def test_an_index_that_lies_is_damage_and_each_frame_is_named(cli: Cli) -> None:
     assert (ended.code, ended.stdout) == (1, b"")
     assert "newlines in frame 0, which has" in ended.sentence
     assert cli.ok("artifact", "cat", "--bytes", "5:90000", path).stdout == BIG[5:90_000]
-
-
-@pytest.mark.parametrize("kind", ["missing", "altered"])
-def test_an_object_whose_index_is_missing_or_altered_is_damage(cli: Cli, kind: str) -> None:
-    path, index = lying_object(cli)
-    file = cli.folder / "artifacts" / path
-    data = bytearray(file.read_bytes())
-    if kind == "missing":
-        del data[index.frames_size :]
-    else:
-        data[-40] ^= 1
-    file.write_bytes(data)
-    ended = cli.run("verify")
-    assert ended.code == 1
-    (line,) = ended.lines
-    assert line.startswith("damage ")
-    assert path in line
-    assert "index" in line
 
 
 def test_a_row_with_other_lines_is_damage_and_keeps_nobody_from_reading(cli: Cli) -> None:

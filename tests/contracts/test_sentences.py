@@ -188,20 +188,9 @@ SMALL: dict[str, tuple[str, FamilyOutput, dict[str, JsonValue], str]] = {
         "Work item completed: [done] wi_1 Fix the parser (open -> done)\n",
     ),
 }
-small = pytest.mark.parametrize(
-    ("family", "output", "result", "receipt"), SMALL.values(), ids=SMALL
-)
 
 
-@small
-def test_a_small_result_carries_no_idle_flags_or_lists(
-    family: str, output: FamilyOutput, result: dict[str, JsonValue], receipt: str
-) -> None:
-    assert projected(output, family) == result
-    assert receipt.count("\n") <= 2
-
-
-@small
+@pytest.mark.parametrize(("family", "output", "result", "receipt"), SMALL.values(), ids=SMALL)
 def test_a_small_confirmation_is_a_line_or_two(
     family: str, output: FamilyOutput, result: dict[str, JsonValue], receipt: str
 ) -> None:

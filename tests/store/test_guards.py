@@ -1,15 +1,19 @@
 """Triggers keep the evidence append-only, but for the few changes that a life makes."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
+from uuid import UUID
 
 import pytest
+from sqlalchemy import Boolean, Column, LargeBinary, Text
 from tests.support import schema
 from tests.support.every_fact import AT, fill
 from tests.support.raw_rows import all_rows
 from tests.support.store_parts import StoreParts, store_parts
 
-from tooltrail.records import InvalidRecordError
+from tooltrail.records import InvalidRecordError, digest_of
+from tooltrail.store.column_groups import CLOSING, ENDING, OPENING, OUTCOME
 
 APPEND_ONLY = [table for table in schema.EVIDENCE if table is not schema.store_info]
 
@@ -50,16 +54,38 @@ def test_no_row_can_be_updated_not_even_to_itself(filled: StoreParts) -> None:
             )
 
 
-def test_an_ended_call_and_a_closed_session_stay_as_they_are(filled: StoreParts) -> None:
-    refused(
-        filled,
-        "UPDATE invocations SET state = 'error' WHERE state = 'success'",
-        "UPDATE invocations SET tool_name = 'other' WHERE state = 'started'",
-        "UPDATE surfaces SET receipt = 'other' WHERE receipt IS NOT NULL",
-        "UPDATE sessions SET closed_at = NULL WHERE closed_at IS NOT NULL",
-        "UPDATE sessions SET title = 'other' WHERE title IS NOT NULL",
-        "UPDATE store_info SET format = 2",
-    )
+@pytest.mark.parametrize(
+    ("table", "names", "where"),
+    [
+        ("invocations", {*schema.invocations.c.keys()} - {*ENDING}, "state = 'started'"),
+        ("invocations", {*schema.invocations.c.keys()}, "state <> 'started'"),
+        ("surfaces", {"invocation_key", "arguments", *OUTCOME}, "receipt IS NOT NULL"),
+        ("sessions", {"id", "opened_at", "journal_key"}, "closed_at IS NULL"),
+        ("sessions", OPENING, "entry IS NOT NULL"),
+        ("sessions", CLOSING, "closed_at IS NOT NULL"),
+        ("bodies", {"key", "digest", "size", "data"}, "data IS NOT NULL"),
+        ("store_info", {"key", "id", "format", "created_at"}, "key = 1"),
+    ],
+)
+def test_what_is_written_once_stays_as_it_is(
+    filled: StoreParts, table: str, names: Iterable[str], where: str
+) -> None:
+    columns = [schema.metadata.tables[table].c[name] for name in names]
+    changes = (f'"{one.name}" = {other_value(filled, one)}' for one in columns)
+    refused(filled, *(f"UPDATE {table} SET {one} WHERE {where}" for one in changes))
+
+
+def other_value(store: StoreParts, column: Column[Any]) -> str:
+    """A value of the type of the column that no row has, as a statement spells it."""
+    if isinstance(column.type, Boolean):
+        return f'NOT coalesce("{column.name}", FALSE)'
+    if column.type is schema.Moment:
+        return "-1" if store.is_sqlite else "'2001-01-01'"
+    if column.type is schema.Uuid16:
+        return "x'00'" if store.is_sqlite else f"'{UUID(int=0)}'"
+    if isinstance(column.type, LargeBinary):
+        return store.literal(digest_of(b"other"))
+    return "'other'" if isinstance(column.type, Text) else "-1"
 
 
 def test_a_body_goes_only_when_it_leaves_a_tombstone(filled: StoreParts) -> None:

@@ -13,7 +13,8 @@ import sys
 import time
 import urllib.parse
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 START_TIMEOUT_S = 60.0
@@ -47,6 +48,15 @@ class ServerProcess:
             assert self._process.poll() is None, f"{self._command[0]} ended by itself"
             assert time.monotonic() < deadline, f"{self._command[0]} did not start"
             time.sleep(0.02)
+
+    @contextmanager
+    def running(self) -> Generator["ServerProcess"]:
+        """Run for a block."""
+        self.start()
+        try:
+            yield self
+        finally:
+            self.kill()
 
     def kill(self) -> None:
         """End it at once; whatever it kept in memory is gone."""

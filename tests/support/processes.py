@@ -6,6 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from tests.support.cli import without_coverage
+
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
 """A user id without rights, for what root would never be refused."""
@@ -33,7 +35,7 @@ def run_python(
         capture_output=True,
         text=True,
         check=False,
-        env=_without_coverage(),
+        env=without_coverage(os.environ),
     )
     assert done.returncode == expected, done.stderr
     return done.stdout, done.stderr
@@ -49,7 +51,7 @@ def start_worker(
         stdin=subprocess.PIPE if takes_input else None,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        env=_without_coverage(),
+        env=without_coverage(os.environ),
     )
 
 
@@ -63,8 +65,3 @@ for package in (tooltrail.records, tooltrail.artifacts, tooltrail.store):
     for name in package.__all__:
         getattr(package, name)
 """
-
-
-def _without_coverage() -> dict[str, str]:
-    """Another user could not write this user's coverage data, and a killed process has none."""
-    return {k: v for k, v in os.environ.items() if not k.startswith("COV")}

@@ -32,12 +32,8 @@ LARGE = os.urandom(9 * PART_SIZE)
 
 @pytest.fixture(scope="module")
 def azure_server() -> Iterator[ServerProcess]:
-    server = object_stores.azure_server()
-    server.start()
-    try:
+    with object_stores.azure_server().running() as server:
         yield server
-    finally:
-        server.kill()
 
 
 @pytest.fixture

@@ -21,7 +21,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tooltrail.artifacts._flusher import Flusher
-from tooltrail.artifacts._progress import end_of
 from tooltrail.artifacts.capture import Capture
 from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import open_plain
@@ -324,15 +323,6 @@ def test_an_exception_in_a_with_block_closes_the_file_and_keeps_it(tmp_path: Pat
 def test_a_role_that_no_record_takes_is_refused_before_any_byte(tmp_path: Path, role: str) -> None:
     with pytest.raises(InvalidRecordError, match="no stream can have the role"):
         Capture(role, tmp_path / "x.zst", edge_bytes=EDGE, inline_bytes=INLINE)
-
-
-@given(st.lists(st.binary(min_size=1, max_size=30), max_size=30), st.integers(0, 50))
-def test_the_tail_is_the_end_of_everything(blocks: list[bytes], limit: int) -> None:
-    tail = b""
-    for block in blocks:
-        tail = end_of(tail, block, limit)
-    data = b"".join(blocks)
-    assert tail == data[max(0, len(data) - limit) :]
 
 
 class TestSpoolThatCannotBeMade:

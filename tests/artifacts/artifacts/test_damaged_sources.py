@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support.sinks import put_raw
 
 from tooltrail.artifacts import (
     ArtifactArchive,
@@ -37,13 +38,6 @@ def captured(tmp_path: Path) -> CapturedStream:
     return capture.close()
 
 
-def store_raw(sink: ArtifactSink, folder: Path, path: str, stored: bytes) -> None:
-    source = folder / "raw"
-    source.write_bytes(stored)
-    assert sink.put(path, source)
-    source.unlink()
-
-
 def stored_bytes(sink: ArtifactSink, path: str) -> bytes:
     with sink.open(path) as reader:
         return reader.read()
@@ -65,7 +59,7 @@ def test_a_damaged_source_replaces_no_damaged_object_and_both_are_kept(
     good = captured.staged.read_bytes()
     path = artifact_path(digest_of(PLAIN))
     object_there = flipped(good, 40)
-    store_raw(sink, tmp_path, path, object_there)
+    put_raw(sink, tmp_path, path, object_there)
     source = flipped(good, len(good) + offset if offset < 0 else offset)
     captured.staged.write_bytes(source)
     stored = archive.publish(captured)
@@ -89,7 +83,7 @@ def test_of_two_that_are_damaged_in_their_index_none_is_trusted(
     assert captured.staged is not None
     good = captured.staged.read_bytes()
     path = artifact_path(digest_of(PLAIN))
-    store_raw(sink, tmp_path, path, flipped(good, len(good) - 40))
+    put_raw(sink, tmp_path, path, flipped(good, len(good) - 40))
     captured.staged.write_bytes(flipped(good, len(good) - 30))
     stored = archive.publish(captured)
     assert stored.damage is not None

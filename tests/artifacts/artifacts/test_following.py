@@ -181,39 +181,3 @@ def test_a_file_that_cannot_be_read_is_unavailable(folder: Path) -> None:
     follower = StreamFollower(folder, "stdout", running)
     with pytest.raises(UnavailableError, match="Too many levels of symbolic links"):
         polled(follower)
-
-
-def test_a_file_that_fails_while_it_is_read_is_unavailable(folder: Path) -> None:
-    folder.mkdir(parents=True)
-    (folder / "stdout.zst").touch()
-    with (
-        StreamFollower(folder, "stdout", running) as follower,
-        # Opens, and gives an error of input and output at its beginning.
-        Path("/proc/self/mem").open("rb", buffering=0) as unreadable,
-    ):
-        follower._stored = unreadable  # pyright: ignore[reportPrivateUsage]
-        with pytest.raises(UnavailableError, match="cannot be read: Input/output error"):
-            polled(follower)
-        with pytest.raises(UnavailableError, match="cannot be read: Input/output error"):
-            follower.skip_to_last(1)
-
-
-def test_a_stream_that_has_not_begun_has_no_last_lines(folder: Path) -> None:
-    with StreamFollower(folder, "stdout", running) as follower:
-        follower.skip_to_last(3)
-        assert follower.offset == 0
-
-
-def test_an_altered_frame_of_a_closed_file_is_damage_to_a_follower_before_it(folder: Path) -> None:
-    capture = capture_in(folder)
-    for n in range(4):
-        capture.write(b"line %d\n" % n)
-        capture.flush()
-    captured = capture.close()
-    assert captured.index is not None
-    assert captured.staged is not None
-    data = bytearray(captured.staged.read_bytes())
-    data[captured.index.stored_span(0)[1] // 2] ^= 1
-    captured.staged.write_bytes(data)
-    with StreamFollower(folder, "stdout", running) as follower, pytest.raises(DamageError):
-        polled(follower)

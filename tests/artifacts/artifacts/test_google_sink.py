@@ -30,12 +30,8 @@ LARGE = os.urandom(2 * PART_SIZE + 1000)
 
 @pytest.fixture(scope="module")
 def google_server() -> Iterator[ServerProcess]:
-    server = object_stores.google_server()
-    server.start()
-    try:
+    with object_stores.google_server().running() as server:
         yield server
-    finally:
-        server.kill()
 
 
 @pytest.fixture

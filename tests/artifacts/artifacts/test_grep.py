@@ -18,8 +18,6 @@ from tooltrail.artifacts import ArtifactArchive, ArtifactReader, Match
 from tooltrail.artifacts import _ahead as ahead_module
 from tooltrail.artifacts import _frames as frames_module
 from tooltrail.artifacts import _line_blocks as blocks_module
-from tooltrail.artifacts._expressions import for_blocks
-from tooltrail.artifacts._patterns import expression_counter
 from tooltrail.records.errors import DamageError, InvalidRecordError
 
 ATOMS = [
@@ -65,6 +63,8 @@ ATOMS = [
     "|",
     "(?i)",
     "(?P<x>a)",
+    "(?i:b)",
+    r"[\b-~]",
     "(?s:.)",
     "(?-m:^)",
     r"\\",
@@ -228,59 +228,6 @@ def test_many_matches_in_a_block_are_counted_as_few_are(folder: Path, ignore_cas
     assert reader.count_matches("word", literal=True, ignore_case=ignore_case) == wanted
     assert reader.count_matches("word", literal=True, max_count=100) == 100
     assert reader.count_matches("word", literal=True, invert=True) == 5_000 - wanted
-
-
-@pytest.mark.parametrize(
-    ("source", "changed"),
-    [
-        (rb"a.b", rb"a.b"),
-        (rb"^\s+x$", rb"^[ \t\r\f\v]+x$"),
-        (rb'"[^"]*"', rb'"[^\n"]*"'),
-        (rb"[^]a]", rb"[^\n\]a]"),
-        (rb"[^-a]", rb"[^\n\-a]"),
-        (rb"[^\s]\W\D", rb"[^\n\s][^\w\n][^\d\n]"),
-        (rb"[a\S](?:b)(?P<c>d)(?P=c)(?i:e)", rb"[a\S](?:b)(?P<c>d)(?P=c)(?i:e)"),
-        (rb"a[\b-~]b", None),
-        (rb"a(?=b)", None),
-        (rb"a++", None),
-        (rb"(?>a)", None),
-        (rb"a\Z", None),
-        (rb"a\nb", None),
-        (rb"[\x00-z]", None),
-        (rb"[\s]", None),
-        (b"[\t-z]", None),
-        (rb"(?s)a.b", None),
-        (rb"\012", None),
-    ],
-)
-def test_an_expression_is_made_to_stay_in_its_line(source: bytes, changed: bytes | None) -> None:
-    assert for_blocks(source) == changed
-
-
-@pytest.mark.parametrize("source", [rb"a\B", rb"(?P<x>a)", rb"(?i)a", rb"a\8"])
-def test_where_one_call_cannot_count_each_line_is_looked_at(source: bytes) -> None:
-    assert expression_counter(source, re.MULTILINE) is None
-
-
-@pytest.mark.parametrize(
-    ("source", "count"),
-    [
-        (rb"a", 2),
-        (rb"^a", 1),
-        (rb"^(a|b)", 3),
-        (rb"^b(.|[(])", 1),
-        (rb"^a|b$", 3),
-        (rb"^$", 1),
-        (rb"", 5),
-        (rb"\(|x*y", 2),
-    ],
-)
-@pytest.mark.parametrize("end", [b"", b"\n"])
-def test_one_call_counts_the_lines_of_a_block(source: bytes, count: int, end: bytes) -> None:
-    counter = expression_counter(source, re.MULTILINE)
-    assert counter
-    assert counter(b"aaa\n\nb(ab\nxyxy\nb" + end) == count
-    assert counter(b"") == 0
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import io
 import os
-from itertools import pairwise
 from typing import cast
 
 import pytest
@@ -53,24 +52,6 @@ def test_it_reads_what_a_file_reads(steps: list[tuple[str, int]]) -> None:
                 assert buffer[:count] == theirs.read(count)
             assert ours.tell() == theirs.tell()
         assert ours.read() == theirs.read()
-
-
-def test_opening_asks_for_nothing() -> None:
-    stored = Object(100)
-    open_ranged(stored.fetch, 100).close()
-    assert stored.asked == []
-
-
-def test_blocks_double_while_reading_goes_on_in_order() -> None:
-    stored = Object(5 * LARGEST_BLOCK)
-    with open_ranged(stored.fetch, stored.size) as reader:
-        while reader.read(100_000):
-            pass
-    sizes = [stop - start for start, stop in stored.asked]
-    assert sizes[:4] == [FIRST_BLOCK, 2 * FIRST_BLOCK, 4 * FIRST_BLOCK, LARGEST_BLOCK]
-    assert max(sizes) == LARGEST_BLOCK
-    assert all(one[1] == next_[0] for one, next_ in pairwise(stored.asked))
-    assert sum(sizes) == stored.size
 
 
 def test_blocks_start_small_again_after_a_jump() -> None:

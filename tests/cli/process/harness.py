@@ -66,7 +66,7 @@ class Driver:
         with self.start(*argv, popen=popen, **spec) as process:
             out, err = process.communicate(timeout=HANG_S)
         report = self.report()
-        if not popen and "raise_at_chunk" not in spec and "kind" not in report.fields:
+        if not popen and "kind" not in report.fields:
             assert (out, err) == (report.stream("stdout"), report.stream("stderr"))
         assert b"Traceback" not in (err or b"")
         return report

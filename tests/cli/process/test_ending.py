@@ -12,7 +12,6 @@ from tests.cli.process.harness import HANG_S, Driver, finish, pipe_of, python
 from tooltrail.cli._process import ChildExit, run_child
 from tooltrail.cli._process.child import Child
 from tooltrail.cli._process.jobs import Job, Terminal
-from tooltrail.cli._process.loop import Agenda, Step
 from tooltrail.cli._process.relay import SignalRelay
 
 TRAP = "import signal,sys\nsignal.signal({n}, lambda *_: sys.exit(7))\n"
@@ -33,18 +32,6 @@ def wait_for_end(pid: int) -> None:
         assert select.select([fd], [], [], HANG_S)[0]
     finally:
         os.close(fd)
-
-
-@pytest.mark.parametrize("status", [0, 1, 255])
-def test_the_status_is_mirrored(driver: Driver, status: int) -> None:
-    report = driver.run("sh", "-c", f"exit {status}")
-    assert (report.exit_status, report.signal, report.mirrored) == (status, None, status)
-
-
-@pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
-def test_a_death_by_signal_is_128_and_the_number(driver: Driver, signum: int) -> None:
-    report = driver.run("sh", "-c", f"kill -{signum} $$")
-    assert (report.exit_status, report.signal, report.mirrored) == (None, signum, 128 + signum)
 
 
 @pytest.mark.parametrize("signum", FORWARDED)
@@ -167,23 +154,11 @@ def test_a_signal_after_the_childs_end_ends_the_wait(driver: Driver, missing: li
     assert (report.exit_status, report.signal, report.timed_out) == (6, None, False)
 
 
-def test_a_time_limit_ends_the_child(driver: Driver) -> None:
-    report = driver.run("sleep", "1000", timeout_s=0.2)
-    assert (report.timed_out, report.signal, report.mirrored) == (True, signal.SIGTERM, 124)
-    assert report.duration_ms >= 200
-
-
 def test_a_child_that_ends_politely_has_timed_out_all_the_same(driver: Driver) -> None:
     report = driver.run(*python(TRAP.format(n="signal.SIGTERM") + READY), timeout_s=1.0)
     assert (report.timed_out, report.mirrored) == (True, 124)
     # Before its trap was set, the signal would have killed it.
     assert report.exit_status == 7 or report.signal == signal.SIGTERM
-
-
-def test_a_child_that_ignores_the_request_is_killed(driver: Driver) -> None:
-    code = "trap '' TERM; while :; do sleep 1000; done"
-    report = driver.run("sh", "-c", code, timeout_s=0.5, grace_s=0.1)
-    assert (report.timed_out, report.signal, report.mirrored) == (True, signal.SIGKILL, 124)
 
 
 def test_a_stopped_child_is_ended_by_the_time_limit(driver: Driver) -> None:
@@ -319,49 +294,8 @@ def test_a_child_that_was_stopped_by_hand_does_not_stop_us() -> None:
     os.close(terminal)
 
 
-def test_a_reaped_child_stays_as_it_is() -> None:
-    child = Child(subprocess.Popen(["sh", "-c", "exit 4"], process_group=0))
-    child.destroy()
-    child.send(signal.SIGTERM)
-    assert child.has_ended()
-    assert child.reap()
-    assert child.poll_stop() is None
-
-
 def test_a_child_that_was_reaped_behind_our_back_has_ended() -> None:
     child = Child(subprocess.Popen(["true"], process_group=0))
     os.waitpid(child.pid, 0)
     assert child.has_ended()
     assert (child.exit_status, child.signal) == (None, None)
-
-
-def test_the_steps_of_a_time_limit_come_in_order_and_once() -> None:
-    agenda = Agenda(10.0, 5.0, 2.0)
-    assert agenda.pop_due(14.9) is None
-    assert [agenda.pop_due(100.0) for _ in range(4)] == [
-        Step.TERMINATE,
-        Step.KILL,
-        Step.ABANDON,
-        None,
-    ]
-
-
-def test_hurrying_never_postpones() -> None:
-    agenda = Agenda(0.0, 1.0, 0.0)
-    agenda.hurry(1.0)
-    assert agenda.next_at() == 1.0
-    agenda = Agenda(0.0, 1000.0, 0.0)
-    agenda.hurry(1.0)
-    assert agenda.next_at() == 2.0
-    assert agenda.pop_due(2.0) is Step.ABANDON
-    assert agenda.pop_due(9999.0) is None
-
-
-def test_after_the_childs_end_nobody_is_signalled() -> None:
-    agenda = Agenda(0.0, 1.0, 1.0)
-    agenda.child_ended()
-    assert agenda.pop_due(9999.0) is None
-    agenda = Agenda(0.0, 1.0, 1.0)
-    assert agenda.pop_due(1.0) is Step.TERMINATE
-    agenda.child_ended()
-    assert agenda.pop_due(9999.0) is Step.ABANDON

@@ -1,17 +1,10 @@
-import errno
 import os
 import random
-import selectors
 import socket
 import subprocess
 from pathlib import Path
 
-import pytest
 from tests.cli.process.harness import PYTHON, Driver, Terminal, finish, pipe_of, python
-
-from tooltrail.cli._process import outlet as outlet_module
-from tooltrail.cli._process.pump import Pump
-from tooltrail.cli._process.spawn import Source
 
 BIG = 8 << 20
 
@@ -21,42 +14,6 @@ def big_file(folder: Path, size: int = BIG) -> tuple[str, bytes]:
     path = folder / "big"
     path.write_bytes(data)
     return str(path), data
-
-
-def test_every_byte_is_passed_on_and_recorded_apart(driver: Driver, tmp_path: Path) -> None:
-    path, data = big_file(tmp_path)
-    report = driver.run("sh", "-c", 'cat "$0"; printf "\\0\\377" >&2', path)
-    assert report.stream("stdout") == data
-    assert report.stream("stderr") == b"\0\xff"
-    assert report.exit_status == 0
-    assert report.mirrored == 0
-    assert report.tee_closed == []
-    assert report.duration_ms >= 0
-
-
-def test_chunks_come_at_once_and_in_order(driver: Driver) -> None:
-    code = "for i in 1 2 3 4; do echo o$i; read x; echo e$i >&2; read x; done"
-    process = driver.start("sh", "-c", code, popen={"stdin": subprocess.PIPE})
-    out, err, stdin = map(pipe_of, (process.stdout, process.stderr, process.stdin))
-    for i in range(1, 5):
-        for stream, line in ((out, f"o{i}\n"), (err, f"e{i}\n")):
-            assert stream.readline() == line.encode()
-            stdin.write(b"\n")
-            stdin.flush()
-    finish(process)
-    assert driver.report().chunks == [["stdout", 3], ["stderr", 3]] * 4
-
-
-def test_a_reader_that_goes_away_ends_an_endless_child_silently(driver: Driver) -> None:
-    process = driver.start("yes")
-    assert pipe_of(process.stdout).read(2) == b"y\n"
-    pipe_of(process.stdout).close()
-    process.stdout = None
-    _, err = finish(process)
-    assert (process.returncode, err) == (0, b"")
-    report = driver.report()
-    assert report.tee_closed == ["stdout"]
-    assert (report.signal, report.tee_errno, report.recorder_error) == (13, None, None)
 
 
 def test_what_was_in_the_pipe_when_the_reader_left_is_recorded(driver: Driver) -> None:
@@ -173,26 +130,6 @@ def test_a_file_is_appended_to(driver: Driver, tmp_path: Path) -> None:
     assert log.read_bytes() == b"before\nout\n"
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-def test_a_full_disk_is_reported_and_the_record_goes_on(driver: Driver) -> None:
-    with Path("/dev/full").open("wb") as full:
-        report = driver.run("sh", "-c", "echo lost; echo e >&2; exit 4", popen={"stdout": full})
-    assert (report.tee_closed, report.tee_errno) == (["stdout"], errno.ENOSPC)
-    assert report.stream("stdout") == b"lost\n"
-    assert (report.exit_status, report.stream("stderr")) == (4, b"e\n")
-
-
-def test_an_output_that_was_closed_from_the_start_is_only_recorded(
-    driver: Driver, tmp_path: Path
-) -> None:
-    command = driver.command("sh", "-c", "echo unheard; echo e >&2")
-    done = subprocess.run(
-        ["sh", "-c", '"$@" >&-', "sh", *command], capture_output=True, check=True, timeout=60
-    )
-    assert (done.stdout, done.stderr) == (b"", b"e\n")
-    assert driver.report().stream("stdout") == b"unheard\n"
-
-
 def test_an_output_that_we_closed_ourselves_is_only_recorded(tmp_path: Path) -> None:
     code = (
         "import os, sys\n"
@@ -207,17 +144,6 @@ def test_an_output_that_we_closed_ourselves_is_only_recorded(tmp_path: Path) -> 
     assert done.stdout == b"[('stderr', b'e\\n')]\n"
 
 
-def test_a_recorder_that_fails_does_not_harm_the_child(driver: Driver) -> None:
-    code = "echo one; read x; echo two; exit 3"
-    process = driver.start("sh", "-c", code, popen={"stdin": subprocess.PIPE}, raise_at_chunk=1)
-    assert pipe_of(process.stdout).readline() == b"one\n"
-    out, err = process.communicate(b"\n", timeout=60)
-    assert (out, err) == (b"two\n", b"")
-    report = driver.report()
-    assert report.recorder_error == "the record cannot be kept"
-    assert (report.exit_status, report.chunks) == (3, [["stdout", 4]])
-
-
 def test_the_caller_may_flush_about_once_a_second(driver: Driver, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
@@ -225,47 +151,3 @@ def test_the_caller_may_flush_about_once_a_second(driver: Driver, tmp_path: Path
     report = driver.run("sh", "-c", 'read x < "$0"; echo $x', str(fifo), poke_when_idle=str(fifo))
     assert report.stream("stdout") == b"go\n"
     assert report.idle_count >= 1
-
-
-def test_an_event_without_output_or_after_the_end_does_nothing() -> None:
-    got: list[bytes] = []
-    outlet = outlet_module.Outlet(None)
-    reader, writer = os.pipe()
-    os.set_blocking(reader, False)
-    with selectors.DefaultSelector() as selector:
-        pump = Pump(selector, {"stdout": outlet}, lambda _name, data: got.append(data))
-        pump.start({"stdout": Source(reader, 65536)})
-        ready = selector.get_key(reader).data
-        ready()
-        assert pump.is_reading
-        os.write(writer, b"last")
-        pump.stop_reading()
-        ready()
-        pump.close()
-    os.close(writer)
-    assert not pump.is_reading
-    assert got == [b"last"]
-
-
-def test_small_steps_pass_everything_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    reader, writer = os.pipe()
-    outlet = outlet_module.Outlet(writer, step=4096, owned=True)
-    data = random.Random(2).randbytes(1 << 20)
-    outlet.put(data)
-    got = bytearray()
-    while outlet.is_pending:
-        outlet.flush()
-        got += os.read(reader, 1 << 16)
-    outlet.close()
-    outlet.close()
-    while rest := os.read(reader, 1 << 16):
-        got += rest
-    os.close(reader)
-    assert bytes(got) == data
-
-
-def test_a_closed_outlet_takes_nothing() -> None:
-    outlet = outlet_module.Outlet(None)
-    outlet.put(b"gone")
-    assert not outlet.is_pending
-    assert not outlet.flush()

@@ -295,11 +295,6 @@ def test_nothing_that_is_there_is_overwritten_or_taken_for_a_part(
     assert names_in(tmp_path) == before
 
 
-def test_the_database_itself_is_not_overwritten(recorded: Path) -> None:
-    with pytest.raises(InvalidRecordError, match="there already"):
-        back_up_store(recorded, recorded)
-
-
 @pytest.mark.parametrize("name", ["/", "a\0b", "\ud800", "~\0"])
 def test_what_can_be_no_file_is_said_of_the_name_and_not_of_the_store(
     recorded: Path, name: str

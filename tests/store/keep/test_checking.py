@@ -204,6 +204,7 @@ def test_the_table_of_a_damaged_page_is_named_and_all_else_is_checked(
     opened = damaged(used, (page - 1) * size, bytes(size))
     problems = check_database(opened)
     opened.close()
+    assert len(set(problems)) == len(problems)
     assert f"integrity check: table {table} or an index of it is damaged" in problems
     assert any(one.startswith("the file as a whole cannot be checked: ") for one in problems)
     assert "append-only trigger bodies_no_delete is missing" in problems

@@ -5,7 +5,7 @@ from pathlib import Path
 from uuid import UUID, uuid4
 
 import pytest
-from tests.support.keeping import BIG, check, ingested, prune_all
+from tests.support.keeping import BIG, check, ingested
 
 from tooltrail.artifacts import ArtifactSink, open_sink
 from tooltrail.records import InvalidRecordError, UnavailableError
@@ -48,13 +48,6 @@ def test_nothing_is_written_to_the_folder_on_which_a_disk_is_not_mounted(
     disk.rename(root)
     # The same store goes on as soon as it is there.
     check(used)
-
-
-def test_a_store_is_not_made_in_the_root_of_another(used: Store, tmp_path: Path) -> None:
-    for _ in range(2):
-        with pytest.raises(InvalidRecordError, match="is the artifact root of another store, as"):
-            create_store(tmp_path / "new" / "trail.db", artifacts=str(tmp_path / "artifacts"))
-    assert prune_all(used).total.count == 0
 
 
 def test_a_root_that_cannot_be_marked_is_unavailable(tmp_path: Path) -> None:

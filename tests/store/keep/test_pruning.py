@@ -189,17 +189,6 @@ def test_every_table_that_can_name_an_artifact_keeps_its_object(used: Store) -> 
     assert is_kept() == [False]
 
 
-def test_the_root_of_another_store_is_refused(used: Store, tmp_path: Path) -> None:
-    with create_store(tmp_path / "second" / "trail.db") as second:
-        ingested(second, BIG[1:])
-    theirs = str(tmp_path / "second" / "artifacts")
-    with (
-        open_store(tmp_path / "trail.db", artifacts=theirs) as mistaken,
-        pytest.raises(InvalidRecordError, match="artifact root of another store"),
-    ):
-        plan_pruning(mistaken, NO_GRACE)
-
-
 def test_a_store_that_refers_to_nothing_prunes_its_own_root_only(
     used: Store, tmp_path: Path
 ) -> None:

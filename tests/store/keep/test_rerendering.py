@@ -33,7 +33,7 @@ from tooltrail.records import (
     project,
     render,
 )
-from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.digests import Digest
 from tooltrail.store.keep.rerendering import Rerendering, Wording, rerender
 from tooltrail.store.store import Store
 from tooltrail.store.views import InvocationDetail
@@ -242,11 +242,6 @@ def test_a_policy_of_another_kind_is_not_readable(document: str, why: str) -> No
     assert found.state == "incomparable"
     assert found.reason.startswith(f"the policy is not readable: {why}")
     assert found.stored == STORED
-
-
-def test_a_stored_policy_is_loaded_with_its_own_digest() -> None:
-    policy = default_policy(TODAY)
-    assert policy.digest == digest_of(policy.to_json())
 
 
 def test_families_and_tools_that_came_or_went_do_not_stand_in_the_way() -> None:

@@ -3,7 +3,7 @@
 SQLite keeps a text in a column of integers when somebody writes one there. `Columns.read` replaces
 such a value by a neutral one, and names it as damage. A damaged row never hides another.
 
-`tests.support.schema` describes the tables. A test compares both.
+A test compares `COLUMNS` with the tables, which `docs/tables.md` describes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
