@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
-from tooltrail.journal.ends import OpenSegment, find_end, first_tail, next_head
+from tooltrail.journal.ends import JournalLock, Tail, find_end, first_tail, next_head
 from tooltrail.journal.frames import HEADER_SIZE, link, pack_frame
-from tooltrail.journal.lock import JournalLock, Tail, sync_names
-from tooltrail.journal.segments import SEAL_BYTES
+from tooltrail.journal.segments import SEAL_BYTES, OpenSegment, sync_names
 from tooltrail.records.errors import DiskFullError, UnavailableError
 from tooltrail.records.facts import Fact, fact_json
 from tooltrail.records.frozen import Frozen
@@ -259,7 +258,7 @@ class JournalLog:
     def _begin_segment(self, tail: Tail) -> tuple[OpenSegment, Tail]:
         """Begin the segment that goes on behind an end."""
         head = next_head(tail)
-        segment = OpenSegment(segments.create_segment(self.folder, head), head)
+        segment = segments.create_segment(self.folder, head)
         if not tail.segment:
             sync_names(self.folder)
         self._segment = segment
