@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.journal.log import Entry
-from tooltrail.journal.session_facts import message_entry
+from tooltrail.journal.session import message_entry
 from tooltrail.records import CallBlock, Message, NotFoundError, Origin, ToolCall
 from tooltrail.records.facts import AnswerStarted
 from tooltrail.wire import Response, read_stream, wire_format

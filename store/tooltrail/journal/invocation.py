@@ -10,9 +10,9 @@ from uuid import UUID
 
 from tooltrail.artifacts import Capture, CapturedStream, CaptureLimits, check_path
 from tooltrail.journal.clock import now
+from tooltrail.journal.log import Acknowledge, Entry
 from tooltrail.journal.making import Ended, ended_entry
 from tooltrail.journal.recorder import Recorder
-from tooltrail.journal.work import Acknowledge, Work
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
@@ -163,9 +163,9 @@ class Invocation:
     async def _afinish(
         self, output: CompleteOutput, streams: Sequence[StreamRecord], seen: str | None
     ) -> Finished:
-        def make() -> tuple[Work, Ended]:
+        def make() -> tuple[list[Entry], Ended]:
             ended = self._made(output, streams, seen)
-            return Work([ended.entry], ended.sync), ended
+            return [ended.entry], ended
 
         level, ended = await self._recorder.append_async(make)
         return self._finished(output, ended, level)
@@ -174,7 +174,7 @@ class Invocation:
         self, output: CompleteOutput, streams: Sequence[StreamRecord], seen: str | None
     ) -> Finished:
         ended = self._made(output, streams, seen)
-        level = self._recorder.append(Work([ended.entry], ended.sync))
+        level = self._recorder.append([ended.entry])
         return self._finished(output, ended, level)
 
     def _made(

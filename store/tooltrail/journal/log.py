@@ -18,12 +18,12 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
 from tooltrail.journal.ends import JournalLock, Tail, find_end, first_tail, next_head
 from tooltrail.journal.frames import HEADER_SIZE, link, pack_frame
-from tooltrail.journal.segments import SEAL_BYTES, OpenSegment, sync_names
+from tooltrail.journal.segments import SEAL_BYTES, OpenSegment, sync_names, sync_path
 from tooltrail.records.errors import DiskFullError, UnavailableError
 from tooltrail.records.facts import Fact, fact_json
 from tooltrail.records.frozen import Frozen
@@ -31,6 +31,14 @@ from tooltrail.records.frozen import Frozen
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MOST_REPEATED: Final = 1024
 """Bodies that a writer remembers to have written to the segment."""
+
+
+Acknowledge: TypeAlias = Literal["process", "journal", "store"]
+"""What a record survives once it is acknowledged.
+
+`process`: the end of this program. `journal`: a power cut of this machine. `store`: the loss of
+this machine; its rows are committed in the database and its artifacts are in the sink.
+"""
 
 
 class Entry(NamedTuple):
@@ -41,11 +49,30 @@ class Entry(NamedTuple):
         bodies: bytes of the bodies that the fact names.
         repeated: bodies that many facts name, such as a policy. A writer puts each one into a
             segment once.
+        files: spool files that the fact names, which `sync_files` makes durable.
     """
 
     fact: Fact
     bodies: Sequence[bytes] = ()
     repeated: Sequence[bytes] = ()
+    files: Sequence[Path] = ()
+
+
+def sync_files(entries: Sequence[Entry]) -> None:
+    """Make the spool files durable that facts name, before the facts are appended.
+
+    Raises:
+        UnavailableError: the disk failed.
+    """
+    files = [path for entry in entries for path in entry.files]
+    try:
+        for path in files:
+            sync_path(path)
+        for folder in {path.parent for path in files}:
+            sync_path(folder)
+            sync_path(folder.parent)
+    except OSError as error:
+        raise UnavailableError(f"the spool cannot be synced: {error.strerror}") from error
 
 
 class Position(Frozen):

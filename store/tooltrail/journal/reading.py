@@ -184,7 +184,7 @@ def delete_segments(folder: Path, *, before: int) -> int:
         for number in old:
             segment_path(folder, number).unlink(missing_ok=True)
         if old:
-            segments.sync_folder(folder)
+            segments.sync_path(folder)
     except OSError as error:
         raise UnavailableError(f"segments of {folder} cannot be deleted: {error}") from error
     return len(old)

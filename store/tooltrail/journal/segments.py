@@ -150,7 +150,7 @@ def create_segment(folder: Path, head: SegmentHead) -> OpenSegment:
         write_all(segment.descriptor, head.packed().ljust(FIRST_ROOM_BYTES, b"\0"), 0)
         os.fsync(segment.descriptor)
         part.rename(path)
-        sync_folder(folder)
+        sync_path(folder)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
@@ -242,13 +242,13 @@ def write_all(descriptor: int, data: bytes, offset: int) -> None:
         view, offset = view[written:], offset + written
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable.
+def sync_path(path: Path) -> None:
+    """Make what is in a file durable, or the names in a folder.
 
     Raises:
         OSError: whatever the file system says.
     """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
@@ -266,7 +266,7 @@ def make_private_folder(folder: Path) -> None:
     make_private_folder(folder.parent)
     with contextlib.suppress(FileExistsError):
         folder.mkdir(mode=0o700)
-    sync_folder(folder.parent)
+    sync_path(folder.parent)
 
 
 def sync_names(folder: Path) -> None:
@@ -277,10 +277,10 @@ def sync_names(folder: Path) -> None:
     Raises:
         OSError: the disk failed.
     """
-    sync_folder(folder)
+    sync_path(folder)
     for parent in folder.absolute().parents:
         try:
-            sync_folder(parent)
+            sync_path(parent)
         except OSError as error:
             # A folder that this user may not read, or not sync, is not one that was made here.
             if error.errno == errno.EIO:
