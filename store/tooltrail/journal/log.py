@@ -122,11 +122,12 @@ class JournalLog:
         self._begin_anew()
 
     def record(self, entries: Sequence[Entry]) -> list[Position]:
-        """Append facts and sync them.
+        """Append facts and sync them, and the spool files that they name before.
 
         Raises:
             InvalidRecordError, DiskFullError, UnavailableError: see `append` and `sync`.
         """
+        sync_files(entries)
         positions = self.append(entries)
         if positions:
             self.sync(positions[-1])
