@@ -321,7 +321,7 @@ def _messages_of(started: AnswerStarted, response: Response) -> dict[UUID, Messa
     messages, found = response.messages or (nothing,), dict[UUID, Message]()
     for number, message in enumerate(messages, 1 - len(messages)):
         message_id = UUID(int=started.id.int + number)
-        found[message_id] = _with_provider(_with_call_ids(message, message_id), started.provider)
+        found[message_id] = _completed(message, message_id, started.provider)
     return found
 
 
@@ -341,15 +341,11 @@ def _entries(
     ]
 
 
-def _with_provider(message: Message, provider: str | None) -> Message:
-    if provider is None or message.origin is None:
-        return message
-    origin = message.origin.model_copy(update={"provider": provider})
-    return message.model_copy(update={"origin": origin})
-
-
-def _with_call_ids(message: Message, message_id: UUID) -> Message:
-    """The message with an id for each call, made of its own where it has none."""
+def _completed(message: Message, message_id: UUID, provider: str | None) -> Message:
+    """The message with its provider, and with an id for each call; a missing id is made."""
+    origin = message.origin
+    if provider is not None and origin is not None:
+        origin = origin.model_copy(update={"provider": provider})
 
     def made(place: int, call: ToolCall) -> dict[str, object]:
         if call.call_id:
@@ -357,7 +353,7 @@ def _with_call_ids(message: Message, message_id: UUID) -> Message:
         flags = (*call.flags, "id_synthesised")
         return {"call_id": f"call_{message_id.hex}_{place}", "flags": flags}
 
-    return _with_calls(message, made)
+    return _with_calls(message.model_copy(update={"origin": origin}), made)
 
 
 def _naming(message_id: UUID, message: Message) -> Message:

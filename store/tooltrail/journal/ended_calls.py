@@ -1,6 +1,5 @@
 """Calls that ended before they are recorded: both facts of each are made at once."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -38,22 +37,6 @@ class EndedCall:
     seen: str | None = None
 
 
-def ended_facts(
-    recorder: Recorder, session: UUID, calls: Sequence[EndedCall]
-) -> tuple[list[Entry], list[Finished]]:
-    """The facts of calls that ended, and the calls, which are not acknowledged yet.
-
-    Raises:
-        NotFoundError, InvalidRecordError, UnavailableError: see `Session.record`.
-    """
-    entries, ended = list[Entry](), list[Finished]()
-    for one in calls:
-        facts, finished = _facts_of(recorder, session, one)
-        entries += facts
-        ended.append(finished)
-    return entries, ended
-
-
 def family_of(recorder: Recorder, call: ToolCall, name: str | None, policy: Policy) -> Family:
     """The family of the result of a call.
 
@@ -65,9 +48,14 @@ def family_of(recorder: Recorder, call: ToolCall, name: str | None, policy: Poli
     return policy.family_of(call.tool_name, recorder.families)
 
 
-def _facts_of(
+def ended_facts(
     recorder: Recorder, session: UUID, one: EndedCall
 ) -> tuple[tuple[Entry, Entry], Finished]:
+    """The start and the end of a call that ended, and the call, which is not acknowledged yet.
+
+    Raises:
+        NotFoundError, InvalidRecordError, UnavailableError: see `Session.record`.
+    """
     at = now()
     check_times(one.started_at, one.finished_at, at)
     if one.output.tool_name != one.call.tool_name:

@@ -169,21 +169,20 @@ class JournalLog:
         segment = self._segment
         self._refuse_failed(position.segment)
         # A thread that replaces or closes a segment has synced the old one.
-        if segment is not None and segment.number == position.segment:
-            with self._syncing:
-                if segment.synced < position.end:
-                    self._sync_ahead(segment, position)
-
-    def _sync_ahead(self, segment: OpenSegment, position: Position) -> None:
-        # Other threads may have appended since. One sync covers their frames, too.
-        tail = self._tail
-        is_same = tail is not None and tail.segment == segment.number
-        ahead = tail.end if tail is not None and is_same else position.end
-        try:
-            self._sync(segment)
-        except OSError as error:
-            raise _translated(error, self.folder) from error
-        segment.synced = max(ahead, position.end)
+        if segment is None or segment.number != position.segment:
+            return
+        with self._syncing:
+            if segment.synced >= position.end:
+                return
+            # Other threads may have appended since. One sync covers their frames, too.
+            tail, ahead = self._tail, position.end
+            if tail is not None and tail.segment == segment.number:
+                ahead = max(tail.end, ahead)
+            try:
+                self._sync(segment)
+            except OSError as error:
+                raise _translated(error, self.folder) from error
+            segment.synced = ahead
 
     def _sync(self, segment: OpenSegment, how: Callable[[int], None] = os.fdatasync) -> None:
         self._refuse_failed(segment.number)
@@ -289,9 +288,9 @@ class JournalLog:
         segment = segments.create_segment(self.folder, head)
         if not tail.segment:
             sync_names(self.folder)
-        self._segment = segment
-        self._keep(first_tail(head))
-        return segment, first_tail(head)
+        self._segment, begin = segment, first_tail(head)
+        self._keep(begin)
+        return segment, begin
 
     def _keep(self, tail: Tail) -> None:
         self._tail = tail

@@ -118,14 +118,14 @@ class Recorder:
         return self.acknowledge
 
     def _wait(self, positions: Sequence[Position]) -> Acknowledge:
-        if self._ingestion is None:
-            if self.strict:
-                raise UnavailableError(f"journal {self.log.folder} has no ingester to wait for")
-            return "journal"
-        try:
-            self._ingestion.wait(positions)
-        except UnavailableError:
-            if self.strict:
-                raise
-            return "journal"
-        return "store"
+        if self._ingestion is not None:
+            try:
+                self._ingestion.wait(positions)
+            except UnavailableError:
+                if self.strict:
+                    raise
+            else:
+                return "store"
+        elif self.strict:
+            raise UnavailableError(f"journal {self.log.folder} has no ingester to wait for")
+        return "journal"

@@ -83,8 +83,7 @@ class SegmentHead(Frozen):
     @property
     def stamp(self) -> int:
         """What every frame of the segment repeats."""
-        stamp: int = _CRC.unpack_from(self.packed(), _HEAD.size)[0]
-        return stamp
+        return zlib.crc32(self.packed()[: _HEAD.size])
 
 
 def segment_path(folder: Path, number: int) -> Path:

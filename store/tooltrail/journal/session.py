@@ -317,30 +317,20 @@ class Session:
 
     @classmethod
     def _opened(
-        cls,
-        recorder: Recorder,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        agent: str | None = None,
-        parent: UUID | None = None,
-        idempotency_key: str | None = None,
-        at: datetime | None = None,
+        cls, recorder: Recorder, **options: Unpack[SessionOptions]
     ) -> tuple[list[Entry], Self]:
-        if name is None:
-            session_id = id_of("session", idempotency_key)
-        elif idempotency_key is None:
-            session_id = keyed_id("name", name)
-        else:
+        name, key = options.get("name"), options.get("idempotency_key")
+        if name is not None and key is not None:
             raise InvalidRecordError("a session takes a name or an idempotency key, not both")
+        session_id = id_of("session", key) if name is None else keyed_id("name", name)
         environment = environment_json()
         fact = SessionOpened(
             session=session_id,
-            at=at or now(),
+            at=options.get("at") or now(),
             name=name,
-            title=title,
-            agent=agent,
-            parent=parent,
+            title=options.get("title"),
+            agent=options.get("agent"),
+            parent=options.get("parent"),
             environment=digest_of(environment),
         )
         return [Entry(fact, [environment])], cls(recorder, session_id, is_own=True)
@@ -369,7 +359,12 @@ class Session:
 
     def _ended(self, calls: Sequence[EndedCall]) -> tuple[list[Entry], list[Finished]]:
         self._refuse_closed()
-        return ended_facts(self.recorder, self.id, calls)
+        entries, ended = list[Entry](), list[Finished]()
+        for call in calls:
+            facts, finished = ended_facts(self.recorder, self.id, call)
+            entries += facts
+            ended.append(finished)
+        return entries, ended
 
     def _message(
         self, message: Message, payload: bytes | None, at: datetime | None, key: str | None
