@@ -1,7 +1,7 @@
 """Stores of very many calls, recorded the ordinary way and made once in a run."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from benchmarks._calls import Call
 from benchmarks._measure import IS_FULL, consume
+from tooltrail.journal.log import Acknowledge, Entry
 from tooltrail.journal.recorder import Recorder
-from tooltrail.journal.work import Acknowledge, Work
 from tooltrail.records import CompleteOutput, GenericOutput, ToolCall, ToolError
 from tooltrail.records.facts import CallEnded
 from tooltrail.store import EndedCall, Session, create_store
@@ -34,14 +34,14 @@ _folders: list[tempfile.TemporaryDirectory[str]] = []
 class _UnseenRecorder(Recorder):
     """Records calls whose receipt nobody saw, as `exec` does: the ingester makes the receipt."""
 
-    def append(self, work: Work) -> Acknowledge:
-        entries = [
+    def append(self, entries: Sequence[Entry]) -> Acknowledge:
+        unseen = [
             entry._replace(fact=entry.fact.replaced(shown=None))
             if isinstance(entry.fact, CallEnded)
             else entry
-            for entry in work.entries
+            for entry in entries
         ]
-        return super().append(Work(entries, work.sync))
+        return super().append(unseen)
 
 
 @cache

@@ -205,7 +205,7 @@ class Recording:
         fact = CallEnded(
             session=self._session, id=self.id, at=at, output=digest_of(document), **members
         )
-        entries = [Entry(fact, [document, *bodies])]
+        entries = [Entry(fact, [document, *bodies], files=self._files)]
         if self._has_own_session:
             entries.append(Entry(SessionClosed(session=self._session, at=at)))
         try:
@@ -238,22 +238,7 @@ class Recording:
     def _append(self, entries: Sequence[Entry]) -> Position:
         if self._request.acknowledge == "process":
             return self._log.append(entries)[-1]
-        self._sync_files()
         return self._log.record(entries)[-1]
-
-    def _sync_files(self) -> None:
-        """Make the spool files durable that the facts name."""
-        if not self._files:
-            return
-        from tooltrail.artifacts import sync_file, sync_folder  # noqa: PLC0415  for long output
-
-        try:
-            for file in self._files:
-                sync_file(file)
-            for folder in (self._spool / str(self.id), self._spool):
-                sync_folder(folder)
-        except OSError as error:
-            raise UnavailableError(f"the spool cannot be synced: {error.strerror}") from error
 
     def _stream_fact(self, captured: CapturedStream) -> StreamFact:
         known, spooled = captured.counted, None

@@ -2,7 +2,7 @@ from .answers import RecordedAnswer, RecordedStream, record_response, record_str
 from .ended_calls import EndedCall
 from .frames import FIRST_HASH, Frame
 from .invocation import Finished, Invocation
-from .log import Entry, JournalLog, Position
+from .log import Acknowledge, Entry, JournalLog, Position
 from .owners import Owner, is_alive, remove_owner
 from .reading import (
     Cursor,
@@ -18,7 +18,6 @@ from .reading import (
 from .recorder import Recorder
 from .session import Session
 from .tool_results import tool_results_message
-from .work import Acknowledge
 
 __all__ = [
     "FIRST_HASH",

@@ -3,24 +3,35 @@
     answer = record_response(session, "openai", client.chat.completions.create(...))
     for call in answer.calls: finished.append(invoke(tool, call, session.start(call).finish))
 
-The message is recorded with the provider's own bytes before its calls are handed out, and each
-call knows its message and its place in it; so a call is recorded with the batch that it is of.
+An answer becomes one message for each choice, the first one with the provider's own bytes. The
+messages are recorded before their calls are handed out, and each call knows its message and its
+place in the message; so a call is recorded with the batch that it is of.
+
+The ids of the messages follow from the id of the answer. So its program, and the ingester after the
+program died, record the same messages. The last message has the id of the answer and says that the
+answer has ended: an append that was cut off between two messages must not say so.
 """
 
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Generic, Self, TypeVar, cast
 from uuid import UUID
 
 from tooltrail.artifacts import Capture, CaptureLimits
-from tooltrail.journal.answer_messages import PAYLOAD, answer_entries, messages_of, naming
 from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.log import Entry
-from tooltrail.journal.session import Session
-from tooltrail.records import InvalidRecordError, ToolCall
+from tooltrail.journal.session import Session, message_entry
+from tooltrail.records import (
+    CallBlock,
+    InvalidRecordError,
+    Message,
+    NotFoundError,
+    Origin,
+    ToolCall,
+)
 from tooltrail.records.facts import AnswerStarted
 from tooltrail.wire import (
     Chunk,
@@ -29,11 +40,15 @@ from tooltrail.wire import (
     ResponseStream,
     WireFormat,
     event_of,
+    read_stream,
     wire_format,
 )
 from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
 
 ChunkT = TypeVar("ChunkT", bound=Chunk)
+
+PAYLOAD: Final = "payload"
+"""Role of the captured bytes of an answer; its file is `<spool>/<message id>/payload.zst`."""
 
 _ENDED: Final = (
     "the answer has ended and is recorded; to leave the loop and continue later, put both loops "
@@ -272,14 +287,89 @@ def _started(session: Session, format_name: str, provider: str | None) -> Answer
     )
 
 
+def cut_off_entries(started: AnswerStarted, payload: bytes) -> list[Entry]:
+    """The facts of an answer whose program died, from the bytes that had come.
+
+    An answer in a format that this program does not know is kept as bytes.
+    """
+    try:
+        response = read_stream(wire_format(started.wire_format), [payload])
+    except NotFoundError as error:
+        response = Response.of(unread=[str(error)])
+    return _entries(started, _messages_of(started, response), payload)
+
+
 def _record(
     session: Session, started: AnswerStarted, response: Response, data: bytes
 ) -> RecordedAnswer:
-    messages = messages_of(started, response)
-    session.append(answer_entries(started, messages, data))
+    messages = _messages_of(started, response)
+    session.append(_entries(started, messages, data))
     if response.messages:
-        response = replace(response, messages=tuple(naming(*one) for one in messages))
-    return RecordedAnswer(response, tuple(one.id for one in messages), response.calls)
+        named = tuple(_naming(*one) for one in messages.items())
+        response = replace(response, messages=named)
+    return RecordedAnswer(response, tuple(messages), response.calls)
+
+
+def _messages_of(started: AnswerStarted, response: Response) -> dict[UUID, Message]:
+    """The messages of an answer by their ids, which follow each other up to that of the answer.
+
+    There is at least one, also of an answer that is nothing but an error. Each call has an id; an
+    id that was made is flagged.
+    """
+    origin = Origin(wire_format=started.wire_format)
+    nothing = Message(role="assistant", origin=origin, is_complete=False)
+    messages, found = response.messages or (nothing,), dict[UUID, Message]()
+    for number, message in enumerate(messages, 1 - len(messages)):
+        message_id = UUID(int=started.id.int + number)
+        found[message_id] = _completed(message, message_id, started.provider)
+    return found
+
+
+def _entries(
+    started: AnswerStarted, messages: Mapping[UUID, Message], payload: bytes
+) -> list[Entry]:
+    """The facts of the messages of an answer; the first one carries the bytes of the answer."""
+    return [
+        message_entry(
+            started.session,
+            message_id,
+            message,
+            payload=payload if number == 0 else None,
+            at=started.at,
+        )
+        for number, (message_id, message) in enumerate(messages.items())
+    ]
+
+
+def _completed(message: Message, message_id: UUID, provider: str | None) -> Message:
+    """The message with its provider, and with an id for each call; a missing id is made."""
+    origin = message.origin
+    if provider is not None and origin is not None:
+        origin = origin.model_copy(update={"provider": provider})
+
+    def made(place: int, call: ToolCall) -> dict[str, object]:
+        if call.call_id:
+            return {}
+        flags = (*call.flags, "id_synthesised")
+        return {"call_id": f"call_{message_id.hex}_{place}", "flags": flags}
+
+    return _with_calls(message.model_copy(update={"origin": origin}), made)
+
+
+def _naming(message_id: UUID, message: Message) -> Message:
+    """A recorded message whose calls name it as the message that asked."""
+    return _with_calls(message, lambda _place, _call: {"message_id": message_id})
+
+
+def _with_calls(message: Message, changes: Callable[[int, ToolCall], dict[str, object]]) -> Message:
+    """The message with other members in its calls; a call is known by the place of its block."""
+    blocks = tuple(
+        block.model_copy(update={"call": block.call.model_copy(update=changes(place, block.call))})
+        if isinstance(block, CallBlock)
+        else block
+        for place, block in enumerate(message.blocks)
+    )
+    return message.model_copy(update={"blocks": blocks})
 
 
 def _read(known: WireFormat, payload: Chunk) -> Response:

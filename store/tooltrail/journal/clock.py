@@ -5,7 +5,7 @@ import time
 from datetime import UTC, datetime
 from uuid import UUID
 
-from tooltrail.records.ids import IdFactory
+from tooltrail.records.ids import IdFactory, keyed_id
 
 
 def _unix_ms() -> int:
@@ -28,6 +28,15 @@ if hasattr(os, "register_at_fork"):
 def new_id() -> UUID:
     """A fresh UUIDv7."""
     return _Ids.factory()
+
+
+def id_of(kind: str, key: str | None) -> UUID:
+    """The id that follows from an idempotency key; a fresh one without a key.
+
+    Raises:
+        InvalidRecordError: the key is empty or too long.
+    """
+    return new_id() if key is None else keyed_id(kind, key)
 
 
 def now() -> datetime:

@@ -1,19 +1,15 @@
 """Calls that ended before they are recorded: both facts of each are made at once."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple
 from uuid import UUID
 
-from tooltrail.journal.clock import new_id, now
+from tooltrail.journal.clock import id_of, now
 from tooltrail.journal.invocation import Finished
 from tooltrail.journal.log import Entry
-from tooltrail.journal.making import Ended, check_times, ended_entry, started_entry
+from tooltrail.journal.making import check_times, ended_entry, started_entry
 from tooltrail.journal.recorder import Recorder
-from tooltrail.journal.work import Acknowledge, Work
 from tooltrail.records import CompleteOutput, Family, InvalidRecordError, Policy, ToolCall
-from tooltrail.records.ids import keyed_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,59 +37,6 @@ class EndedCall:
     seen: str | None = None
 
 
-class _Made(NamedTuple):
-    invocation_id: UUID
-    of: EndedCall
-    ended: Ended
-
-
-@dataclass(frozen=True, slots=True)
-class EndedBatch:
-    """Calls that ended, as facts to append together.
-
-    Attributes:
-        work: the facts.
-        made: what each call came to.
-    """
-
-    work: Work
-    made: Sequence[_Made]
-
-    def acknowledged(self, level: Acknowledge) -> list[Finished]:
-        """The calls, once their facts are acknowledged."""
-        return [
-            Finished(
-                one.invocation_id,
-                one.of.call,
-                one.of.output.final_state,
-                one.ended.canonical,
-                one.ended.receipt,
-                level,
-            )
-            for one in self.made
-        ]
-
-
-def ended_batch(recorder: Recorder, session: UUID, calls: Sequence[EndedCall]) -> EndedBatch:
-    """The facts of calls that ended.
-
-    Raises:
-        NotFoundError, InvalidRecordError, UnavailableError: see `Session.record`.
-    """
-    made: list[_Made] = []
-    entries: list[Entry] = []
-    for one in calls:
-        start, new = _facts_of(recorder, session, one)
-        entries += [start, new.ended.entry]
-        made.append(new)
-
-    def sync() -> None:
-        for new in made:
-            new.ended.sync()
-
-    return EndedBatch(Work(entries, sync), made)
-
-
 def family_of(recorder: Recorder, call: ToolCall, name: str | None, policy: Policy) -> Family:
     """The family of the result of a call.
 
@@ -105,14 +48,21 @@ def family_of(recorder: Recorder, call: ToolCall, name: str | None, policy: Poli
     return policy.family_of(call.tool_name, recorder.families)
 
 
-def _facts_of(recorder: Recorder, session: UUID, one: EndedCall) -> tuple[Entry, _Made]:
-    at, key = now(), one.idempotency_key
+def ended_facts(
+    recorder: Recorder, session: UUID, one: EndedCall
+) -> tuple[tuple[Entry, Entry], Finished]:
+    """The start and the end of a call that ended, and the call, which is not acknowledged yet.
+
+    Raises:
+        NotFoundError, InvalidRecordError, UnavailableError: see `Session.record`.
+    """
+    at = now()
     check_times(one.started_at, one.finished_at, at)
     if one.output.tool_name != one.call.tool_name:
         raise InvalidRecordError(
             f"the call is of {one.call.tool_name!r}, not of {one.output.tool_name!r}"
         )
-    invocation_id = new_id() if key is None else keyed_id("call", key)
+    invocation_id = id_of("call", one.idempotency_key)
     finished_at = one.finished_at or max(at, one.started_at or at)
     started_at = one.started_at or finished_at
     policy = one.policy or recorder.policy
@@ -141,4 +91,12 @@ def _facts_of(recorder: Recorder, session: UUID, one: EndedCall) -> tuple[Entry,
         captured={},
         seen=one.seen,
     )
-    return start, _Made(invocation_id, one, ended)
+    finished = Finished(
+        invocation_id,
+        one.call,
+        one.output.final_state,
+        ended.canonical,
+        ended.receipt,
+        acknowledged="process",
+    )
+    return (start, ended.entry), finished

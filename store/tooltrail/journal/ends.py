@@ -1,59 +1,145 @@
-"""Finding where a journal ends, whoever wrote to it last and however that writer died.
+"""Where a journal ends: its lock, the hint of the last writer, and the search without a hint.
 
-The caller holds the lock.
+The folder itself is locked, so that no file can be deleted under the lock. The hint is a file that
+is written after each append and never synced. So the hint may be stale, and after a power cut ahead
+of the segment. `find_end` checks the hint against the segment, however the last writer died.
 """
 
+import contextlib
+import fcntl
 import os
+import struct
+import zlib
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 from uuid import UUID
 
-import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
 from tooltrail.journal.frames import (
     FIRST_HASH,
+    HASH_SIZE,
     HEADER_SIZE,
     BrokenFrameError,
     Frame,
+    find_acknowledged,
+    read_frames,
     unpack_frame,
 )
-from tooltrail.journal.lock import ID_SIZE, Tail
-from tooltrail.journal.segments import FRAMES_FROM, SegmentHead, segment_path
+from tooltrail.journal.segments import (
+    FRAMES_FROM,
+    OpenSegment,
+    SegmentHead,
+    find_stamp,
+    make_private_folder,
+    open_segment,
+    read_head,
+    segment_numbers,
+    segment_path,
+)
 from tooltrail.records.errors import DamageError
 
-_ZEROS: Final = bytes(HEADER_SIZE)
+HINT_NAME: Final = "end"
+
+ID_SIZE: Final = 16
+_HINT: Final = struct.Struct(f"<{ID_SIZE}sQQQQ{HASH_SIZE}s")
+_CRC: Final = struct.Struct("<I")
+_HINT_SIZE: Final = _HINT.size + _CRC.size
 
 
-class OpenSegment:
-    """A segment that is open for appends. Closed when no thread uses it any more.
+class Tail(NamedTuple):
+    """Where the newest segment ends.
 
     Attributes:
-        descriptor: of the file.
-        head: what the segment says of itself.
-        number: of the segment.
-        stamp: of its frames.
-        size: bytes of the file, with the zeros, when this process looked last.
-        synced: offset up to which the file survives a power cut.
-        repeated: bodies that this process put into the segment for many facts.
+        journal: id of the journal.
+        segment: its number.
+        last: offset of its last frame; `end` where it has none.
+        end: offset behind its last frame.
+        next_index: index of the next frame.
+        hash: of the last frame.
+    """
+
+    journal: bytes
+    segment: int
+    last: int
+    end: int
+    next_index: int
+    hash: bytes
+
+
+class JournalLock:
+    """The lock on a journal, as one process uses it.
+
+    Attributes:
+        folder: of the journal. Made with mode 0700 when the lock is taken for the first time.
+        descriptor: of the folder, which is locked; -1 while it is not open. The owner of the lock
+            releases it with `fcntl.flock`.
     """
 
     descriptor = -1
+    _hint = -1
 
-    def __init__(self, descriptor: int, head: SegmentHead) -> None:
-        self.descriptor = descriptor
-        self.head = head
-        self.number = head.number
-        self.stamp = head.stamp
-        self.size = os.fstat(descriptor).st_size
-        self.synced = 0
-        self.repeated: set[bytes] = set()
+    def __init__(self, folder: Path) -> None:
+        """Prepare. Nothing is made yet."""
+        self.folder = folder
+
+    def take(self) -> None:
+        """Wait for the lock.
+
+        Raises:
+            OSError: the folder or the hint cannot be made or opened.
+        """
+        while True:
+            if self.descriptor < 0 or self._hint < 0:
+                self._open()
+            fcntl.flock(self.descriptor, fcntl.LOCK_EX)
+            if os.fstat(self._hint).st_nlink:
+                return
+            self.close()  # somebody deleted the hint, or the folder with all that was in it
+
+    def close(self) -> None:
+        """Give the descriptors back. A lock that this process holds is released."""
+        # A fork or an interrupt between the two must not close a number a second time.
+        descriptor, self.descriptor = self.descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+        descriptor, self._hint = self._hint, -1
+        if descriptor >= 0:
+            os.close(descriptor)
 
     def __del__(self) -> None:
-        if self.descriptor >= 0:
-            os.close(self.descriptor)
+        self.close()
 
-    def has_end_at(self, offset: int) -> bool:
-        """Whether no frame begins at an offset, and the segment is not sealed there."""
-        return os.pread(self.descriptor, HEADER_SIZE, offset) == _ZEROS
+    def read_hint(self) -> Tail | None:
+        """What the hint says of the end; None where it says nothing readable."""
+        return _tail_in(os.pread(self._hint, _HINT_SIZE, 0))
+
+    def write_hint(self, tail: Tail) -> None:
+        """Say where the newest segment ends. Without it, the next writer looks for the end."""
+        data = _HINT.pack(*tail)
+        with contextlib.suppress(OSError):  # a full disk: the facts themselves are written
+            os.pwrite(self._hint, data + _CRC.pack(zlib.crc32(data)), 0)
+
+    def _open(self) -> None:
+        self.close()
+        make_private_folder(self.folder)
+        flags = os.O_CLOEXEC | os.O_NOFOLLOW
+        self.descriptor = os.open(self.folder, os.O_RDONLY | os.O_DIRECTORY | flags)
+        hint = self.folder / HINT_NAME
+        self._hint = os.open(hint, os.O_RDWR | os.O_CREAT | flags, 0o600)
+
+
+def peek_hint(folder: Path) -> Tail | None:
+    """What the hint says of the end, without the lock; None where it says nothing readable."""
+    try:
+        return _tail_in((folder / HINT_NAME).read_bytes())
+    except OSError:
+        return None
+
+
+def _tail_in(data: bytes) -> Tail | None:
+    if len(data) < _HINT_SIZE:
+        return None
+    (crc,) = _CRC.unpack_from(data, _HINT.size)
+    return Tail(*_HINT.unpack_from(data)) if zlib.crc32(data[: _HINT.size]) == crc else None
 
 
 def find_end(folder: Path, hint: Tail | None) -> tuple[OpenSegment | None, Tail]:
@@ -66,7 +152,7 @@ def find_end(folder: Path, hint: Tail | None) -> tuple[OpenSegment | None, Tail]
     Raises:
         OSError: a file cannot be read or written.
     """
-    numbers = segments.segment_numbers(folder)
+    numbers = segment_numbers(folder)
     newest = numbers[-1] if numbers else 0
     if hint is not None and hint.segment > newest:
         return None, hint
@@ -79,22 +165,6 @@ def find_end(folder: Path, hint: Tail | None) -> tuple[OpenSegment | None, Tail]
     if hint is not None and _is_right(segment, hint) and segment.has_end_at(hint.end):
         return segment, hint
     return segment, _walk(segment)
-
-
-def open_segment(folder: Path, number: int) -> OpenSegment:
-    """Open a segment for appends.
-
-    Raises:
-        DamageError: its head is altered.
-        OSError: there is none, it is a link, or access is denied.
-    """
-    descriptor = segments.open_segment(folder, number)
-    try:
-        head = segments.read_head(descriptor, segment_path(folder, number))
-    except BaseException:
-        os.close(descriptor)
-        raise
-    return OpenSegment(descriptor, head)
 
 
 def first_tail(head: SegmentHead) -> Tail:
@@ -133,7 +203,7 @@ def _is_right(segment: OpenSegment, hint: Tail) -> bool:
         return False
     begin = max(FRAMES_FROM, last.durable_to)
     frames = list(
-        segments.read_frames(
+        read_frames(
             os.pread(segment.descriptor, hint.end - begin, begin),
             segment=segment.number,
             offset=begin,
@@ -150,9 +220,9 @@ def _behind(tail: Tail, frame: Frame) -> Tail:
 
 def _walk(segment: OpenSegment) -> Tail:
     """Follow the frames of the newest segment to their end, and cut a torn tail off."""
-    data = _content(segment.descriptor)
+    data = os.pread(segment.descriptor, os.fstat(segment.descriptor).st_size, 0)
     tail = _last(data, first_tail(segment.head), segment.stamp)
-    rest = data[tail.end - FRAMES_FROM :]
+    rest = data[tail.end :]
     if len(rest) < HEADER_SIZE or rest.strip(b"\0"):
         # Frames that a crash cut off before they were acknowledged.
         os.ftruncate(segment.descriptor, tail.end)
@@ -160,25 +230,19 @@ def _walk(segment: OpenSegment) -> Tail:
     return tail
 
 
-def _content(descriptor: int) -> bytes:
-    return os.pread(descriptor, os.fstat(descriptor).st_size, FRAMES_FROM)
-
-
 def _last(data: bytes, tail: Tail, stamp: int | None) -> Tail:
-    """The end of the last frame in the bytes of a segment."""
+    """The end of the last frame in a segment, behind an end that is known."""
     view, previous_hash = memoryview(data), tail.hash or None
     while True:
-        for frame in segments.read_frames(
-            view[tail.end - FRAMES_FROM :],
+        for frame in read_frames(
+            view[tail.end :],
             segment=tail.segment,
             offset=tail.end,
             index=tail.next_index,
             previous_hash=previous_hash,
         ):
             tail = _behind(tail, frame)
-        behind = segments.find_acknowledged(
-            data[tail.end - FRAMES_FROM :], tail.end, index=tail.next_index, stamp=stamp
-        )
+        behind = find_acknowledged(data[tail.end :], tail.end, index=tail.next_index, stamp=stamp)
         if behind is None:
             return tail
         # Acknowledged frames stand behind damage. They stay, and readers report the damage.
@@ -187,32 +251,21 @@ def _last(data: bytes, tail: Tail, stamp: int | None) -> Tail:
 
 
 def _end_of_damaged(folder: Path, numbers: list[int], hint: Tail | None) -> Tail:
-    """Where a journal ends whose newest segment has an altered head: behind its last frame."""
-    newest = numbers[-1]
-    journal = hint.journal if hint is not None else _find_journal(folder, numbers)
+    """Where a journal ends whose newest segment has an altered head: behind its last frame.
+
+    The id of the journal is in the hint, or in a head that is not altered. Else the id is new.
+    """
+    journal = b"" if hint is None else hint.journal
+    tail = nothing = Tail(b"", numbers[-1], FRAMES_FROM, FRAMES_FROM, 0, b"")
     for number in reversed(numbers):
-        descriptor = segments.open_segment(folder, number)
-        try:
-            stamp = segments.find_stamp(descriptor, segment_path(folder, number))
-            nothing = Tail(journal, newest, FRAMES_FROM, FRAMES_FROM, 0, b"")
-            tail = _last(_content(descriptor), nothing, stamp)
-        finally:
-            os.close(descriptor)
-        if tail.hash:
-            return tail
-    if hint is not None:
-        return hint
-    return Tail(journal, newest, FRAMES_FROM, FRAMES_FROM, 0, FIRST_HASH)
-
-
-def _find_journal(folder: Path, numbers: list[int]) -> bytes:
-    """The id of a journal, from a head that is not altered; a new id where there is none."""
-    for number in numbers:
-        descriptor = segments.open_segment(folder, number)
-        try:
-            return segments.read_head(descriptor, segment_path(folder, number)).journal.bytes
-        except DamageError:
-            continue
-        finally:
-            os.close(descriptor)
-    return os.urandom(ID_SIZE)
+        path = segment_path(folder, number)
+        data = path.read_bytes()
+        with contextlib.suppress(DamageError):
+            journal = journal or read_head(data, path).journal.bytes
+        if not tail.hash:
+            tail = _last(data, nothing, find_stamp(data, path))
+        if tail.hash and journal:
+            break
+    if not tail.hash:
+        tail = hint or nothing._replace(hash=FIRST_HASH)
+    return tail._replace(journal=journal or os.urandom(ID_SIZE))

@@ -22,10 +22,11 @@ finds a broken frame learns from the frames behind it whether the broken one was
 do not have the stamp, which nobody can guess.
 """
 
+import contextlib
 import hashlib
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tooltrail.records.digests import Digest, digest_of
@@ -185,18 +186,6 @@ def read_header(data: bytes | memoryview) -> Header:
     return Header(crc, *values)
 
 
-def check_frame(header: Header, frame: bytes | memoryview) -> None:
-    """Check the bytes of a frame against the CRC of its header.
-
-    Raises:
-        BrokenFrameError: they are cut off or altered.
-    """
-    if len(frame) < header.frame_size:
-        raise BrokenFrameError("cut off")
-    if zlib.crc32(memoryview(frame)[_CHECKED_FROM : header.frame_size]) != header.crc:
-        raise BrokenFrameError("altered")
-
-
 def unpack_frame(
     data: bytes | memoryview, *, segment: int, offset: int, previous_hash: bytes
 ) -> Frame:
@@ -206,7 +195,10 @@ def unpack_frame(
         BrokenFrameError: there is no complete frame.
     """
     header = read_header(data)
-    check_frame(header, data)
+    if len(data) < header.frame_size:
+        raise BrokenFrameError("cut off")
+    if zlib.crc32(memoryview(data)[_CHECKED_FROM : header.frame_size]) != header.crc:
+        raise BrokenFrameError("altered")
     facts_end = HEADER_SIZE + header.fact_length
     return Frame(
         index=header.index,
@@ -219,3 +211,80 @@ def unpack_frame(
         fact_json=bytes(data[HEADER_SIZE:facts_end]),
         packed_bodies=bytes(data[facts_end : header.frame_size]),
     )
+
+
+def read_frames(
+    data: bytes | memoryview,
+    *,
+    segment: int,
+    offset: int,
+    index: int,
+    previous_hash: bytes | None,
+) -> Iterator[Frame]:
+    """The complete frames at the beginning of `data` that continue the chain.
+
+    A frame that breaks the chain is left over from a longer tail that a power cut took back.
+    Reading stops there.
+
+    Args:
+        data: bytes of the segment.
+        segment: number of the segment.
+        offset: where in the segment `data` begins.
+        index: of the first frame.
+        previous_hash: hash of the frame before it; None behind damage, where nobody knows it and
+            the first frame is taken as it is.
+    """
+    view = memoryview(data)
+    at = 0
+    while True:
+        try:
+            frame = unpack_frame(
+                view[at:],
+                segment=segment,
+                offset=offset + at,
+                previous_hash=previous_hash or b"",
+            )
+        except BrokenFrameError:
+            return
+        if previous_hash is not None and (frame.index != index or not frame.is_linked):
+            return
+        yield frame
+        at, index, previous_hash = frame.end - offset, frame.index + 1, frame.hash
+
+
+def find_acknowledged(
+    data: bytes, offset: int, *, index: int, stamp: int | None, is_sealed: bool = False
+) -> Frame | None:
+    """The first complete frame behind a broken one that proves the broken one was acknowledged.
+
+    A frame that was written after the bytes at `offset` were synced says so in `durable_to`. Every
+    frame of a sealed segment was synced. None where everything from `offset` on is a torn tail.
+
+    Args:
+        data: the bytes of the segment from `offset` on.
+        offset: where the broken frame begins.
+        index: of the broken frame.
+        stamp: of the segment; None where nobody knows it.
+        is_sealed: whether the segment is sealed.
+    """
+    view = memoryview(data)
+    for at in _places(data):
+        try:
+            header = read_header(view[at : at + HEADER_SIZE])
+            is_ours = header.index > index and stamp in {None, header.stamp}
+            if is_ours and (is_sealed or header.durable_to > offset):
+                return unpack_frame(view[at:], segment=0, offset=offset + at, previous_hash=b"")
+        except BrokenFrameError:
+            pass
+    return None
+
+
+def _places(data: bytes) -> Iterator[int]:
+    """Where the frame behind a broken one may begin."""
+    with contextlib.suppress(BrokenFrameError):
+        # If only its fact or its bodies are altered, the header says where the frame ends.
+        yield read_header(data).frame_size
+    at = data.find(MAGIC, 1)
+    while at >= 0:
+        yield at
+        at = data.find(MAGIC, at + 1)

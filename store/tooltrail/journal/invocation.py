@@ -10,9 +10,9 @@ from uuid import UUID
 
 from tooltrail.artifacts import Capture, CapturedStream, CaptureLimits, check_path
 from tooltrail.journal.clock import now
+from tooltrail.journal.log import Acknowledge, Entry
 from tooltrail.journal.making import Ended, ended_entry
 from tooltrail.journal.recorder import Recorder
-from tooltrail.journal.work import Acknowledge, Work
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
@@ -135,15 +135,15 @@ class Invocation:
                 reached.
         """
         ended = self._made(output, seen)
-        level = self._recorder.append(Work([ended.entry], ended.sync))
+        level = self._recorder.append([ended.entry])
         return self._finished(output, ended, level)
 
     async def afinish(self, output: CompleteOutput, *, seen: str | None = None) -> Finished:
         """Like `finish`, without blocking the event loop."""
 
-        def make() -> tuple[Work, Ended]:
+        def make() -> tuple[list[Entry], Ended]:
             ended = self._made(output, seen)
-            return Work([ended.entry], ended.sync), ended
+            return [ended.entry], ended
 
         level, ended = await self._recorder.append_async(make)
         return self._finished(output, ended, level)

@@ -18,13 +18,12 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple, TypeAlias
 
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
-from tooltrail.journal.ends import OpenSegment, find_end, first_tail, next_head
+from tooltrail.journal.ends import JournalLock, Tail, find_end, first_tail, next_head
 from tooltrail.journal.frames import HEADER_SIZE, link, pack_frame
-from tooltrail.journal.lock import JournalLock, Tail, sync_names
-from tooltrail.journal.segments import SEAL_BYTES
+from tooltrail.journal.segments import SEAL_BYTES, OpenSegment, sync_names, sync_path
 from tooltrail.records.errors import DiskFullError, UnavailableError
 from tooltrail.records.facts import Fact, fact_json
 from tooltrail.records.frozen import Frozen
@@ -32,6 +31,14 @@ from tooltrail.records.frozen import Frozen
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MOST_REPEATED: Final = 1024
 """Bodies that a writer remembers to have written to the segment."""
+
+
+Acknowledge: TypeAlias = Literal["process", "journal", "store"]
+"""What a record survives once it is acknowledged.
+
+`process`: the end of this program. `journal`: a power cut of this machine. `store`: the loss of
+this machine; its rows are committed in the database and its artifacts are in the sink.
+"""
 
 
 class Entry(NamedTuple):
@@ -42,11 +49,30 @@ class Entry(NamedTuple):
         bodies: bytes of the bodies that the fact names.
         repeated: bodies that many facts name, such as a policy. A writer puts each one into a
             segment once.
+        files: spool files that the fact names, which `sync_files` makes durable.
     """
 
     fact: Fact
     bodies: Sequence[bytes] = ()
     repeated: Sequence[bytes] = ()
+    files: Sequence[Path] = ()
+
+
+def sync_files(entries: Sequence[Entry]) -> None:
+    """Make the spool files durable that facts name, before the facts are appended.
+
+    Raises:
+        UnavailableError: the disk failed.
+    """
+    files = [path for entry in entries for path in entry.files]
+    try:
+        for path in files:
+            sync_path(path)
+        for folder in {path.parent for path in files}:
+            sync_path(folder)
+            sync_path(folder.parent)
+    except OSError as error:
+        raise UnavailableError(f"the spool cannot be synced: {error.strerror}") from error
 
 
 class Position(Frozen):
@@ -96,11 +122,12 @@ class JournalLog:
         self._begin_anew()
 
     def record(self, entries: Sequence[Entry]) -> list[Position]:
-        """Append facts and sync them.
+        """Append facts and sync them, and the spool files that they name before.
 
         Raises:
             InvalidRecordError, DiskFullError, UnavailableError: see `append` and `sync`.
         """
+        sync_files(entries)
         positions = self.append(entries)
         if positions:
             self.sync(positions[-1])
@@ -142,21 +169,20 @@ class JournalLog:
         segment = self._segment
         self._refuse_failed(position.segment)
         # A thread that replaces or closes a segment has synced the old one.
-        if segment is not None and segment.number == position.segment:
-            with self._syncing:
-                if segment.synced < position.end:
-                    self._sync_ahead(segment, position)
-
-    def _sync_ahead(self, segment: OpenSegment, position: Position) -> None:
-        # Other threads may have appended since. One sync covers their frames, too.
-        tail = self._tail
-        is_same = tail is not None and tail.segment == segment.number
-        ahead = tail.end if tail is not None and is_same else position.end
-        try:
-            self._sync(segment)
-        except OSError as error:
-            raise _translated(error, self.folder) from error
-        segment.synced = max(ahead, position.end)
+        if segment is None or segment.number != position.segment:
+            return
+        with self._syncing:
+            if segment.synced >= position.end:
+                return
+            # Other threads may have appended since. One sync covers their frames, too.
+            tail, ahead = self._tail, position.end
+            if tail is not None and tail.segment == segment.number:
+                ahead = max(tail.end, ahead)
+            try:
+                self._sync(segment)
+            except OSError as error:
+                raise _translated(error, self.folder) from error
+            segment.synced = ahead
 
     def _sync(self, segment: OpenSegment, how: Callable[[int], None] = os.fdatasync) -> None:
         self._refuse_failed(segment.number)
@@ -259,12 +285,12 @@ class JournalLog:
     def _begin_segment(self, tail: Tail) -> tuple[OpenSegment, Tail]:
         """Begin the segment that goes on behind an end."""
         head = next_head(tail)
-        segment = OpenSegment(segments.create_segment(self.folder, head), head)
+        segment = segments.create_segment(self.folder, head)
         if not tail.segment:
             sync_names(self.folder)
-        self._segment = segment
-        self._keep(first_tail(head))
-        return segment, first_tail(head)
+        self._segment, begin = segment, first_tail(head)
+        self._keep(begin)
+        return segment, begin
 
     def _keep(self, tail: Tail) -> None:
         self._tail = tail

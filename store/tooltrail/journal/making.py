@@ -12,11 +12,9 @@ from tooltrail.artifacts import (
     Capture,
     CapturedStream,
     digest_of_path,
-    sync_file,
 )
 from tooltrail.journal.environment import environment_json
 from tooltrail.journal.log import Entry
-from tooltrail.journal.segments import sync_folder
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
@@ -61,28 +59,11 @@ class Ended:
         entry: the fact with its bodies.
         canonical: the canonical result.
         receipt: what to show to the model.
-        files: spool files that the fact names.
     """
 
     entry: Entry
     canonical: CanonicalResult
     receipt: Receipt
-    files: tuple[Path, ...]
-
-    def sync(self) -> None:
-        """Make the spool files durable.
-
-        Raises:
-            UnavailableError: the disk failed.
-        """
-        try:
-            for path in self.files:
-                sync_file(path)
-            for folder in {path.parent for path in self.files}:
-                sync_folder(folder)
-                sync_folder(folder.parent)
-        except OSError as error:
-            raise UnavailableError(f"the spool cannot be synced: {error.strerror}") from error
 
 
 def started_entry(
@@ -176,8 +157,8 @@ def ended_entry(
         signal=None if known is None else known.signal,
         timed_out=None if known is None else known.timed_out,
     )
-    entry = Entry(fact, [document, canonical, receipt.to_bytes(), *placed.bodies])
-    return Ended(entry, projection.canonical, receipt, placed.files)
+    bodies = [document, canonical, receipt.to_bytes(), *placed.bodies]
+    return Ended(Entry(fact, bodies, files=placed.files), projection.canonical, receipt)
 
 
 class _Placed(NamedTuple):

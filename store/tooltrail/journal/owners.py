@@ -15,7 +15,7 @@ import threading
 from pathlib import Path
 from typing import Final
 
-from tooltrail.journal.lock import make_private_folder
+from tooltrail.journal.segments import make_private_folder
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
 FOLDER_NAME: Final = "owners"

@@ -14,7 +14,10 @@ from uuid import UUID
 import tooltrail.journal.segments as segments  # noqa: PLR0402  the package would read its stub
 from tooltrail.journal.frames import (
     FIRST_HASH,
+    HEADER_SIZE,
     Frame,
+    find_acknowledged,
+    read_frames,
 )
 from tooltrail.journal.segments import FRAMES_FROM, segment_path
 from tooltrail.records.errors import DamageError, UnavailableError
@@ -86,7 +89,7 @@ def read_journal_id(folder: Path) -> UUID | None:
     for number in _segment_numbers(folder):
         try:
             with _Open(folder, number) as segment:
-                return segments.read_head(segment.descriptor, segment.path).journal
+                return segments.read_head(segment.read(0, FRAMES_FROM), segment.path).journal
         except FileNotFoundError:
             continue  # deleted meanwhile
         except DamageError as error:
@@ -181,7 +184,7 @@ def delete_segments(folder: Path, *, before: int) -> int:
         for number in old:
             segment_path(folder, number).unlink(missing_ok=True)
         if old:
-            segments.sync_folder(folder)
+            segments.sync_path(folder)
     except OSError as error:
         raise UnavailableError(f"segments of {folder} cannot be deleted: {error}") from error
     return len(old)
@@ -225,7 +228,7 @@ def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cu
     """
     with _Open(folder, number) as segment:
         try:
-            head = segments.read_head(segment.descriptor, segment.path)
+            head = segments.read_head(segment.read(0, FRAMES_FROM), segment.path)
         except DamageError as error:
             begin = Cursor(number, FRAMES_FROM, cursor.index, None)
             yield Gap(number, 0, segment.read(0, FRAMES_FROM), str(error), begin)
@@ -258,7 +261,7 @@ def _read_open(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Generator[
         rest = max(0, segment.size - cursor.offset)
         data = segment.read(cursor.offset, rest if looks else _CHUNK_BYTES)
         last: Frame | None = None
-        for frame in segments.read_frames(
+        for frame in read_frames(
             data,
             segment=cursor.segment,
             offset=cursor.offset,
@@ -290,11 +293,11 @@ def _gap(segment: _Open, cursor: Cursor, rest: bytes, *, is_sealed: bool) -> Gap
         rest: the bytes of the segment from there on.
         is_sealed: whether the segment is sealed.
     """
-    behind = segments.find_acknowledged(
+    behind = find_acknowledged(
         rest,
         cursor.offset,
         index=cursor.index,
-        stamp=segments.find_stamp(segment.descriptor, segment.path),
+        stamp=segments.find_stamp(segment.read(0, FRAMES_FROM + HEADER_SIZE), segment.path),
         is_sealed=is_sealed,
     )
     if behind is not None:

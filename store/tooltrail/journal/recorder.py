@@ -4,11 +4,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
-from tooltrail.journal.log import JournalLog, Position
+from tooltrail.journal.log import Acknowledge, Entry, JournalLog, Position, sync_files
 from tooltrail.journal.owners import Owner
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.journal.tasks import AppendingThread
-from tooltrail.journal.work import Acknowledge, Work
 from tooltrail.records.errors import UnavailableError
 
 if TYPE_CHECKING:
@@ -62,14 +61,7 @@ class Recorder:
     ) -> None:
         """Prepare. The first record makes the spool and the journal.
 
-        Args:
-            spool: the folder.
-            policy: see the class.
-            families: see the class.
-            acknowledge: see the class.
-            strict: see the class.
-            ingestion: waits for the database; needed for `store`.
-            free_bytes: see the class.
+        The arguments are the attributes; `ingestion` waits for the database, as `store` needs it.
         """
         self.spool = spool
         self.log = JournalLog(spool / JOURNAL_FOLDER)
@@ -82,19 +74,20 @@ class Recorder:
         self._ingestion = ingestion
         self._thread = AppendingThread(self.log.append, self._acknowledged)
 
-    def append(self, work: Work) -> Acknowledge:
-        """Append facts, and return what they survive.
+    def append(self, entries: Sequence[Entry]) -> Acknowledge:
+        """Append facts, and return what they survive. Files that they name are synced before.
 
         Raises:
             InvalidRecordError: a fact cannot be recorded, or was rejected.
             UnavailableError: the spool cannot be written; or with `strict` the database cannot be
                 reached.
         """
-        if work.sync is not None:
-            work.sync()
-        return self._acknowledged(self.log.append(work.entries))
+        sync_files(entries)
+        return self._acknowledged(self.log.append(entries))
 
-    async def append_async(self, make: Callable[[], tuple[Work, T]]) -> tuple[Acknowledge, T]:
+    async def append_async(
+        self, make: Callable[[], tuple[Sequence[Entry], T]]
+    ) -> tuple[Acknowledge, T]:
         """Make facts and append them in a thread, together with those of other tasks.
 
         A task that is cancelled while it waits does not learn whether its facts were appended.
@@ -114,6 +107,8 @@ class Recorder:
         self.owner.release()
 
     def _acknowledged(self, positions: Sequence[Position]) -> Acknowledge:
+        if not positions:
+            return self.acknowledge
         if self.acknowledge != "process":
             self.log.sync(positions[-1])
         if self.acknowledge == "store":
@@ -123,14 +118,14 @@ class Recorder:
         return self.acknowledge
 
     def _wait(self, positions: Sequence[Position]) -> Acknowledge:
-        if self._ingestion is None:
-            if self.strict:
-                raise UnavailableError(f"journal {self.log.folder} has no ingester to wait for")
-            return "journal"
-        try:
-            self._ingestion.wait(positions)
-        except UnavailableError:
-            if self.strict:
-                raise
-            return "journal"
-        return "store"
+        if self._ingestion is not None:
+            try:
+                self._ingestion.wait(positions)
+            except UnavailableError:
+                if self.strict:
+                    raise
+            else:
+                return "store"
+        elif self.strict:
+            raise UnavailableError(f"journal {self.log.folder} has no ingester to wait for")
+        return "journal"

@@ -16,23 +16,16 @@ frame, byte for byte; only the newest segment is not sealed.
 """
 
 import contextlib
+import errno
 import os
 import re
 import struct
 import zlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from tooltrail.journal.frames import (
-    HEADER_SIZE,
-    MAGIC,
-    BrokenFrameError,
-    Frame,
-    read_header,
-    unpack_frame,
-)
+from tooltrail.journal.frames import HEADER_SIZE, BrokenFrameError, read_header
 from tooltrail.records.errors import DamageError
 from tooltrail.records.frozen import Frozen
 
@@ -56,6 +49,7 @@ FRAMES_FROM: Final = _HEAD.size + _CRC.size
 _NUMBER: Final = re.compile("[0-9]{8,16}")
 _MAGIC: Final = b"TTj1"
 _PRIVATE: Final = 0o600
+_ZEROS: Final = bytes(HEADER_SIZE)
 _OPEN: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
@@ -89,8 +83,7 @@ class SegmentHead(Frozen):
     @property
     def stamp(self) -> int:
         """What every frame of the segment repeats."""
-        stamp: int = _CRC.unpack_from(self.packed(), _HEAD.size)[0]
-        return stamp
+        return zlib.crc32(self.packed()[: _HEAD.size])
 
 
 def segment_path(folder: Path, number: int) -> Path:
@@ -108,11 +101,41 @@ def segment_numbers(folder: Path) -> list[int]:
     return sorted(int(name) for name in found if _NUMBER.fullmatch(name))
 
 
-def create_segment(folder: Path, head: SegmentHead) -> int:
-    """Create a segment durably, and open it.
+class OpenSegment:
+    """A segment that is open for appends. Closed when no thread uses it any more.
 
-    Returns:
-        Its descriptor, for reading and writing.
+    Attributes:
+        descriptor: of the file.
+        head: what the segment says of itself.
+        number: of the segment.
+        stamp: of its frames.
+        size: bytes of the file, with the zeros, when this process looked last.
+        synced: offset up to which the file survives a power cut.
+        repeated: bodies that this process put into the segment for many facts.
+    """
+
+    descriptor = -1
+
+    def __init__(self, descriptor: int, head: SegmentHead) -> None:
+        self.descriptor = descriptor
+        self.head = head
+        self.number = head.number
+        self.stamp = head.stamp
+        self.size = os.fstat(descriptor).st_size
+        self.synced = 0
+        self.repeated: set[bytes] = set()
+
+    def __del__(self) -> None:
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+
+    def has_end_at(self, offset: int) -> bool:
+        """Whether no frame begins at an offset, and the segment is not sealed there."""
+        return os.pread(self.descriptor, HEADER_SIZE, offset) == _ZEROS
+
+
+def create_segment(folder: Path, head: SegmentHead) -> OpenSegment:
+    """Create a segment durably, and open it for appends.
 
     Raises:
         OSError: the folder cannot be written, or the disk is full.
@@ -121,35 +144,42 @@ def create_segment(folder: Path, head: SegmentHead) -> int:
     part = path.with_suffix(".part")
     # A crash may have left one, of which nothing was acknowledged.
     part.unlink(missing_ok=True)
-    descriptor = os.open(part, _OPEN | os.O_CREAT | os.O_EXCL, _PRIVATE)
+    segment = OpenSegment(os.open(part, _OPEN | os.O_CREAT | os.O_EXCL, _PRIVATE), head)
     try:
-        write_all(descriptor, head.packed().ljust(FIRST_ROOM_BYTES, b"\0"), 0)
-        os.fsync(descriptor)
+        write_all(segment.descriptor, head.packed().ljust(FIRST_ROOM_BYTES, b"\0"), 0)
+        os.fsync(segment.descriptor)
         part.rename(path)
-        sync_folder(folder)
+        sync_path(folder)
     except BaseException:
-        os.close(descriptor)
         part.unlink(missing_ok=True)
         raise
-    return descriptor
+    segment.size = FIRST_ROOM_BYTES
+    return segment
 
 
-def open_segment(folder: Path, number: int) -> int:
-    """Open a segment for reading and writing.
+def open_segment(folder: Path, number: int) -> OpenSegment:
+    """Open a segment for appends.
 
     Raises:
+        DamageError: its head is altered.
         OSError: there is none, it is a link, or access is denied.
     """
-    return os.open(segment_path(folder, number), _OPEN)
+    path = segment_path(folder, number)
+    descriptor = os.open(path, _OPEN)
+    try:
+        head = read_head(os.pread(descriptor, FRAMES_FROM, 0), path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return OpenSegment(descriptor, head)
 
 
-def read_head(descriptor: int, path: Path) -> SegmentHead:
-    """What a segment says of itself.
+def read_head(data: bytes, path: Path) -> SegmentHead:
+    """What a segment says of itself, from its first bytes.
 
     Raises:
         DamageError: the head is not one of a segment of this version.
     """
-    data = os.pread(descriptor, FRAMES_FROM, 0)
     if len(data) < FRAMES_FROM or _CRC.unpack_from(data, _HEAD.size)[0] != zlib.crc32(
         data[: _HEAD.size]
     ):
@@ -162,13 +192,18 @@ def read_head(descriptor: int, path: Path) -> SegmentHead:
     return SegmentHead(UUID(bytes=journal), number, first_index, previous_hash)
 
 
-def find_stamp(descriptor: int, path: Path) -> int | None:
-    """The stamp of a segment, from its first frame if its head is altered; None if both are."""
+def find_stamp(data: bytes, path: Path) -> int | None:
+    """The stamp of a segment, from its first frame if its head is altered; None if both are.
+
+    Args:
+        data: at least the first `FRAMES_FROM + HEADER_SIZE` bytes of the segment.
+        path: of the segment.
+    """
     try:
-        return read_head(descriptor, path).stamp
+        return read_head(data, path).stamp
     except DamageError:
         try:
-            return read_header(os.pread(descriptor, HEADER_SIZE, FRAMES_FROM)).stamp
+            return read_header(data[FRAMES_FROM : FRAMES_FROM + HEADER_SIZE]).stamp
         except BrokenFrameError:
             return None
 
@@ -194,83 +229,6 @@ def extend(descriptor: int, size: int, needed: int) -> int:
     return wanted
 
 
-def read_frames(
-    data: bytes | memoryview,
-    *,
-    segment: int,
-    offset: int,
-    index: int,
-    previous_hash: bytes | None,
-) -> Iterator[Frame]:
-    """The complete frames at the beginning of `data` that continue the chain.
-
-    A frame that breaks the chain is left over from a longer tail that a power cut took back.
-    Reading stops there.
-
-    Args:
-        data: bytes of the segment.
-        segment: number of the segment.
-        offset: where in the segment `data` begins.
-        index: of the first frame.
-        previous_hash: hash of the frame before it; None behind damage, where nobody knows it and
-            the first frame is taken as it is.
-    """
-    view = memoryview(data)
-    at = 0
-    while True:
-        try:
-            frame = unpack_frame(
-                view[at:],
-                segment=segment,
-                offset=offset + at,
-                previous_hash=previous_hash or b"",
-            )
-        except BrokenFrameError:
-            return
-        if previous_hash is not None and (frame.index != index or not frame.is_linked):
-            return
-        yield frame
-        at, index, previous_hash = frame.end - offset, frame.index + 1, frame.hash
-
-
-def find_acknowledged(
-    data: bytes, offset: int, *, index: int, stamp: int | None, is_sealed: bool = False
-) -> Frame | None:
-    """The first complete frame behind a broken one that proves the broken one was acknowledged.
-
-    A frame that was written after the bytes at `offset` were synced says so in `durable_to`. Every
-    frame of a sealed segment was synced. None where everything from `offset` on is a torn tail.
-
-    Args:
-        data: the bytes of the segment from `offset` on.
-        offset: where the broken frame begins.
-        index: of the broken frame.
-        stamp: of the segment; None where nobody knows it.
-        is_sealed: whether the segment is sealed.
-    """
-    view = memoryview(data)
-    for at in _places(data):
-        try:
-            header = read_header(view[at : at + HEADER_SIZE])
-            is_ours = header.index > index and stamp in {None, header.stamp}
-            if is_ours and (is_sealed or header.durable_to > offset):
-                return unpack_frame(view[at:], segment=0, offset=offset + at, previous_hash=b"")
-        except BrokenFrameError:
-            pass
-    return None
-
-
-def _places(data: bytes) -> Iterator[int]:
-    """Where the frame behind a broken one may begin."""
-    with contextlib.suppress(BrokenFrameError):
-        # If only its fact or its bodies are altered, the header says where the frame ends.
-        yield read_header(data).frame_size
-    at = data.find(MAGIC, 1)
-    while at >= 0:
-        yield at
-        at = data.find(MAGIC, at + 1)
-
-
 def write_all(descriptor: int, data: bytes, offset: int) -> None:
     """Write all bytes at an offset.
 
@@ -283,14 +241,46 @@ def write_all(descriptor: int, data: bytes, offset: int) -> None:
         view, offset = view[written:], offset + written
 
 
-def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable.
+def sync_path(path: Path) -> None:
+    """Make what is in a file durable, or the names in a folder.
 
     Raises:
         OSError: whatever the file system says.
     """
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make a folder and its parents durably, each with mode 0700.
+
+    Raises:
+        OSError: whatever the file system says.
+    """
+    if folder.is_dir():
+        return
+    make_private_folder(folder.parent)
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    sync_path(folder.parent)
+
+
+def sync_names(folder: Path) -> None:
+    """Make the names in a folder durable, and its own name, and those of its parents.
+
+    The process that made them may have been killed before it did so.
+
+    Raises:
+        OSError: the disk failed.
+    """
+    sync_path(folder)
+    for parent in folder.absolute().parents:
+        try:
+            sync_path(parent)
+        except OSError as error:
+            # A folder that this user may not read, or not sync, is not one that was made here.
+            if error.errno == errno.EIO:
+                raise

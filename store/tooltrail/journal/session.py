@@ -2,27 +2,20 @@
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from itertools import islice
-from types import TracebackType
-from typing import Final, Self
+from typing import Final, Self, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
-from tooltrail.journal.clock import new_id, now
-from tooltrail.journal.ended_calls import EndedBatch, EndedCall, ended_batch, family_of
+from tooltrail.journal.clock import id_of, new_id, now
+from tooltrail.journal.ended_calls import EndedCall, ended_facts, family_of
+from tooltrail.journal.environment import environment_json
 from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.log import Entry
 from tooltrail.journal.making import started_entry
 from tooltrail.journal.recorder import Recorder
-from tooltrail.journal.session_facts import (
-    closed_entry,
-    leg_entry,
-    message_entry,
-    offered_entry,
-    opened_entry,
-    outcome_entry,
-)
-from tooltrail.journal.work import Work
 from tooltrail.records import (
     AgentVersion,
     InvalidRecordError,
@@ -33,11 +26,34 @@ from tooltrail.records import (
     SessionClosedError,
     ToolCall,
     ToolDefinition,
+    leg_fact_json,
+)
+from tooltrail.records.digests import digest_of
+from tooltrail.records.facts import (
+    AgentLeg,
+    AgentOutcome,
+    MessageAdded,
+    SessionClosed,
+    SessionOpened,
+    ToolsOffered,
 )
 from tooltrail.records.ids import keyed_id
 
+T = TypeVar("T")
+
 _MOST_TOGETHER: Final = 256
 """Calls of `record_many` that are appended together."""
+
+
+class SessionOptions(TypedDict, total=False):
+    """The arguments of `Session.open`, which describes them."""
+
+    name: str | None
+    title: str | None
+    agent: str | None
+    parent: UUID | None
+    idempotency_key: str | None
+    at: datetime | None
 
 
 class Session:
@@ -59,17 +75,7 @@ class Session:
         self._is_closed = False
 
     @classmethod
-    def open(
-        cls,
-        recorder: Recorder,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        agent: str | None = None,
-        parent: UUID | None = None,
-        idempotency_key: str | None = None,
-        at: datetime | None = None,
-    ) -> Self:
+    def open(cls, recorder: Recorder, **options: Unpack[SessionOptions]) -> Self:
         """Begin a conversation; acknowledged when this returns.
 
         Args:
@@ -85,34 +91,15 @@ class Session:
             InvalidRecordError: a key or name is empty or too long, or both are given.
             UnavailableError: the spool cannot be written.
         """
-        session_id = _session_id(name, idempotency_key)
-        entry = opened_entry(session_id, at=at, name=name, title=title, agent=agent, parent=parent)
-        recorder.append(Work([entry]))
-        return cls(recorder, session_id, is_own=True)
+        entries, session = cls._opened(recorder, **options)
+        recorder.append(entries)
+        return session
 
     @classmethod
-    async def aopen(
-        cls,
-        recorder: Recorder,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        agent: str | None = None,
-        parent: UUID | None = None,
-        idempotency_key: str | None = None,
-        at: datetime | None = None,
-    ) -> Self:
+    async def aopen(cls, recorder: Recorder, **options: Unpack[SessionOptions]) -> Self:
         """Like `open`, without blocking the event loop."""
-        session_id = _session_id(name, idempotency_key)
-
-        def make() -> tuple[Work, None]:
-            entry = opened_entry(
-                session_id, at=at, name=name, title=title, agent=agent, parent=parent
-            )
-            return Work([entry]), None
-
-        await recorder.append_async(make)
-        return cls(recorder, session_id, is_own=True)
+        _, session = await recorder.append_async(lambda: cls._opened(recorder, **options))
+        return session
 
     @classmethod
     def join(cls, recorder: Recorder, session: UUID | str) -> Self:
@@ -146,16 +133,13 @@ class Session:
             UnavailableError: the spool cannot be written; or with `strict` the database cannot be
                 reached.
         """
-        work, invocation = self._start(call, family, policy)
-        self.recorder.append(work)
-        return invocation
+        return self._append(self._started(call, family, policy))
 
     async def astart(
         self, call: ToolCall, *, family: str | None = None, policy: Policy | None = None
     ) -> Invocation:
         """Like `start`, without blocking the event loop."""
-        _, invocation = await self.recorder.append_async(lambda: self._start(call, family, policy))
-        return invocation
+        return await self._append_async(partial(self._started, call, family, policy))
 
     def record(self, ended: EndedCall) -> Finished:
         """Record a call that ended already; acknowledged when this returns.
@@ -170,13 +154,13 @@ class Session:
             SessionClosedError: this process closed the session.
             UnavailableError: see `start`.
         """
-        self._refuse_closed()
-        batch = ended_batch(self.recorder, self.id, [ended])
-        return batch.acknowledged(self.recorder.append(batch.work))[0]
+        (finished,) = self.record_many([ended])
+        return finished
 
     async def arecord(self, ended: EndedCall) -> Finished:
         """Like `record`, without blocking the event loop."""
-        return (await self._arecord([ended]))[0]
+        (finished,) = [one async for one in self.arecord_many([ended])]
+        return finished
 
     def record_many(self, calls: Iterable[EndedCall]) -> Iterator[Finished]:
         """Record calls that ended already, many with one sync. Iterate to the end.
@@ -189,15 +173,17 @@ class Session:
             TooltrailError: see `record`. Nothing of the batch with the call at fault is recorded.
         """
         for some in _batches(calls):
-            self._refuse_closed()
-            batch = ended_batch(self.recorder, self.id, some)
-            yield from batch.acknowledged(self.recorder.append(batch.work))
+            entries, ended = self._ended(some)
+            level = self.recorder.append(entries)
+            for finished in ended:
+                yield replace(finished, acknowledged=level)
 
     async def arecord_many(self, calls: Iterable[EndedCall]) -> AsyncIterator[Finished]:
         """Like `record_many`, without blocking the event loop."""
         for some in _batches(calls):
-            for finished in await self._arecord(some):
-                yield finished
+            level, ended = await self.recorder.append_async(partial(self._ended, some))
+            for finished in ended:
+                yield replace(finished, acknowledged=level)
 
     def message(
         self,
@@ -221,9 +207,7 @@ class Session:
         Raises:
             InvalidRecordError, SessionClosedError, UnavailableError: see `start`.
         """
-        message_id = _message_id(idempotency_key)
-        self.append([message_entry(self.id, message_id, message, payload=payload, at=at)])
-        return message_id
+        return self._append(self._message(message, payload, at, idempotency_key))
 
     async def amessage(
         self,
@@ -234,24 +218,16 @@ class Session:
         idempotency_key: str | None = None,
     ) -> UUID:
         """Like `message`, without blocking the event loop."""
-        message_id = _message_id(idempotency_key)
-        await self.append_async(
-            lambda: [message_entry(self.id, message_id, message, payload=payload, at=at)]
-        )
-        return message_id
+        made = partial(self._message, message, payload, at, idempotency_key)
+        return await self._append_async(made)
 
     def messages(self, messages: Sequence[Message]) -> list[UUID]:
         """Record messages in their order with one sync; see `message`."""
-        ids = [new_id() for _ in messages]
-        self.append(self._message_entries(ids, messages))
-        return ids
+        return self._append(self._messages(messages))
 
     async def amessages(self, messages: Sequence[Message]) -> list[UUID]:
         """Like `messages`, without blocking the event loop."""
-        ids = [new_id() for _ in messages]
-        if ids:
-            await self.append_async(lambda: self._message_entries(ids, messages))
-        return ids
+        return await self._append_async(partial(self._messages, messages))
 
     def offer_tools(self, tools: Iterable[ToolDefinition]) -> UUID:
         """Record which tools the model is offered from here on, in place of those before.
@@ -262,16 +238,16 @@ class Session:
         Raises:
             SessionClosedError, UnavailableError: see `start`.
         """
-        offer_id, offered = new_id(), tuple(tools)
-        self.append([offered_entry(self.id, offer_id, offered)])
-        self.servers = frozenset(tool.namespace for tool in offered if tool.namespace)
+        offered = tuple(tools)
+        offer_id = self._append(self._offered(offered))
+        self.servers = _servers_of(offered)
         return offer_id
 
     async def aoffer_tools(self, tools: Iterable[ToolDefinition]) -> UUID:
         """Like `offer_tools`, without blocking the event loop."""
-        offer_id, offered = new_id(), tuple(tools)
-        await self.append_async(lambda: [offered_entry(self.id, offer_id, offered)])
-        self.servers = frozenset(tool.namespace for tool in offered if tool.namespace)
+        offered = tuple(tools)
+        offer_id = await self._append_async(partial(self._offered, offered))
+        self.servers = _servers_of(offered)
         return offer_id
 
     def record_leg(self, started: LegStarted, agent: AgentVersion) -> UUID:
@@ -281,15 +257,11 @@ class Session:
             InvalidRecordError: the leg is of another version of the agent.
             SessionClosedError, UnavailableError: see `start`.
         """
-        fact_id = new_id()
-        self.append([leg_entry(self.id, fact_id, started, agent)])
-        return fact_id
+        return self._append(self._leg(started, agent))
 
     async def arecord_leg(self, started: LegStarted, agent: AgentVersion) -> UUID:
         """Like `record_leg`, without blocking the event loop."""
-        fact_id = new_id()
-        await self.append_async(lambda: [leg_entry(self.id, fact_id, started, agent)])
-        return fact_id
+        return await self._append_async(partial(self._leg, started, agent))
 
     def record_outcome(self, ended: LegEnded) -> UUID:
         """Record how this leg of an agent run ended.
@@ -297,15 +269,11 @@ class Session:
         Raises:
             SessionClosedError, UnavailableError: see `start`.
         """
-        fact_id = new_id()
-        self.append([outcome_entry(self.id, fact_id, ended)])
-        return fact_id
+        return self._append(self._outcome(ended))
 
     async def arecord_outcome(self, ended: LegEnded) -> UUID:
         """Like `record_outcome`, without blocking the event loop."""
-        fact_id = new_id()
-        await self.append_async(lambda: [outcome_entry(self.id, fact_id, ended)])
-        return fact_id
+        return await self._append_async(partial(self._outcome, ended))
 
     def close(self, reason: str | None = None) -> None:
         """End the session. Calls that still run may finish.
@@ -314,12 +282,12 @@ class Session:
             SessionClosedError: this process closed the session before.
             UnavailableError: see `start`.
         """
-        self.append([closed_entry(self.id, reason)])
+        self._append(self._closed(reason))
         self._is_closed = True
 
     async def aclose(self, reason: str | None = None) -> None:
         """Like `close`, without blocking the event loop."""
-        await self.append_async(lambda: [closed_entry(self.id, reason)])
+        await self._append_async(partial(self._closed, reason))
         self._is_closed = True
 
     def append(self, entries: Sequence[Entry]) -> None:
@@ -329,22 +297,50 @@ class Session:
             InvalidRecordError, SessionClosedError, UnavailableError: see `start`.
         """
         self._refuse_closed()
-        if entries:
-            self.recorder.append(Work(entries))
+        self.recorder.append(entries)
 
-    async def append_async(self, make: Callable[[], Sequence[Entry]]) -> None:
-        """Like `append`, without blocking the event loop; `make` is called in another thread."""
+    def _append(self, made: tuple[Sequence[Entry], T]) -> T:
+        """Append facts, and return what was made with them."""
+        entries, result = made
+        self.append(entries)
+        return result
 
-        def work() -> tuple[Work, None]:
+    async def _append_async(self, make: Callable[[], tuple[Sequence[Entry], T]]) -> T:
+        """Like `_append`, without blocking the event loop; `make` is called in another thread."""
+
+        def made() -> tuple[Sequence[Entry], T]:
             self._refuse_closed()
-            return Work(make()), None
+            return make()
 
-        await self.recorder.append_async(work)
+        _, result = await self.recorder.append_async(made)
+        return result
 
-    def _start(
+    @classmethod
+    def _opened(
+        cls, recorder: Recorder, **options: Unpack[SessionOptions]
+    ) -> tuple[list[Entry], Self]:
+        name, key = options.get("name"), options.get("idempotency_key")
+        if name is not None and key is not None:
+            raise InvalidRecordError("a session takes a name or an idempotency key, not both")
+        session_id = id_of("session", key) if name is None else keyed_id("name", name)
+        environment = environment_json()
+        fact = SessionOpened(
+            session=session_id,
+            at=options.get("at") or now(),
+            name=name,
+            title=options.get("title"),
+            agent=options.get("agent"),
+            parent=options.get("parent"),
+            environment=digest_of(environment),
+        )
+        return [Entry(fact, [environment])], cls(recorder, session_id, is_own=True)
+
+    def _closed(self, reason: str | None) -> tuple[list[Entry], None]:
+        return [Entry(SessionClosed(session=self.id, at=now(), reason=reason))], None
+
+    def _started(
         self, call: ToolCall, family: str | None, policy: Policy | None
-    ) -> tuple[Work, Invocation]:
-        self._refuse_closed()
+    ) -> tuple[list[Entry], Invocation]:
         budgets = policy or self.recorder.policy
         chosen = family_of(self.recorder, call, family, budgets)
         invocation = Invocation(
@@ -359,20 +355,52 @@ class Session:
             at=invocation.started_at,
             owner=self.recorder.owner.name(),
         )
-        return Work([entry]), invocation
+        return [entry], invocation
 
-    async def _arecord(self, calls: Sequence[EndedCall]) -> list[Finished]:
-        def make() -> tuple[Work, EndedBatch]:
-            self._refuse_closed()
-            batch = ended_batch(self.recorder, self.id, calls)
-            return batch.work, batch
+    def _ended(self, calls: Sequence[EndedCall]) -> tuple[list[Entry], list[Finished]]:
+        self._refuse_closed()
+        entries, ended = list[Entry](), list[Finished]()
+        for call in calls:
+            facts, finished = ended_facts(self.recorder, self.id, call)
+            entries += facts
+            ended.append(finished)
+        return entries, ended
 
-        level, batch = await self.recorder.append_async(make)
-        return batch.acknowledged(level)
+    def _message(
+        self, message: Message, payload: bytes | None, at: datetime | None, key: str | None
+    ) -> tuple[list[Entry], UUID]:
+        message_id = id_of("message", key)
+        return [message_entry(self.id, message_id, message, payload=payload, at=at)], message_id
 
-    def _message_entries(self, ids: Sequence[UUID], messages: Sequence[Message]) -> list[Entry]:
+    def _messages(self, messages: Sequence[Message]) -> tuple[list[Entry], list[UUID]]:
+        ids = [new_id() for _ in messages]
         made = zip(ids, messages, strict=True)
-        return [message_entry(self.id, message_id, message) for message_id, message in made]
+        return [message_entry(self.id, *one) for one in made], ids
+
+    def _offered(self, tools: Sequence[ToolDefinition]) -> tuple[list[Entry], UUID]:
+        definitions, offer_id = [tool.to_json() for tool in tools], new_id()
+        digests = tuple(map(digest_of, definitions))
+        fact = ToolsOffered(session=self.id, id=offer_id, at=now(), tools=digests)
+        return [Entry(fact, definitions)], offer_id
+
+    def _leg(self, started: LegStarted, agent: AgentVersion) -> tuple[list[Entry], UUID]:
+        if agent.digest != started.agent_digest:
+            raise InvalidRecordError("the leg is of another version of the agent")
+        document, described = leg_fact_json(started).encode(), agent.document.encode()
+        fact = AgentLeg(
+            session=self.id,
+            id=new_id(),
+            at=now(),
+            document=digest_of(document),
+            agent=digest_of(described),
+            agent_version=agent.version,
+        )
+        return [Entry(fact, [document, described])], fact.id
+
+    def _outcome(self, ended: LegEnded) -> tuple[list[Entry], UUID]:
+        document = leg_fact_json(ended).encode()
+        fact = AgentOutcome(session=self.id, id=new_id(), at=now(), document=digest_of(document))
+        return [Entry(fact, [document])], fact.id
 
     def _refuse_closed(self) -> None:
         if self._is_closed:
@@ -381,12 +409,7 @@ class Session:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._is_own:
             # Closed in the block already: that is how it was to end.
             with suppress(SessionClosedError):
@@ -395,27 +418,37 @@ class Session:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         if self._is_own:
             with suppress(SessionClosedError):  # the same
                 await self.aclose()
 
 
-def _session_id(name: str | None, key: str | None) -> UUID:
-    if name is not None and key is not None:
-        raise InvalidRecordError("a session takes a name or an idempotency key, not both")
-    if key is not None:
-        return keyed_id("session", key)
-    return new_id() if name is None else keyed_id("name", name)
+def message_entry(
+    session: UUID,
+    message_id: UUID,
+    message: Message,
+    *,
+    payload: bytes | None = None,
+    at: datetime | None = None,
+) -> Entry:
+    """The fact that a session gets a message; see `Session.message`."""
+    text, document = message.text.encode("utf-8", "surrogatepass"), message.to_json()
+    fact = MessageAdded(
+        session=session,
+        id=message_id,
+        at=at or now(),
+        role=message.role,
+        text=digest_of(text),
+        document=digest_of(document),
+        payload=None if payload is None else digest_of(payload),
+        wire_format=None if message.origin is None else message.origin.wire_format,
+    )
+    return Entry(fact, [text, document] if payload is None else [text, document, payload])
 
 
-def _message_id(key: str | None) -> UUID:
-    return new_id() if key is None else keyed_id("message", key)
+def _servers_of(tools: Iterable[ToolDefinition]) -> frozenset[str]:
+    return frozenset(tool.namespace for tool in tools if tool.namespace)
 
 
 def _batches(calls: Iterable[EndedCall]) -> Iterator[list[EndedCall]]:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeVar
 
-from tooltrail.journal.log import Entry, Position
-from tooltrail.journal.work import Acknowledge, Work
+from tooltrail.journal.log import Acknowledge, Entry, Position, sync_files
 from tooltrail.records.errors import InvalidRecordError
 
 T = TypeVar("T")
@@ -23,7 +22,7 @@ _MOST_TOGETHER: Final = 256
 class _Job:
     """The facts of one task, and how far they are."""
 
-    make: Callable[[], tuple[Work, Any]]
+    make: Callable[[], tuple[Sequence[Entry], Any]]
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     entries: Sequence[Entry] = ()
@@ -54,7 +53,7 @@ class AppendingThread:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
         self._thread: threading.Thread | None = None
 
-    async def submit(self, make: Callable[[], tuple[Work, T]]) -> tuple[Acknowledge, T]:
+    async def submit(self, make: Callable[[], tuple[Sequence[Entry], T]]) -> tuple[Acknowledge, T]:
         """See `Recorder.append_async`."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[tuple[Acknowledge, T]] = loop.create_future()
@@ -102,10 +101,8 @@ class AppendingThread:
 def _make(jobs: Sequence[_Job]) -> None:
     """Make the facts of tasks, and sync the files that they name."""
     for job in jobs:
-        work, job.made = job.make()
-        if work.sync is not None:
-            work.sync()
-        job.entries = work.entries
+        job.entries, job.made = job.make()
+        sync_files(job.entries)
 
 
 def _succeeded(step: Callable[[Sequence[_Job]], None], jobs: Sequence[_Job]) -> Sequence[_Job]:

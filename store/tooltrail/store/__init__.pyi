@@ -7,9 +7,9 @@ from tooltrail.journal.answers import (
 from tooltrail.journal.clock import new_id, now
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.invocation import Finished, Invocation
+from tooltrail.journal.log import Acknowledge
 from tooltrail.journal.session import Session
 from tooltrail.journal.tool_results import tool_results_message
-from tooltrail.journal.work import Acknowledge
 
 from .engines.database import Database
 from .engines.targets import parse_target

@@ -12,7 +12,7 @@ from tooltrail.store.roots import default_spool, remembered_root
 from tooltrail.store.store import Settings, Store
 
 if TYPE_CHECKING:
-    from tooltrail.journal.work import Acknowledge
+    from tooltrail.journal.log import Acknowledge
     from tooltrail.records import FamilyRegistry, Policy
 
 

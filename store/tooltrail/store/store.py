@@ -11,11 +11,10 @@ moves the facts into the database meanwhile.
 
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Self, TypedDict, TypeVar, Unpack
+from typing import TYPE_CHECKING, Self, TypeVar, Unpack
 from uuid import UUID
 
 from tooltrail.records.errors import (
@@ -32,9 +31,9 @@ from tooltrail.store.roots import mark_path, named_root, remembered_root, resolv
 
 if TYPE_CHECKING:
     from tooltrail.artifacts import ArtifactArchive
+    from tooltrail.journal.log import Acknowledge
     from tooltrail.journal.recorder import Recorder
-    from tooltrail.journal.session import Session
-    from tooltrail.journal.work import Acknowledge
+    from tooltrail.journal.session import Session, SessionOptions
     from tooltrail.records import FamilyRegistry, Policy
     from tooltrail.store.ingest.background import BackgroundIngester
     from tooltrail.store.ingest.ingester import Ingested, Ingester
@@ -54,17 +53,6 @@ class Settings:
     strict: bool = False
     free_bytes: int | None = None
     creates: bool = False
-
-
-class SessionOptions(TypedDict, total=False):
-    """The arguments of `Session.open`, which describes them."""
-
-    name: str | None
-    title: str | None
-    agent: str | None
-    parent: UUID | None
-    idempotency_key: str | None
-    at: datetime | None
 
 
 class _made_once(cached_property[T]):  # noqa: N801  a decorator
@@ -179,13 +167,13 @@ class Store:
     lag: TooltrailError | None = None
     """Why the facts of the journal could not be ingested when `reader` was last asked for."""
 
-    def open_session(self, **options: Unpack[SessionOptions]) -> "Session":
+    def open_session(self, **options: "Unpack[SessionOptions]") -> "Session":
         """Begin a conversation; see `Session.open`."""
         from tooltrail.journal.session import Session  # noqa: PLC0415  see `families`
 
         return Session.open(self.recorder, **options)
 
-    async def aopen_session(self, **options: Unpack[SessionOptions]) -> "Session":
+    async def aopen_session(self, **options: "Unpack[SessionOptions]") -> "Session":
         """Like `open_session`, without blocking the event loop."""
         from tooltrail.journal.session import Session  # noqa: PLC0415  see `families`
 

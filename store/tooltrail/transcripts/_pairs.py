@@ -150,7 +150,7 @@ class Pairs:
         mine, other = message.origin, before.origin
         if mine is None or other is None or mine.choice in last.choices:
             return False
-        # Ids that follow each other are those of one answer, see `messages_of`.
+        # Ids that follow each other are those of one answer, see `tooltrail.journal.answers`.
         follows = view.id.int == last.views[-1].id.int + 1
         is_named_alike = mine.response_id == other.response_id and bool(mine.response_id)
         return mine.wire_format == other.wire_format and (follows or is_named_alike)

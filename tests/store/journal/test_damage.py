@@ -19,8 +19,8 @@ from tests.support.journals import (
 )
 
 from tooltrail.journal import Cursor, Frame, Gap, JournalLog
+from tooltrail.journal.ends import HINT_NAME
 from tooltrail.journal.frames import HEADER_SIZE
-from tooltrail.journal.lock import HINT_NAME
 from tooltrail.journal.segments import FRAMES_FROM
 from tooltrail.records.errors import InvalidRecordError
 

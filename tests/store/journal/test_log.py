@@ -34,7 +34,7 @@ from tests.support.threads import at_once
 import tooltrail.journal
 import tooltrail.records.errors
 from tooltrail.journal import FIRST_HASH, Cursor, JournalLog, read_journal_id
-from tooltrail.journal.lock import HINT_NAME
+from tooltrail.journal.ends import HINT_NAME
 from tooltrail.journal.segments import FIRST_ROOM_BYTES, FRAMES_FROM
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from tooltrail.journal import segments
-from tooltrail.journal.frames import FIRST_HASH, link, pack_frame
+from tooltrail.journal.frames import FIRST_HASH, find_acknowledged, link, pack_frame
 from tooltrail.journal.segments import FRAMES_FROM, SegmentHead, segment_path
 from tooltrail.records.errors import DamageError
 
@@ -29,16 +29,12 @@ def frame(index: int, *, durable_to: int = 0, body: bytes = b"body", stamp: int 
 
 
 def created(folder: Path) -> Path:
-    os.close(segments.create_segment(folder, HEAD))
+    segments.create_segment(folder, HEAD)
     return segment_path(folder, HEAD.number)
 
 
 def read_head(path: Path) -> SegmentHead:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        return segments.read_head(descriptor, path)
-    finally:
-        os.close(descriptor)
+    return segments.read_head(path.read_bytes(), path)
 
 
 def test_a_head_comes_back_as_it_was_written(tmp_path: Path) -> None:
@@ -104,11 +100,11 @@ def test_a_frame_is_proven_acknowledged_by_one_that_was_written_after_its_sync()
     offset = 1_000
     for durable_to, is_proof in ((0, False), (offset, False), (offset + 1, True)):
         data = bytes(broken) + frame(4, durable_to=durable_to)
-        found = segments.find_acknowledged(data, offset, index=3, stamp=9)
+        found = find_acknowledged(data, offset, index=3, stamp=9)
         assert (found is not None) == is_proof
         if found is not None:
             assert (found.index, found.offset) == (4, offset + len(broken))
-        assert segments.find_acknowledged(data, offset, index=3, stamp=9, is_sealed=True)
+        assert find_acknowledged(data, offset, index=3, stamp=9, is_sealed=True)
 
 
 @pytest.mark.parametrize(
@@ -122,8 +118,8 @@ def test_bytes_of_a_body_are_never_taken_for_a_frame(hidden: bytes) -> None:
     broken = bytearray(frame(3, body=b"x" + hidden + b"y"))
     broken[9] ^= 1
     behind = frame(4, durable_to=5_000)
-    assert segments.find_acknowledged(bytes(broken), 1_000, index=3, stamp=9) is None
-    found = segments.find_acknowledged(bytes(broken) + behind, 1_000, index=3, stamp=9)
+    assert find_acknowledged(bytes(broken), 1_000, index=3, stamp=9) is None
+    found = find_acknowledged(bytes(broken) + behind, 1_000, index=3, stamp=9)
     assert found is not None
     assert found.index == 4
 

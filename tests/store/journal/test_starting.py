@@ -11,7 +11,7 @@ LIGHT = {
     "tooltrail",
     "tooltrail.journal",
     "tooltrail.records",
-    *(f"tooltrail.journal.{name}" for name in ("ends", "frames", "lock", "log", "owners")),
+    *(f"tooltrail.journal.{name}" for name in ("ends", "frames", "log", "owners")),
     *(f"tooltrail.journal.{name}" for name in ("reading", "segments")),
     *(f"tooltrail.records.{name}" for name in ("_fact_values", "canonical_json", "digests")),
     *(

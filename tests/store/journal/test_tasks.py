@@ -9,10 +9,9 @@ import pytest
 from tests.support.ended import made, shell_call
 from tests.support.recording import ingested_rows
 
-from tooltrail.journal import Acknowledge, Cursor, Frame, read_journal
+from tooltrail.journal import Acknowledge, Cursor, Entry, Frame, read_journal
 from tooltrail.journal.ended_calls import EndedCall
 from tooltrail.journal.session import Session
-from tooltrail.journal.work import Work
 from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.store import Store, create_store
 
@@ -69,7 +68,7 @@ def test_a_failed_sync_fails_every_task_and_nothing_is_appended_twice(
 def test_a_task_whose_loop_was_closed_leaves_the_thread_working(store: Store) -> None:
     may_go_on = threading.Event()
 
-    def make() -> tuple[Work, None]:
+    def make() -> tuple[list[Entry], None]:
         may_go_on.wait(60)
         raise InvalidRecordError("nobody waits for this")
 

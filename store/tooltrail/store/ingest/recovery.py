@@ -51,7 +51,7 @@ def ending_entries(spool: Path, started: CallStarted | AnswerStarted) -> list[En
         captured = _read_left_output(spool, started, _INLINE_BYTES)
         return [_interrupted(spool, started, captured)]
     # Most ingesters never read an answer, and start without the wire formats.
-    from tooltrail.journal.answer_messages import PAYLOAD, cut_off_entries  # noqa: PLC0415
+    from tooltrail.journal.answers import PAYLOAD, cut_off_entries  # noqa: PLC0415
 
     records = [one.record for one in _read_left_output(spool, started, MAX_FRAME_BYTES)]
     payloads = [one.content for one in records if one.role == PAYLOAD]

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from tooltrail.journal import has_frames, read_journal, read_journal_id
 from tooltrail.journal.clock import now
-from tooltrail.journal.lock import peek_hint
+from tooltrail.journal.ends import peek_hint
 from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, UnavailableError
