@@ -5,7 +5,6 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
-from itertools import islice
 from typing import Final, Self, TypedDict, TypeVar, Unpack
 from uuid import UUID
 
@@ -43,6 +42,9 @@ T = TypeVar("T")
 
 _MOST_TOGETHER: Final = 256
 """Calls of `record_many` that are appended together."""
+
+_MOST_BYTES_TOGETHER: Final = 8 << 20
+"""Bytes of their streams, about. The journal is locked while they are written."""
 
 
 class SessionOptions(TypedDict, total=False):
@@ -452,6 +454,12 @@ def _servers_of(tools: Iterable[ToolDefinition]) -> frozenset[str]:
 
 
 def _batches(calls: Iterable[EndedCall]) -> Iterator[list[EndedCall]]:
-    waiting = iter(calls)
-    while batch := list(islice(waiting, _MOST_TOGETHER)):
+    batch, size = list[EndedCall](), 0
+    for call in calls:
+        batch.append(call)
+        size += sum(stream.size for stream in call.output.streams)
+        if len(batch) == _MOST_TOGETHER or size >= _MOST_BYTES_TOGETHER:
+            yield batch
+            batch, size = [], 0
+    if batch:
         yield batch

@@ -34,7 +34,7 @@ from tooltrail.records.failures import (
 )
 from tooltrail.records.families.generic import GenericOutput
 from tooltrail.records.foreign_json import read_json
-from tooltrail.records.tool_calls import ToolCall
+from tooltrail.records.tool_calls import ToolCall, name_with_server
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
 ArgumentsT = TypeVar("ArgumentsT")
@@ -184,7 +184,7 @@ def _start(
     """What is taken of the value that the handler gives, or the failure that came of it."""
     try:
         _refuse_unrunnable(call)
-        run = _handler_in(handler, call.tool_name)
+        run = _handler_in(handler, call)
         return take(run(_parsed(call, parse)), call.tool_name)
     except _CallRefusedError as refusal:
         return CompleteOutput.failure(call.tool_name, refusal.tool_error)
@@ -258,14 +258,16 @@ def _table_in(handler: object) -> Mapping[str, Callable[[Any], object]] | None:
     return None
 
 
-def _handler_in(handler: Handlers[Any], tool_name: str) -> Callable[[Any], object]:
-    """The handler of a tool; a table is only read, so that a default dictionary stays as it is."""
+def _handler_in(handler: Handlers[Any], call: ToolCall) -> Callable[[Any], object]:
+    """The handler of a call. A table may name a tool with its server, `disk___read`, or alone."""
     table = _table_in(handler)
     if table is None:
         return cast("Callable[[Any], object]", handler)
-    found = table.get(tool_name)
+    name = name_with_server(call.namespace, call.tool_name)
+    # `get` leaves a default dictionary as it is.
+    found = table.get(name) or table.get(call.tool_name)
     if found is None:
-        raise _CallRefusedError(error_of_unknown_tool(tool_name, table))
+        raise _CallRefusedError(error_of_unknown_tool(name, table))
     return found
 
 

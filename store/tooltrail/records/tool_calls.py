@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self
 from uuid import UUID
 
 from pydantic import Field, JsonValue, PlainSerializer
@@ -28,6 +28,15 @@ arguments are JSON of it, in its order. `id_synthesised`: the provider sent no i
 made. `id_repeated`: another call of the same answer has this id. `index_missing`: fragments of the
 call had no place, and were put together by their ids and their order.
 """
+
+
+SERVER_SEPARATOR: Final = "___"
+"""Stands between the server and the tool in a name that holds both."""
+
+
+def name_with_server(namespace: str | None, tool_name: str) -> str:
+    """One name of a tool and its server: `disk___read`; the plain name where there is no server."""
+    return f"{namespace}{SERVER_SEPARATOR}{tool_name}" if namespace else tool_name
 
 
 MessageId = Annotated[UUID, PlainSerializer(str, return_type=str)]

@@ -19,10 +19,11 @@ from tooltrail.records import (
     ToolCall,
     ToolDefinition,
 )
+from tooltrail.records.tool_calls import SERVER_SEPARATOR, name_with_server
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import ExportReport
 
-SEPARATOR = "___"
+SEPARATOR = SERVER_SEPARATOR
 """What stands between a server and its tool in formats that have no field for the server."""
 
 NO_SERVERS: AbstractSet[str] = frozenset()
@@ -194,7 +195,7 @@ def spelled_name(
         servers: that a reader of the name knows; None where it takes any name for one.
     """
     if namespace:
-        return f"{namespace}{SEPARATOR}{tool_name}"
+        return name_with_server(namespace, tool_name)
     if _reads_as_both(tool_name, servers):
         return f"{SEPARATOR}{tool_name}"
     return tool_name

@@ -1,6 +1,7 @@
 """A provider's answers put into a session as they come, and messages that carry results back."""
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import anthropic
@@ -294,11 +295,18 @@ def test_a_session_knows_the_servers_of_the_tools_that_it_offers(store: Store) -
     message = {"role": "assistant", "content": None, "tool_calls": [call]}
     answer = {**ANSWER, "choices": [{"index": 0, "finish_reason": "stop", "message": message}]}
     with store.open_session() as session:
-        session.offer_tools([ToolDefinition(name="read", namespace="disk")])
+        servers = ("disk", "net")
+        session.offer_tools([ToolDefinition(name="read", namespace=one) for one in servers])
         (asked,) = record_response(session, "openai", answer).calls
         with RecordedStream(session, "openai", [answer]) as stream:
             list(stream)
-        ended = invoke({"read": add}, asked, session.start(asked).finish)
+        table: dict[str, Callable[[Any], object]] = {
+            "disk___read": lambda _: "of the disk",
+            "net___read": lambda _: "of the net",
+        }
+        ended = invoke(table, asked, session.start(asked).finish)
+    assert "of the disk" in ended.receipt.text
+    assert [one.name for one in store.reader.tools(latest=True)] == ["disk___read", "net___read"]
     for one in (asked, *stream.answer.calls):
         assert (one.namespace, one.tool_name) == ("disk", "read")
     named: Any = tool_results_message("ollama", [ended])

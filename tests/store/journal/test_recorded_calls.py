@@ -1,5 +1,6 @@
 """A call that ended already is recorded as if it had been started and finished."""
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
@@ -156,3 +157,18 @@ def test_what_cannot_be_recorded_leaves_nothing(sqlite_store: Store) -> None:
     assert sqlite_store.reader.counts().invocations == {}
     assert not list(sqlite_store.spool.glob("0*"))
     check_evidence(sqlite_store)
+
+
+def test_many_long_calls_are_appended_a_few_at_a_time(sqlite_store: Store) -> None:
+    made_count = 0
+
+    def calls() -> Iterator[EndedCall]:
+        nonlocal made_count
+        for made_count in range(1, 33):
+            yield EndedCall(BASH, made(b"%d" % made_count + BIG[: 1 << 20]))
+
+    with sqlite_store.open_session() as session:
+        recorded = session.record_many(calls())
+        next(recorded)
+        assert made_count == 8
+        assert sum(1 for _ in recorded) == 31

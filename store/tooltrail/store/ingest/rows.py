@@ -22,6 +22,7 @@ from tooltrail.records.facts import (
     ToolsOffered,
 )
 from tooltrail.records.streams import ORDER_ROLE
+from tooltrail.records.tool_calls import name_with_server
 from tooltrail.store.bodies import encode_body
 from tooltrail.store.column_groups import ENDING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
@@ -256,8 +257,10 @@ def _message_columns(connection: Connection, role: str, document: Digest | None)
 
 
 def tool_name(connection: Connection, digest: Digest, bodies: Bodies) -> str | None:
-    """The name in the definition of a tool."""
-    return connection.text(_text(_object(bodies, digest), "name"))
+    """The name in the definition of a tool, with its server."""
+    definition = _object(bodies, digest)
+    server = _text(definition, "namespace") if definition.get("namespace") else None
+    return connection.text(name_with_server(server, _text(definition, "name")))
 
 
 def _leg_row(connection: Connection, fact: AgentLeg, bodies: Bodies) -> Row:
