@@ -117,12 +117,12 @@ def test_a_root_that_cannot_be_made_is_unavailable(cli: Cli, old: Path, tmp_path
 def test_an_interruption_says_where_the_artifacts_are(
     cli: Cli, old: Path, new: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tooltrail.store.keep import copying
+    from tooltrail.store.keep import relocating
 
     def interrupt(*_: object, **__: object) -> bool:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(copying.ObjectCopier, "ensure", interrupt)
+    monkeypatch.setattr(relocating.ObjectCopier, "ensure", interrupt)
     ended = cli.run("artifact", "relocate", str(new))
     assert (ended.code, ended.message) == (130, f"interrupted; the artifacts are in file://{old}\n")
     monkeypatch.undo()

@@ -118,7 +118,7 @@ ledger_entries = Table(
     Column("hash", LargeBinary(32), nullable=False),
     **_CLUSTERED,
 )
-"""Every frame: the packed fact (`packed_facts`), and the hash that chains it to the one before."""
+"""Every frame: the packed fact (`pack_fact`), and the hash that chains it to the one before."""
 
 bodies = Table(
     "bodies",

@@ -18,10 +18,9 @@ from typing import Any, Final, NamedTuple
 from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_arguments
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.filters import STATES_OF_STATUS, InvocationFilter
+from tooltrail.store.filters import LISTS, STATES_OF_STATUS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES, Columns, Computed, damage_of, make_view
 from tooltrail.store.read.conditions import (
-    LISTS,
     conditions_of,
     member_conditions,
     time_conditions,
