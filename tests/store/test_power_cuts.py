@@ -20,6 +20,7 @@ from tests.support.recording import content_of, stream_of
 from tests.support.system_calls import Said, require_strace, trace
 
 from tooltrail.store import Store, open_store
+from tooltrail.store.engines.values import uuid_from
 
 CUTS = 12
 """Moments that are tried, with up to three images each."""
@@ -77,5 +78,5 @@ def check_call(store: Store, number: str, invocation: str) -> None:
 def check_message(store: Store, number: str, message: str) -> None:
     with store.database.read() as connection:
         rows = connection.query("SELECT id FROM messages")
-        assert message in {str(connection.read_uuid(one)) for (one,) in rows}
+        assert message in {str(uuid_from(one)) for (one,) in rows}
     del number

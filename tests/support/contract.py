@@ -13,7 +13,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.facts import Fact, read_fact
 from tooltrail.store import InvocationDetail, Store
-from tooltrail.store.packed_facts import unpack_fact
+from tooltrail.store.bodies import unpack_fact
 
 FactT = TypeVar("FactT", bound=Fact)
 

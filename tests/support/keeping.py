@@ -12,9 +12,9 @@ from tests.support.ended import made, shell_call
 from tooltrail.artifacts import Capture, artifact_path
 from tooltrail.journal.clock import new_id
 from tooltrail.records.digests import digest_of
+from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.engines.values import digest_from
 from tooltrail.store.keep.pruning import PruningReport, plan_pruning, prune
-from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.read.bodies import read_body
 from tooltrail.store.store import Store
 from tooltrail.store.verify import verify

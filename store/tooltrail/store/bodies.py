@@ -1,6 +1,15 @@
-"""Bodies: bytes in the database, stored once by digest, compressed when that makes them smaller."""
+"""Bodies and facts as the database stores them: compressed.
+
+A body is a byte string that is stored once by digest, compressed when that makes it smaller. A fact
+is mostly member names, so a dictionary that holds them makes its JSON three times as small. The
+first byte names the dictionary. A dictionary is never changed: a better one gets the next number.
+
+    >>> unpack_fact(pack_fact(b'{"kind":"session.closed"}'))
+    b'{"kind":"session.closed"}'
+"""
 
 import threading
+from typing import Final
 
 import zstandard
 
@@ -11,8 +20,46 @@ _MIN_COMPRESSED = 64
 
 _LEVEL = 3
 
+_NUMBER: Final = 1
+_MOST_BYTES: Final = 1 << 30
+"""Longest fact; the longest frame of a journal."""
 
-class Codec(threading.local):
+_WORDS_1: Final = (
+    '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:","id":"","kind":"agent.leg",'
+    '"agent":"sha256:","agent_version":"1","session":"","v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:","id":"","kind":"agent.outcome"}'
+    '{"action":"gc","actor":"","at":"","details":"sha256:","id":"","kind":"maintenance"}'
+    '{"agent":"","at":"2026-01-01T00:00:00.000000Z","environment":"sha256:",'
+    '"kind":"session.opened","name":"","parent":"","session":"","title":"","v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","kind":"session.closed","reason":"","session":"","v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","id":"","kind":"tool.offered","session":"",'
+    '"tools":["sha256:","sha256:"],"v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:","id":"","kind":"message",'
+    '"payload":"sha256:","role":"assistant","session":"","text":"sha256:","v":1,'
+    '"wire_format":"anthropic"}{"role":"user"}{"role":"tool"}{"role":"system"}'
+    '"reason":"preview budget","stage":"projection","unit":"bytes"}'
+    '"reason":"receipt budget","stage":"rendering","unit":"lines"}'
+    '"spooled":"/stdout.zst"},"error_kind":"internal","state":"error","state":"interrupted",'
+    '"loss_reason":"","signal":9,"timed_out":false,"renderer":"error","renderer":"generic",'
+    '"digest":"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",'
+    '"line_count":0,"produced_line_count":0,"produced_size":0,"role":"stderr","size":0}'
+    '{"arguments":"sha256:","at":"2026-01-01T00:00:00.000000Z","call_id":"call_",'
+    '"environment":"sha256:","family":"command","id":"","kind":"call.started","message":"",'
+    '"owner":"","policy":"sha256:","position":1,"session":"","title":"","tool_name":"Bash","v":1}'
+    '{"at":"2026-01-01T00:00:00.000000Z","duration_ms":1,"exit_status":0,"id":"",'
+    '"kind":"call.ended","output":"sha256:","session":"","shown":{"artifacts":[{"digest":"sha256:'
+    '","role":"stdout"}],"canonical":"sha256:","omissions":[{"after":1,"before":2,"field":"stdout",'
+    '"reason":"preview budget","stage":"projection","unit":"bytes"}],"receipt":"sha256:",'
+    '"renderer":"command","renderer_version":1},"state":"success","streams":[{"digest":"sha256:",'
+    '"line_count":1,"produced_line_count":1,"produced_size":1,"role":"stdout","size":1}],"v":1}'
+)
+
+_DICTIONARY: Final = zstandard.ZstdCompressionDict(
+    _WORDS_1.encode(), dict_type=zstandard.DICT_TYPE_RAWCONTENT
+)
+
+
+class _Codec(threading.local):
     """A pair for each thread, since neither may be shared.
 
     To make one takes as long as to compress a short output.
@@ -25,7 +72,8 @@ class Codec(threading.local):
         self.decompressor = zstandard.ZstdDecompressor(dict_data=dictionary)
 
 
-_CODEC = Codec()
+_CODEC = _Codec()
+_FACT_CODEC = _Codec(_DICTIONARY)
 
 
 def encode_body(data: bytes) -> tuple[str, bytes]:
@@ -56,3 +104,26 @@ def decode_body(digest: str, size: int, encoding: str, data: bytes | None) -> by
     if len(data) != size or digest_of(data) != digest:
         raise DigestMismatchError(f"body {digest} is damaged: it has another digest", path=digest)
     return data
+
+
+def pack_fact(fact_json: bytes) -> bytes:
+    """The bytes that the ledger stores for a fact."""
+    return bytes([_NUMBER]) + _FACT_CODEC.compressor.compress(fact_json)
+
+
+def unpack_fact(packed: bytes) -> bytes:
+    """The canonical JSON of a stored fact.
+
+    Raises:
+        DamageError: the bytes are not what `pack_fact` made.
+    """
+    number, frame = packed[:1], packed[1:]
+    if number != bytes([_NUMBER]):
+        raise DamageError("a ledger entry is damaged: its fact is not readable", path="ledger")
+    try:
+        # A damaged header may announce more bytes than there is memory for.
+        if not 0 <= zstandard.frame_content_size(frame) <= _MOST_BYTES:
+            raise DamageError("a ledger entry is damaged: its size is wrong", path="ledger")
+        return _FACT_CODEC.decompressor.decompress(frame)
+    except zstandard.ZstdError as error:
+        raise DamageError(f"a ledger entry is damaged: {error}", path="ledger") from error

@@ -8,7 +8,7 @@ from uuid import UUID
 from tooltrail.migrations import HEAD_REVISION, VERSION_TABLE
 from tooltrail.records.errors import DamageError, SchemaMismatchError, StoreNotFoundError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.values import moment_of
+from tooltrail.store.engines.values import moment_of, uuid_from
 
 FORMAT: Final = 1
 """The layout of artifacts and ledger; raised when an older program could not read it."""
@@ -80,4 +80,4 @@ def read_info(connection: Connection) -> StoreInfo:
             found=str(known),
             expected=str(FORMAT),
         )
-    return StoreInfo(connection.read_uuid(store_id), known, root, moment_of(created_at))
+    return StoreInfo(uuid_from(store_id), known, root, moment_of(created_at))

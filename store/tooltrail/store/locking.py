@@ -1,21 +1,28 @@
-"""The lock between ingesters and maintenance: ingesters share it, maintenance has it alone.
+"""The locks on ingestion, which recorders never take: they append to a journal.
 
-Recorders never take the lock: they append to a journal.
+Of each journal there is one ingester at a time. Ingesters share the ingest lock of a store, and
+maintenance has it alone.
 """
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from tooltrail.journal import Cursor, furthest_end, has_frames, read_journal_id
 from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget
+from tooltrail.store.ingest.behind import find_cursor
 
 _LOCK: Final = 0x696E67
 """First half of the advisory lock of PostgreSQL ("ing" in ASCII); the schema is the second."""
+
+_INTERVAL_S: Final = 0.005
+"""Seconds between two attempts at the lock of a journal; a short batch takes about as long."""
 
 
 @contextmanager
@@ -40,7 +47,9 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
     """
     target = database.target
     if isinstance(target, SqliteTarget):
-        with _flock(target.path.with_name(f"{target.path.name}-ingest.lock"), exclusive=exclusive):
+        path = target.path.with_name(f"{target.path.name}-ingest.lock")
+        with _lock_file(path, f"lock {path} cannot be opened") as descriptor:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
             yield lambda: None  # the lock of a file lasts as long as the file is open
         return
     kind = "" if exclusive else "_shared"
@@ -55,14 +64,52 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
 
 
 @contextmanager
-def _flock(path: Path, *, exclusive: bool) -> Generator[None]:
+def journal_lock(
+    database: Database, folder: Path, *, is_required: bool
+) -> Generator[Cursor | None]:
+    """Hold the lock on the ingestion of a journal for a block, and yield None.
+
+    Unless the lock is required, yields the cursor instead as soon as another ingester has committed
+    everything that was in the journal when this began.
+
+    Raises:
+        UnavailableError: the lock cannot be opened, or the database cannot be read.
+    """
+    with _lock_file(folder / "ingest.lock", f"journal {folder} cannot be ingested") as descriptor:
+        if is_required:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield None
+        else:
+            yield _lock_or_pass(database, folder, descriptor)
+
+
+def _lock_or_pass(database: Database, folder: Path, descriptor: int) -> Cursor | None:
+    end = furthest_end(folder)
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pass
+        else:
+            return None
+        cursor, journal = Cursor(), read_journal_id(folder)
+        if journal is not None:
+            with database.read() as connection:
+                _, cursor = find_cursor(connection, journal)
+        if cursor.offsets >= end or not has_frames(folder, cursor):
+            return cursor
+        time.sleep(_INTERVAL_S)
+
+
+@contextmanager
+def _lock_file(path: Path, problem: str) -> Generator[int]:
+    """The descriptor of a file, made when it is missing; `UnavailableError` with these words."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         descriptor = os.open(path, flags, 0o600)
     except OSError as error:
-        raise UnavailableError(f"lock {path} cannot be opened: {error.strerror}") from error
+        raise UnavailableError(f"{problem}: {error.strerror}") from error
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
-        yield
+        yield descriptor
     finally:
         os.close(descriptor)

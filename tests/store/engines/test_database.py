@@ -77,9 +77,7 @@ def test_a_query_of_many_values_is_asked_in_parts(opened: Database) -> None:
     with opened.write() as connection:
         connection.insert("things", [{"key": n, "name": str(n)} for n in range(2_000)])
     with opened.read() as connection:
-        found = connection.query_each(
-            "SELECT key FROM things WHERE key IN (?)", list(range(1_500)), at_once=400
-        )
+        found = connection.query_each("SELECT key FROM things WHERE key IN (?)", list(range(1_500)))
     assert len(found) == 1_500
 
 

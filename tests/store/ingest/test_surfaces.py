@@ -13,7 +13,7 @@ from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import CallEnded, OmissionFact, Shown, read_fact, read_shown
-from tooltrail.store.packed_facts import unpack_fact
+from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.references import expand_canonical, expand_output, stream_members
 
 ENVELOPE = {"tool_name": "bash", "status": "success", "summary_text": "s", "error": None}

@@ -28,9 +28,8 @@ from tests.support.lossy_server import LossyServer
 
 from tooltrail.artifacts import ArtifactArchive, copy_of, open_sink
 from tooltrail.records import InvalidRecordError, UnavailableError
-from tooltrail.store.keep.copying import ObjectCopier
 from tooltrail.store.keep.maintenance import Amount
-from tooltrail.store.keep.relocating import SCRATCH, relocate
+from tooltrail.store.keep.relocating import SCRATCH, ObjectCopier, relocate
 from tooltrail.store.opening import create_store, open_store
 from tooltrail.store.roots import mark_path
 from tooltrail.store.store import Store

@@ -10,7 +10,7 @@ from tests.support.every_fact import LARGE
 from tests.support.store_parts import StoreParts
 
 from tooltrail.journal.frames import link
-from tooltrail.store.packed_facts import pack_fact, unpack_fact
+from tooltrail.store.bodies import pack_fact, unpack_fact
 
 CHILDREN = [
     one

@@ -4,18 +4,20 @@ Statements are plain SQL with `?` for each value. They go to the driver directly
 times as fast as a layer between, and starts several times as fast.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from operator import itemgetter
-from typing import Any, Final, Protocol, TypeAlias, cast
+from typing import Any, Final, Protocol, TypeAlias, TypeVar, cast
 from uuid import UUID
 
 from tooltrail.records.digests import Digest, hex_of
 from tooltrail.records.plain_text import storable
 from tooltrail.store.engines.failures import translated_errors
 from tooltrail.store.engines.targets import SqliteTarget, Target
-from tooltrail.store.engines.values import microseconds_of, uuid_from
+from tooltrail.store.engines.values import microseconds_of
+
+T = TypeVar("T")
 
 Row: TypeAlias = dict[str, Any]
 Values: TypeAlias = tuple[Any, ...]
@@ -86,10 +88,6 @@ class Connection:
             return value
         return storable(value)
 
-    def read_uuid(self, value: object) -> UUID:
-        """The reverse of `uuid`."""
-        return uuid_from(value)
-
     def query(self, sql: str, values: Sequence[object] = ()) -> list[Values]:
         """All rows of a query."""
         with translated_errors(self.target):
@@ -101,13 +99,10 @@ class Connection:
         rows = self.query(sql, values)
         return rows[0] if rows else None
 
-    def query_each(
-        self, sql: str, values: Sequence[object], *, at_once: int = _AT_ONCE
-    ) -> list[Values]:
+    def query_each(self, sql: str, values: Sequence[object]) -> list[Values]:
         """All rows of a query whose `(?)` stands for any number of values."""
         found: list[Values] = []
-        for begin in range(0, len(values), at_once):
-            some = values[begin : begin + at_once]
+        for some in in_parts(values):
             marks = ", ".join("?" * len(some))
             found += self.query(sql.replace("(?)", f"({marks})"), some)
         return found
@@ -192,3 +187,8 @@ def _values_of(names: tuple[str, ...]) -> Callable[[Row], Sequence[object]]:
         (name,) = names
         return lambda row: (row[name],)
     return cast("Callable[[Row], Sequence[object]]", itemgetter(*names))
+
+
+def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
+    """Any number of values, as many at once as one query takes."""
+    return (values[begin : begin + _AT_ONCE] for begin in range(0, len(values), _AT_ONCE))

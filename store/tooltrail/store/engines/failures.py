@@ -13,7 +13,7 @@ from tooltrail.records.errors import (
     TooltrailError,
     UnavailableError,
 )
-from tooltrail.store.engines.disk import SIDE_FILES_BYTES, is_below
+from tooltrail.store.engines.sqlite import SIDE_FILES_BYTES, is_below
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget, Target
 

@@ -1,11 +1,10 @@
-"""Connections to an SQLite file."""
+"""Connections to an SQLite file, and how much room there is on its disk."""
 
 import os
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from tooltrail.store.engines.disk import SIDE_FILES_BYTES, is_below
 from tooltrail.store.engines.sqlite_library import sqlite3
 
 BUSY_TIMEOUT_S: Final = 30.0
@@ -16,6 +15,10 @@ PAGE_BYTES: Final = 2048
 
 _WAL_BYTES: Final = 64 * 1024 * 1024
 """Bytes to which the WAL file shrinks when it begins anew."""
+
+SIDE_FILES_BYTES: Final = 64 * 1024
+"""Room below which SQLite may fail to make the files beside a database: 32 KiB are for its index
+of the log alone."""
 
 
 def connect(path: Path, *, is_migration: bool = False) -> sqlite3.Connection:
@@ -53,3 +56,18 @@ def _uri(path: Path) -> str:
     has_room = os.access(folder, os.W_OK) and not is_below(folder, SIDE_FILES_BYTES)
     mode = "rw" if has_wal or has_room else "ro&immutable=1"
     return f"file:{quote(os.fsencode(path))}?mode={mode}"
+
+
+def free_bytes(folder: Path) -> int | None:
+    """Bytes that may be written to the disk of a folder; None when it cannot be asked."""
+    try:
+        status = os.statvfs(folder)
+    except OSError:
+        return None
+    return status.f_bavail * status.f_frsize
+
+
+def is_below(folder: Path, size: int) -> bool:
+    """Whether less than so many bytes are free; False when that cannot be found out."""
+    free = free_bytes(folder)
+    return free is not None and free < size

@@ -30,6 +30,7 @@ from tooltrail.records.facts import (
     SessionOpened,
     body_digests,
 )
+from tooltrail.store.bodies import pack_fact, unpack_fact
 from tooltrail.store.column_groups import CLOSING, ENDING, OPENING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest import rows
@@ -45,7 +46,6 @@ from tooltrail.store.ingest.known import (
 )
 from tooltrail.store.ingest.outcomes import Outcome, text_of
 from tooltrail.store.ingest.preparing import Item
-from tooltrail.store.packed_facts import pack_fact, unpack_fact
 
 _NOT_COMPARED: Final = frozenset(
     {"at", "duration_ms", "environment", "owner", "policy", "shown", "title"}
@@ -209,11 +209,11 @@ class _Batch:
         self._change_session(fact.session, opening)
 
     def _apply_closed(self, fact: SessionClosed, entry: Entry) -> None:
-        values = rows.closing_values(self._connection, fact, entry)
+        closing = rows.closing_columns(self._connection, fact, entry)
         session = self._session_of(fact.session, fact.at)
         if not session.is_closed:  # closed twice is closed
             session.is_closed = True
-            self._change_session(fact.session, dict(zip(CLOSING, values, strict=True)))
+            self._change_session(fact.session, closing)
 
     def _apply_message(self, fact: MessageFact, entry: Entry, bodies: rows.Bodies) -> None:
         stored = self._known.messages.get(fact.id)

@@ -74,7 +74,7 @@ def find_open(connection: Connection, journal_key: int) -> "Iterator[CallStarted
             CallStarted,
             read_fact,
         )
-        from tooltrail.store.packed_facts import unpack_fact  # noqa: PLC0415  rarely needed
+        from tooltrail.store.bodies import unpack_fact  # noqa: PLC0415  rarely needed
 
         with suppress(DamageError, InvalidRecordError):  # `verify` names the ledger entry
             fact = read_fact(unpack_fact(packed))

@@ -18,6 +18,7 @@ from tooltrail.journal.clock import now
 from tooltrail.journal.segments import segment_numbers
 from tooltrail.records.errors import UnavailableError
 from tooltrail.store.engines.connection import Connection, Row
+from tooltrail.store.engines.values import uuid_from
 
 _COLUMNS: Final = "key, id, segment, segment_offset, next_index, head, frame_offset, entry_count"
 _AT_ONCE: Final = 512
@@ -64,7 +65,7 @@ def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
         f"SELECT {_COLUMNS} FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
         (connection.uuid(journal), connection.uuid(journal)),
     )
-    places = [_place_of(connection, journal, row) for row in rows]
+    places = [_place_of(journal, row) for row in rows]
     for place in places:
         if _is_in(folder, place):
             return place
@@ -119,9 +120,9 @@ def move_place(
     )
 
 
-def _place_of(connection: Connection, journal: UUID, row: tuple[Any, ...]) -> Place:
+def _place_of(journal: UUID, row: tuple[Any, ...]) -> Place:
     key, name, segment, offset, index, head, frame_offset, entry_count = row
-    found = connection.read_uuid(name)
+    found = uuid_from(name)
     # Before its first frame a journal has a hash that is no hash of a frame.
     known = Cursor().hash if not index and not entry_count else head
     return Place(

@@ -1,8 +1,8 @@
 """Makes what was committed survive a power cut, before the journal gives up its copy."""
 
-import os
 from pathlib import Path
 
+from tooltrail.artifacts import sync_file
 from tooltrail.records.errors import UnavailableError
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.targets import SqliteTarget
@@ -37,11 +37,7 @@ def sync(path: Path) -> None:
         UnavailableError: the disk failed.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
+        sync_file(path)
     except FileNotFoundError:
         return
     except OSError as error:

@@ -45,12 +45,11 @@ from tooltrail.store.ingest.cursors import (
     move_place,
 )
 from tooltrail.store.ingest.durable import make_durable
-from tooltrail.store.ingest.journal_lock import journal_lock
 from tooltrail.store.ingest.outcomes import OutcomeMaker
 from tooltrail.store.ingest.preparing import Item, prepare, read_item
 from tooltrail.store.ingest.publishing import Publisher, write_artifacts
 from tooltrail.store.ingest.recovery import ending_entries
-from tooltrail.store.locking import ingest_lock
+from tooltrail.store.locking import ingest_lock, journal_lock
 
 BATCH_FRAMES: Final = 512
 BATCH_BYTES: Final = 8 << 20

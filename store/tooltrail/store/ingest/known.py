@@ -22,7 +22,7 @@ from tooltrail.records.facts import (
 )
 from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.values import digest_from
+from tooltrail.store.engines.values import digest_from, uuid_from
 
 FIRST_SEQ: Final = 1
 """Place of the first entry of a session."""
@@ -169,7 +169,7 @@ def load_calls(connection: Connection, ids: Iterable[UUID]) -> dict[UUID, Call]:
     return {
         name: Call(
             key,
-            connection.read_uuid(session),
+            uuid_from(session),
             family,
             digest_from(policy),
             start=Entry(begun_in, begun),
@@ -223,4 +223,4 @@ def _next_keys(connection: Connection, table: str, count: int) -> Iterable[int]:
 def _find(connection: Connection, sql: str, ids: Iterable[UUID]) -> dict[UUID, tuple[Any, ...]]:
     """Rows by the id in their first column, without that."""
     found = connection.query_each(sql, [connection.uuid(one) for one in ids])
-    return {connection.read_uuid(name): tuple(others) for name, *others in found}
+    return {uuid_from(name): tuple(others) for name, *others in found}

@@ -33,7 +33,7 @@ from tooltrail.records.facts import StreamFact
 from tooltrail.records.policy_documents import first_complaint
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
-from tooltrail.store.engines.values import digest_from
+from tooltrail.store.engines.values import digest_from, uuid_from
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.ingest.known import load_bodies
 from tooltrail.store.references import stream_members
@@ -203,7 +203,7 @@ class Publisher:
                 "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)", named
             )
             waiting = _read_pending(connection, journal_key)
-            names = {str(connection.read_uuid(one)) for (one,) in {*done} - {*rejected}}
+            names = {str(uuid_from(one)) for (one,) in {*done} - {*rejected}}
         names -= {PurePosixPath(one.spooled).parts[0] for one in waiting if one.spooled is not None}
         if names:
             # After a power cut the database must not be older than the spool.

@@ -24,12 +24,15 @@ from tooltrail.records.facts import (
 from tooltrail.records.streams import ORDER_ROLE
 from tooltrail.records.tool_calls import name_with_server
 from tooltrail.store.bodies import encode_body
-from tooltrail.store.column_groups import ENDING, OUTCOME
+from tooltrail.store.column_groups import CLOSING, ENDING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.known import Entry, MessageFact
 from tooltrail.store.ingest.outcomes import Outcome, Verdict
+from tooltrail.store.references import stream_members
 
 Bodies = Mapping[Digest, bytes]
+
+_LEG_TEXTS: Final = ("tier", "model", "wire_format", "agent_id")
 
 NO_END: Final[Row] = {name: None for name in ENDING if name != "state"}
 NO_OUTCOME: Final[Row] = dict.fromkeys(OUTCOME)
@@ -73,9 +76,10 @@ def opening_columns(connection: Connection, fact: SessionOpened, entry: Entry) -
     }
 
 
-def closing_values(connection: Connection, fact: SessionClosed, entry: Entry) -> tuple[object, ...]:
+def closing_columns(connection: Connection, fact: SessionClosed, entry: Entry) -> Row:
     """How a session ended, in the order of `CLOSING`."""
-    return (connection.moment(fact.at), connection.text(fact.reason), entry.journal_key, entry.n)
+    values = (connection.moment(fact.at), connection.text(fact.reason), *entry)
+    return dict(zip(CLOSING, values, strict=True))
 
 
 def start_row(connection: Connection, fact: CallStarted, entry: Entry) -> Row:
@@ -147,29 +151,23 @@ def stream_rows(
     connection: Connection, key: int, streams: Iterable[tuple[StreamFact, int | None]]
 ) -> list[Row]:
     """The streams of a call, each with the place of its bytes in the receipt."""
-    return [
+    rows = [
         {
-            "invocation_key": key,
-            "n": n,
+            **stream_members(one),
             "role": connection.text(one.role),
             "digest": connection.sha(one.digest),
-            "size": one.size,
-            "line_count": one.line_count,
-            "produced_size": one.produced_size,
-            "produced_line_count": one.produced_line_count,
             "loss_reason": connection.text(one.loss_reason),
             "receipt_offset": offset,
         }
-        for n, (one, offset) in enumerate(streams)
+        for one, offset in streams
     ]
+    return _numbered(key, rows)
 
 
 def omission_rows(connection: Connection, key: int, omissions: Iterable[OmissionFact]) -> list[Row]:
     """What the stages of a call left out."""
-    return [
+    rows = [
         {
-            "invocation_key": key,
-            "n": n,
             "stage": connection.text(one.stage),
             "field": connection.text(one.field),
             "unit": connection.text(one.unit),
@@ -177,21 +175,20 @@ def omission_rows(connection: Connection, key: int, omissions: Iterable[Omission
             "after_count": one.after,
             "reason": connection.text(one.reason),
         }
-        for n, one in enumerate(omissions)
+        for one in omissions
     ]
+    return _numbered(key, rows)
 
 
 def artifact_rows(connection: Connection, key: int, artifacts: Iterable[ArtifactFact]) -> list[Row]:
     """The artifacts of the result of a call."""
-    return [
-        {
-            "invocation_key": key,
-            "n": n,
-            "role": connection.text(one.role),
-            "digest": connection.sha(one.digest),
-        }
-        for n, one in enumerate(artifacts)
-    ]
+    members = ((connection.text(one.role), connection.sha(one.digest)) for one in artifacts)
+    return _numbered(key, [{"role": role, "digest": digest} for role, digest in members])
+
+
+def _numbered(key: int, rows: Iterable[Row]) -> list[Row]:
+    """Rows that belong to a call, each with its number."""
+    return [{"invocation_key": key, "n": n, **row} for n, row in enumerate(rows)]
 
 
 def verdict_row(connection: Connection, key: int, verdict: Verdict) -> Row:
@@ -269,10 +266,7 @@ def _leg_row(connection: Connection, fact: AgentLeg, bodies: Bodies) -> Row:
     return {
         "run_id": connection.uuid(UUID(_text(leg, "run_id"))),
         "position": _count(leg, "position"),
-        "tier": connection.text(_text(leg, "tier")),
-        "model": connection.text(_text(leg, "model")),
-        "wire_format": connection.text(_text(leg, "wire_format")),
-        "agent_id": connection.text(_text(leg, "agent_id")),
+        **{name: connection.text(_text(leg, name)) for name in _LEG_TEXTS},
         "agent": connection.sha(fact.agent),
         "agent_version": connection.text(fact.agent_version),
         "schema": None if named is None else connection.sha(parse_digest(named)),

@@ -21,8 +21,8 @@ from uuid import UUID
 from tooltrail.artifacts import PRIVATE_FILE, sync_folder
 from tooltrail.records.errors import DiskFullError, InvalidRecordError, UnavailableError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.disk import is_below
 from tooltrail.store.engines.failures import damage_if_unreadable
+from tooltrail.store.engines.sqlite import is_below
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget, absolute_path, parse_target
 from tooltrail.store.info import read_info, required_revision

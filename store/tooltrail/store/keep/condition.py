@@ -13,7 +13,7 @@ from tooltrail.journal.segments import JOURNAL_FOLDER
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.disk import free_bytes
+from tooltrail.store.engines.sqlite import free_bytes
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.engines.values import digest_from, moment_of, uuid_from
 from tooltrail.store.ingest.behind import find_cursor

@@ -27,7 +27,7 @@ from tooltrail.records import (
     read_leg_fact,
 )
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.engines.values import digest_from, moment_of
+from tooltrail.store.engines.values import digest_from, moment_of, uuid_from
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.read.rows import Row, Sql, fetch, where
@@ -195,7 +195,7 @@ def _leg_views(connection: Connection, legs: Sequence[Row]) -> list[LegView]:
     attempts = _attempts(connection, [leg[1] for leg in legs])
     return [
         LegView(
-            connection.read_uuid(session),
+            uuid_from(session),
             moment_of(started_at),
             _fact(bodies, started, LegStarted),
             None if ended is None else _fact(bodies, ended, LegEnded),
@@ -226,7 +226,7 @@ def _attempts(
         verdict = None if valid is None else bool(valid)
         said = _Errors() if document is None else _errors(document)
         errors = (said.errors, said.error_count)
-        found[key] += (AttemptView(connection.read_uuid(call), state, attempt, verdict, *errors),)
+        found[key] += (AttemptView(uuid_from(call), state, attempt, verdict, *errors),)
     return found
 
 

@@ -10,7 +10,7 @@ list of a filter, the conditions of the others have a hint that keeps SQLite fro
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tooltrail.store.filters import STATES_OF_STATUS, InvocationFilter
+from tooltrail.store.filters import LISTS, STATES_OF_STATUS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES
 from tooltrail.store.read.rows import Sql, is_in
 
@@ -25,9 +25,6 @@ _COLUMNS: Final = {
     "families": "family",
     "agents": "session_key",
 }
-
-LISTS: Final = tuple(_COLUMNS)
-"""The lists of a filter."""
 
 
 def conditions_of(filters: InvocationFilter, *, lead: str | None = None) -> list[Sql]:

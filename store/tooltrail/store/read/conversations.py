@@ -12,9 +12,9 @@ from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, damage_of
 from tooltrail.store.read.details import details_of
+from tooltrail.store.read.lists import OFFERING, offers_of
 from tooltrail.store.read.rows import Row, Sql, fetch
 from tooltrail.store.read.texts import text_from
-from tooltrail.store.read.tools import OFFERING, offers_of
 from tooltrail.store.views import Erasure, InvocationDetail, MessageView, ToolView
 
 AGENT_RUN: Final = "agent"

@@ -5,7 +5,7 @@ from typing import Final
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read.conditions import conditions_of
-from tooltrail.store.read.invocations import SMALL, WITH_SESSION, invocation_view
+from tooltrail.store.read.pages import SMALL, WITH_SESSION, invocation_view
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.read.rows import Sql, fetch, fetch_each, fetch_value, joined
 from tooltrail.store.views import InvocationView

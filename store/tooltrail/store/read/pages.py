@@ -11,21 +11,20 @@ its `seq`. A cursor is the key of the last invocation of a page.
                                           that means the fewest invocations
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
+from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_arguments
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.filters import STATES_OF_STATUS, InvocationFilter
-from tooltrail.store.read.columns import LARGE_BYTES
+from tooltrail.store.filters import LISTS, STATES_OF_STATUS, InvocationFilter
+from tooltrail.store.read.columns import LARGE_BYTES, Columns, Computed, damage_of, make_view
 from tooltrail.store.read.conditions import (
-    LISTS,
     conditions_of,
     member_conditions,
     time_conditions,
 )
-from tooltrail.store.read.invocations import SMALL, WITH_SESSION, invocation_view
 from tooltrail.store.read.rows import (
     MAX_KEY_DIGITS,
     Row,
@@ -38,6 +37,26 @@ from tooltrail.store.read.rows import (
     where,
 )
 from tooltrail.store.views import InvocationView, Page
+
+SMALL_COLUMNS: Final = (
+    "invocations: key id",
+    Computed("sessions.id", "session_id", "id"),
+    "invocations: seq call_id tool_name family state",
+    Computed(
+        "COALESCE(invocations.title, (SELECT substr(surfaces.arguments, 1,"
+        f" {PREVIEWED_CHARS}) FROM surfaces WHERE surfaces.invocation_key = invocations.key), '')",
+        "arguments_preview",
+        "text",
+    ),
+    "invocations: started_at finished_at duration_ms error_kind exit_status signal timed_out",
+    "invocations: output_size truncated lost_size",
+)
+"""The key, and what an `InvocationView` holds."""
+
+SMALL: Final = Columns(*SMALL_COLUMNS)
+
+# The session may be lost. Its invocations must not be lost with it.
+WITH_SESSION: Final = "invocations LEFT JOIN sessions ON sessions.key = invocations.session_key"
 
 NEARBY: Final = 4_000
 """Invocations that are looked through before an index is."""
@@ -261,3 +280,15 @@ def _key_of(cursor: str) -> int:
 def _check_cursor(connection: Connection, key: int) -> None:
     if fetch_value(connection, Sql("SELECT 1 FROM invocations WHERE key = ?", (key,))) is None:
         raise InvalidRecordError(f"not a cursor of this list: {key}")
+
+
+def invocation_view(row: Row) -> InvocationView:
+    """The view of a row that begins with `SMALL`."""
+    values, problems = SMALL.read(row)
+    return view_of(values, damage_of("invocations", values["key"], problems))
+
+
+def view_of(values: Mapping[str, Any], damage: str | None) -> InvocationView:
+    """The view of values that have the names of `SMALL`, among others."""
+    preview = preview_arguments(values["arguments_preview"])
+    return make_view(InvocationView, values, arguments_preview=preview, damage=damage)

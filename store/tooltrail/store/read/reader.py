@@ -1,6 +1,6 @@
 """Reading a store: lists by key, one invocation with all its surfaces, a stream's bytes.
 
-Each question imports its own room, so that a list does not wait for what only a transcript needs.
+A list does not wait for the modules that only the texts of a call need: they are imported late.
 """
 
 from collections.abc import Callable
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
 
 from tooltrail.artifacts.paths import artifact_path
+from tooltrail.journal.owners import is_alive
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import (
     InvalidRecordError,
@@ -19,6 +20,8 @@ from tooltrail.records.errors import (
 )
 from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import ALL, InvocationFilter
+from tooltrail.store.read import lists, names, pages, streams
+from tooltrail.store.read.bodies import read_body
 from tooltrail.store.views import (
     ArtifactView,
     InvocationDetail,
@@ -73,21 +76,16 @@ class Reader:
         Those of one session come in the order of the session, any others by the time of their
         start. Raises `InvalidRecordError` for a cursor that no page gave.
         """
-        from tooltrail.store.read import pages
-
         with self.database.read() as connection:
             return pages.page(connection, where, limit, cursor, oldest_first=oldest_first)
 
     def count_invocations(self, where: InvocationFilter = ALL) -> int:
         """How many invocations a filter means; reads an index, or all rows for some filters."""
-        from tooltrail.store.read import pages
-
         with self.database.read() as connection:
             return pages.count(connection, where)
 
     def invocation(self, name: str | UUID) -> InvocationDetail:
         """One invocation with all its surfaces."""
-        from tooltrail.store.read import names
         from tooltrail.store.read.details import detail_of
 
         with self.database.read() as connection:
@@ -95,9 +93,6 @@ class Reader:
 
     def is_running(self, name: str | UUID) -> bool:
         """Whether an invocation has not ended, and its program lives and uses this spool."""
-        from tooltrail.journal.owners import is_alive
-        from tooltrail.store.read import names
-
         with self.database.read() as connection:
             key = names.find_invocation(connection, str(name))
             query = "SELECT owner FROM invocations WHERE key = ? AND state = 'started'"
@@ -108,10 +103,8 @@ class Reader:
 
     def session(self, name: str | UUID) -> SessionView:
         """One session."""
-        from tooltrail.store.read import names, sessions
-
         with self.database.read() as connection:
-            return sessions.session_view(connection, names.find_session(connection, str(name)))
+            return lists.session_view(connection, names.find_session(connection, str(name)))
 
     def sessions(
         self, *, limit: int | None = None, cursor: UUID | None = None
@@ -121,10 +114,8 @@ class Reader:
         With a cursor, those behind the session with this id, the last of the page before. Raises
         `NotFoundError` where there is no such session.
         """
-        from tooltrail.store.read import sessions
-
         with self.database.read() as connection:
-            return sessions.list_sessions(connection, limit=limit, cursor=cursor)
+            return lists.list_sessions(connection, limit=limit, cursor=cursor)
 
     def conversation(
         self, name: str | UUID, *, payloads: bool = False, outputs: bool = True
@@ -136,13 +127,12 @@ class Reader:
             payloads: whether to read what providers sent of the messages, too.
             outputs: whether to read the complete outputs of the calls with their streams, too.
         """
-        from tooltrail.store.read import names, sessions
         from tooltrail.store.read.conversations import invocations_of, messages_of
 
         with self.database.read() as connection:
             key = names.find_session(connection, str(name))
             return (
-                sessions.session_view(connection, key),
+                lists.session_view(connection, key),
                 messages_of(connection, key, payloads=payloads),
                 invocations_of(connection, key, outputs=outputs),
             )
@@ -152,22 +142,16 @@ class Reader:
 
         With `latest`, of each tool only the version that was offered last.
         """
-        from tooltrail.store.read import tools
-
         with self.database.read() as connection:
-            return tools.list_tools(connection, name, latest=latest)
+            return lists.list_tools(connection, name, latest=latest)
 
     def offered_tools(self, session: str | UUID) -> list[ToolView]:
         """The tools that a session offered last, in its order."""
-        from tooltrail.store.read import names, tools
-
         with self.database.read() as connection:
-            return tools.offered_tools(connection, names.find_session(connection, str(session)))
+            return lists.offered_tools(connection, names.find_session(connection, str(session)))
 
     def policy_json(self, digest: Digest) -> str:
         """The canonical JSON of a policy of a record; raises `NotFoundError` when it is erased."""
-        from tooltrail.store.read.bodies import read_body
-
         with self.database.read() as connection:
             return read_body(connection, digest).decode()
 
@@ -180,8 +164,6 @@ class Reader:
             DamageError: the bytes are missing, cut or altered; here or at a later read.
                 `MissingArtifactError` when they were not stored and are not in this spool either.
         """
-        from tooltrail.store.read import streams
-
         if stream.erasure is not None:
             raise NotFoundError(f"stream {stream.erasure.sentence}")
         path = artifact_path(stream.digest)
@@ -225,10 +207,8 @@ class Reader:
             cursor: go on behind this path, the last of the page before; `InvalidRecordError` when
                 it is not the path of an artifact.
         """
-        from tooltrail.store.read import artifacts
-
         with self.database.read() as connection:
-            return artifacts.list_artifacts(
+            return lists.list_artifacts(
                 connection,
                 invocation=invocation,
                 session=session,
@@ -242,17 +222,13 @@ class Reader:
 
         Raises `InvalidRecordError` for what is not the path of an artifact.
         """
-        from tooltrail.store.read import artifacts
-
         with self.database.read() as connection:
-            return artifacts.artifact_owners(connection, path)
+            return lists.artifact_owners(connection, path)
 
     def counts(self, *, with_bodies: bool = False) -> StoreCounts:
         """Totals of the store, of the bodies only on demand; reads all rows of the counted tables.
 
         The bodies are by far the largest table. A number that is damaged counts as 0.
         """
-        from tooltrail.store.read.counts import count_store
-
         with self.database.read() as connection:
-            return count_store(connection, with_bodies=with_bodies)
+            return lists.count_store(connection, with_bodies=with_bodies)

@@ -8,15 +8,12 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from tooltrail.records.errors import DamageError, InvalidRecordError
-from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.connection import Connection, in_parts
 
 Row: TypeAlias = Sequence[Any]
 
 MAX_KEY_DIGITS: Final = 18
 """Decimal digits that surely fit into the 64 bits of a key."""
-
-_AT_ONCE: Final = 500
-"""Values in one query; older versions of SQLite take 999."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +84,7 @@ def fetch_each(
     connection: Connection, query: Sql, column: str, values: Sequence[object], order: str = ""
 ) -> list[Row]:
     """All rows of a query whose last condition, a column with any of many values, is missing."""
-    parts = (values[begin : begin + _AT_ONCE] for begin in range(0, len(values), _AT_ONCE))
+    parts = in_parts(values)
     return [row for part in parts for row in fetch(connection, query + is_in(column, part) + order)]
 
 

@@ -15,8 +15,8 @@ from uuid import UUID
 
 from tooltrail.records.digests import Digest, digest_of, parse_digest
 from tooltrail.records.errors import DamageError
+from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.references import expand_canonical, expand_output, has_references
 from tooltrail.store.views import Erasure

@@ -9,7 +9,7 @@ with several journals: whether a call is late, and the place in its session, as 
 right.
 """
 
-from tooltrail.store.verify.findings import Finding, FindingKind, Totals
+from tooltrail.store.verify.checking import Finding, FindingKind, Totals
 from tooltrail.store.verify.verifying import verify
 
 __all__ = ["Finding", "FindingKind", "Totals", "verify"]

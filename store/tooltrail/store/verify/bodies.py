@@ -9,8 +9,7 @@ from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, InvalidRecordError, UnavailableError
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.database import Database
-from tooltrail.store.verify.checking import Checking
-from tooltrail.store.verify.findings import Finding
+from tooltrail.store.verify.checking import Checking, Finding
 from tooltrail.store.verify.source import Source, Unreadable
 
 _BODIES_AT_ONCE: Final = 64

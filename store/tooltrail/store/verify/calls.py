@@ -7,6 +7,7 @@ from uuid import UUID
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import CallEnded, CallStarted, Shown, StreamFact, read_fact
 from tooltrail.store.engines.connection import Row
+from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.known import Entry
 from tooltrail.store.ingest.outcomes import VERDICTS, verdict_of
@@ -29,7 +30,7 @@ def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, Call]:
     children = {table: source.owned(table, "invocation_key", keys) for table in OF_CALLS}
     calls = dict[UUID, Call]()
     for row in found:
-        key, call_id = row["key"], connection.read_uuid(row["id"])
+        key, call_id = row["key"], uuid_from(row["id"])
         its = {table: owned[key] for table, owned in children.items()}
         calls[call_id] = Call(f"call {call_id}", row, texts[key][0] if texts[key] else {}, its)
     return calls

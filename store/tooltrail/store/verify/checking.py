@@ -3,20 +3,57 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 from uuid import UUID
 
 from tooltrail.records.digests import ALGORITHM, Digest
 from tooltrail.records.errors import DamageError
-from tooltrail.store.bodies import decode_body
+from tooltrail.store.bodies import decode_body, unpack_fact
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest.known import FIRST_SEQ
-from tooltrail.store.packed_facts import unpack_fact
-from tooltrail.store.verify.findings import Finding, Totals
 from tooltrail.store.verify.source import Source
 
 _KNOWN_SESSIONS: Final = 20_000
 """Sessions that are remembered. With more in one journal, places are compared less strictly."""
+
+
+FindingKind = Literal["damage", "incomplete"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is not as it should be.
+
+    Attributes:
+        kind: `damage` where something was altered, removed or added; `incomplete` where something
+            is missing and the store says so itself: an open call, an artifact that waits in a
+            spool, a fact that could not be applied.
+        subject: the thing, in words: `call 0198…`, `session 0198…`, `body sha256:…`.
+        table: where it was noticed.
+        column: of that table; None where a row as a whole is meant.
+        message: one sentence that names the thing.
+    """
+
+    kind: FindingKind
+    subject: str
+    table: str
+    column: str | None
+    message: str
+
+
+@dataclass
+class Totals:
+    """What was compared, and what came of it.
+
+    Attributes:
+        checked: how many things of each kind were compared: `calls`, `messages`, …
+        damage_count: findings of damage so far.
+        incomplete_count: findings of what is incomplete so far.
+    """
+
+    checked: Counter[str] = field(default_factory=Counter[str])
+    damage_count: int = 0
+    incomplete_count: int = 0
 
 
 @dataclass(slots=True)

@@ -17,7 +17,6 @@ from tooltrail.records.facts import (
     ToolsOffered,
     body_digests,
 )
-from tooltrail.store.column_groups import CLOSING
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.batch import differing_members
@@ -26,7 +25,7 @@ from tooltrail.store.verify.bodies import Needed
 from tooltrail.store.verify.calls import check_end, check_start, load_calls
 from tooltrail.store.verify.checking import Checking, SessionState
 from tooltrail.store.verify.ledger import Entry, Journal
-from tooltrail.store.verify.receipts import Receipts
+from tooltrail.store.verify.surfaces import Receipts
 
 OF_MESSAGES: Final = ("tool_offers", "agent_legs", "agent_outcomes")
 """Tables whose rows say what a message is besides."""
@@ -119,8 +118,7 @@ class EntryChecks:
             return
         is_named = (row["close_journal_key"], row["close_entry"]) == entry.place
         if is_named or (self._checking.is_strict and not was_closed):
-            values = rows.closing_values(self._connection, fact, entry.place)
-            expected: Row = dict(zip(CLOSING, values, strict=True))
+            expected = rows.closing_columns(self._connection, fact, entry.place)
             self._checking.compare(f"session {fact.session}", "sessions", expected, row)
             self._checking.matched["sessions.close_entry"] += 1
 

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from tooltrail.records.errors import DamageError, InvalidRecordError
+from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.verify.calls import OF_CALLS
-from tooltrail.store.verify.checking import Checking
+from tooltrail.store.verify.checking import Checking, Finding
 from tooltrail.store.verify.entries import OF_MESSAGES
-from tooltrail.store.verify.findings import Finding
 
 _AT_ONCE: Final = 200
 """Extra rows that are named of one table; more are counted."""
@@ -111,4 +111,4 @@ def _spelled(checking: Checking, value: object) -> str:
     if not isinstance(value, bytes):
         return str(value)
     is_id = len(value) == 16
-    return str(checking.connection.read_uuid(value)) if is_id else checking.digest(value)
+    return str(uuid_from(value)) if is_id else checking.digest(value)

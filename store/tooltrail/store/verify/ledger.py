@@ -7,10 +7,11 @@ from typing import Any, Final, NamedTuple
 from tooltrail.journal.frames import FIRST_HASH, Frame, link
 from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.records.facts import Fact, NewerFactError, body_digests, read_fact
+from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.engines.connection import Row
+from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest import known
 from tooltrail.store.ingest.batch import subject_of
-from tooltrail.store.packed_facts import unpack_fact
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable
 
@@ -73,7 +74,7 @@ def read_journals(checking: Checking) -> list[Journal]:
     for rows in checking.source.scan("journals", "key", 500):
         for row in rows:
             try:
-                name = str(checking.connection.read_uuid(row["id"]))
+                name = str(uuid_from(row["id"]))
             except ValueError:
                 name = repr(row["id"])
             gap_count = gaps.get(row["key"], 0)

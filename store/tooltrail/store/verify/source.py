@@ -9,14 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from tooltrail.records.errors import DamageError, InvalidRecordError
-from tooltrail.store.engines.connection import Connection, Row, Values
+from tooltrail.store.engines.connection import Connection, Row, Values, in_parts
 from tooltrail.store.engines.failures import damage_if_unreadable
 
 ReportUnreadable = Callable[[str, str, str | None], None]
 """Takes the table, the key of the row in words, and the column; None for the whole row."""
-
-_AT_ONCE: Final = 500
-"""Keys in one query. SQLite takes 32,766 values, older ones 999."""
 
 _FIRST: Final = -(1 << 63)
 
@@ -114,8 +111,8 @@ class Source:
         if isinstance(keys, range):
             return self._rows(selection, names, keys)
         found: list[Row] = []
-        for begin in range(0, len(keys), _AT_ONCE):
-            found += self._rows(selection, names, keys[begin : begin + _AT_ONCE])
+        for some in in_parts(keys):
+            found += self._rows(selection, names, some)
         return found
 
     def owned(self, table: str, owner: str, keys: Sequence[Any]) -> dict[Any, list[Row]]:

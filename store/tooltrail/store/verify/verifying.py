@@ -6,13 +6,12 @@ from tooltrail.artifacts import ArtifactArchive
 from tooltrail.records import FamilyRegistry
 from tooltrail.store.engines.database import Database
 from tooltrail.store.verify.bodies import check_artifacts, check_bodies, check_pending
-from tooltrail.store.verify.checking import Checking
+from tooltrail.store.verify.checking import Checking, Finding, Totals
 from tooltrail.store.verify.entries import EntryChecks, check_tool_times
 from tooltrail.store.verify.extras import check_extras
-from tooltrail.store.verify.findings import Finding, Totals
 from tooltrail.store.verify.ledger import Ledger, read_journals
-from tooltrail.store.verify.receipts import Receipts
 from tooltrail.store.verify.source import Source
+from tooltrail.store.verify.surfaces import Receipts
 
 
 def verify(

@@ -1,0 +1,254 @@
+"""Sessions, artifacts and tools as lists show them, and the totals of a store.
+
+The path of an artifact follows from its digest, so the order of paths is the order of digests.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
+from uuid import UUID
+
+from tooltrail.artifacts.paths import artifact_path, digest_of_path
+from tooltrail.records.digests import ALGORITHM, EMPTY, Digest
+from tooltrail.records.errors import NotFoundError
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.read.bodies import Body, load_bodies
+from tooltrail.store.read.columns import Columns, Computed, damage_of, make_view
+from tooltrail.store.read.rows import (
+    Row,
+    Sql,
+    check_limit,
+    fetch,
+    fetch_value,
+    joined,
+    limited,
+    where,
+)
+from tooltrail.store.views import ArtifactView, SessionView, StoreCounts, ToolView
+
+_COUNTED: Final = "(SELECT count(*) FROM invocations AS i WHERE i.session_key = sessions.key{})"
+_IS_OPEN: Final = " AND i.state <> 'success' AND i.state = 'started'"
+
+_SESSION: Final = Columns(
+    "sessions: key id parent_id title agent environment opened_at closed_at",
+    Computed(_COUNTED.format(""), "invocation_count", "integer"),
+    Computed(_COUNTED.format(_IS_OPEN), "open_count", "integer"),
+    "sessions: name close_reason",
+)
+_SELECTED: Final = Sql(f"SELECT {_SESSION.sql} FROM sessions")
+
+_ARTIFACT: Final = Columns("artifacts: key digest size stored_size line_count created_at")
+_OWNER: Final = Columns("invocations: id")
+_USES: Final = ("streams", "invocation_artifacts")
+_DIGITS: Final = 64
+_HEX: Final = re.compile(r"[0-9a-f]{0,64}")
+
+OFFERING: Final = "tools"
+"""The role of messages that say which tools are on offer."""
+
+# The family of the latest call of a tool.
+_FAMILY: Final = (
+    "(SELECT i.family FROM invocations AS i WHERE i.tool_name = tools.name"
+    " ORDER BY i.started_at DESC LIMIT 1)"
+)
+_OFFER: Final = "(SELECT {}(o.message_key) FROM tool_offers AS o WHERE o.tool = tools.digest)"
+_BY_OFFER: Final = f"tools.created_at, {_OFFER.format('min')}"
+_LATEST_LAST: Final = f"coalesce({_OFFER.format('max')}, 0)"
+
+_TOOL: Final = Columns(
+    "tools: digest name",
+    Computed("tools.created_at", "offered_at", "time"),
+    optional=(Computed(_FAMILY, "family", "text"),),
+)
+
+# The last join is an outer one, so that a lost version is damage, and not a tool less.
+_OFFERED: Final = f"""
+SELECT tool_offers.message_key, {_TOOL.sql} FROM tool_offers
+JOIN messages ON messages.key = tool_offers.message_key
+LEFT JOIN tools ON tools.digest = tool_offers.tool"""
+
+# What a runtime says in that role is text, and offers nothing.
+_LAST_OFFERING: Final = """
+SELECT key FROM messages WHERE session_key = ? AND role = ?
+AND (text = ? OR key IN (SELECT message_key FROM tool_offers)) ORDER BY seq DESC LIMIT 1"""
+
+
+def _sum(of: str) -> str:
+    """The sum, 0 of no rows; an integer, where PostgreSQL gives a decimal."""
+    return f"CAST(coalesce(sum({of}), 0) AS bigint)"
+
+
+_INVOCATIONS: Final = Sql(
+    f"SELECT state, count(*), {_sum('output_size')}, {_sum('lost_size')},"
+    f" {_sum('CASE WHEN lost_size > 0 THEN 1 ELSE 0 END')} FROM invocations GROUP BY state"
+)
+_ARTIFACTS: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('stored_size')} FROM artifacts")
+_BODIES: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('length(data)')} FROM bodies")
+_SESSIONS: Final = Sql("SELECT count(*) FROM sessions")
+
+
+def list_sessions(
+    connection: Connection, *, limit: int | None, cursor: UUID | None
+) -> list[SessionView]:
+    """See `Reader.sessions`."""
+    check_limit(limit)
+    behind: list[Sql] = []
+    if cursor is not None:
+        after = fetch_value(connection, Sql("SELECT key FROM sessions WHERE id = ?", (cursor,)))
+        if after is None:
+            raise NotFoundError(f"no session has the id {cursor}")
+        at = "(SELECT last.opened_at FROM sessions AS last WHERE last.key = ?)"
+        behind = [
+            Sql(f"sessions.opened_at <= {at}", (after,)),
+            Sql(f"(sessions.opened_at < {at} OR sessions.key < ?)", (after, after)),
+        ]
+    newest = " ORDER BY sessions.opened_at DESC, sessions.key DESC"
+    return _session_views(
+        connection, fetch(connection, _SELECTED + where(behind) + newest + limited(limit))
+    )
+
+
+def session_view(connection: Connection, key: int) -> SessionView:
+    """One session."""
+    one = Sql(" WHERE sessions.key = ?", (key,))
+    return _session_views(connection, fetch(connection, _SELECTED + one))[0]
+
+
+def _session_views(connection: Connection, rows: Sequence[Row]) -> list[SessionView]:
+    read = [_SESSION.read(row) for row in rows]
+    digests = (values["environment"] for values, _ in read)
+    bodies = load_bodies(connection, (one for one in digests if one is not None))
+    views: list[SessionView] = []
+    for values, problems in read:
+        # A session whose opening the store has not seen has no environment.
+        body = bodies.get(values["environment"], Body())
+        if body.damage is not None:
+            problems.append("environment names a body that is missing or damaged")
+        environment = "{}" if body.data is None else body.data.decode(errors="surrogateescape")
+        damage = damage_of("sessions", values["key"], problems)
+        views.append(make_view(SessionView, values, environment=environment, damage=damage))
+    return views
+
+
+def list_artifacts(
+    connection: Connection,
+    *,
+    invocation: UUID | None,
+    session: UUID | None,
+    beginning: str | None,
+    limit: int | None,
+    cursor: str | None,
+) -> list[ArtifactView]:
+    """See `Reader.artifacts`."""
+    check_limit(limit)
+    conditions: list[Sql] = []
+    if beginning is not None:
+        digits = _digits_of(beginning)
+        if digits is None:
+            return []
+        ends = tuple(bytes.fromhex(digits.ljust(_DIGITS, one)) for one in "0f")
+        conditions.append(Sql("artifacts.digest BETWEEN ? AND ?", ends))
+    if cursor is not None:
+        conditions.append(Sql("artifacts.digest > ?", (connection.sha(digest_of_path(cursor)),)))
+    used: list[Sql] = []
+    if invocation is not None:
+        used.append(Sql("invocations.id = ?", (invocation,)))
+    if session is not None:
+        key = "(SELECT key FROM sessions WHERE id = ?)"
+        used.append(Sql(f"invocations.session_key = {key}", (session,)))
+    if used:
+        mine = "JOIN invocations ON invocations.key = used.invocation_key"
+        uses = (Sql(f"SELECT used.digest FROM {one} AS used {mine}") + where(used) for one in _USES)
+        conditions.append(Sql("artifacts.digest IN (") + joined(" UNION ALL ", uses) + ")")
+    query = Sql(f"SELECT {_ARTIFACT.sql} FROM artifacts") + where(conditions)
+    query += Sql(" ORDER BY artifacts.digest") + limited(limit)
+    return [_artifact_view(row) for row in fetch(connection, query)]
+
+
+def artifact_owners(connection: Connection, path: str) -> list[UUID]:
+    """See `Reader.artifact_owners`."""
+    owned = "invocations.key IN (SELECT invocation_key FROM {} WHERE digest = ?)"
+    refers = " OR ".join(owned.format(one) for one in _USES)
+    order = "ORDER BY invocations.started_at, invocations.key"
+    query = f"SELECT {_OWNER.sql} FROM invocations WHERE {refers} {order}"
+    rows = fetch(connection, Sql(query, (connection.sha(digest_of_path(path)),) * len(_USES)))
+    return [_OWNER.read(row)[0]["id"] for row in rows]
+
+
+def _digits_of(path: str) -> str | None:
+    """The digits with which the digest begins where the path begins so; None for no path."""
+    if f"{ALGORITHM}/".startswith(path):
+        return ""
+    folder, _, name = path.removeprefix(f"{ALGORITHM}/").partition("/")
+    digits = max(folder, name.partition(".")[0], key=len)
+    if not _HEX.fullmatch(digits):
+        return None
+    first = artifact_path(Digest(f"{ALGORITHM}:{digits.ljust(_DIGITS, '0')}"))
+    return digits if first.startswith(path) else None
+
+
+def _artifact_view(row: Row) -> ArtifactView:
+    values, problems = _ARTIFACT.read(row)
+    path, damage = artifact_path(values["digest"]), damage_of("artifacts", values["key"], problems)
+    return make_view(ArtifactView, values, path=path, damage=damage)
+
+
+def list_tools(connection: Connection, name: str | None, *, latest: bool) -> list[ToolView]:
+    """Every version of every tool, or of each tool the one that was offered last; by name."""
+    only = [] if name is None else [Sql("tools.name = ?", (name,))]
+    order = _LATEST_LAST if latest else _BY_OFFER
+    behind = f" ORDER BY tools.name, {order}, tools.digest"
+    query = Sql(f"SELECT {_TOOL.sql} FROM tools") + where(only) + behind
+    rows = fetch(connection, query)
+    if latest:
+        rows = list({row[1]: row for row in rows}.values())
+    return _tool_views(connection, rows)
+
+
+def offered_tools(connection: Connection, session_key: int) -> list[ToolView]:
+    """What a session offered last, in its order."""
+    query = Sql(_LAST_OFFERING, (session_key, OFFERING, connection.sha(EMPTY)))
+    last = fetch_value(connection, query)
+    offers = {} if last is None else offers_of(connection, Sql("messages.key = ?", (last,)))
+    return [tool for found in offers.values() for tool in found]
+
+
+def offers_of(connection: Connection, which: Sql) -> dict[int, list[ToolView]]:
+    """What some messages offer, each in its order, by the key of the message."""
+    order = " ORDER BY messages.seq, tool_offers.position"
+    rows = fetch(connection, Sql(_OFFERED) + where([which]) + order)
+    offers: dict[int, list[ToolView]] = defaultdict(list)
+    for row, view in zip(rows, _tool_views(connection, [row[1:] for row in rows]), strict=True):
+        offers[row[0]].append(view)
+    return offers
+
+
+def _tool_views(connection: Connection, rows: Sequence[Row]) -> list[ToolView]:
+    read = [_TOOL.read(row) for row in rows]
+    bodies = load_bodies(connection, (values["digest"] for values, _ in read))
+    views: list[ToolView] = []
+    for values, problems in read:
+        body = bodies[values["digest"]]
+        if body.damage is not None:
+            problems.append(f"its definition cannot be read ({body.damage})")
+        more = {"definition_json": body.data, "erasure": body.erasure}
+        damage = damage_of("tools", values["digest"], problems)
+        views.append(make_view(ToolView, values, **more, damage=damage))
+    return views
+
+
+def count_store(connection: Connection, *, with_bodies: bool) -> StoreCounts:
+    """See `Reader.counts`."""
+    by_state = fetch(connection, _INVOCATIONS)
+    produced, lost, lossy = (sum(row[n] for row in by_state) for n in (2, 3, 4))
+    bodies: Any = fetch(connection, _BODIES)[0] if with_bodies else (None, None, None)
+    return StoreCounts(
+        fetch_value(connection, _SESSIONS),
+        {str(row[0]): row[1] for row in by_state},
+        produced,
+        lost,
+        lossy,
+        *bodies,
+        *fetch(connection, _ARTIFACTS)[0],
+    )
