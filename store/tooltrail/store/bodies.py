@@ -111,15 +111,16 @@ def pack_fact(fact_json: bytes) -> bytes:
     return bytes([_NUMBER]) + _FACT_CODEC.compressor.compress(fact_json)
 
 
-def unpack_fact(packed: bytes) -> bytes:
+def unpack_fact(packed: object) -> bytes:
     """The canonical JSON of a stored fact.
 
     Raises:
         DamageError: the bytes are not what `pack_fact` made.
     """
-    number, frame = packed[:1], packed[1:]
-    if number != bytes([_NUMBER]):
+    # SQLite keeps any value in any column.
+    if not isinstance(packed, bytes) or packed[:1] != bytes([_NUMBER]):
         raise DamageError("a ledger entry is damaged: its fact is not readable", path="ledger")
+    frame = packed[1:]
     try:
         # A damaged header may announce more bytes than there is memory for.
         if not 0 <= zstandard.frame_content_size(frame) <= _MOST_BYTES:

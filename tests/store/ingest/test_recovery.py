@@ -47,6 +47,20 @@ def test_a_call_of_a_living_program_stays_open(parts: StoreParts) -> None:
     assert parts.rows(schema.invocations, "state") == [("interrupted",)]
 
 
+@pytest.mark.parametrize("fact", ["7", "x'0102'", "'text'"])
+def test_a_damaged_ledger_entry_keeps_no_other_call_open(
+    sqlite_parts: StoreParts, fact: str
+) -> None:
+    session, owner = next_id(), Owner(sqlite_parts.spool)
+    calls = [next_id(), next_id()]
+    sqlite_parts.ingest(*(started(session, one, owner=owner.name()) for one in calls))
+    sqlite_parts.alter(f"UPDATE ledger_entries SET fact = {fact} WHERE n = 0")
+    owner.release()
+    assert sqlite_parts.ingest().recovered_count == 1
+    states = dict(sqlite_parts.rows(schema.invocations, "id", "state"))
+    assert states == {calls[0]: "started", calls[1]: "interrupted"}
+
+
 def test_a_call_without_an_owner_stays_open(parts: StoreParts) -> None:
     parts.ingest(started(next_id(), next_id()))
     assert parts.rows(schema.invocations, "state") == [("started",)]

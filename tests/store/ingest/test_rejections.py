@@ -327,3 +327,15 @@ def test_a_segment_that_is_missing_is_reported(sqlite_parts: StoreParts) -> None
     ((entry_count, next_index),) = store.rows(schema.journals, *names)
     assert entry_count < next_index == 9
     assert not list((store.spool / "journal").glob("0000000[12].seg"))
+
+
+def test_a_fact_that_a_damaged_ledger_entry_cannot_be_compared_with_blocks_nothing(
+    parts: StoreParts,
+) -> None:
+    session, call, other = next_id(), next_id(), next_id()
+    parts.ingest(started(session, call))
+    hexed = "x'0102'" if parts.is_sqlite else "'\\x0102'"
+    parts.alter(f"UPDATE ledger_entries SET fact = {hexed}")
+    parts.ingest(started(session, call, arguments=b"{}"), started(session, other))
+    assert "cannot be compared" in parts.rejections()[0]
+    assert {one for (one,) in parts.rows(schema.invocations, "id")} == {call, other}

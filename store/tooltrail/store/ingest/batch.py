@@ -19,7 +19,7 @@ from tooltrail.journal import Frame, Gap
 from tooltrail.journal.clock import now
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.digests import Digest
-from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.errors import DamageError, InvalidRecordError
 from tooltrail.records.facts import (
     AnswerStarted,
     CallEnded,
@@ -371,7 +371,10 @@ class _Batch:
         found = self._connection.query(
             "SELECT fact FROM ledger_entries WHERE journal_key = ? AND n = ?", tuple(entry)
         )
-        return unpack_fact(found[0][0]) if found else b"{}"
+        try:
+            return unpack_fact(found[0][0]) if found else b"{}"
+        except DamageError as error:
+            raise InvalidRecordError(f"entry {entry.n:,} cannot be compared: {error}") from error
 
 
 def subject_of(fact: Fact) -> UUID:

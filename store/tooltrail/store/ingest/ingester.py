@@ -172,6 +172,8 @@ class Ingester:
         indexes = [one.index for one in positions]
         with self._database.read() as connection:
             key, _ = find_cursor(connection, journal)
+            if key is None:
+                return
             rejected = connection.query_each(
                 f"SELECT reason FROM rejected_facts WHERE journal_key = {key} AND n IN (?)", indexes
             )
