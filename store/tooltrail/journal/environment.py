@@ -14,7 +14,7 @@ from typing import Final
 from tooltrail.records.canonical_json import encode
 
 _PERIOD_S: Final = 0.1
-"""Seconds for which it is kept: reading the commit takes half as long as recording a call."""
+"""Seconds for which it is cached: reading the commit takes half as long as recording a call."""
 
 _MOST_REF_BYTES: Final = 1 << 20
 """Bytes of a file of git that are read."""

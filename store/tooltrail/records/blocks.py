@@ -153,7 +153,7 @@ class ResultBlock(Block):
     Attributes:
         call_id: of the call, as the provider has it; None when it has none.
         tool_name: of the call; None where the format does not repeat it.
-        namespace: of the call, the same.
+        namespace: server of the tool; None where the format does not repeat it.
         status: how it came out.
         content: what the model was shown, in order.
         structured: a JSON value beside the content.

@@ -34,7 +34,7 @@ class InvocationFilter:
     a time without a zone, and for more than `MOST_VALUES` values in all.
 
     Attributes:
-        sessions: ids, as `invocations` are.
+        sessions: ids of sessions.
         statuses: `success` or `error` of the canonical result.
         agents: names of agents that held the session.
         since: started at this time or later, aware.

@@ -180,14 +180,14 @@ class ToolNames:
         if not stem or not (stem[0].isalpha() or stem[0] == "_"):
             stem = f"_{stem}"
         made = f"{stem[: self._capabilities.tool_name_length - _NAME_DIGITS - 1]}_{digest}"
-        # Nobody is to split it.
+        # Readers must not split a made name.
         return _SEPARATORS.sub("__", made)
 
 
 def spelled_name(
     namespace: str | None, tool_name: str, servers: Container[str] | None = None
 ) -> str:
-    """One name for both.
+    """The name on the wire of a tool of a server.
 
     Args:
         namespace: the server, or another namespace; None of a plain name.
@@ -238,7 +238,7 @@ def _split_block(block: MessageBlock, servers: AbstractSet[str]) -> MessageBlock
 def split_tools(
     tools: Iterable[ToolDefinition], servers: AbstractSet[str]
 ) -> tuple[ToolDefinition, ...]:
-    """The same of definitions."""
+    """Like `split_servers`, for tool definitions."""
     split = ((tool, *split_name(tool.name, servers)) for tool in tools)
     return tuple(
         tool.model_copy(update={"namespace": server, "name": name})

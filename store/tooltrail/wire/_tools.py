@@ -62,8 +62,8 @@ def write_openai_choice(writing: Writing, choice: ToolChoice, *, is_flat: bool) 
     named: list[JsonValue] = []
     for name, is_custom in writing.chosen(choice):
         kind = "custom" if is_custom else "function"
-        told: JsonObject = {"name": name}
-        named.append({"type": kind, **(told if is_flat else {kind: told})})
+        member: JsonObject = {"name": name}
+        named.append({"type": kind, **(member if is_flat else {kind: member})})
     native: JsonValue = choice.mode
     if choice.mode == "tool" and not named:
         writing.note_choice("no tool is named; any may be called")

@@ -37,7 +37,7 @@ ERROR_PREFIX = "ERROR: "
 """What the text of a failure begins with in formats without an error flag."""
 
 _BESIDE_SCHEMA = (("name", SCHEMA_NAME), ("description", None), ("strict", None))
-"""What a shape says beside its schema, and what says nothing."""
+"""Members beside the schema of a shape, each with its default."""
 
 _SHOWN_CHARS = 40
 _INVALID = "invalid_json"

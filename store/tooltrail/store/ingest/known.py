@@ -180,7 +180,7 @@ def load_calls(connection: Connection, ids: Iterable[UUID]) -> dict[UUID, Call]:
 
 
 def load_bodies(connection: Connection, digests: Iterable[Digest]) -> dict[Digest, bytes]:
-    """Those of some bodies that the store has undamaged."""
+    """The bytes of bodies by digest. Missing and damaged bodies are left out."""
     found: dict[Digest, bytes] = {}
     for name, *stored in connection.query_each(
         "SELECT digest, size, encoding, data FROM bodies WHERE digest IN (?)",
@@ -221,6 +221,6 @@ def _next_keys(connection: Connection, table: str, count: int) -> Iterable[int]:
 
 
 def _find(connection: Connection, sql: str, ids: Iterable[UUID]) -> dict[UUID, tuple[Any, ...]]:
-    """Rows by the id in their first column, without that."""
+    """Rows by id. The id is their first column, and is left out."""
     found = connection.query_each(sql, [connection.uuid(one) for one in ids])
     return {uuid_from(name): tuple(others) for name, *others in found}

@@ -90,7 +90,7 @@ def _with_outcome(
 
 
 def read_item(source: Frame | Gap) -> Item:
-    """The fact of a frame and its bodies; of a gap, what is wrong."""
+    """Read a frame. A gap becomes an item with a problem."""
     if isinstance(source, Gap):
         return Item(source, None, {}, problem=source.reason)
     try:

@@ -39,7 +39,7 @@ from tooltrail.store.ingest.known import load_bodies
 from tooltrail.store.references import stream_members
 
 RETRY_AFTER_S: Final = 30.0
-"""Seconds after which a sink that was away is tried again."""
+"""Seconds after which an unreachable sink is tried again."""
 
 _SCRATCH: Final = "publishing"
 """Folder of the spool for temporary files."""
@@ -122,17 +122,17 @@ class Publisher:
         Raises:
             InvalidRecordError: a file of the spool is missing, or is named by no proper path.
         """
-        found, away = Published([], []), ""
+        found, sink_error = Published([], []), ""
         by_digest = {one.stream.digest: one for one in artifacts}
         for one in by_digest.values():
             self._file_of(one.stream)
-            reason = away
-            if not away:
+            reason = sink_error
+            if not sink_error:
                 try:
                     found.stored.append(self._send(one))
                     continue
                 except UnavailableError as error:
-                    reason = away = str(error)
+                    reason = sink_error = str(error)
                 except DamageError as error:
                     # Of this one alone: the object in the sink is damaged and was not replaced.
                     reason = str(error)
@@ -146,7 +146,7 @@ class Publisher:
 
         Args:
             journal_key: of which journal.
-            at_once: whether to try although the sink was away just now.
+            at_once: whether to try although the sink was unreachable just now.
 
         Returns:
             How many artifacts were published.

@@ -29,10 +29,10 @@ _REASON: Final = (
     " may be missing"
 )
 _INLINE_BYTES: Final = 16 << 10
-"""Longest stream that travels inside a frame."""
+"""Longest recovered stream that is kept in memory, and travels with its fact."""
 
 _EDGE_BYTES: Final = 4 << 10
-"""Nobody reads the ends that the capture keeps: the ingester reads the file again."""
+"""Bytes that a capture keeps of both ends. The ingester reads the file again, and ignores them."""
 
 _DAMAGED: Final = "damaged"
 """Folder of the spool for files that could not be read to their end: evidence, kept for people."""

@@ -262,7 +262,7 @@ def _marked(
 def _copies(
     database: Database, old: ArtifactSink, copier: ObjectCopier, report: RelocationReport
 ) -> Iterator[None]:
-    """Copy one object after the other; steps at those that have arrived."""
+    """Copy one object after the other. Yields after each object that arrived."""
     for path, size, stored_size in _objects(database, old):
         try:
             is_new = copier.ensure(path, size)

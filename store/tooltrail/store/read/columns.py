@@ -145,7 +145,7 @@ def _converted(kind: str, value: object) -> object:
 
 
 def make_view(view: Callable[..., View], values: Mapping[str, Any], **more: Any) -> View:
-    """A view whose fields have the values of these names; None where there is none."""
+    """A view whose fields have the values of these names. A missing value is None."""
     return view(*map({**values, **more}.get, _names_of(view)))
 
 

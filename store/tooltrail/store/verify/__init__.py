@@ -1,12 +1,14 @@
 """Compares a store with its ledger: every row, every body and every artifact.
 
-Not noticed is a change of what no fact says: numbers that the database gave and to which nothing
-refers, when something was published or rejected, and what a tombstone says of retention. Nor is
-noticed: who alters facts and rows alike, computes all hashes again and alters the kept head; a body
-or an artifact that nothing names; a place in the receipt that is removed from the row of a stream
-whose bytes are a body, too; the bytes that were kept of a damaged place of a journal. Of a store
-with several journals: whether a call is late, and the place in its session, as long as the order is
-right.
+`verify` does not notice:
+
+- a change of what no fact says: unused keys of the database, when something was published or
+  rejected, what a tombstone says of retention;
+- facts and rows that were altered alike, with all hashes and the kept head computed again;
+- a body or an artifact that nothing names;
+- a removed `receipt_offset` of a stream whose bytes are a body, too;
+- the bytes that were kept of a damaged place of a journal;
+- in a store with several journals, whether a call is late, and its exact place in its session.
 """
 
 from tooltrail.store.verify.checking import Finding, FindingKind, Totals
