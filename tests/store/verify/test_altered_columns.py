@@ -1,5 +1,6 @@
 """Every column of every evidence table: a change of one value is noticed, and named."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from sqlalchemy import Boolean, Column, LargeBinary, Table
 from tests.support import schema
 from tests.support.every_fact import fill
+from tests.support.processes import ROOT
 from tests.support.store_parts import StoreParts, store_parts
 
 from tooltrail.artifacts import artifact_path
@@ -210,3 +212,11 @@ def test_a_change_of_one_value_is_named(filled: StoreParts, column: Column[Any])
     if str(column) not in KEYS:
         assert named == expected, f"{column}: {found}"
     assert filled.damage() == []
+
+
+def test_the_page_of_the_tables_names_every_column_that_is_no_evidence() -> None:
+    page = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
+    listed = page.split("**What is no evidence.**")[1].split("**Views.**")[0]
+    names = {word for name in NOT_EVIDENCE for word in name.split(".")}
+    names -= {"id", "format", "artifact_root"}  # all of `store_info`
+    assert set(re.findall(r"`(\w+)`", listed)) - {"verify"} == names
