@@ -10,13 +10,11 @@ from pydantic import JsonValue
 
 from tooltrail.records import CallFlag, Message, MessageBlock, Origin
 from tooltrail.wire._reading import CUT_SHORT, message_of_answer, origin_of_choice
-from tooltrail.wire.members import JsonObject, are_objects, object_in, objects_in, others
-from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_of
+from tooltrail.wire.members import JsonObject, are_objects, object_in, objects_in
+from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
 
 _FAILED = "error"
 """The reason to end of an answer that some servers could not go on with."""
-
-_TYPE = frozenset({"type"})
 
 Flags = Mapping[int, tuple[CallFlag, ...]]
 """Flags of calls, by their position."""
@@ -67,7 +65,7 @@ class ChatSpelling:
 
 def read_response(spelling: ChatSpelling, payload: JsonObject) -> Response:
     """An answer that was not streamed, with one message for each choice."""
-    failure = read_failure(payload)
+    failure = failure_in(payload)
     choices = objects_in(payload.get("choices"))
     odd = Oddities()
     messages: list[Message] = []
@@ -85,22 +83,10 @@ def read_response(spelling: ChatSpelling, payload: JsonObject) -> Response:
     return Response.of(messages, failure, odd.unread, odd.remarks)
 
 
-def read_failure(payload: JsonObject) -> ProviderFailure | None:
-    """The error that an answer, or an event of a stream, tells."""
-    error = payload.get("error")
-    if not error and _FAILED in (payload.get("object"), payload.get("type")):
-        # Some servers put nothing around it.
-        error = payload
-    if not error:
-        return None
-    # The type of the whole payload says only that it is an error.
-    return failure_of(others(payload, _TYPE) if error is payload else error, error)
-
-
 def choice_failure(choice: JsonObject) -> ProviderFailure | None:
     """The error that a choice tells, as gateways do when a server behind them fails."""
     if choice.get("error"):
-        return read_failure({"error": choice["error"]})
+        return failure_in({"error": choice["error"]})
     if choice.get("finish_reason") == _FAILED:
         return ProviderFailure("", None, choice)
     return None

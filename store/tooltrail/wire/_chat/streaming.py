@@ -16,13 +16,12 @@ from tooltrail.wire._chat.answers import (
     asks_for_call,
     choice_failure,
     odd_calls,
-    read_failure,
     read_response,
 )
 from tooltrail.wire._chat.fragments import Calls, place_in
 from tooltrail.wire._reading import REASONING, origin_of_choice
 from tooltrail.wire.members import JsonObject, objects_in
-from tooltrail.wire.responses import Oddities, ProviderFailure, Response
+from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
 
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
 _JOINED = ("content", "refusal", *REASONING)
@@ -153,7 +152,7 @@ class ChatAssembler:
 
     def feed(self, event: JsonObject) -> None:
         """Take one chunk."""
-        self._failure = self._failure or read_failure(event)
+        self._failure = self._failure or failure_in(event)
         choices = event.get("choices")
         if not choices:
             return

@@ -282,7 +282,7 @@ def _result(
         members["resultType"] = "complete"
     extras = {name: member for name, member in result.extras.items() if name != RPC}
     if replays:
-        return writing.with_own(members, object_in(writing.clean.value(extras, where)), where)
+        return writing.with_extras(members, object_in(writing.clean.value(extras, where)), where)
     lost = {"task"} & object_in(result.extras.get(RPC)).keys()
     writing.note_dropped([*extras, *lost], where)
     return members

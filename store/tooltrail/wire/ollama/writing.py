@@ -105,14 +105,10 @@ def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonO
         noun = "integer" if count == 1 else "integers"
         note = f"{count:,} {noun} beyond 2**53 here, which the server may round"
         writing.note("number_rounded", where, note)
-    extras = object_in(writing.clean.value(writing.extras(message, call.extras, where), where))
-    function: JsonObject = {
-        **object_in(extras.get("function")),
-        "name": answered.wire_name,
-        "arguments": arguments,
-    }
-    given: JsonObject = {} if answered.wire_id is None else {"id": answered.wire_id}
-    return {**extras, **given, "function": function}
+    native: JsonObject = {} if answered.wire_id is None else {"id": answered.wire_id}
+    native["function"] = {"name": answered.wire_name, "arguments": arguments}
+    whole = writing.beside(native, message, call.extras, where)
+    return object_in(writing.clean.value(whole, where))
 
 
 def _unsafe_integers(value: JsonValue) -> Iterable[int]:
@@ -171,7 +167,7 @@ def _spoken(
         else:
             texts.append(_text(writing, block, where))
     extras = {} if message.origin is None else message.origin.extras
-    replayed = writing.clean.value(writing.extras(message, extras, where), where)
+    replayed = writing.clean.value(writing.beside({}, message, extras, where), where)
     thinking: JsonObject = {"thinking": _joined(writing, thoughts, where)} if thoughts else {}
     return {
         **object_in(replayed),

@@ -202,7 +202,7 @@ class _Turn:
                 "type": "refusal" if block.is_refusal else "output_text",
                 member: self.writing.clean.text(block.text, self.where),
             }
-            part = self.writing.with_own(part, extras, self.where)
+            part = self.writing.with_extras(part, extras, self.where)
             self._collect(about, part if block.is_refusal else {"annotations": [], **part})
             return
         self.close()
