@@ -105,6 +105,16 @@ class Response:
             read = tuple(map(cut_message, read))
         return cls(read, failure, problems, tuple(remarks), usage)
 
+    def with_more(
+        self,
+        failure: ProviderFailure | None = None,
+        unread: Iterable[str] = (),
+        remarks: Iterable[str] = (),
+    ) -> Self:
+        """The answer, with what else the stream around it told."""
+        failure, problems = self.failure or failure, (*unread, *self.unread)
+        return self.of(self.messages, failure, problems, (*remarks, *self.remarks), self.usage)
+
     def with_servers(self, servers: AbstractSet[str]) -> Self:
         """The answer, in which the tools of these servers have their own names."""
         messages = tuple(split_servers(message, servers) for message in self.messages)

@@ -213,8 +213,9 @@ def test_an_object_goes_into_the_member_of_its_name_and_what_would_replace_one_i
         "index": 0,
         "cache": {"ttl": 2},
     }
+    expected: JsonObject = {"source": {"type": "url", "ttl": 1}, "text": "x", "cache": {"ttl": 2}}
     whole = writing.with_extras(native, said, "here", known=frozenset({"index"}))
-    assert whole == {**native, "source": {"type": "url", "ttl": 1}, "cache": {"ttl": 2}}
+    assert whole == expected
     assert [one.detail for one in writing.report] == ["index, none, text"]
     others: list[JsonObject] = [
         {"source": {"type": "file"}},

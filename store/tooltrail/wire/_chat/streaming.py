@@ -192,9 +192,7 @@ class ChatAssembler:
             self._unread["the stream has more than one answer; one of them is read"] = None
         if self._wholes and not self._choices:
             whole = read_response(self._spelling, self._wholes[-1])
-            failure = whole.failure or self._failure
-            unread = [*whole.unread, *self._unread]
-            return Response.of(whole.messages, failure, unread, whole.remarks)
+            return whole.with_more(self._failure, self._unread)
         if not self._choices and self._failure is None:
             self._unread["the stream has no choices"] = None
         odd = Oddities([*self._unread])

@@ -83,8 +83,6 @@ def _whole_message(message: Message) -> JsonObject | None:
 
 def _write_answers(writing: Writing, step: Answers) -> JsonObject:
     message, where = step.message, step.where
-    if message.role != "assistant":
-        writing.note("role_changed", where, f"{message.role} is assistant here")
     blocks = [*step.blocks()]
     _note_order(writing, blocks, where)
     said = [block for block in blocks if not isinstance(block, Answered)]
@@ -155,8 +153,6 @@ def _spoken(
     texts: list[str] = []
     images: list[MessageBlock] = []
     for block in blocks:
-        if isinstance(block, ResultBlock):
-            continue
         if isinstance(block, ReasoningBlock) and writing.replays(message):
             writing.note_extras(block, where)
             thoughts.append(writing.clean.text(block.text, where))

@@ -36,8 +36,7 @@ class TextAssembler:
         answer = self._chat.finish(is_done=is_done)
         # One event alone may be an answer that is not streamed; it says so when it is not the last.
         is_last = self._texts[-1].get("stop", len(self._texts) == 1) is not False
-        unread = [*self._text.unread(), *answer.unread]
+        unread = [*self._text.unread()]
         if not (is_last or is_done):
             unread.append("the answer does not say that it is done")
-        remarks = (*self._text.remarks, *answer.remarks)
-        return Response.of(answer.messages, answer.failure, unread, remarks)
+        return answer.with_more(unread=unread, remarks=self._text.remarks)
