@@ -13,7 +13,6 @@ from pydantic import JsonValue
 from tooltrail.records import (
     CallFlag,
     Conversation,
-    InvalidRecordError,
     Message,
     MessageBlock,
     Origin,
@@ -35,8 +34,8 @@ from tooltrail.wire._reading import (
     RepeatedIds,
     merge_results,
     message_of_request,
-    messages_in,
     result_of_text,
+    spoken_in,
     thoughts_in,
     with_origins,
 )
@@ -175,18 +174,13 @@ SPELLING = ChatSpelling(NAME, _blocks_of_answer, message_extras, is_part)
 
 def read_history(request: JsonObject) -> Conversation:
     """The messages and tools of a request."""
-    read = (
-        _read_message(object_in(native), place) for place, native in enumerate(messages_in(request))
-    )
+    read = (_read_message(native, role) for native, role in spoken_in(request, _ROLES))
     messages = list(merge_results(read))
     native = {result.call_id for message in messages for result in message.results if result.extras}
     return Conversation.of(with_origins(messages, NAME, native), read_tools(request))
 
 
-def _read_message(native: JsonObject, position: int) -> Message:
-    role = _ROLES.get(str(native.get("role")))
-    if role is None:
-        raise InvalidRecordError(f"messages[{position}] has no role that is known")
+def _read_message(native: JsonObject, role: Role) -> Message:
     if role == "tool":
         result = _read_result(native)
         # So that a name goes back where one was sent; see `_write_result`.

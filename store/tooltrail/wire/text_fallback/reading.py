@@ -18,13 +18,13 @@ from pydantic import JsonValue
 from tooltrail.records import (
     CallBlock,
     Conversation,
-    InvalidRecordError,
     Message,
     MessageBlock,
     Origin,
     ProviderBlock,
     ReasoningBlock,
     ResultBlock,
+    Role,
     TextBlock,
     ToolCall,
 )
@@ -33,11 +33,10 @@ from tooltrail.wire._chat.answers import ChatSpelling, Flags, asks_for_call
 from tooltrail.wire._identifiers import spelled_name
 from tooltrail.wire._reading import (
     REASONING,
-    ROLES,
     merge_results,
     message_of_request,
-    messages_in,
     result_of_text,
+    spoken_in,
     thoughts_in,
 )
 from tooltrail.wire.members import (
@@ -161,18 +160,15 @@ def read_history(family: TextFamily, request: JsonObject) -> Conversation:
     pending = _Pending(family)
     messages = (
         message
-        for position, native in enumerate(messages_in(request))
-        for message in _read_message(family, object_in(native), position, pending)
+        for native, role in spoken_in(request)
+        for message in _read_message(family, native, role, pending)
     )
     return Conversation.of(merge_results(messages), read_tools(request))
 
 
 def _read_message(
-    family: TextFamily, native: JsonObject, position: int, pending: _Pending
+    family: TextFamily, native: JsonObject, role: Role, pending: _Pending
 ) -> Iterator[Message]:
-    role = ROLES.get(str(native.get("role")))
-    if role is None:
-        raise InvalidRecordError(f"messages[{position}] has no role that is known")
     extras = others(native, _MESSAGE if role == "assistant" else frozenset({"role", "content"}))
     origin = message_of_request(NAME, role, (), extras).origin
     if role == "assistant":
