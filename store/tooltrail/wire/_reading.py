@@ -193,12 +193,12 @@ def origin_of_choice(
 def is_for_provider(block: MessageBlock) -> bool:
     """Whether a block says something that can be written for its provider alone."""
     if isinstance(block, CallBlock):
-        return bool(block.call.extras)
+        return block.call.kind == "builtin" or bool(block.call.extras)
     if isinstance(block, MediaBlock) and is_file_name(block.uri):
         return True
     if isinstance(block, ResultBlock) and any(map(is_for_provider, block.content)):
         return True
-    return isinstance(block, ProviderBlock) or bool(block.extras)
+    return isinstance(block, ProviderBlock | ReasoningBlock) or bool(block.extras)
 
 
 def result_of_text(
