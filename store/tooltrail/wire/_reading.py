@@ -25,7 +25,7 @@ from tooltrail.records import (
 )
 from tooltrail.wire._writing import ERROR_PREFIX
 from tooltrail.wire.media_uris import is_file_name
-from tooltrail.wire.members import JsonObject, text_in
+from tooltrail.wire.members import JsonObject, object_in, text_in
 
 BlockT = TypeVar("BlockT", bound=MessageBlock)
 CallT = TypeVar("CallT", bound=CallBlock)
@@ -58,6 +58,22 @@ def messages_in(request: JsonObject) -> list[JsonValue]:
     if not isinstance(natives, list):
         raise InvalidRecordError("the request has no messages")
     return natives
+
+
+def spoken_in(
+    request: JsonObject, roles: Mapping[str, Role] = ROLES
+) -> Iterator[tuple[JsonObject, Role]]:
+    """The messages of a request, each with the role that it names.
+
+    Raises:
+        InvalidRecordError: there are none, or one has no role that is known.
+    """
+    for position, native in enumerate(messages_in(request)):
+        message = object_in(native)
+        role = roles.get(str(message.get("role")))
+        if role is None:
+            raise InvalidRecordError(f"messages[{position}] has no role that is known")
+        yield message, role
 
 
 def by_speaker(blocks: Iterable[MessageBlock]) -> Iterator[tuple[Role, tuple[MessageBlock, ...]]]:
@@ -177,12 +193,12 @@ def origin_of_choice(
 def is_for_provider(block: MessageBlock) -> bool:
     """Whether a block says something that can be written for its provider alone."""
     if isinstance(block, CallBlock):
-        return bool(block.call.extras)
+        return block.call.kind == "builtin" or bool(block.call.extras)
     if isinstance(block, MediaBlock) and is_file_name(block.uri):
         return True
     if isinstance(block, ResultBlock) and any(map(is_for_provider, block.content)):
         return True
-    return isinstance(block, ProviderBlock) or bool(block.extras)
+    return isinstance(block, ProviderBlock | ReasoningBlock) or bool(block.extras)
 
 
 def result_of_text(

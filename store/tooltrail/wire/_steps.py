@@ -20,7 +20,7 @@ from tooltrail.wire._identifiers import CallIds
 from tooltrail.wire._pairing import Asked, Batch, pair
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.text_fallback.families import text_family
-from tooltrail.wire.text_fallback.family import TextCall, TextKind, TextResult
+from tooltrail.wire.text_fallback.family import TextCall, TextFamily, TextKind, TextResult
 
 _NO_RESULT = "[no result recorded: interrupted; outcome unknown, verify before retrying]"
 _UNNAMED = "(unnamed)"
@@ -121,7 +121,14 @@ class _Planner:
         if self._writing.capabilities.takes_orphans:
             return Message(role="user")
         parts = [
-            self._text_result(self._orphan_name(one, where), one.call_id, one, where)
+            text_result(
+                self._writing,
+                self._family,
+                one,
+                where,
+                name=self._orphan_name(one, where),
+                call_id=one.call_id,
+            )
             for one in orphans
         ]
         return Message.of("user", self._family.write_results(parts))
@@ -199,11 +206,13 @@ class _Planner:
         calls = TextBlock(text=self._family.write_calls([self._asked(one) for one in kept]))
         yield Said(said.model_copy(update={"blocks": (*said.blocks, calls)}), where)
         parts = [
-            self._text_result(
-                self._text_name(one.block.call, one.where),
-                one.block.call.call_id,
+            text_result(
+                self._writing,
+                self._family,
                 one.result or self._no_result(),
                 one.where,
+                name=self._text_name(one.block.call, one.where),
+                call_id=one.block.call.call_id,
             )
             for one in kept
         ]
@@ -213,11 +222,10 @@ class _Planner:
         call = asked.block.call
         self._note_incomplete(call, asked.where)
         self._writing.note_extras(asked.block, asked.where)
-        self._writing.note_dropped(call.extras, asked.where)
-        arguments = self._writing.arguments_text(call, asked.where)
-        kind: TextKind = "custom" if call.kind == "custom" else "function"
         name = self._text_name(call, asked.where)
-        return TextCall(name, call.call_id or None, arguments, kind)
+        return text_call(
+            self._writing, self._family, call, asked.where, name=name, call_id=call.call_id
+        )
 
     def _text_name(self, call: ToolCall, where: str) -> str:
         return self._writing.text_names.of(call.tool_name, where, call.namespace)
@@ -228,17 +236,43 @@ class _Planner:
             return _UNNAMED
         return self._writing.text_names.of(result.tool_name, where, result.namespace)
 
-    def _text_result(
-        self, tool_name: str, call_id: str | None, result: ResultBlock, where: str
-    ) -> TextResult:
-        self._writing.note_extras(result, where)
-        text = self._writing.result_text(
-            result,
-            where,
-            prefix=not self._family.tells_errors,
-            has_status=self._family.tells_status,
-        )
-        return TextResult(tool_name, call_id or None, result.status, text)
+
+def text_call(
+    writing: Writing,
+    family: TextFamily,
+    call: ToolCall,
+    where: str,
+    *,
+    name: str,
+    call_id: str | None,
+) -> TextCall:
+    """A call as a family spells it in text, under this name and id."""
+    writing.note_dropped(call.extras, where)
+    if call.kind != "function" and not (family.tells_kinds and call.kind == "custom"):
+        writing.note("provider_data_dropped", where, f"the kind {call.kind}")
+    if call_id and not family.tells_ids:
+        writing.note("id_dropped", where, f"{family.name} has no ids")
+    kind: TextKind = "custom" if call.kind == "custom" else "function"
+    return TextCall(name, call_id or None, writing.arguments_text(call, where), kind)
+
+
+def text_result(
+    writing: Writing,
+    family: TextFamily,
+    result: ResultBlock,
+    where: str,
+    *,
+    name: str,
+    call_id: str | None,
+) -> TextResult:
+    """A result as a family spells it in text, under this name and id."""
+    writing.note_extras(result, where)
+    text = writing.result_text(
+        result, where, prefix=not family.tells_errors, has_status=family.tells_status
+    )
+    if result.status == "unknown" and family.tells_errors and not family.tells_status:
+        writing.note("status_flattened", where, "unknown is ok here")
+    return TextResult(name, call_id or None, result.status, text)
 
 
 def no_result() -> ResultBlock:

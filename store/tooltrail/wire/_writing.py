@@ -29,15 +29,12 @@ from tooltrail.wire.exports import (
     ExportReport,
 )
 from tooltrail.wire.media_uris import is_file_name, is_public
-from tooltrail.wire.members import JsonObject
+from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.requests import SCHEMA_NAME, ShapeSpelling, StructuredFormat, ToolChoice
 from tooltrail.wire.text_fallback.limits import CAPABILITIES as TEXT_CAPABILITIES
 
 ERROR_PREFIX = "ERROR: "
 """What the text of a failure begins with in formats without an error flag."""
-
-_BESIDE_SCHEMA = (("name", SCHEMA_NAME), ("description", None), ("strict", None))
-"""Members beside the schema of a shape, each with its default."""
 
 _SHOWN_CHARS = 40
 _INVALID = "invalid_json"
@@ -336,13 +333,8 @@ class Writing:
         where = spelling.member
         if spelling.is_named:
             wanted = replace(wanted, name=self.names.of(wanted.name, where))
-        elif unsaid := [
-            name for name, default in _BESIDE_SCHEMA if getattr(wanted, name) != default
-        ]:
-            self.note("schema_reduced", where, f"dropped: {', '.join(unsaid)}")
-        if wanted.schema is None and not spelling.takes_any:
-            self.note("schema_reduced", where, "any JSON is an object here")
-            wanted = replace(wanted, schema={"type": "object"})
+        elif wanted.name != SCHEMA_NAME:
+            self.note("schema_reduced", where, "dropped: name")
         return {where: spelling.write(wanted)}
 
     def with_message_extras(self, native: JsonObject, message: Message, where: str) -> JsonObject:
@@ -368,34 +360,58 @@ class Writing:
         if unsaid:
             self.note("block_described", where, f"of {block.kind}: no {', '.join(unsaid)} here")
 
-    def extras(self, message: Message, extras: JsonObject, where: str) -> JsonObject:
-        """What goes back to the provider that said it; dropped and noted for any other."""
-        return self.beside({}, message, extras, where)
-
     def beside(
-        self, native: JsonObject, message: Message, extras: JsonObject, where: str
+        self,
+        native: JsonObject,
+        message: Message,
+        extras: JsonObject,
+        where: str,
+        known: frozenset[str] = frozenset(),
     ) -> JsonObject:
         """What is written, with what its provider said of it for itself, if it goes back to it."""
-        return self.with_extras(native, extras, where, replays=self.replays(message))
+        return self.with_extras(native, extras, where, replays=self.replays(message), known=known)
 
     def with_extras(
-        self, native: JsonObject, extras: JsonObject, where: str, *, replays: bool
+        self,
+        native: JsonObject,
+        extras: JsonObject,
+        where: str,
+        *,
+        replays: bool = True,
+        known: frozenset[str] = frozenset(),
     ) -> JsonObject:
-        """The same where it is known whether it goes back."""
-        if replays:
-            return self.with_own(native, extras, where)
-        self.note_dropped(extras, where)
-        return dict(native)
-
-    def with_own(self, native: JsonObject, extras: JsonObject, where: str) -> JsonObject:
-        """What is written, with extras that go back to their provider.
+        """What is written, with extras where they go back to their provider.
 
         The report names those that do not: what is null, which readers take for missing, and what
         would replace a member.
+
+        Args:
+            native: what is written.
+            extras: what was said besides; an object goes into the member of its name, too.
+            where: it stands in the conversation.
+            replays: whether they go back.
+            known: members that mean something, and are not said by way of extras.
         """
-        unsaid = [name for name, value in extras.items() if name in native or value is None]
+        if not replays:
+            self.note_dropped(extras, where)
+            return dict(native)
+        whole, unsaid = dict(native), list[str]()
+        for name, value in extras.items():
+            if name not in whole and name not in known and value is not None:
+                whole[name] = value
+            elif _is_beside(whole.get(name), value):
+                whole[name] = {**object_in(whole[name]), **object_in(value)}
+            else:
+                unsaid.append(name)
         self.note_dropped(unsaid, where)
-        return {**native, **{name: extras[name] for name in extras if name not in unsaid}}
+        return whole
+
+
+def _is_beside(found: JsonValue, value: JsonValue) -> bool:
+    """Whether both are objects, and one says nothing in the place of what the other says."""
+    if not isinstance(found, dict) or not isinstance(value, dict) or not value:
+        return False
+    return not found.keys() & value.keys() and None not in value.values()
 
 
 def _key(tool: ToolDefinition) -> tuple[str | None, str]:

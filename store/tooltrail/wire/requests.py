@@ -33,16 +33,12 @@ class StructuredFormat:
     """The shape that the text of the answer is to have.
 
     Attributes:
-        schema: JSON Schema; None for any JSON.
+        schema: JSON Schema.
         name: of the schema, for providers that need one.
-        description: of the schema, the same.
-        strict: whether the provider is to enforce every keyword; None to leave that to it.
     """
 
-    schema: JsonObject | None
+    schema: JsonObject
     name: str = SCHEMA_NAME
-    description: str | None = None
-    strict: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +48,9 @@ class ShapeSpelling:
     Attributes:
         member: of the request.
         write: what stands in it.
-        is_named: whether it has a name and what else is said beside the schema.
-        takes_any: whether it can ask for any JSON.
+        is_named: whether it has a name beside the schema.
     """
 
     member: str
     write: Callable[[StructuredFormat], JsonValue]
     is_named: bool = False
-    takes_any: bool = True
-
-
-def named_schema(wanted: StructuredFormat) -> JsonObject:
-    """The schema with what is said beside it, as OpenAI's formats have them."""
-    schema: JsonObject = {"name": wanted.name}
-    if wanted.description is not None:
-        schema["description"] = wanted.description
-    schema["schema"] = wanted.schema
-    if wanted.strict is not None:
-        schema["strict"] = wanted.strict
-    return schema

@@ -10,8 +10,10 @@ from pydantic import JsonValue
 from tooltrail.records import InvalidRecordError, Message, ToolCall
 from tooltrail.wire._identifiers import split_servers
 from tooltrail.wire._reading import cut_message
-from tooltrail.wire.members import object_in, text_in
+from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.usage import TokenCounts
+
+_TYPE = frozenset({"type"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +45,18 @@ def failure_of(
     kind = next((members[name] for name in kinds if members.get(name)), None)
     message = error if isinstance(error, str) else text_in(members.get("message")) or ""
     return ProviderFailure(message, None if kind is None else str(kind), native)
+
+
+def failure_in(payload: JsonObject) -> ProviderFailure | None:
+    """The error that an answer, or an event of a stream, tells in one of OpenAI's formats."""
+    error = payload.get("error")
+    if not error and "error" in (payload.get("object"), payload.get("type")):
+        # Some servers put nothing around it.
+        error = payload
+    if not error:
+        return None
+    # The type of the whole payload says only that it is an error.
+    return failure_of(others(payload, _TYPE) if error is payload else error, error)
 
 
 @dataclass(slots=True)
@@ -90,6 +104,16 @@ class Response:
         if failure is not None or problems:
             read = tuple(map(cut_message, read))
         return cls(read, failure, problems, tuple(remarks), usage)
+
+    def with_more(
+        self,
+        failure: ProviderFailure | None = None,
+        unread: Iterable[str] = (),
+        remarks: Iterable[str] = (),
+    ) -> Self:
+        """The answer, with what else the stream around it told."""
+        failure, problems = self.failure or failure, (*unread, *self.unread)
+        return self.of(self.messages, failure, problems, (*remarks, *self.remarks), self.usage)
 
     def with_servers(self, servers: AbstractSet[str]) -> Self:
         """The answer, in which the tools of these servers have their own names."""

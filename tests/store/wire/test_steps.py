@@ -170,6 +170,15 @@ def test_a_batch_as_text_names_the_ids_of_the_calls_even_where_results_have_othe
     assert '<tool_result name="then"' in told.message.text
 
 
+def test_a_batch_as_text_tells_what_its_family_does_not_say_of_a_call() -> None:
+    asked, told = batch("a", None)
+    kind = asked.calls[0].model_copy(update={"kind": "mcp"})
+    blocks = (CallBlock(call=kind), *asked.blocks[2:])
+    messages = [asked.model_copy(update={"blocks": blocks}), told]
+    _, writing = taken(messages, policy=ExportPolicy(text_family="hermes"))
+    assert {"id_dropped", "provider_data_dropped"} <= set(kinds(writing))
+
+
 def test_a_batch_as_text_tells_how_each_call_came_out_without_flattening_it() -> None:
     asked, told = batch(None)
     denied = told.results[0].model_copy(update={"status": "denied"})

@@ -195,12 +195,36 @@ def test_what_a_provider_said_for_itself_goes_back_to_it_alone(
         and (provider is None or origin.provider == provider)
     )
     assert writing.replays(message) is replays
-    assert writing.extras(message, {"signature": "x"}, "here") == (
+    assert writing.beside({}, message, {"signature": "x"}, "here") == (
         {"signature": "x"} if replays else {}
     )
     assert told(writing) == ([] if replays else ["provider_data_dropped"])
-    assert writing.extras(message, {}, "there") == {}
+    assert writing.beside({}, message, {}, "there") == {}
     assert len(writing.report.changes) <= 1
+
+
+def test_an_object_goes_into_the_member_of_its_name_and_what_would_replace_one_is_told() -> None:
+    writing = writing_for()
+    native: JsonObject = {"source": {"type": "url"}, "text": "x"}
+    said: JsonObject = {
+        "source": {"ttl": 1},
+        "text": "y",
+        "none": None,
+        "index": 0,
+        "cache": {"ttl": 2},
+    }
+    expected: JsonObject = {"source": {"type": "url", "ttl": 1}, "text": "x", "cache": {"ttl": 2}}
+    whole = writing.with_extras(native, said, "here", known=frozenset({"index"}))
+    assert whole == expected
+    assert [one.detail for one in writing.report] == ["index, none, text"]
+    others: list[JsonObject] = [
+        {"source": {"type": "file"}},
+        {"source": {"ttl": None}},
+        {"source": {}},
+    ]
+    for other in others:
+        assert writing.with_extras(native, other, "there") == native
+    assert [(one.where, one.detail) for one in writing.report][1:] == [("there", "source")]
 
 
 def test_what_is_left_out_is_told_by_its_kind() -> None:

@@ -62,5 +62,4 @@ def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
 SHAPE = ShapeSpelling(
     "output_config",
     lambda wanted: {"format": {"type": "json_schema", "schema": wanted.schema}},
-    takes_any=False,
 )

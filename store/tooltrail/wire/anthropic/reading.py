@@ -13,7 +13,6 @@ from tooltrail.records import (
     CallBlock,
     ContentBlock,
     Conversation,
-    InvalidRecordError,
     Message,
     MessageBlock,
     Origin,
@@ -29,7 +28,7 @@ from tooltrail.wire._reading import (
     by_speaker,
     cut_off,
     message_of_request,
-    messages_in,
+    spoken_in,
 )
 from tooltrail.wire.anthropic.asking import read_tools
 from tooltrail.wire.anthropic.limits import NAME
@@ -128,15 +127,12 @@ def read_history(request: JsonObject) -> Conversation:
     if system := request.get("system"):
         blocks = tuple(_blocks(system))
         messages.append(message_of_request(NAME, "system", blocks))
-    for position, native in enumerate(messages_in(request)):
-        messages.extend(_read_messages(object_in(native), position))
+    for native, role in spoken_in(request, _ROLES):
+        messages.extend(_read_messages(native, role))
     return Conversation.of(messages, read_tools(request))
 
 
-def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
-    role = _ROLES.get(str(native.get("role")))
-    if role is None:
-        raise InvalidRecordError(f"messages[{position}] has no role that is known")
+def _read_messages(native: JsonObject, role: Role) -> Iterator[Message]:
     blocks = tuple(_blocks(native.get("content")))
     extras = others(native, frozenset({"role", "content"}))
     if role == "user" and any(isinstance(block, ResultBlock) for block in blocks):

@@ -193,7 +193,8 @@ class MessagesAssembler:
         """The answer; calls of one that did not come to its end are incomplete."""
         if self._message is None:
             if self._whole is not None:
-                return self._read_whole(self._whole)
+                whole = read_response(self._whole)
+                return whole.with_more(self._failure, self._unread, self._remarks)
             missing = () if self._failure else ("the stream has no message",)
             return Response.of((), self._failure, (*self._unread, *missing))
         if self._whole is not None:
@@ -203,13 +204,6 @@ class MessagesAssembler:
         odd = unread_of({"content": content}, last)
         unread = (*self._unread, *odd)
         return Response.of((*self._earlier, last), self._failure, unread, self._remarks)
-
-    def _read_whole(self, answer: JsonObject) -> Response:
-        """The answer of a server that did not stream, whatever else it sent."""
-        read = read_response(answer)
-        failure = self._failure or read.failure
-        unread = (*self._unread, *read.unread)
-        return Response.of(read.messages, failure, unread, self._remarks)
 
     def _read(self, *, is_done: bool) -> Message:
         blocks = [block for _, block in sorted(self._blocks, key=itemgetter(0))]

@@ -92,6 +92,6 @@ SHAPE = ShapeSpelling(
     "generationConfig",
     lambda wanted: {
         "responseMimeType": "application/json",
-        **({} if wanted.schema is None else {"responseJsonSchema": wanted.schema}),
+        "responseJsonSchema": wanted.schema,
     },
 )

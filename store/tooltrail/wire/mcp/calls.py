@@ -114,5 +114,5 @@ def call_native(
     if revision == "2026-07-28":
         members: JsonObject = {VERSION_KEY: revision, CAPABILITIES_KEY: {}}
         native["_meta"] = {**members, **object_in(extras.pop("_meta", None))}
-    params = writing.with_own(native, extras, where)
+    params = writing.with_extras(native, extras, where)
     return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}

@@ -73,14 +73,8 @@ def write_block(writing: Writing, block: ContentBlock, where: str, *, replays: b
     native = _native(writing, block, where)
     if native is None:
         return _described(writing, block, where)
-    if not replays:
-        writing.note_extras(block, where)
-        return native
-    extras = object_in(writing.clean.value(block.extras, where))
-    beside = object_in(extras.pop("resource", None))
-    if "resource" in native:
-        native["resource"] = {**beside, **object_in(native["resource"])}
-    return writing.with_own(native, extras, where)
+    extras = object_in(writing.clean.value(block.extras, where)) if replays else block.extras
+    return writing.with_extras(native, extras, where, replays=replays)
 
 
 def _described(writing: Writing, block: ContentBlock, where: str) -> JsonObject:

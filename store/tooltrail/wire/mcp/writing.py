@@ -269,7 +269,7 @@ def _result(
         write_block(writing, block, where, replays=replays) for block in result.content
     ]
     members: JsonObject = {"content": content, "isError": result.is_error}
-    _note_status(writing, result, where)
+    writing.note_status(result, where)
     if result.has_structured:
         structured = writing.clean.value(result.structured, where)
         if revision == "2026-07-28" or isinstance(structured, dict):
@@ -282,13 +282,7 @@ def _result(
         members["resultType"] = "complete"
     extras = {name: member for name, member in result.extras.items() if name != RPC}
     if replays:
-        return writing.with_own(members, object_in(writing.clean.value(extras, where)), where)
+        return writing.with_extras(members, object_in(writing.clean.value(extras, where)), where)
     lost = {"task"} & object_in(result.extras.get(RPC)).keys()
     writing.note_dropped([*extras, *lost], where)
     return members
-
-
-def _note_status(writing: Writing, result: ResultBlock, where: str) -> None:
-    if result.status not in {"ok", "error"}:
-        what = "an error" if result.is_error else "no error"
-        writing.note("status_flattened", where, f"{result.status} is {what} here")

@@ -68,4 +68,4 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
     return read_function(members, members.get("parameters"), others(members, _FUNCTION))
 
 
-SHAPE = ShapeSpelling("format", lambda wanted: "json" if wanted.schema is None else wanted.schema)
+SHAPE = ShapeSpelling("format", lambda wanted: wanted.schema)

@@ -143,12 +143,7 @@ def _read_message(native: JsonObject, position: int) -> Message:
         )
     blocks = tuple(_assistant_blocks(native))
     extras = others(native, _MESSAGE)
-    return message_of_request(NAME, role, blocks, extras, _is_own)
-
-
-def _is_own(block: MessageBlock) -> bool:
-    has_extras = isinstance(block, CallBlock) and bool(block.call.extras)
-    return has_extras or isinstance(block, ReasoningBlock | ProviderBlock)
+    return message_of_request(NAME, role, blocks, extras)
 
 
 def _read_result(native: JsonObject) -> ResultBlock:

@@ -72,5 +72,4 @@ class OllamaAssembler:
             **self._lists,
         }
         answer = read_answer(native, self._last, self._failure, is_done=is_done, odd=self._odd)
-        unread = (*answer.unread, *self._unread)
-        return Response.of(answer.messages, answer.failure, unread, answer.remarks)
+        return answer.with_more(unread=self._unread)

@@ -83,8 +83,6 @@ def _whole_message(message: Message) -> JsonObject | None:
 
 def _write_answers(writing: Writing, step: Answers) -> JsonObject:
     message, where = step.message, step.where
-    if message.role != "assistant":
-        writing.note("role_changed", where, f"{message.role} is assistant here")
     blocks = [*step.blocks()]
     _note_order(writing, blocks, where)
     said = [block for block in blocks if not isinstance(block, Answered)]
@@ -105,14 +103,10 @@ def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonO
         noun = "integer" if count == 1 else "integers"
         note = f"{count:,} {noun} beyond 2**53 here, which the server may round"
         writing.note("number_rounded", where, note)
-    extras = object_in(writing.clean.value(writing.extras(message, call.extras, where), where))
-    function: JsonObject = {
-        **object_in(extras.get("function")),
-        "name": answered.wire_name,
-        "arguments": arguments,
-    }
-    given: JsonObject = {} if answered.wire_id is None else {"id": answered.wire_id}
-    return {**extras, **given, "function": function}
+    native: JsonObject = {} if answered.wire_id is None else {"id": answered.wire_id}
+    native["function"] = {"name": answered.wire_name, "arguments": arguments}
+    whole = writing.beside(native, message, call.extras, where)
+    return object_in(writing.clean.value(whole, where))
 
 
 def _unsafe_integers(value: JsonValue) -> Iterable[int]:
@@ -159,8 +153,6 @@ def _spoken(
     texts: list[str] = []
     images: list[MessageBlock] = []
     for block in blocks:
-        if isinstance(block, ResultBlock):
-            continue
         if isinstance(block, ReasoningBlock) and writing.replays(message):
             writing.note_extras(block, where)
             thoughts.append(writing.clean.text(block.text, where))
@@ -171,7 +163,7 @@ def _spoken(
         else:
             texts.append(_text(writing, block, where))
     extras = {} if message.origin is None else message.origin.extras
-    replayed = writing.clean.value(writing.extras(message, extras, where), where)
+    replayed = writing.clean.value(writing.beside({}, message, extras, where), where)
     thinking: JsonObject = {"thinking": _joined(writing, thoughts, where)} if thoughts else {}
     return {
         **object_in(replayed),

@@ -9,7 +9,7 @@ from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, objects_in
 from tooltrail.wire.openai_chat.limits import NAME
-from tooltrail.wire.requests import ShapeSpelling, named_schema
+from tooltrail.wire.requests import ShapeSpelling
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
@@ -54,10 +54,9 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
 
 SHAPE = ShapeSpelling(
     "response_format",
-    lambda wanted: (
-        {"type": "json_object"}
-        if wanted.schema is None
-        else {"type": "json_schema", "json_schema": named_schema(wanted)}
-    ),
+    lambda wanted: {
+        "type": "json_schema",
+        "json_schema": {"name": wanted.name, "schema": wanted.schema},
+    },
     is_named=True,
 )

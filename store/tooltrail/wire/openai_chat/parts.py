@@ -109,7 +109,7 @@ def write_media(
     if block.media_type == "audio/mp3":
         writing.note("block_described", where, "audio/mp3 is audio/mpeg here")
     writing.note_media(block, where, *unsaid)
-    return with_extras(writing, message, part, block.extras, where)
+    return writing.beside(part, message, block.extras, where)
 
 
 def _write_place(writing: Writing, message: Message, block: MediaBlock) -> JsonObject | None:
@@ -136,43 +136,3 @@ def _write_bytes(block: MediaBlock) -> JsonObject | None:
         return {"type": "image_url", "image_url": {"url": uri}}
     file: JsonObject = {"filename": block.name or _UNNAMED, "file_data": uri}
     return {"type": "file", "file": file}
-
-
-def with_extras(
-    writing: Writing,
-    message: Message,
-    native: JsonObject,
-    extras: JsonObject,
-    where: str,
-    *,
-    known: frozenset[str] = frozenset(),
-) -> JsonObject:
-    """What is written, with what its provider said besides, if it goes back to it.
-
-    Args:
-        writing: the export.
-        message: in which it stands.
-        native: what is written; none of its members is replaced.
-        extras: what was said besides.
-        where: it stands in the conversation.
-        known: members that mean something, and are not said by way of extras.
-    """
-    whole, unsaid = dict(native), list[str]()
-    said = extras if writing.replays(message) else writing.extras(message, extras, where)
-    for name, value in said.items():
-        found = whole.get(name)
-        if name not in whole and name not in known and value is not None:
-            whole[name] = value
-        elif _is_beside(found, value):
-            whole[name] = {**object_in(found), **object_in(value)}
-        else:
-            unsaid.append(name)
-    writing.note_dropped(unsaid, where)
-    return whole
-
-
-def _is_beside(found: JsonValue, value: JsonValue) -> bool:
-    """Whether both are objects, and one says nothing in the place of what the other says."""
-    if not isinstance(found, dict) or not isinstance(value, dict) or not value:
-        return False
-    return not found.keys() & value.keys() and None not in value.values()

@@ -13,7 +13,6 @@ from pydantic import JsonValue
 from tooltrail.records import (
     CallFlag,
     Conversation,
-    InvalidRecordError,
     Message,
     MessageBlock,
     Origin,
@@ -22,23 +21,26 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
+from tooltrail.wire._chat.answers import (
+    NO_FLAGS,
+    ChatSpelling,
+    Flags,
+    asks_for_call,
+    odd_calls,
+)
 from tooltrail.wire._reading import (
-    CUT_SHORT,
     REASONING,
     ROLES,
     RepeatedIds,
     merge_results,
-    message_of_answer,
     message_of_request,
-    messages_in,
-    origin_of_choice,
     result_of_text,
+    spoken_in,
     thoughts_in,
     with_origins,
 )
 from tooltrail.wire.members import (
     JsonObject,
-    are_objects,
     object_in,
     objects_in,
     others,
@@ -48,12 +50,8 @@ from tooltrail.wire.members import (
 from tooltrail.wire.openai_chat.asking import read_tools
 from tooltrail.wire.openai_chat.limits import NAME
 from tooltrail.wire.openai_chat.parts import is_part, read_content
-from tooltrail.wire.responses import ProviderFailure, Response, failure_of
+from tooltrail.wire.responses import Oddities
 
-_FAILED = "error"
-"""The reason to end of an answer that some servers could not go on with."""
-
-_TYPE = frozenset({"type"})
 _TEXTS = ("refusal", *REASONING)
 MESSAGE = frozenset({"role", "content", "tool_calls", "function_call", "annotations", *_TEXTS})
 """Members of a message that are read."""
@@ -65,35 +63,15 @@ _TOLD = {"function": frozenset({"name", "arguments"}), "custom": frozenset({"nam
 _ROLES: Mapping[str, Role] = {**ROLES, "function": "tool"}
 _SAID = frozenset({"role", "content"})
 _RESULT = frozenset({"role", "content", "tool_call_id", "name"})
-NO_FLAGS: Mapping[int, tuple[CallFlag, ...]] = {}
 
 
-def read_response(payload: JsonObject) -> Response:
-    """An answer that was not streamed, with one message for each choice."""
-    failure = read_failure(payload)
-    choices = objects_in(payload.get("choices"))
-    unread: list[str] = []
-    remarks: list[str] = []
-    messages: list[Message] = []
-    if not are_objects(payload.get("choices")):
-        unread.append("choices of the answer is not what it is to be")
-    for position, choice in enumerate(choices):
-        failure = failure or choice_failure(choice)
-        native = choice.get("message")
-        if not isinstance(native, dict):
-            unread.append(f"choices[{position}] has no message")
-        members = object_in(native)
-        unread += unread_of(members)
-        remarks += _remarks_of(members)
-        messages.append(
-            read_choice_message(members, origin_of_choice(NAME, payload, choice, position))
-        )
-    if not choices and failure is None:
-        unread.append("the answer has neither choices nor an error")
-    return Response.of(messages, failure, unread, remarks)
+def _blocks_of_answer(native: JsonObject, odd: Oddities, flags: Flags) -> Iterator[MessageBlock]:
+    odd.unread += _unread_of(native)
+    odd.remarks += _remarks_of(native)
+    return assistant_blocks(native, flags)
 
 
-def unread_of(native: JsonObject) -> Iterator[str]:
+def _unread_of(native: JsonObject) -> Iterator[str]:
     """What of the message of an answer is not what it is to be, each one a sentence."""
     yield from odd_calls(native)
     content = native.get("content")
@@ -122,58 +100,7 @@ def _remarks_of(native: JsonObject) -> Iterator[str]:
             yield f"{name} of the message is no text"
 
 
-def odd_calls(native: JsonObject) -> Iterator[str]:
-    """What a message, or a delta of one, has in the place of calls that is none."""
-    if not are_objects(native.get("tool_calls")):
-        yield "tool_calls of the message is not what it is to be"
-
-
-def read_failure(payload: JsonObject) -> ProviderFailure | None:
-    """The error that an answer, or an event of a stream, tells."""
-    error = payload.get("error")
-    if not error and _FAILED in (payload.get("object"), payload.get("type")):
-        # Some servers put nothing around it.
-        error = payload
-    if not error:
-        return None
-    # The type of the whole payload says only that it is an error.
-    return failure_of(others(payload, _TYPE) if error is payload else error, error)
-
-
-def choice_failure(choice: JsonObject) -> ProviderFailure | None:
-    """The error that a choice tells, as gateways do when a server behind them fails."""
-    if choice.get("error"):
-        return read_failure({"error": choice["error"]})
-    if choice.get("finish_reason") == _FAILED:
-        return ProviderFailure("", None, choice)
-    return None
-
-
-def read_choice_message(
-    native: JsonObject,
-    origin: Origin,
-    *,
-    is_complete: bool = True,
-    flags: Mapping[int, tuple[CallFlag, ...]] = NO_FLAGS,
-) -> Message:
-    """The message of one choice.
-
-    Args:
-        native: the message.
-        origin: of the answer; what else the message has becomes extras of it.
-        is_complete: whether the answer came to its end.
-        flags: of calls, by position.
-    """
-    is_cut = origin.finish_reason in CUT_SHORT
-    blocks = [*assistant_blocks(native, flags)]
-    if extras := message_extras(native):
-        origin = origin.model_copy(update={"extras": extras})
-    return message_of_answer(blocks, origin, is_complete=is_complete, is_cut=is_cut)
-
-
-def assistant_blocks(
-    native: JsonObject, flags: Mapping[int, tuple[CallFlag, ...]] = NO_FLAGS
-) -> Iterator[MessageBlock]:
+def assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[MessageBlock]:
     """What a message of the assistant says, in the order in which it is written here."""
     yield from thoughts_in(native)
     content = native.get("content")
@@ -214,14 +141,6 @@ def _native_calls(native: JsonObject) -> list[JsonObject]:
     return calls
 
 
-def asks_for_call(legacy: JsonValue) -> bool:
-    """Whether the older member for a call has one: some servers always send it, with nothing in it.
-
-    Snowflake's does, beside an answer that is text alone.
-    """
-    return isinstance(legacy, dict) and any(legacy.values())
-
-
 def _read_call(native: JsonObject, position: int, flags: tuple[CallFlag, ...]) -> ToolCall:
     is_custom = isinstance(native.get("custom"), dict)
     member = "custom" if is_custom else "function"
@@ -249,20 +168,19 @@ def _call_extras(native: JsonObject, member: str, members: JsonObject) -> JsonOb
     return extras if isinstance(call_id, str | None) else {**extras, "id": call_id}
 
 
+SPELLING = ChatSpelling(NAME, _blocks_of_answer, message_extras, is_part)
+"""How the messages of answers are read here."""
+
+
 def read_history(request: JsonObject) -> Conversation:
     """The messages and tools of a request."""
-    read = (
-        _read_message(object_in(native), place) for place, native in enumerate(messages_in(request))
-    )
+    read = (_read_message(native, role) for native, role in spoken_in(request, _ROLES))
     messages = list(merge_results(read))
     native = {result.call_id for message in messages for result in message.results if result.extras}
     return Conversation.of(with_origins(messages, NAME, native), read_tools(request))
 
 
-def _read_message(native: JsonObject, position: int) -> Message:
-    role = _ROLES.get(str(native.get("role")))
-    if role is None:
-        raise InvalidRecordError(f"messages[{position}] has no role that is known")
+def _read_message(native: JsonObject, role: Role) -> Message:
     if role == "tool":
         result = _read_result(native)
         # So that a name goes back where one was sent; see `_write_result`.

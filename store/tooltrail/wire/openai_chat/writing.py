@@ -23,7 +23,7 @@ from tooltrail.wire._reading import REASONING
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, text_in
-from tooltrail.wire.openai_chat.parts import is_part, with_extras, write_media
+from tooltrail.wire.openai_chat.parts import is_part, write_media
 from tooltrail.wire.openai_chat.reading import CALL, MESSAGE
 
 _RESULT = frozenset({"role", "content", "tool_call_id", "name"})
@@ -65,7 +65,7 @@ def _write_said(writing: Writing, step: Said) -> JsonObject | None:
         "content": _Speech(writing, message, where).content(message.blocks),
     }
     extras = message.origin.extras if message.origin else {}
-    return with_extras(writing, message, native, extras, where, known=MESSAGE)
+    return writing.beside(native, message, extras, where, MESSAGE)
 
 
 def _write_answers(writing: Writing, step: Answers) -> JsonObject:
@@ -91,7 +91,7 @@ def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonO
         native["type"] = "custom"
         native["custom"] = {"name": answered.wire_name, "input": arguments}
         del native["function"]
-    return with_extras(writing, message, native, call.extras, where, known=CALL)
+    return writing.beside(native, message, call.extras, where, CALL)
 
 
 def _write_result(writing: Writing, step: Answers, answered: Answered) -> JsonObject:
@@ -105,7 +105,7 @@ def _write_result(writing: Writing, step: Answers, answered: Answered) -> JsonOb
         # Its provider sent the name, which is none of the members that every server takes.
         is_same = (result.namespace, result.tool_name) == (call.namespace, call.tool_name)
         native["name"] = answered.wire_name if is_same else result.tool_name
-    return with_extras(writing, step.message, native, result.extras, where, known=_RESULT)
+    return writing.beside(native, step.message, result.extras, where, _RESULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class _Speech:
         extras = self.message.origin.extras if self.message.origin else {}
         if self.writing.replays(self.message):
             extras = self._taken_back(extras)
-        return with_extras(self.writing, self.message, native, extras, self.where, known=MESSAGE)
+        return self.writing.beside(native, self.message, extras, self.where, MESSAGE)
 
     def _take_thoughts(self, block: ReasoningBlock, members: dict[str, list[str]]) -> str | None:
         """The member in which reasoning goes back to who said it; None where it does not."""
@@ -240,5 +240,5 @@ class _Speech:
             "type": "text",
             "text": self.writing.clean.text(block.text, self.where),
         }
-        part = with_extras(self.writing, self.message, native, block.extras, self.where)
+        part = self.writing.beside(native, self.message, block.extras, self.where)
         return part if block.text or len(part) > len(native) else None

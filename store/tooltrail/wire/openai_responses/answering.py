@@ -97,8 +97,8 @@ def _output(writing: Writing, result: ResultBlock, where: str, *, replays: bool)
 
 
 def _part(writing: Writing, block: ContentBlock, where: str, *, replays: bool) -> JsonObject:
-    if isinstance(block, TextBlock) and block.is_refusal:
-        writing.note("block_described", where, "a refusal is a plain text here")
+    if isinstance(block, TextBlock):
+        writing.note_refusal(block, where)
     if isinstance(block, TextBlock | MediaBlock | ProviderBlock):
         part = write_part(writing, block, where, replays=replays)
         if part is not None:

@@ -14,7 +14,7 @@ from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.openai_responses.parts import cleaned
-from tooltrail.wire.requests import ShapeSpelling, named_schema
+from tooltrail.wire.requests import ShapeSpelling
 
 _TYPE = frozenset({"type"})
 _OWN_EXTRAS = frozenset({"allowed_callers", "async", "defer_loading", "output_schema"})
@@ -123,9 +123,7 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
 SHAPE = ShapeSpelling(
     "text",
     lambda wanted: {
-        "format": {"type": "json_object"}
-        if wanted.schema is None
-        else {"type": "json_schema", **named_schema(wanted)}
+        "format": {"type": "json_schema", "name": wanted.name, "schema": wanted.schema}
     },
     is_named=True,
 )

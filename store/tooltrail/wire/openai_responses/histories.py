@@ -8,12 +8,9 @@ in it is for this format alone.
 from pydantic import JsonValue
 
 from tooltrail.records import (
-    CallBlock,
     Conversation,
     InvalidRecordError,
     Message,
-    MessageBlock,
-    ReasoningBlock,
     ResultBlock,
     Role,
 )
@@ -58,12 +55,12 @@ class _HistoryReader:
         if type_of(members) == "message" and role is not None:
             self._end()
             blocks = tuple(read_content(members))
-            self.messages.append(message_of_request(NAME, role, blocks, is_own=_is_native))
+            self.messages.append(message_of_request(NAME, role, blocks))
         elif self._is_output(members):
             self._end_turn()
             result = read_output(members, self._local_shells)
             self._results.append(result)
-            if _is_native(result):
+            if is_for_provider(result):
                 self._native_ids.add(result.call_id)
         else:
             self._end_results()
@@ -97,16 +94,9 @@ class _HistoryReader:
         turn, self._turn = self._turn, None
         if turn is not None:
             blocks = tuple(turn.blocks)
-            self.messages.append(message_of_request(NAME, "assistant", blocks, is_own=_is_native))
+            self.messages.append(message_of_request(NAME, "assistant", blocks))
 
     def _end_results(self) -> None:
         if self._results:
             self.messages.append(Message(role="tool", blocks=tuple(self._results)))
             self._results = []
-
-
-def _is_native(block: MessageBlock) -> bool:
-    """Whether a block says something that only this format can carry."""
-    if isinstance(block, CallBlock) and block.call.kind == "builtin":
-        return True
-    return is_for_provider(block) or isinstance(block, ReasoningBlock)

@@ -122,7 +122,7 @@ def _media_part(
         # The name of a file means nothing to anybody but who gave it.
         return None
     if block.kind == "image" and _is_sendable(block, IMAGE_TYPES):
-        _note_lost(writing, block, where)
+        writing.note_media(block, where, "name", "media_type" if block.data is None else "uri")
         uri = uri_of_media(block) or ""
         place: JsonObject = {"image_url": uri}
         if block.data is None and uri.startswith(FILE):
@@ -150,30 +150,14 @@ def _is_sendable(block: MediaBlock, media_types: frozenset[str] | None) -> bool:
 
 def _file(writing: Writing, block: MediaBlock, where: str) -> JsonObject:
     if block.data is None:
-        _note_lost(writing, block, where)
+        writing.note_media(block, where, "name", "media_type")
         uri = block.uri or ""
         is_id = uri.startswith(FILE)
         return {"file_id": uri.removeprefix(FILE)} if is_id else {"file_url": uri}
-    if block.uri is not None:
-        writing.note(
-            "block_described", where, "the place of a file is not written beside its bytes"
-        )
+    writing.note_media(block, where, "uri")
     if not block.name:
         writing.note("block_described", where, f"a file without a name is {_UNNAMED!r} here")
     name = writing.clean.text(block.name or _UNNAMED, where)
     # Without its type a file is plain base64: a URI would give it the type of text.
     data = block.data if block.media_type is None else uri_of_media(block)
     return {"filename": name, "file_data": data}
-
-
-def _note_lost(writing: Writing, block: MediaBlock, where: str) -> None:
-    lost = [] if block.name is None else ["name"]
-    if block.data is None and block.media_type is not None:
-        lost.append("media type")
-    elif block.data is not None and block.uri is not None:
-        lost.append("place")
-    if lost:
-        note = " and ".join(lost)
-        writing.note(
-            "block_described", where, f"the {note} of the {block.kind} is not written here"
-        )

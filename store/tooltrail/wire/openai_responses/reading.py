@@ -31,12 +31,11 @@ from tooltrail.wire.openai_responses.calls import (
 from tooltrail.wire.openai_responses.limits import NAME, PROVIDER_ITEMS
 from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES
 from tooltrail.wire.openai_responses.parts import read_part
-from tooltrail.wire.responses import ProviderFailure, Response, failure_of
+from tooltrail.wire.responses import ProviderFailure, Response, failure_in
 
 CUT_SHORT = "incomplete"
 """The status of an answer that ended in order, and before the model had said everything."""
 
-_TYPE = frozenset({"type"})
 _KNOWN = ("completed", CUT_SHORT, "failed", "cancelled", "queued", "in_progress")
 NO_FLAGS: Mapping[int, tuple[CallFlag, ...]] = {}
 
@@ -199,14 +198,11 @@ def read_answer(
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
     """The error that an answer, or an event of a stream, tells."""
-    error = payload.get("error")
-    if not error and payload.get("type") == "error":
-        error = payload
-    if not error:
-        # That an answer failed is known also where nobody says why.
-        return ProviderFailure("", None, error) if payload.get("status") == "failed" else None
-    # The type of the whole payload says only that it is an error.
-    return failure_of(others(payload, _TYPE) if error is payload else error, error)
+    if failure := failure_in(payload):
+        return failure
+    # That an answer failed is known also where nobody says why.
+    failed = payload.get("status") == "failed"
+    return ProviderFailure("", None, payload.get("error")) if failed else None
 
 
 def _origin(payload: JsonObject) -> Origin:

@@ -124,10 +124,7 @@ class ResponsesAssembler:
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""
         if self._whole is not None and not self._slots:
-            whole = read_response(self._whole)
-            failure = whole.failure or self._failure
-            unread = (*self._unread, *whole.unread)
-            return Response.of(whole.messages, failure, unread, whole.remarks)
+            return read_response(self._whole).with_more(self._failure, self._unread)
         if self._whole is not None:
             self._unread.append("a whole answer stands amid the pieces of one")
         if not self._head and not self._slots and self._failure is None:

@@ -17,7 +17,6 @@ from tooltrail.records import (
     MessageBlock,
     ProviderBlock,
     ReasoningBlock,
-    ResultBlock,
     TextBlock,
 )
 from tooltrail.wire._steps import Answered, Answers, Said, steps
@@ -101,8 +100,7 @@ def _write_block(
     if isinstance(block, TextBlock | MediaBlock):
         block = block.model_copy(update={"extras": _without_item(block.extras)})
     if isinstance(block, TextBlock):
-        if block.is_refusal:
-            writing.note("block_described", where, "a refusal is a plain text here")
+        writing.note_refusal(block, where)
         return write_part(writing, block, where, replays=replays)
     if isinstance(block, MediaBlock) and takes_media:
         part = write_part(writing, block, where, replays=replays)
@@ -126,8 +124,6 @@ def _write_turn(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
     """The items of what an assistant says and asks for, then all outputs in the order asked."""
     message, where = step.message, step.where
     turn = _Turn(writing, where, replays=writing.replays(message))
-    if message.role != "assistant":
-        writing.note("role_changed", where, f"{message.role} is assistant here")
     writing.note_message_extras(message, where)
     outputs: list[JsonObject] = []
     for block in step.blocks() if isinstance(step, Answers) else message.blocks:
@@ -178,8 +174,7 @@ class _Turn:
         elif isinstance(block, ReasoningBlock):
             self.close()
             self._take_reasoning(block)
-        elif not isinstance(block, ResultBlock):
-            # A result is written behind the call that it belongs to.
+        else:
             self.close()
             described = self.writing.described(block, self.where)
             self.writing.note_extras(block, self.where)
@@ -202,12 +197,11 @@ class _Turn:
                 "type": "refusal" if block.is_refusal else "output_text",
                 member: self.writing.clean.text(block.text, self.where),
             }
-            part = self.writing.with_own(part, extras, self.where)
+            part = self.writing.with_extras(part, extras, self.where)
             self._collect(about, part if block.is_refusal else {"annotations": [], **part})
             return
         self.close()
-        if block.is_refusal:
-            self.writing.note("block_described", self.where, "a refusal is a plain text here")
+        self.writing.note_refusal(block, self.where)
         phase: JsonObject = {}
         if self.replays and about.keys() == {"phase"}:
             phase = cleaned(self.writing, about, self.where)

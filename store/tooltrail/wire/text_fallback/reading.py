@@ -11,46 +11,43 @@ a text that the user quotes answers none.
 
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator
-from typing import cast
+from functools import partial
 
 from pydantic import JsonValue
 
 from tooltrail.records import (
     CallBlock,
     Conversation,
-    InvalidRecordError,
     Message,
     MessageBlock,
     Origin,
     ProviderBlock,
     ReasoningBlock,
     ResultBlock,
+    Role,
     TextBlock,
     ToolCall,
 )
+from tooltrail.wire._chat import answers as chat
+from tooltrail.wire._chat.answers import ChatSpelling, Flags, asks_for_call
 from tooltrail.wire._identifiers import spelled_name
 from tooltrail.wire._reading import (
-    CUT_SHORT,
     REASONING,
-    ROLES,
     merge_results,
-    message_of_answer,
     message_of_request,
-    messages_in,
-    origin_of_choice,
     result_of_text,
+    spoken_in,
     thoughts_in,
 )
 from tooltrail.wire.members import (
     JsonObject,
-    are_objects,
     list_in,
     object_in,
     objects_in,
     others,
     text_in,
 )
-from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_of
+from tooltrail.wire.responses import Oddities, Response
 from tooltrail.wire.text_fallback.asking import read_tools
 from tooltrail.wire.text_fallback.calls_in_text import read_calls
 from tooltrail.wire.text_fallback.family import FoundResult, TextFamily
@@ -87,68 +84,40 @@ class _Pending:
         return None
 
 
+def spelling_of(family: TextFamily) -> ChatSpelling:
+    """How the messages of answers are read in a family."""
+    return ChatSpelling(NAME, partial(_blocks_of_answer, family), _extras, _has_text)
+
+
 def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
     """An answer that was not streamed, with one message for each choice; or the text of one."""
     members: JsonObject = {"content": payload} if isinstance(payload, str) else payload
-    choices = objects_in(members.get("choices"))
-    odd = Oddities()
-    if not are_objects(members.get("choices")):
-        odd.unread.append("a choice is no object")
-    if not choices and "content" in members:
-        choices = [{"message": cast("JsonValue", others(members, _ANSWER))}]
-    # Servers in between give an error in a choice.
-    failure = next(filter(None, map(read_failure, (members, *choices))), None)
-    if not choices and failure is None:
-        odd.unread.append("the answer has neither choices nor a content nor an error")
-    for number, one in enumerate(choices):
-        if not isinstance(one.get("message"), dict):
-            odd.unread.append(f"choice {number} has no message")
-    messages = tuple(
-        read_answer(
-            family,
-            object_in(one.get("message")),
-            origin_of_choice(NAME, members, one, position),
-            odd,
-        )
-        for position, one in enumerate(choices)
-    )
-    return Response.of(messages, failure, odd.unread, odd.remarks)
+    if not members.get("choices") and "content" in members:
+        members = answer_of_text(members)
+    return chat.read_response(spelling_of(family), members)
 
 
-def read_failure(payload: JsonObject) -> ProviderFailure | None:
-    """The error that an answer, a choice of it, or an event of a stream tells."""
-    error = payload.get("error")
-    if not error:
-        # Servers that always have the member leave it empty where there was none.
-        return None
-    return failure_of(error, error)
+def answer_of_text(members: JsonObject) -> JsonObject:
+    """An answer whose text is the member `content`, in the shape of a chat."""
+    message: JsonValue = {**others(members, _ANSWER)}
+    return {**members, "choices": [{"message": message}]}
 
 
-def read_answer(
-    family: TextFamily,
-    native: JsonObject,
-    origin: Origin,
-    odd: Oddities,
-    *,
-    is_complete: bool = True,
-) -> Message:
-    """The message of one choice.
-
-    Args:
-        family: of its text.
-        native: the message.
-        origin: of the answer; what else the message has becomes extras of it.
-        odd: takes what was not as the format says.
-        is_complete: whether the answer came to its end.
-    """
-    is_cut = origin.finish_reason in CUT_SHORT
-    is_complete = is_complete and origin.finish_reason != "error"
-    blocks = [*thoughts_in(native), *_said(family, native.get("content"), odd)]
-    if native.get("tool_calls"):
+def _blocks_of_answer(
+    family: TextFamily, native: JsonObject, odd: Oddities, _: Flags
+) -> Iterator[MessageBlock]:
+    yield from thoughts_in(native)
+    yield from _said(family, native.get("content"), odd)
+    if native.get("tool_calls") or asks_for_call(native.get("function_call")):
         odd.unread.append("the answer has native calls; this format has them in its text alone")
-    if extras := others(native, _MESSAGE):
-        origin = origin.model_copy(update={"extras": extras})
-    return message_of_answer(blocks, origin, is_complete=is_complete, is_cut=is_cut)
+
+
+def _extras(native: JsonObject) -> JsonObject:
+    return others(native, _MESSAGE)
+
+
+def _has_text(part: JsonValue) -> bool:
+    return isinstance(object_in(part).get("text"), str)
 
 
 def _said(family: TextFamily, content: JsonValue, odd: Oddities) -> Iterator[MessageBlock]:
@@ -191,18 +160,15 @@ def read_history(family: TextFamily, request: JsonObject) -> Conversation:
     pending = _Pending(family)
     messages = (
         message
-        for position, native in enumerate(messages_in(request))
-        for message in _read_message(family, object_in(native), position, pending)
+        for native, role in spoken_in(request)
+        for message in _read_message(family, native, role, pending)
     )
     return Conversation.of(merge_results(messages), read_tools(request))
 
 
 def _read_message(
-    family: TextFamily, native: JsonObject, position: int, pending: _Pending
+    family: TextFamily, native: JsonObject, role: Role, pending: _Pending
 ) -> Iterator[Message]:
-    role = ROLES.get(str(native.get("role")))
-    if role is None:
-        raise InvalidRecordError(f"messages[{position}] has no role that is known")
     extras = others(native, _MESSAGE if role == "assistant" else frozenset({"role", "content"}))
     origin = message_of_request(NAME, role, (), extras).origin
     if role == "assistant":

@@ -20,7 +20,7 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
-from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._steps import Answered, Answers, Said, steps, text_call, text_result
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.text_fallback.calls_in_text import (
@@ -28,12 +28,7 @@ from tooltrail.wire.text_fallback.calls_in_text import (
     read_calls,
 )
 from tooltrail.wire.text_fallback.families import text_family
-from tooltrail.wire.text_fallback.family import (
-    TextCall,
-    TextFamily,
-    TextKind,
-    TextResult,
-)
+from tooltrail.wire.text_fallback.family import TextFamily
 from tooltrail.wire.text_fallback.markup import FENCES
 
 
@@ -53,7 +48,12 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
         if isinstance(step, Answers):
             said = list(step.blocks())
             messages.append(_assistant(writing, family, step.message, said, step.where))
-            results = [_text_result(writing, family, one) for one in step.answered]
+            results = [
+                text_result(
+                    writing, family, one.result, one.where, name=one.wire_name, call_id=one.wire_id
+                )
+                for one in step.answered
+            ]
             messages.append({"role": "user", "content": family.write_results(results)})
             continue
         native = _write_said(writing, family, step)
@@ -126,7 +126,13 @@ def _pieces(
         key=lambda block: isinstance(block, Answered),
     ):
         if is_call:
-            calls = [_text_call(writing, family, one) for one in run if isinstance(one, Answered)]
+            calls = [
+                text_call(
+                    writing, family, one.call, one.where, name=one.wire_name, call_id=one.wire_id
+                )
+                for one in run
+                if isinstance(one, Answered)
+            ]
             yield _Piece(family.write_calls(calls), len(calls))
         else:
             said = [one for one in run if not isinstance(one, Answered)]
@@ -154,26 +160,3 @@ def _texts(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> Iter
             yield writing.clean.text(block.text, where)
         else:
             yield writing.described(block, where)
-
-
-def _text_call(writing: Writing, family: TextFamily, answered: Answered) -> TextCall:
-    call, where = answered.call, answered.where
-    writing.note_dropped(call.extras, where)
-    if call.kind != "function" and not (family.tells_kinds and call.kind == "custom"):
-        writing.note("provider_data_dropped", where, f"the kind {call.kind}")
-    if answered.wire_id is not None and not family.tells_ids:
-        writing.note("id_dropped", where, f"{family.name} has no ids")
-    arguments = writing.arguments_text(call, where)
-    kind: TextKind = "custom" if call.kind == "custom" else "function"
-    return TextCall(answered.wire_name, answered.wire_id, arguments, kind)
-
-
-def _text_result(writing: Writing, family: TextFamily, answered: Answered) -> TextResult:
-    result, where = answered.result, answered.where
-    text = writing.result_text(
-        result, where, prefix=not family.tells_errors, has_status=family.tells_status
-    )
-    if result.status == "unknown" and family.tells_errors and not family.tells_status:
-        writing.note("status_flattened", where, "unknown is ok here")
-    writing.note_extras(result, where)
-    return TextResult(answered.wire_name, answered.wire_id, result.status, text)

@@ -1,7 +1,7 @@
-"""Tools and shape in a request to Ollama, beyond the rows of the mapping table."""
+"""Tools in a request to Ollama, beyond the rows of the mapping table."""
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire import JsonObject, StructuredFormat
+from tooltrail.wire import JsonObject
 from tooltrail.wire.ollama import FORMAT
 
 SCHEMA: JsonObject = {
@@ -10,20 +10,6 @@ SCHEMA: JsonObject = {
     "properties": {"city": {"type": "string", "description": "where", "enum": ["Paris"]}},
 }
 TOOL = ToolDefinition(name="get_weather", description="The weather.", parameters=SCHEMA)
-
-
-def test_any_json_is_asked_for_by_a_word() -> None:
-    export = FORMAT.write_structured(StructuredFormat(None))
-    assert export.request == {"format": "json"}
-    assert not export.report
-
-
-def test_what_a_shape_says_beside_its_schema_is_dropped_and_told() -> None:
-    wanted = StructuredFormat(SCHEMA, name="city", description="A city.", strict=True)
-    export = FORMAT.write_structured(wanted)
-    assert export.request == {"format": SCHEMA}
-    (change,) = export.report
-    assert (change.kind, change.detail) == ("schema_reduced", "dropped: name, description, strict")
 
 
 def test_members_that_the_server_drops_are_sent_and_told_by_their_paths() -> None:

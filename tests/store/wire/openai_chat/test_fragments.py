@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.support.wire.streams import read_events, told
 
 from tooltrail.wire import Response, read_stream, wire_format
-from tooltrail.wire.openai_chat.fragments import Calls
+from tooltrail.wire._chat.fragments import Calls
 
 FINISH: dict[str, Any] = {
     "choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}],

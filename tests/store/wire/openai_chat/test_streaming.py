@@ -6,8 +6,7 @@ import pytest
 from tests.support.wire.streams import read_events, told
 
 from tooltrail.records import ProviderBlock, ReasoningBlock, TextBlock
-from tooltrail.wire import Response
-from tooltrail.wire.openai_chat.streaming import ChatAssembler
+from tooltrail.wire import Response, wire_format
 
 FINISH: dict[str, Any] = {"index": 0, "delta": {}, "finish_reason": "tool_calls"}
 
@@ -296,9 +295,11 @@ def test_an_error_with_nothing_around_it_is_one() -> None:
 
 def test_a_whole_answer_amid_the_pieces_of_one_is_told() -> None:
     whole = {"choices": [{"message": {"content": "Hi."}, "finish_reason": "stop"}]}
+    told = ("the stream has more than one answer; one of them is read",)
     response = finished(fragment("{}", "f", index=0, id="x"), whole)
-    assert response.unread == ("a whole answer stands amid the pieces of one",)
+    assert response.unread == told
     assert [call.is_executable for call in response.calls] == [False]
+    assert read_events("openai", whole, whole).unread == told
 
 
 def test_text_that_comes_in_parts_stays_in_its_order() -> None:
@@ -334,7 +335,7 @@ def test_what_else_comes_in_pieces_is_put_together() -> None:
 def test_sound_in_many_pieces_takes_time_by_their_number() -> None:
     # Where each piece is joined to a copy of all before it, this does not end in its time.
     piece = "aGk=" * 2048
-    assembler = ChatAssembler()
+    assembler = wire_format("openai").new_assembler()
     for _ in range(10_000):
         assembler.feed({"choices": [{"index": 0, "delta": {"audio": {"data": piece}}}]})
     response = assembler.finish(is_done=True)

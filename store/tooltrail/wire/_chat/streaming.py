@@ -1,31 +1,27 @@
-"""Chat Completions as a stream, put together chunk by chunk.
+"""An answer with `choices` as a stream, put together chunk by chunk.
 
 Texts are joined, calls are put together in `fragments`, and the answer is read as one that was not
 streamed. An error may come before the chunks, among them or behind them, in an event of its own or
 in a choice; wherever it stands, it counts.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
 from tooltrail.records import Message
-from tooltrail.wire._reading import REASONING, origin_of_choice
-from tooltrail.wire.members import JsonObject, objects_in
-from tooltrail.wire.openai_chat.fragments import Calls, place_in
-from tooltrail.wire.openai_chat.limits import NAME
-from tooltrail.wire.openai_chat.parts import is_part
-from tooltrail.wire.openai_chat.reading import (
+from tooltrail.wire._chat.answers import (
+    ChatSpelling,
     asks_for_call,
     choice_failure,
     odd_calls,
-    read_choice_message,
-    read_failure,
     read_response,
-    unread_of,
 )
-from tooltrail.wire.responses import ProviderFailure, Response
+from tooltrail.wire._chat.fragments import Calls, place_in
+from tooltrail.wire._reading import REASONING, origin_of_choice
+from tooltrail.wire.members import JsonObject, objects_in
+from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
 
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
 _JOINED = ("content", "refusal", *REASONING)
@@ -68,9 +64,10 @@ class _Member:
 
 
 @dataclass(slots=True)
-class _Choice:
+class Choice:
     """A choice as far as it has come."""
 
+    is_part: Callable[[JsonValue], bool]
     texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     parts: list[JsonValue] = field(default_factory=list[JsonValue])
     calls: Calls = field(default_factory=Calls)
@@ -86,8 +83,9 @@ class _Choice:
         if self.parts:
             self._end_part()
             members["content"] = self.parts
-        calls: list[JsonValue] = [call.native() for call in self.calls.calls]
-        return {**_joined(self.members), **members, "tool_calls": calls}
+        if self.calls.calls:
+            members["tool_calls"] = [call.native() for call in self.calls.calls]
+        return {**_joined(self.members), **members}
 
     def unread(self) -> Iterator[str]:
         """What of it was not as a delta is, or is in doubt."""
@@ -113,7 +111,9 @@ class _Choice:
     def _take_text(self, name: str, value: JsonValue) -> None:
         if isinstance(value, str):
             self.texts.setdefault(name, []).append(value)
-        elif name == "content" and isinstance(value, list | dict) and _has_parts(value):
+        elif name == "content" and (
+            isinstance(value, list) or (isinstance(value, dict) and self.is_part(value))
+        ):
             if isinstance(value, dict):
                 self.remarks[f"{name} of a delta is no text"] = None
             for part in value if isinstance(value, list) else [value]:
@@ -135,11 +135,6 @@ class _Choice:
             self.parts.append({"type": "text", "text": text})
 
 
-def _has_parts(content: list[JsonValue] | JsonObject) -> bool:
-    """Whether it is a list of parts, or one part that is understood."""
-    return isinstance(content, list) or is_part(content)
-
-
 def _joined(members: dict[str, _Member]) -> JsonObject:
     return {name: member.joined() for name, member in members.items()}
 
@@ -147,16 +142,17 @@ def _joined(members: dict[str, _Member]) -> JsonObject:
 class ChatAssembler:
     """Puts the chunks of one answer together."""
 
-    def __init__(self) -> None:
-        self._choices: dict[int, _Choice] = {}
+    def __init__(self, spelling: ChatSpelling) -> None:
+        self._spelling = spelling
+        self._choices: dict[int, Choice] = {}
         self._head: JsonObject = {}
         self._failure: ProviderFailure | None = None
-        self._whole: JsonObject | None = None
+        self._wholes: list[JsonObject] = []
         self._unread: dict[str, None] = {}
 
     def feed(self, event: JsonObject) -> None:
         """Take one chunk."""
-        self._failure = self._failure or read_failure(event)
+        self._failure = self._failure or failure_in(event)
         choices = event.get("choices")
         if not choices:
             return
@@ -172,16 +168,17 @@ class ChatAssembler:
                 self._unread["a choice is no object"] = None
 
     def _take(self, choice: JsonObject, event: JsonObject) -> None:
+        self._failure = self._failure or choice_failure(choice)
         delta, index = choice.get("delta"), place_in(choice.get("index"))
         if delta is None and "message" in choice:
-            self._whole = event
+            if not (self._wholes and self._wholes[-1] is event):
+                self._wholes.append(event)
             return
-        self._failure = self._failure or choice_failure(choice)
         if index is None and choice.get("index") is not None:
             self._unread["the index of a choice is no number"] = None
         state = self._choices.get(index or 0)
         if state is None:
-            state = self._choices[index or 0] = _Choice()
+            state = self._choices[index or 0] = Choice(self._spelling.is_part)
         if choice.get("finish_reason"):
             state.head = choice
         if isinstance(delta, dict):
@@ -191,32 +188,29 @@ class ChatAssembler:
 
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""
-        if self._whole is not None and not self._choices:
-            whole = read_response(self._whole)
-            failure = whole.failure or self._failure
-            unread = [*whole.unread, *self._unread]
-            return Response.of(whole.messages, failure, unread, whole.remarks)
+        if len(self._wholes) + bool(self._choices) > 1:
+            self._unread["the stream has more than one answer; one of them is read"] = None
+        if self._wholes and not self._choices:
+            whole = read_response(self._spelling, self._wholes[-1])
+            return whole.with_more(self._failure, self._unread)
         if not self._choices and self._failure is None:
             self._unread["the stream has no choices"] = None
-        if self._whole is not None:
-            self._unread["a whole answer stands amid the pieces of one"] = None
-        unread, remarks = [*self._unread], list[str]()
+        odd = Oddities([*self._unread])
         for choice in self._choices.values():
-            unread += choice.unread()
-            remarks += choice.remarks
-        messages: list[Message] = []
-        for index, choice in sorted(self._choices.items()):
-            native = choice.native()
-            unread += unread_of(native)
-            messages.append(self._message(native, choice, index, is_done=is_done))
-        return Response.of(messages, self._failure, unread, remarks)
+            odd.unread += choice.unread()
+            odd.remarks += choice.remarks
+        messages = [
+            self._message(choice, index, odd, is_done=is_done)
+            for index, choice in sorted(self._choices.items())
+        ]
+        return Response.of(messages, self._failure, odd.unread, odd.remarks)
 
-    def _message(
-        self, native: JsonObject, choice: _Choice, index: int, *, is_done: bool
-    ) -> Message:
-        message = read_choice_message(
-            native,
-            origin_of_choice(NAME, self._head, {**choice.head, "index": index}, index),
+    def _message(self, choice: Choice, index: int, odd: Oddities, *, is_done: bool) -> Message:
+        head = {**choice.head, "index": index}
+        message = self._spelling.read_message(
+            choice.native(),
+            origin_of_choice(self._spelling.name, self._head, head, index),
+            odd,
             is_complete=(is_done or bool(choice.head)) and self._failure is None,
             flags={n: call.flags() for n, call in enumerate(choice.calls.calls)},
         )

@@ -1,0 +1,106 @@
+"""An answer with `choices`, whichever format its messages are read in.
+
+A message has its calls in members of their own, or in its text; that is for the format to say.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from tooltrail.records import CallFlag, Message, MessageBlock, Origin
+from tooltrail.wire._reading import CUT_SHORT, message_of_answer, origin_of_choice
+from tooltrail.wire.members import JsonObject, are_objects, object_in, objects_in
+from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
+
+_FAILED = "error"
+"""The reason to end of an answer that some servers could not go on with."""
+
+Flags = Mapping[int, tuple[CallFlag, ...]]
+"""Flags of calls, by their position."""
+
+NO_FLAGS: Flags = {}
+
+
+@dataclass(frozen=True, slots=True)
+class ChatSpelling:
+    """What a format reads in the messages of a chat.
+
+    Attributes:
+        name: of the format.
+        blocks: what the message of an answer says; takes what is not as the format says.
+        extras: what such a message has besides.
+        is_part: whether an object in the place of a content is a part that is understood.
+    """
+
+    name: str
+    blocks: Callable[[JsonObject, Oddities, Flags], Iterable[MessageBlock]]
+    extras: Callable[[JsonObject], JsonObject]
+    is_part: Callable[[JsonValue], bool]
+
+    def read_message(
+        self,
+        native: JsonObject,
+        origin: Origin,
+        odd: Oddities,
+        *,
+        is_complete: bool = True,
+        flags: Flags = NO_FLAGS,
+    ) -> Message:
+        """The message of one choice.
+
+        Args:
+            native: the message.
+            origin: of the answer; what else the message has becomes extras of it.
+            odd: takes what is not as the format says.
+            is_complete: whether the answer came to its end.
+            flags: of calls, by position.
+        """
+        is_cut = origin.finish_reason in CUT_SHORT
+        blocks = [*self.blocks(native, odd, flags)]
+        if extras := self.extras(native):
+            origin = origin.model_copy(update={"extras": extras})
+        return message_of_answer(blocks, origin, is_complete=is_complete, is_cut=is_cut)
+
+
+def read_response(spelling: ChatSpelling, payload: JsonObject) -> Response:
+    """An answer that was not streamed, with one message for each choice."""
+    failure = failure_in(payload)
+    choices = objects_in(payload.get("choices"))
+    odd = Oddities()
+    messages: list[Message] = []
+    if not are_objects(payload.get("choices")):
+        odd.unread.append("choices of the answer is not what it is to be")
+    for position, choice in enumerate(choices):
+        failure = failure or choice_failure(choice)
+        native = choice.get("message")
+        if not isinstance(native, dict):
+            odd.unread.append(f"choices[{position}] has no message")
+        origin = origin_of_choice(spelling.name, payload, choice, position)
+        messages.append(spelling.read_message(object_in(native), origin, odd))
+    if not choices and failure is None:
+        odd.unread.append("the answer has neither choices nor an error")
+    return Response.of(messages, failure, odd.unread, odd.remarks)
+
+
+def choice_failure(choice: JsonObject) -> ProviderFailure | None:
+    """The error that a choice tells, as gateways do when a server behind them fails."""
+    if choice.get("error"):
+        return failure_in({"error": choice["error"]})
+    if choice.get("finish_reason") == _FAILED:
+        return ProviderFailure("", None, choice)
+    return None
+
+
+def odd_calls(native: JsonObject) -> Iterator[str]:
+    """What a message, or a delta of one, has in the place of calls that is none."""
+    if not are_objects(native.get("tool_calls")):
+        yield "tool_calls of the message is not what it is to be"
+
+
+def asks_for_call(legacy: JsonValue) -> bool:
+    """Whether the older member for a call has one: some servers always send it, with nothing in it.
+
+    Snowflake's does, beside an answer that is text alone.
+    """
+    return isinstance(legacy, dict) and any(legacy.values())
