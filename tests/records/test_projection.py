@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 import tracemalloc
 from typing import Any, cast
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
-from tests.records.support import captured, golden, omitted, surfaces, whole
+from tests.records.support import MARKER, captured, golden, number, omitted, surfaces, whole
 from tests.support.effort import times
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
@@ -185,13 +186,20 @@ def test_a_message_beyond_the_hard_bound_is_an_artifact_and_shown_with_both_ends
     assert len(error.message) <= MAX_MESSAGE_CHARS
     assert error.details == {
         "details": {"a": 1},
-        "partial_output": [{"role": "error.message", "artifact": 0}],
+        "partial_output": [
+            {"role": "error.message", "artifact": 0, "size": len(message), "line_count": 1}
+        ],
         "artifacts": [{"path": path}],
     }
     for text in (error.message, receipt.text):
         assert "the first word" in text
         assert "the last word" in text
         assert f"full output: {path}]" in text
+        marker = MARKER.search(text)
+        assert marker is not None
+        ends = len("the first word") + len("the last word")
+        shown = ends + sum(map(len, re.findall("x{9,}", text)))
+        assert number(marker["bytes"]) == len(message) - shown
     assert f"\n{path} (error.message)\n" in receipt.text
     assert len(receipt.text) < 2_000
 

@@ -5,7 +5,7 @@ Only `details` is made smaller than in the complete output. Beside partial outpu
     {"details": …, "partial_output": [{"role", "preview", "artifact", …}], "artifacts": […]}
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -73,7 +73,8 @@ def bound_error(
             if shown.text and shown.encoding != "binary":
                 text = shown.text
             index = cutter.attach(stream) if shown.artifact is None else shown.artifact
-            entries.append({"role": stream.role, "artifact": index})
+            counts: dict[str, JsonValue] = {"size": stream.size, "line_count": stream.line_count}
+            entries.append({"role": stream.role, "artifact": index, **counts})
         if text is not None:
             fields[name] = cutter.text(f"error.{name}", text, MAX_MESSAGE_CHARS)
     order = by_role.pop(ORDER_ROLE, None)
@@ -106,20 +107,21 @@ def render_error(error: ToolError, budget: ErrorBudget) -> WordedError:
         details = details.get("details")
     roles = {one["artifact"]: one["role"] for one in partial if "artifact" in one}
     path_of = {role: paths[n] for n, role in roles.items() if isinstance(n, int) and n < len(paths)}
+    entry_of = {one.get("role"): one for one in partial}
     omissions: list[Omission] = []
 
     def cut(name: str, text: str) -> str:
         field = f"error.{name}"
-        shown, omitted = _in_receipt(text, budget.message_chars, path_of.get(field))
-        if omitted:
-            size = len(text.encode())
+        stream = _stream_of(text, entry_of.get(field, {}))
+        shown, left = _in_receipt(text, stream, budget.message_chars, path_of.get(field))
+        if len(text) > budget.message_chars:
             omissions.append(
                 Omission(
                     stage="rendering",
                     field=field,
                     unit="bytes",
-                    before=size,
-                    after=size - omitted,
+                    before=len(text.encode()),
+                    after=left,
                     reason=f"longer than {budget.message_chars} characters",
                 )
             )
@@ -166,16 +168,36 @@ def _paths(artifacts: JsonValue) -> list[str]:
     return [str(one.get("path")) for one in listed if isinstance(one, dict)]
 
 
-def _in_receipt(text: str, limit: int, path: str | None) -> tuple[str, int]:
-    """The two ends of a text with a marker between them, and how many bytes are left out."""
-    if len(text) <= limit:
-        return text, 0
+def _stream_of(text: str, entry: Mapping[str, JsonValue]) -> StreamRecord:
+    """A text as a stream. One that is the two ends of a longer text has the counts of all of it."""
     stream = StreamRecord.from_bytes("error", text.encode())
+    size, line_count = entry.get("size"), entry.get("line_count")
+    if not (isinstance(size, int) and isinstance(line_count, int)):
+        return stream
+    if size <= stream.size or line_count < 0:
+        return stream
+    middle, data = stream.size // 2, stream.head
+    return StreamRecord(
+        role=stream.role,
+        digest=stream.digest,
+        size=size,
+        line_count=line_count,
+        head=data[:middle],
+        tail=data[middle:],
+        produced_size=size,
+        produced_line_count=line_count,
+    )
+
+
+def _in_receipt(text: str, stream: StreamRecord, limit: int, path: str | None) -> tuple[str, int]:
+    """The two ends of a text with a marker between them, and how many bytes of it are shown."""
+    if len(text) <= limit:
+        return text, len(text.encode())
     shown = preview(stream, limit, full_output=path)
     if shown.encoding == "binary" or shown.omitted_bytes == stream.size:
         head = shorten(text, limit)
-        return head, stream.size - len(head.removesuffix("…").encode())
-    return shown.text, shown.omitted_bytes
+        return head, len(head.removesuffix("…").encode())
+    return shown.text, stream.size - shown.omitted_bytes
 
 
 def _indented(text: str) -> str:
