@@ -4,7 +4,7 @@ import json
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
 from tests.records.support import whole
@@ -109,6 +109,7 @@ def test_the_five_fields_are_written_with_their_nulls() -> None:
 
 
 @given(envelopes)
+@example(failure("t", "s", ToolError(kind="a", message="\ud800")))
 def test_what_is_written_is_read_back_as_the_same_envelope(envelope: CanonicalResult) -> None:
     data = envelope.to_json()
     assert json.loads(data).keys() == {"tool_name", "status", "summary_text", "result", "error"}

@@ -8,7 +8,14 @@ result. A `CompleteOutput` holds a typed result of its family, whose streams may
 from collections.abc import Iterable
 from typing import Annotated, NamedTuple, Self
 
-from pydantic import BeforeValidator, Field, JsonValue, SerializeAsAny, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    SerializeAsAny,
+    model_validator,
+)
 
 from tooltrail.records import canonical_json
 from tooltrail.records._error_text import one_line
@@ -68,6 +75,14 @@ class _Envelope(Record):
             )
 
 
+def _as_written(error: ToolError) -> ToolError:
+    """An error as its JSON gives it back, without the bytes that JSON cannot hold."""
+    return error.model_copy(update={"exact_message": None}) if error.exact_message else error
+
+
+_WrittenError = Annotated[ToolError, AfterValidator(_as_written)]
+
+
 def _summarized(value: object) -> object:
     return (one_line(value) or "(no summary)") if isinstance(value, str) else value
 
@@ -90,7 +105,7 @@ class CompleteOutput(_Envelope):
     tool_name: ToolName
     summary_text: Annotated[str, BeforeValidator(_summarized)]
     result: SerializeAsAny[FamilyOutput] | None = None
-    error: ToolError | None = None
+    error: _WrittenError | None = None
     partial_output: tuple[StreamRecord, ...] = ()
 
     @model_validator(mode="after")
@@ -132,7 +147,7 @@ class CompleteOutput(_Envelope):
             streams: what the tool gave before it failed, each role once.
         """
         kept = list(streams)
-        fields: dict[str, str | None] = {"exact_message": None}
+        fields: dict[str, str] = {}
         texts = (
             ("message", error.message, error.exact_message),
             ("recovery_hint", error.recovery_hint or "", None),
@@ -182,7 +197,7 @@ class CanonicalResult(_Envelope):
 
     summary_text: Annotated[str, Field(min_length=1, max_length=SUMMARY_CHARS)]
     result: dict[str, JsonValue] | None
-    error: ToolError | None
+    error: _WrittenError | None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
