@@ -6,7 +6,7 @@ import pytest
 
 LAZY = [
     "tooltrail.agents",
-    "tooltrail.agents.workspace",
+    "tooltrail.workspace",
     "tooltrail.journal",
     "tooltrail.records",
     "tooltrail.records.authoring",

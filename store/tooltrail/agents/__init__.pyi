@@ -22,11 +22,11 @@ from .schemas import (
     UnsupportedSchemaError,
     compare_schemas,
 )
+from .session_artifacts import SessionArtifacts
 from .statistics import AgentStatistics, agent_statistics
 from .submission import SUBMIT_RESULT, submission_tool
 from .tools import AgentTool
 from .versions import agent_of_document, stored_agent
-from .workspace import SessionArtifacts, workspace_tools
 
 __all__ = [
     "SUBMIT_RESULT",
@@ -71,5 +71,4 @@ __all__ = [
     "run_agent",
     "stored_agent",
     "submission_tool",
-    "workspace_tools",
 ]

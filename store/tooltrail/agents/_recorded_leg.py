@@ -14,9 +14,9 @@ from tooltrail.agents._questions import Questions, Spent
 from tooltrail.agents.configuration import AgentConfig
 from tooltrail.agents.models import ChatModel
 from tooltrail.agents.runs import Leg, Observer
+from tooltrail.agents.session_artifacts import SessionArtifacts, artifact_tools
 from tooltrail.agents.submission import INSTRUCTIONS, Judge, offered_names, submission_tool
 from tooltrail.agents.tools import AgentTool
-from tooltrail.agents.workspace.session_artifacts import SessionArtifacts, artifact_tools
 from tooltrail.journal.session import Session
 from tooltrail.records import LegEnded, LegStarted, Message, SessionClosedError, ToolDefinition
 from tooltrail.records.agent_runs import SUCCESSES

@@ -17,9 +17,9 @@ from tooltrail.agents._recorded_leg import LegPlan, run_leg
 from tooltrail.agents.configuration import AgentConfig, Tier
 from tooltrail.agents.models import ChatModel
 from tooltrail.agents.runs import AgentRun, Leg, Observer
+from tooltrail.agents.session_artifacts import NAMES as ARTIFACT_TOOLS
 from tooltrail.agents.submission import SUBMIT_RESULT
 from tooltrail.agents.tools import AgentTool
-from tooltrail.agents.workspace.session_artifacts import NAMES as ARTIFACT_TOOLS
 from tooltrail.records import InvalidRecordError
 from tooltrail.store import Store
 

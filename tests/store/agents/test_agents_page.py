@@ -16,12 +16,12 @@ from tooltrail.agents import (
     OutputSchema,
     SessionArtifacts,
     read_agent,
-    workspace_tools,
 )
 from tooltrail.agents.schemas._formats import FORMATS
 from tooltrail.agents.schemas._keywords import ANNOTATIONS, ASSERTIONS, IN_PLACE
 from tooltrail.records import LegOutcome
 from tooltrail.store import Store
+from tooltrail.workspace import workspace_tools
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "agents.md").read_text()

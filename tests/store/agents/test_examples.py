@@ -8,7 +8,8 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import JsonValue
 
-from tooltrail.agents import check_agents, load_agent, workspace_tools
+from tooltrail.agents import check_agents, load_agent
+from tooltrail.workspace import workspace_tools
 
 FOLDER = Path(__file__).parents[3] / "examples" / "agents"
 NAMES = ("implementer", "researcher", "reviewer", "tester")

@@ -18,9 +18,9 @@ from tooltrail.agents import (
     Tier,
     load_agent,
     run_agent,
-    workspace_tools,
 )
 from tooltrail.store import Store
+from tooltrail.workspace import workspace_tools
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "agents"
 AGENTS = ("researcher", "implementer", "reviewer", "tester")

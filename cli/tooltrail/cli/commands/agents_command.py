@@ -89,7 +89,7 @@ def run(
     Everything is recorded: each leg, each call before it runs, and each submission with its
     verdict. Exits with 4 if the agent gave no result.
     """
-    from tooltrail.agents import run_agent, workspace_tools
+    from tooltrail.agents import run_agent
     from tooltrail.cli._agent_checks import load_config
     from tooltrail.cli._agent_running import (
         print_run,
@@ -97,6 +97,7 @@ def run(
         say_event,
         say_outcome,
     )
+    from tooltrail.workspace import workspace_tools
 
     agent = endpoint.applied(load_config(config))
     tools = workspace_tools(root, allow_writes=allow_writes, allow_commands=allow_commands)

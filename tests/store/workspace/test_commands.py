@@ -12,9 +12,10 @@ import pytest
 from tests.support.agents.calling import error_of, result_of, text_of
 from tests.support.waiting import until
 
-from tooltrail.agents import AgentTool, workspace_tools
-from tooltrail.agents.workspace._processes import MAX_KEPT
+from tooltrail.agents import AgentTool
+from tooltrail.agents.processes import MAX_KEPT
 from tooltrail.records import CommandOutput, ErrorKind, ToolCall, ainvoke
+from tooltrail.workspace import workspace_tools
 
 
 def shell(root: Path) -> AgentTool:

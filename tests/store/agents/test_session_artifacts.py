@@ -9,9 +9,8 @@ from tests.support.agents.scenarios import GOOD, example, run_scripted
 from tests.support.agents.spelled_answers import Call, asks
 from tests.support.evidence import check_evidence
 
-from tooltrail.agents import AgentTool, SessionArtifacts, workspace_tools
-from tooltrail.agents.workspace import searching
-from tooltrail.agents.workspace.session_artifacts import MAX_SLICE
+from tooltrail.agents import AgentTool, SessionArtifacts, searching
+from tooltrail.agents.session_artifacts import MAX_SLICE
 from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records import (
     CommandOutput,
@@ -24,6 +23,7 @@ from tooltrail.records import (
     digest_of,
 )
 from tooltrail.store import Session, Store
+from tooltrail.workspace import workspace_tools
 
 LINES = [f"{number:06} {'a needle' if number % 5_000 == 77 else 'hay'}" for number in range(30_000)]
 LONG = "".join(f"{line}\n" for line in LINES).encode()

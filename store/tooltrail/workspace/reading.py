@@ -3,16 +3,17 @@
 import stat
 from typing import Any, BinaryIO
 
-from tooltrail.agents.workspace._definitions import LINES, PATH, define
-from tooltrail.agents.workspace._folder import (
+from tooltrail.agents.definitions import LINES, define
+from tooltrail.records import FileReadOutput, LineRange, SearchOutput, StreamRecord
+from tooltrail.records.authoring import one_line_path
+from tooltrail.workspace._definitions import PATH
+from tooltrail.workspace._folder import (
     Entry,
     WorkspaceFolder,
     iter_entries,
     spelled,
     split_path,
 )
-from tooltrail.records import FileReadOutput, LineRange, SearchOutput, StreamRecord
-from tooltrail.records.authoring import one_line_path
 
 MAX_READ = 16 << 20
 """Bytes that one call reads: more than any receipt shows, and no more than a record should hold."""

@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from tooltrail.agents.workspace._definitions import PATH, define
-from tooltrail.agents.workspace._diffs import unified_diff
-from tooltrail.agents.workspace._folder import (
+from tooltrail.agents.definitions import define
+from tooltrail.records import FileChange, FileMutationOutput, StreamRecord
+from tooltrail.workspace._definitions import PATH
+from tooltrail.workspace._diffs import unified_diff
+from tooltrail.workspace._folder import (
     UNVISITED,
     NotAFileError,
     Parts,
@@ -22,8 +24,7 @@ from tooltrail.agents.workspace._folder import (
     spelled,
     split_path,
 )
-from tooltrail.agents.workspace.reading import read_whole
-from tooltrail.records import FileChange, FileMutationOutput, StreamRecord
+from tooltrail.workspace.reading import read_whole
 
 _NEW_FILE_MODE = 0o666
 """Less what the umask takes away, as for any new file."""

@@ -1,14 +1,8 @@
-"""How the tools of a folder are described to a model."""
+"""How a tool that comes with Tooltrail is described to a model."""
 
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
-
-PATH: dict[str, JsonValue] = {
-    "type": "string",
-    "minLength": 1,
-    "description": "Path relative to the workspace, without `..`.",
-}
 
 LINES: dict[str, dict[str, JsonValue]] = {
     "start_line": {"type": "integer", "minimum": 1, "description": "First line, from 1."},

@@ -14,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.support.agents.calling import error_of, result_of, text_of
 
-from tooltrail.agents import AgentTool, workspace_tools
-from tooltrail.agents.workspace._diffs import unified_diff
+from tooltrail.agents import AgentTool
 from tooltrail.records import FileMutationOutput, Hunk
+from tooltrail.workspace import workspace_tools
+from tooltrail.workspace._diffs import unified_diff
 
 
 def tools(root: Path) -> dict[str, AgentTool]:
@@ -161,7 +162,7 @@ def test_a_write_that_does_not_come_to_its_end_leaves_the_old_file(tmp_path: Pat
     (tmp_path / "x").write_text("old")
     code = (
         "import resource, sys\n"
-        "from tooltrail.agents import workspace_tools\n"
+        "from tooltrail.workspace import workspace_tools\n"
         "tool = workspace_tools(sys.argv[1], allow_writes=True)['fs:write']\n"
         "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"

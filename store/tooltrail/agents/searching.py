@@ -1,7 +1,7 @@
-"""`fs:search`: the lines of files that a pattern fits.
+"""Lines that a pattern fits, searched in a process of its own.
 
-It runs in a process of its own. A pattern that a model wrote may take time without end, and Python
-does not give up the interpreter while it looks: neither a timeout nor a cancellation would come.
+A pattern that a model wrote may take time without end, and Python does not give up the interpreter
+while it looks: neither a timeout nor a cancellation would come.
 """
 
 import json
@@ -11,15 +11,13 @@ from typing import IO, Any
 
 from pydantic import JsonValue
 
-from tooltrail.agents.workspace._definitions import PATH, define
-from tooltrail.agents.workspace._folder import WorkspaceFolder, split_path
-from tooltrail.agents.workspace._processes import run_process
+from tooltrail.agents.processes import run_process
 from tooltrail.records import SearchOutput, StreamRecord
 
 TIMEOUT_MS = 60_000
 """Milliseconds that one search may take."""
 
-_WORKER = "tooltrail.agents.workspace._search_worker"
+_WORKER = "tooltrail.agents.line_search"
 
 PATTERN: dict[str, dict[str, JsonValue]] = {
     "pattern": {
@@ -41,25 +39,16 @@ PATTERN: dict[str, dict[str, JsonValue]] = {
 }
 """Arguments of every search."""
 
-SEARCH = define(
-    "fs:search",
-    "Search the files of the workspace for lines that a pattern fits. Files that hold no text, and "
-    "what is in `.git`, are passed over. Results are lines `PATH:LINE:TEXT`.",
-    ["pattern"],
-    **PATTERN,
-    path={**PATH, "description": "File or folder to search; the whole workspace if absent."},
-    glob={"type": "string", "minLength": 1, "description": "Only files named like `*.py`."},
-)
 
+async def run_search(
+    request: dict[str, Any], *, worker: str = _WORKER, stdin: IO[bytes] | None = None
+) -> SearchOutput:
+    """The lines that a pattern fits, in what comes from a pipe or in what the worker finds.
 
-async def search_files(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> SearchOutput:
-    """The lines of the files of a folder that a pattern fits."""
-    split_path(arguments.get("path", "."))  # to refuse one that leads out before anything starts
-    return await run_search({**arguments, "root": os.fsdecode(workspace.root)})
-
-
-async def run_search(request: dict[str, Any], stdin: IO[bytes] | None = None) -> SearchOutput:
-    """The lines that a pattern fits, in the files of a request or in what comes from a pipe.
+    Args:
+        request: the pattern, as `PATTERN` describes, and what else the worker takes.
+        worker: the module that runs; it calls `line_search.main`.
+        stdin: what the worker reads; nothing by default.
 
     Raises:
         TimeoutError: the search took too long.
@@ -67,7 +56,7 @@ async def run_search(request: dict[str, Any], stdin: IO[bytes] | None = None) ->
     """
     ended = await run_process(
         # -P: nothing is imported from where this was started, which may be the folder itself.
-        [sys.executable, "-P", "-m", _WORKER, json.dumps(request)],
+        [sys.executable, "-P", "-m", worker, json.dumps(request)],
         cwd=None,
         environment=os.environ,
         timeout_ms=TIMEOUT_MS,

@@ -1,4 +1,4 @@
-"""The tools of a folder: to read, list and search in it, and where that is allowed to change it."""
+"""The tools of a folder: to read, list and search in it, and to change it where that is allowed."""
 
 from tooltrail.records.lazy_exports import lazy_exports
 

@@ -11,9 +11,9 @@ from uuid import UUID
 
 from pydantic import JsonValue
 
+from tooltrail.agents.definitions import LINES, define
+from tooltrail.agents.searching import PATTERN, run_search
 from tooltrail.agents.tools import AgentTool
-from tooltrail.agents.workspace._definitions import LINES, define
-from tooltrail.agents.workspace.searching import PATTERN, run_search
 from tooltrail.artifacts import ArtifactReader
 from tooltrail.records import (
     FileReadOutput,
@@ -152,7 +152,7 @@ async def _grep(artifacts: SessionArtifacts, arguments: dict[str, Any]) -> Searc
     copying = asyncio.ensure_future(asyncio.to_thread(_copy, source, writing))
     try:
         with os.fdopen(reading, "rb") as pipe:
-            found = await run_search(request, pipe)
+            found = await run_search(request, stdin=pipe)
     except BaseException:
         copying.cancel()  # the copy itself ends, because its pipe is closed
         raise

@@ -12,10 +12,10 @@ from pydantic import JsonValue
 from tests.support.agents.calling import error_of, result_of, text_of
 from tests.support.processes import NOBODY, run_python
 
-from tooltrail.agents import workspace_tools
-from tooltrail.agents.workspace import searching
-from tooltrail.agents.workspace._search_worker import search
+from tooltrail.agents import searching
 from tooltrail.records import SearchOutput
+from tooltrail.workspace import workspace_tools
+from tooltrail.workspace._search_worker import search
 
 
 def found(root: Path, pattern: str, **arguments: JsonValue) -> SearchOutput:
@@ -115,7 +115,7 @@ def test_nothing_in_the_folder_is_run_by_a_search(tmp_path: Path) -> None:
     (tmp_path / "tooltrail" / "agents.py").write_text("open('ran', 'w')\n")
     code = (
         "import asyncio, sys\n"
-        "from tooltrail.agents import workspace_tools\n"
+        "from tooltrail.workspace import workspace_tools\n"
         "import os; os.chdir(sys.argv[1])\n"
         "tool = workspace_tools('.')['fs:search']\n"
         "print(asyncio.run(tool.handler({'pattern': 'ran'})).match_count)\n"
@@ -127,7 +127,7 @@ def test_nothing_in_the_folder_is_run_by_a_search(tmp_path: Path) -> None:
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes a user who may not read")
 def test_files_and_folders_that_cannot_be_read_are_told() -> None:
     code = (
-        "from tooltrail.agents.workspace._search_worker import search\n"
+        "from tooltrail.workspace._search_worker import search\n"
         "findings = search({'root': sys.argv[1], 'pattern': 'hit'})\n"
         "print(findings.count, findings.unread)\n"
     )
@@ -137,7 +137,7 @@ def test_files_and_folders_that_cannot_be_read_are_told() -> None:
         (root / "x").write_text("hit\n")
         (root / "x").chmod(0)
         (root / "folder").mkdir(mode=0)
-        worker = "tooltrail.agents.workspace._search_worker"
+        worker = "tooltrail.workspace._search_worker"
         assert run_python(code, name, user=NOBODY, imports=worker)[0] == "0 ['folder', 'x']\n"
 
 
@@ -151,7 +151,7 @@ def test_files_and_folders_that_cannot_be_read_are_told() -> None:
 def test_the_worker_prints_counts_and_lines_or_what_is_wrong(
     tree: Path, arguments: dict[str, str], status: int, printed: str, told: str
 ) -> None:
-    module = "tooltrail.agents.workspace._search_worker"
+    module = "tooltrail.workspace._search_worker"
     request = json.dumps({"root": str(tree), **arguments})
     done = subprocess.run(
         [sys.executable, "-m", module, request], capture_output=True, text=True, check=False

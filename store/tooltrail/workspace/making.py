@@ -4,14 +4,14 @@ import os
 from functools import partial
 from pathlib import Path
 
+from tooltrail.agents.session_artifacts import SessionArtifacts, artifact_tools
 from tooltrail.agents.tools import AgentTool, Handler
-from tooltrail.agents.workspace._folder import WorkspaceFolder
-from tooltrail.agents.workspace.commands import RUN, run_command
-from tooltrail.agents.workspace.reading import LIST, READ, list_folder, read_file
-from tooltrail.agents.workspace.searching import SEARCH, search_files
-from tooltrail.agents.workspace.session_artifacts import SessionArtifacts, artifact_tools
-from tooltrail.agents.workspace.writing import EDIT, WRITE, Editor
 from tooltrail.records import InvalidRecordError, NotFoundError, ToolDefinition
+from tooltrail.workspace._folder import WorkspaceFolder
+from tooltrail.workspace.commands import RUN, run_command
+from tooltrail.workspace.reading import LIST, READ, list_folder, read_file
+from tooltrail.workspace.searching import SEARCH, search_files
+from tooltrail.workspace.writing import EDIT, WRITE, Editor
 
 
 def workspace_tools(

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.support.agents.calling import error_of, result_of, text_of
 
-from tooltrail.agents import workspace_tools
-from tooltrail.agents.workspace.reading import MAX_ENTRIES, MAX_READ
 from tooltrail.records import ErrorKind, FileReadOutput, LineRange, SearchOutput
+from tooltrail.workspace import workspace_tools
+from tooltrail.workspace.reading import MAX_ENTRIES, MAX_READ
 
 
 def read(root: Path, **arguments: str | int) -> FileReadOutput:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 from jsonschema import Draft202012Validator
 
-from tooltrail.agents import workspace_tools
 from tooltrail.records import InvalidRecordError, NotFoundError
+from tooltrail.workspace import workspace_tools
 
 EVERY = {"fs:read", "fs:list", "fs:search", "fs:write", "fs:edit", "shell:run"}
 

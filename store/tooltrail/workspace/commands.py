@@ -5,10 +5,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from tooltrail.agents.workspace._definitions import define
-from tooltrail.agents.workspace._folder import WorkspaceFolder
-from tooltrail.agents.workspace._processes import run_process
+from tooltrail.agents.definitions import define
+from tooltrail.agents.processes import run_process
 from tooltrail.records import CommandOutput
+from tooltrail.workspace._folder import WorkspaceFolder
 
 DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 3_600_000

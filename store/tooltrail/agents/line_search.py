@@ -1,0 +1,107 @@
+"""Searches lines in a process of its own: a request as JSON comes in, counts and lines go out.
+
+Run as a program, it searches what comes from stdin. The first line printed is JSON with
+`match_count` and `returned`; the matches follow.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
+
+_MAX_MATCHES = 200
+
+_MAX_UNREAD = 20
+"""Files and folders that are named as unread."""
+
+_PIECE = 1 << 20
+"""Bytes of a line that are looked at together."""
+
+_LINE_CHARS = 500
+"""Characters of a line that are given back."""
+
+_MAX_PRINTED = 8 << 20
+"""Bytes that are given back."""
+
+
+@dataclass(slots=True)
+class Findings:
+    """What was found so far."""
+
+    most: int
+    count: int = 0
+    size: int = 0
+    lines: list[str] = field(default_factory=list[str])
+    unread: list[str] = field(default_factory=list[str])
+
+    def add(self, label: str, number: int, text: str) -> None:
+        """Count a line, and keep it where there is room."""
+        self.count += 1
+        if len(self.lines) < self.most and self.size < _MAX_PRINTED:
+            hidden = len(text) - _LINE_CHARS
+            shown = text if hidden <= 0 else f"{text[:_LINE_CHARS]}… [{hidden:,} more characters]"
+            self.lines.append(f"{label}{number}:{shown}")
+            self.size += len(shown) + len(label)
+
+
+def search_stdin(request: dict[str, Any]) -> Findings:
+    """Search what comes from stdin.
+
+    Raises:
+        ValueError: the pattern is none.
+    """
+    findings = findings_of(request)
+    search_lines(sys.stdin.buffer, "", compiled(request), findings)
+    return findings
+
+
+def findings_of(request: dict[str, Any]) -> Findings:
+    """Nothing found yet, with room for as many lines as a request asks for."""
+    return Findings(request.get("max_matches", _MAX_MATCHES))
+
+
+def compiled(request: dict[str, Any]) -> re.Pattern[str]:
+    """The pattern of a request.
+
+    Raises:
+        ValueError: it is none.
+    """
+    text = re.escape(request["pattern"]) if request.get("literal") else request["pattern"]
+    try:
+        return re.compile(text, re.IGNORECASE if request.get("ignore_case") else 0)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"the pattern is no regular expression: {error}") from error
+
+
+def search_lines(file: BinaryIO, label: str, pattern: re.Pattern[str], findings: Findings) -> None:
+    """Add the lines of a file that a pattern fits, each after a label."""
+    number, is_new = 0, True
+    while piece := file.readline(_PIECE):
+        number += is_new
+        is_new = piece.endswith(b"\n")
+        text = piece.decode(errors="replace").rstrip("\r\n")
+        if pattern.search(text):
+            findings.add(label, number, text)
+
+
+def main(search: Callable[[dict[str, Any]], Findings]) -> int:
+    """Answer the request that is the one argument: print a line of counts, then the lines found.
+
+    What cannot be done is a sentence on stderr, and the exit status 1.
+    """
+    try:
+        findings = search(json.loads(sys.argv[1]))
+    except (OSError, ValueError) as error:
+        sys.stderr.write(str(error))
+        return 1
+    counts = {"match_count": findings.count, "returned": len(findings.lines)}
+    unread = [f"({path} could not be read)" for path in findings.unread[:_MAX_UNREAD]]
+    text = "".join(f"{line}\n" for line in (json.dumps(counts), *findings.lines, *unread))
+    sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(search_stdin))

@@ -1,0 +1,3 @@
+from .making import workspace_tools
+
+__all__ = ["workspace_tools"]

@@ -1,0 +1,70 @@
+"""Searches the files of a folder in a process of its own; see `tooltrail.agents.line_search`."""
+
+import os
+import stat
+import sys
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from tooltrail.agents.line_search import Findings, compiled, findings_of, main, search_lines
+from tooltrail.workspace._folder import (
+    Parts,
+    WorkspaceFolder,
+    iter_entries,
+    open_file,
+    spelled,
+    split_path,
+)
+
+_LOOKED_AT = 8192
+"""Bytes at the beginning of a file of which none is zero in a text, as git has it."""
+
+
+def search(request: dict[str, Any]) -> Findings:
+    """Search the file or folder that a request names.
+
+    Raises:
+        OSError: it is not there, or cannot be read.
+        ValueError: the pattern is none, or the path leads out of the workspace.
+    """
+    pattern, findings = compiled(request), findings_of(request)
+    workspace, parts = WorkspaceFolder(Path(request["root"])), split_path(request.get("path", "."))
+    for path, file in _iter_files(workspace, parts, request.get("glob", "*"), findings):
+        with file:
+            if b"\0" not in file.read(_LOOKED_AT):
+                file.seek(0)
+                search_lines(file, f"{path}:", pattern, findings)
+    return findings
+
+
+def _iter_files(
+    workspace: WorkspaceFolder, parts: Parts, glob: str, findings: Findings
+) -> Iterator[tuple[str, BinaryIO]]:
+    if parts and _is_file(workspace, parts):
+        with workspace.reading(parts) as file:
+            yield spelled(parts), file
+        return
+    for entry in iter_entries(workspace, parts, deep=True):
+        path = spelled(entry.parts)
+        if entry.is_unread:
+            findings.unread.append(path)
+        elif stat.S_ISREG(entry.mode) and fnmatchcase(entry.parts[-1], glob):
+            try:
+                yield path, open_file(entry.parts, entry.folder)
+            except OSError:
+                findings.unread.append(path)
+
+
+def _is_file(workspace: WorkspaceFolder, parts: Parts) -> bool:
+    with workspace.opened(parts[:-1]) as folder:
+        try:
+            mode = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False).st_mode
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"there is no file or folder {spelled(parts)}") from error
+    return not stat.S_ISDIR(mode)
+
+
+if __name__ == "__main__":
+    sys.exit(main(search))
