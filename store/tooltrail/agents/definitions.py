@@ -8,13 +8,13 @@ LINES: dict[str, dict[str, JsonValue]] = {
     "start_line": {"type": "integer", "minimum": 1, "description": "First line, from 1."},
     "end_line": {"type": "integer", "minimum": 1, "description": "Last line, included."},
 }
-"""Arguments of a tool that reads some lines."""
+"""Arguments of a tool that reads a range of lines."""
 
 
 def define(
     name: str, description: str, required: list[str], **properties: dict[str, JsonValue]
 ) -> ToolDefinition:
-    """A tool whose arguments are these properties and no others."""
+    """Define a tool with these properties as its only arguments."""
     parameters: dict[str, JsonValue] = {
         "type": "object",
         "properties": {**properties},

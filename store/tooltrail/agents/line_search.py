@@ -1,6 +1,6 @@
-"""Searches lines in a process of its own: a request as JSON comes in, counts and lines go out.
+"""The process that searches lines: takes a request as JSON, prints counts and matching lines.
 
-Run as a program, it searches what comes from stdin. The first line printed is JSON with
+As a program, this module searches standard input. The first line of its output is JSON with
 `match_count` and `returned`; the matches follow.
 """
 
@@ -14,21 +14,27 @@ from typing import Any, BinaryIO
 _MAX_MATCHES = 200
 
 _MAX_UNREAD = 20
-"""Files and folders that are named as unread."""
+"""Unreadable files and folders that the result names at most."""
 
 _PIECE = 1 << 20
-"""Bytes of a line that are looked at together."""
+"""Longest part of a line, in bytes, that is matched at once."""
 
 _LINE_CHARS = 500
-"""Characters of a line that are given back."""
+"""Characters of a line that the result shows."""
 
 _MAX_PRINTED = 8 << 20
-"""Bytes that are given back."""
+"""Bytes of lines in a result, at most."""
 
 
 @dataclass(slots=True)
 class Findings:
-    """What was found so far."""
+    """The matching lines so far.
+
+    Attributes:
+        most: largest number of lines to keep.
+        count: number of matching lines, kept or not.
+        unread: paths of files and folders that could not be read.
+    """
 
     most: int
     count: int = 0
@@ -37,7 +43,7 @@ class Findings:
     unread: list[str] = field(default_factory=list[str])
 
     def add(self, label: str, number: int, text: str) -> None:
-        """Count a line, and keep it where there is room."""
+        """Count a line, and keep it if there is room."""
         self.count += 1
         if len(self.lines) < self.most and self.size < _MAX_PRINTED:
             hidden = len(text) - _LINE_CHARS
@@ -47,10 +53,10 @@ class Findings:
 
 
 def search_stdin(request: dict[str, Any]) -> Findings:
-    """Search what comes from stdin.
+    """Search standard input.
 
     Raises:
-        ValueError: the pattern is none.
+        ValueError: the pattern is not valid.
     """
     findings = findings_of(request)
     search_lines(sys.stdin.buffer, "", compiled(request), findings)
@@ -58,25 +64,25 @@ def search_stdin(request: dict[str, Any]) -> Findings:
 
 
 def findings_of(request: dict[str, Any]) -> Findings:
-    """Nothing found yet, with room for as many lines as a request asks for."""
+    """Empty findings with the limit of a request."""
     return Findings(request.get("max_matches", _MAX_MATCHES))
 
 
 def compiled(request: dict[str, Any]) -> re.Pattern[str]:
-    """The pattern of a request.
+    """The compiled pattern of a request.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the pattern is not valid.
     """
     text = re.escape(request["pattern"]) if request.get("literal") else request["pattern"]
     try:
         return re.compile(text, re.IGNORECASE if request.get("ignore_case") else 0)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"the pattern is no regular expression: {error}") from error
+        raise ValueError(f"the pattern is not a regular expression: {error}") from error
 
 
 def search_lines(file: BinaryIO, label: str, pattern: re.Pattern[str], findings: Findings) -> None:
-    """Add the lines of a file that a pattern fits, each after a label."""
+    """Add the lines of a file that match a pattern, each with a label in front."""
     number, is_new = 0, True
     while piece := file.readline(_PIECE):
         number += is_new
@@ -87,9 +93,9 @@ def search_lines(file: BinaryIO, label: str, pattern: re.Pattern[str], findings:
 
 
 def main(search: Callable[[dict[str, Any]], Findings]) -> int:
-    """Answer the request that is the one argument: print a line of counts, then the lines found.
+    """Run the request in the first argument: print a line of counts, then the matching lines.
 
-    What cannot be done is a sentence on stderr, and the exit status 1.
+    A request that fails prints a sentence on standard error, and the exit status is 1.
     """
     try:
         findings = search(json.loads(sys.argv[1]))

@@ -1,8 +1,8 @@
-"""A program that is run to its end, or to the end of its time, and everything that it started.
+"""Runs a program with a time limit, and ends everything that the program started.
 
-It has a process group of its own, which is killed as a whole whenever it ends: nothing that it
-leaves behind goes on. It is watched by a thread, because what asyncio tells of a process depends on
-the version of Python when others hold its pipes.
+The program has a process group of its own. The group is killed when the program ends. A thread
+watches the program, because asyncio reports the end of a process differently in each version of
+Python when other processes hold its pipes.
 """
 
 import asyncio
@@ -21,23 +21,25 @@ from typing import IO
 from tooltrail.records import StreamRecord
 
 MAX_KEPT = 16 << 20
-"""Bytes of each stream that are kept; more are counted."""
+"""Bytes of each stream that are kept. Further bytes are counted."""
 
 _POLL_S = 0.01
-"""Seconds between looks at a process that prints nothing."""
+"""Seconds between two checks of a process that prints nothing."""
 
 _DRAIN_S = 1.0
-"""Seconds that are given to those who left the group and still hold a pipe."""
+"""Seconds to wait for processes that left the group and still hold a pipe."""
 
 _READ_SIZE = 1 << 16
 
 
 @dataclass(slots=True)
 class Printed:
-    """What came through a pipe.
+    """The output of a pipe.
 
     Attributes:
-        is_open: whether its last line has no end.
+        kept: its first `MAX_KEPT` bytes.
+        size: bytes in all.
+        is_open: whether its last line has no newline yet.
     """
 
     kept: bytearray = field(default_factory=bytearray)
@@ -46,14 +48,14 @@ class Printed:
     is_open: bool = False
 
     def take(self, data: bytes) -> None:
-        """Add what was read."""
+        """Add bytes that were read."""
         self.kept += data[: max(MAX_KEPT - len(self.kept), 0)]
         self.size += len(data)
         self.newlines += data.count(b"\n")
         self.is_open = not data.endswith(b"\n")
 
     def record(self, role: str) -> StreamRecord:
-        """All that is known of it, with what was kept."""
+        """The stream as a record, with its counts and the kept bytes."""
         is_whole = self.size == len(self.kept)
         produced = {
             "produced_size": self.size,
@@ -69,7 +71,7 @@ class Ended:
 
     Attributes:
         status: as `subprocess` spells it: negative for a signal.
-        timed_out: whether it was ended because its time was over.
+        timed_out: whether the program was killed at its time limit.
     """
 
     status: int
@@ -86,18 +88,18 @@ async def run_process(
     timeout_ms: int,
     stdin: IO[bytes] | None = None,
 ) -> Ended:
-    """Run a program. It has ended when this ends, by cancellation, too.
+    """Run a program. The program has ended when this returns or is cancelled.
 
     Args:
         command: the program and its arguments.
-        cwd: the folder that it runs in; None for this one.
-        environment: its variables.
-        timeout_ms: how long it may take.
-        stdin: what it reads; nothing by default.
+        cwd: its working folder; None for the current folder.
+        environment: its environment variables.
+        timeout_ms: its time limit in milliseconds.
+        stdin: its standard input; empty by default.
 
     Raises:
-        OSError: it cannot be started.
-        ValueError: it cannot be spelled for the system.
+        OSError: the program cannot be started.
+        ValueError: the command has a NUL.
     """
     stop = Event()
     deadline = time.monotonic() + timeout_ms / 1000
@@ -119,7 +121,7 @@ async def run_process(
         return await asyncio.shield(work)
     except asyncio.CancelledError:
         stop.set()
-        while not work.done():  # it takes no longer than `_DRAIN_S`
+        while not work.done():  # at most `_DRAIN_S`
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([work])
         work.exception()
@@ -135,7 +137,7 @@ def _run(start: Callable[[], subprocess.Popen[bytes]], deadline: float, stop: Ev
             printed = [_register(pipes, pipe) for pipe in (process.stdout, process.stderr)]
             timed_out = not _watch(process, pipes, deadline, stop)
         finally:
-            # As long as the first of the group is not reaped, no other group has its number.
+            # Before `wait`, no other process group can have this number.
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
         _drain(pipes)
@@ -153,7 +155,7 @@ def _register(pipes: selectors.BaseSelector, pipe: IO[bytes] | None) -> Printed:
 def _watch(
     process: subprocess.Popen[bytes], pipes: selectors.BaseSelector, deadline: float, stop: Event
 ) -> bool:
-    """Read until the process has ended; False where it has not when its time is over."""
+    """Read until the process has ended; False if it was still running at its deadline."""
     while not _has_ended(process):
         if stop.is_set() or time.monotonic() >= deadline:
             return False
@@ -162,7 +164,7 @@ def _watch(
 
 
 def _drain(pipes: selectors.BaseSelector) -> None:
-    """Read to the end of the pipes, or as long as is reasonable."""
+    """Read to the end of the pipes, for `_DRAIN_S` seconds at most."""
     deadline = time.monotonic() + _DRAIN_S
     while pipes.get_map() and time.monotonic() < deadline:
         _read(pipes, _POLL_S)
@@ -170,7 +172,7 @@ def _drain(pipes: selectors.BaseSelector) -> None:
 
 def _read(pipes: selectors.BaseSelector, timeout_s: float) -> None:
     if not pipes.get_map():
-        time.sleep(timeout_s)  # a selector without files does not wait everywhere
+        time.sleep(timeout_s)  # a selector without files returns at once on some systems
     for key, _ in pipes.select(timeout_s):
         data = os.read(key.fd, _READ_SIZE)
         if data:

@@ -1,7 +1,7 @@
-"""Lines that a pattern fits, searched in a process of its own.
+"""Searches for lines that match a pattern, in a process of its own.
 
-A pattern that a model wrote may take time without end, and Python does not give up the interpreter
-while it looks: neither a timeout nor a cancellation would come.
+A regular expression that a model wrote may never end. Python holds the interpreter lock while it
+matches, so a timeout or a cancellation inside this process would have no effect.
 """
 
 import json
@@ -15,7 +15,7 @@ from tooltrail.agents.processes import run_process
 from tooltrail.records import SearchOutput, StreamRecord
 
 TIMEOUT_MS = 60_000
-"""Milliseconds that one search may take."""
+"""Time limit of one search in milliseconds."""
 
 _WORKER = "tooltrail.agents.line_search"
 
@@ -23,18 +23,18 @@ PATTERN: dict[str, dict[str, JsonValue]] = {
     "pattern": {
         "type": "string",
         "minLength": 1,
-        "description": "A regular expression of Python.",
+        "description": "A Python regular expression.",
     },
     "literal": {
         "type": "boolean",
-        "description": "Take the pattern as it is, and for no expression.",
+        "description": "Search for the pattern as plain text.",
     },
-    "ignore_case": {"type": "boolean", "description": "Take capital letters for small ones."},
+    "ignore_case": {"type": "boolean", "description": "Ignore the case of letters."},
     "max_matches": {
         "type": "integer",
         "minimum": 1,
         "maximum": 10_000,
-        "description": "Lines that are given back, 200 if absent; more are counted.",
+        "description": "Largest number of lines in the result, 200 if absent. Every match counts.",
     },
 }
 """Arguments of every search."""
@@ -43,19 +43,19 @@ PATTERN: dict[str, dict[str, JsonValue]] = {
 async def run_search(
     request: dict[str, Any], *, worker: str = _WORKER, stdin: IO[bytes] | None = None
 ) -> SearchOutput:
-    """The lines that a pattern fits, in what comes from a pipe or in what the worker finds.
+    """The lines that match a pattern, in the bytes of a pipe or in the files of the worker.
 
     Args:
-        request: the pattern, as `PATTERN` describes, and what else the worker takes.
-        worker: the module that runs; it calls `line_search.main`.
-        stdin: what the worker reads; nothing by default.
+        request: the arguments of `PATTERN`, and those of the worker.
+        worker: the module that the process runs; it calls `line_search.main`.
+        stdin: the bytes that the worker reads; none by default.
 
     Raises:
         TimeoutError: the search took too long.
-        ValueError: the pattern is none, or what is to be searched cannot be read.
+        ValueError: the pattern is not valid, or a file cannot be read.
     """
     ended = await run_process(
-        # -P: nothing is imported from where this was started, which may be the folder itself.
+        # -P: no module is imported from the current folder, which a model may have written.
         [sys.executable, "-P", "-m", worker, json.dumps(request)],
         cwd=None,
         environment=os.environ,

@@ -1,4 +1,4 @@
-"""`artifact:read` and `artifact:grep`: parts of the long outputs of the agent's own session."""
+"""`artifact:read` and `artifact:grep`: read and search the long outputs of one's own session."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ from tooltrail.records import (
 from tooltrail.store import ArtifactView, Store
 
 MAX_SLICE = 256 << 10
-"""Bytes that one call reads. A receipt shows about 20,000 characters of them."""
+"""Bytes that one call reads at most. A receipt shows about 20,000 characters."""
 
 _PATH: dict[str, JsonValue] = {
     "type": "string",
@@ -46,7 +46,7 @@ READ = define(
 
 GREP = define(
     "artifact:grep",
-    "Search an artifact of this session for lines that a pattern fits. Results are lines "
+    "Search an artifact of this session for lines that match a pattern. Results are lines "
     "`LINE:TEXT`.",
     ["pattern", "path"],
     path=_PATH,
@@ -62,15 +62,15 @@ class SessionArtifacts:
     """The artifacts of one session, and of no other. Safe to share between threads.
 
     Attributes:
-        store: that the session is recorded in.
-        session: its id.
+        store: the store of the session.
+        session: id of the session.
     """
 
     store: Store
     session: UUID
 
     def find(self, path: str) -> ArtifactView:
-        """The artifact of this path, if a call of the session refers to it.
+        """The artifact with this path, if a call of the session refers to it.
 
         Raises:
             NotFoundError: no call of the session does, or the sink does not have the artifact yet.
@@ -83,11 +83,11 @@ class SessionArtifacts:
         )
 
     def reader(self, path: str) -> ArtifactReader:
-        """Any part of an artifact; see `find` for the errors."""
+        """A reader of parts of an artifact; raises what `find` raises."""
         return self.store.archive.reader(path, size=self.find(path).size)
 
     def open(self, path: str) -> BinaryIO:
-        """All bytes of an artifact, checked while they are read; see `find` for the errors."""
+        """A file of all bytes of an artifact, verified as it is read; raises what `find` raises."""
         return self.store.archive.open(path, size=self.find(path).size)
 
 
@@ -154,13 +154,13 @@ async def _grep(artifacts: SessionArtifacts, arguments: dict[str, Any]) -> Searc
         with os.fdopen(reading, "rb") as pipe:
             found = await run_search(request, stdin=pipe)
     except BaseException:
-        copying.cancel()  # the copy itself ends, because its pipe is closed
+        copying.cancel()  # the copying thread ends because its pipe is closed
         raise
     await copying
     return found
 
 
 def _copy(source: BinaryIO, pipe: int) -> None:
-    """Copy an artifact into a pipe, until the artifact ends or the search does."""
+    """Copy an artifact into a pipe until the artifact or the search ends."""
     with suppress(BrokenPipeError), source, os.fdopen(pipe, "wb") as target:
         shutil.copyfileobj(source, target)

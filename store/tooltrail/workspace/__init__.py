@@ -1,6 +1,6 @@
-"""The tools of a folder: to read, list and search in it, and to change it where that is allowed."""
+"""Tools for an agent: read, list, search and, if allowed, change the files of a folder."""
 
 from tooltrail.records.lazy_exports import lazy_exports
 
-# What searches in a process of its own imports one module of this package, and little else.
+# The search process imports one module of this package. It must start fast.
 __getattr__, __dir__ = lazy_exports(__name__, __file__)

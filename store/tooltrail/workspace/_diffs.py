@@ -1,4 +1,4 @@
-"""What a change of a file is, as a unified diff, in time that its size alone bounds."""
+"""Unified diffs of file contents, made in bounded time."""
 
 from collections.abc import Iterable, Sequence
 from difflib import Match, SequenceMatcher
@@ -6,16 +6,16 @@ from difflib import Match, SequenceMatcher
 from tooltrail.records import Hunk
 
 _MATCHED_LINES = 2_000
-"""Lines that are looked through for what stays; to look takes the square of their number."""
+"""Longest changed region, in lines, that is searched for equal lines, in quadratic time."""
 
 _Opcode = tuple[str, int, int, int, int]
-"""A tag, and which lines it takes and which it gives, as `difflib` has it."""
+"""A tag, then the range of old lines and of new lines, as `difflib` gives them."""
 
 
 class _Matcher(SequenceMatcher[bytes]):
-    """Equal ends first; what is between them stays only where there are few lines to look at."""
+    """Matches equal lines at both ends first, then between them if the rest is short."""
 
-    # Both sequences, which the library's types leave out.
+    # Both sequences; the type stubs of the library omit them.
     a: list[bytes]
     b: list[bytes]
 
@@ -23,20 +23,20 @@ class _Matcher(SequenceMatcher[bytes]):
         before, after = self.a, self.b
         head, tail = _shared_ends(before, after)
         ends = len(before) - tail, len(after) - tail
-        taken, given = before[head : ends[0]], after[head : ends[1]]
+        old, new = before[head : ends[0]], after[head : ends[1]]
         blocks = [Match(0, 0, head)]
-        if max(len(taken), len(given)) <= _MATCHED_LINES:
-            inner = SequenceMatcher(None, taken, given, autojunk=False).get_matching_blocks()
+        if max(len(old), len(new)) <= _MATCHED_LINES:
+            inner = SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
             blocks += [Match(head + a, head + b, size) for a, b, size in inner]
         return [*blocks, Match(*ends, tail), Match(len(before), len(after), 0)]
 
 
 def unified_diff(path: str, old: bytes | None, new: bytes) -> tuple[bytes, tuple[Hunk, ...]]:
-    """The diff of a file and where it changes it; empty where nothing does.
+    """The unified diff of a file, and its hunks; both are empty if nothing changed.
 
     Args:
         path: of the file.
-        old: its content before; None where it was not there.
+        old: its content before; None if the file is new.
         new: its content now.
     """
     before, after = _lines(old or b""), _lines(new)
@@ -51,14 +51,14 @@ def unified_diff(path: str, old: bytes | None, new: bytes) -> tuple[bytes, tuple
 
 
 def _lines(content: bytes) -> list[bytes]:
-    # Not `splitlines`, to which a lone carriage return is an end of line, too.
+    # `splitlines` would also split at a lone carriage return.
     lines = content.split(b"\n")
     last = lines.pop()
     return [line + b"\n" for line in lines] + ([last] if last else [])
 
 
 def _shared_ends(before: Sequence[bytes], after: Sequence[bytes]) -> tuple[int, int]:
-    """How many lines are the same at the beginning, and of the rest at the end."""
+    """The numbers of equal lines at the beginning and, in the rest, at the end."""
     shorter = min(len(before), len(after))
     head = next((n for n in range(shorter) if before[n] != after[n]), shorter)
     rest = shorter - head
@@ -68,7 +68,7 @@ def _shared_ends(before: Sequence[bytes], after: Sequence[bytes]) -> tuple[int, 
 def _hunk(group: Sequence[_Opcode]) -> Hunk:
     old, new = (group[0][1], group[-1][2]), (group[0][3], group[-1][4])
     return Hunk(
-        # Of no lines, the number is that of the line before them.
+        # An empty range has the number of the line before it.
         old_start=old[0] + (old[1] > old[0]),
         old_lines=old[1] - old[0],
         new_start=new[0] + (new[1] > new[0]),
@@ -77,16 +77,16 @@ def _hunk(group: Sequence[_Opcode]) -> Hunk:
 
 
 def _text(
-    group: Iterable[_Opcode], hunk: Hunk, taken: Sequence[bytes], given: Sequence[bytes]
+    group: Iterable[_Opcode], hunk: Hunk, before: Sequence[bytes], after: Sequence[bytes]
 ) -> bytes:
     old, new = (hunk.old_start, hunk.old_lines), (hunk.new_start, hunk.new_lines)
     lines = [b"@@ -%s +%s @@\n" % (_range(*old), _range(*new))]
     for tag, a, b, c, d in group:
         if tag == "equal":
-            lines += [_line(b" ", line) for line in taken[a:b]]
+            lines += [_line(b" ", line) for line in before[a:b]]
         else:
-            lines += [_line(b"-", line) for line in taken[a:b]]
-            lines += [_line(b"+", line) for line in given[c:d]]
+            lines += [_line(b"-", line) for line in before[a:b]]
+            lines += [_line(b"+", line) for line in after[c:d]]
     return b"".join(lines)
 
 

@@ -1,8 +1,8 @@
-"""A folder that nothing leads out of, whatever stands in it and whoever changes it meanwhile.
+"""Opens files below a folder, and never a file outside it.
 
-A path is walked from the root, one part after the other, each opened in the folder that is open
-already and none of them through a symbolic link. So a link that is put in the way between a check
-and its use leads nowhere: what was checked is what is used.
+A path is walked from the root. Each part is opened relative to the folder before it, and no
+symbolic link is followed. So a link that another program creates between a check and the use of
+the path has no effect.
 """
 
 import errno
@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import BinaryIO
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-# A pipe that somebody put there since it was looked at must not be waited for.
+# Non-blocking: the file may have been replaced by a pipe since it was checked.
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 _KINDS = {
     stat.S_IFDIR: "a folder",
-    stat.S_IFLNK: "a symbolic link, which is not followed",
+    stat.S_IFLNK: "a symbolic link",
     stat.S_IFIFO: "a pipe",
     stat.S_IFSOCK: "a socket",
     stat.S_IFCHR: "a device",
@@ -28,17 +28,17 @@ _KINDS = {
 }
 
 MAX_LEVELS = 100
-"""Folders inside of each other that are gone into; each of them is held open meanwhile."""
+"""Deepest level of nested folders that is visited. Each open level takes a descriptor."""
 
 UNVISITED = frozenset({".git"})
-"""Folders that are named and not gone into: what is in them is not what people wrote."""
+"""Folders that are listed but not visited: people do not write the files in them."""
 
 Parts = tuple[str, ...]
-"""The names that a path is made of, from the root; none for the root itself."""
+"""The parts of a path below the root; empty for the root itself."""
 
 
 class NotAFileError(OSError):
-    """What stands at a path is no regular file."""
+    """The path does not name a regular file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ class WorkspaceFolder:
 
     @contextmanager
     def opened(self, parts: Parts, *, create: bool = False) -> Generator[int]:
-        """The descriptor of a folder, open inside of the block.
+        """The descriptor of a folder, open inside the block.
 
         Args:
             parts: its path.
-            create: whether folders that are not there are made.
+            create: whether missing folders are created.
 
         Raises:
-            OSError: it is not there, no folder, or cannot be opened.
+            OSError: the folder does not exist, is not a folder, or cannot be opened.
         """
         descriptor = os.open(self.root, _FOLDER)
         try:
@@ -77,62 +77,62 @@ class WorkspaceFolder:
 
     @contextmanager
     def reading(self, parts: Parts) -> Generator[BinaryIO]:
-        """A regular file, open for reading inside of the block.
+        """A regular file, open for reading inside the block.
 
         Raises:
-            NotAFileError: something else stands there.
-            OSError: it is not there, or cannot be opened.
+            NotAFileError: the path names something else.
+            OSError: the file does not exist, or cannot be opened.
         """
         if not parts:
-            raise NotAFileError("the workspace itself is a folder, and no file")
+            raise NotAFileError("the path names the workspace itself, which is a folder")
         with self.opened(parts[:-1]) as folder, open_file(parts, folder) as file:
             yield file
 
 
 def open_folder(parts: Parts, folder: int) -> int:
-    """The descriptor of a folder that is in an open one; the caller closes it.
+    """Open a folder inside an open folder; the caller closes the descriptor.
 
     Args:
-        parts: its path, the last of which is its name.
-        folder: the descriptor of the folder that it is in.
+        parts: its path from the root; the last part is its name.
+        folder: the descriptor of the folder around it.
 
     Raises:
-        OSError: it is not there, no folder, or cannot be opened.
+        OSError: the folder does not exist, is not a folder, or cannot be opened.
     """
     name, path = parts[-1], spelled(parts)
     try:
         return os.open(name, _FOLDER, dir_fd=folder)
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"there is no folder {path}") from error
+        raise FileNotFoundError(f"folder {path} does not exist") from error
     except OSError as error:
         if error.errno not in {errno.ENOTDIR, errno.ELOOP}:
             raise
         mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
         what = "a file" if stat.S_ISREG(mode) else kind_of(mode)
-        raise NotADirectoryError(f"{path} is no folder, but {what}") from error
+        raise NotADirectoryError(f"{path} is {what}, not a folder") from error
 
 
 def open_file(parts: Parts, folder: int) -> BinaryIO:
-    """A regular file that is in an open folder, for reading.
+    """Open a regular file inside an open folder for reading.
 
     Args:
-        parts: its path, the last of which is its name.
-        folder: the descriptor of the folder that it is in.
+        parts: its path from the root; the last part is its name.
+        folder: the descriptor of the folder around it.
 
     Raises:
-        NotAFileError: something else stands there.
-        OSError: it is not there, or cannot be opened.
+        NotAFileError: the path names something else.
+        OSError: the file does not exist, or cannot be opened.
     """
     name, path = parts[-1], spelled(parts)
     try:
-        # First by name: to open a device may do something already.
+        # Checked by name first, because opening a device may have an effect.
         _check_regular(os.stat(name, dir_fd=folder, follow_symlinks=False), path)
         descriptor = os.open(name, _FILE, dir_fd=folder)
     except FileNotFoundError as error:
-        raise FileNotFoundError(f"there is no file {path}") from error
+        raise FileNotFoundError(f"file {path} does not exist") from error
     except OSError as error:
         if error.errno in {errno.ELOOP, errno.ENXIO}:
-            raise NotAFileError(f"{path} is no regular file any more") from error
+            raise NotAFileError(f"{path} is not a regular file any more") from error
         raise
     try:
         _check_regular(os.fstat(descriptor), path)
@@ -143,44 +143,44 @@ def open_file(parts: Parts, folder: int) -> BinaryIO:
 
 
 def split_path(path: str) -> Parts:
-    """The names that a path of the workspace is made of.
+    """The parts of a path of the workspace.
 
     Raises:
-        ValueError: it is absolute, has a part `..`, or is none at all.
+        ValueError: the path is absolute, has a part `..`, or has a NUL.
     """
     if "\0" in path:
-        raise ValueError("a path cannot have a NUL in it")
+        raise ValueError("a path cannot contain a NUL")
     if path.startswith("/"):
-        raise ValueError("paths are relative to the workspace, and this one is absolute")
+        raise ValueError("the path is absolute; give it relative to the workspace")
     parts = tuple(part for part in path.split("/") if part not in {"", "."})
     if ".." in parts:
-        raise ValueError("a path of the workspace cannot have `..` in it")
+        raise ValueError("a path of the workspace cannot contain `..`")
     return parts
 
 
 def spelled(parts: Parts) -> str:
-    """A path as it is given back; `.` for the root."""
+    """A path as results show it; `.` for the root."""
     return "/".join(parts) or "."
 
 
 def kind_of(mode: int) -> str:
-    """What stands there, in words."""
-    return _KINDS.get(stat.S_IFMT(mode), "no regular file")
+    """The kind of a file, in words."""
+    return _KINDS.get(stat.S_IFMT(mode), "a special file")
 
 
 def _check_regular(found: os.stat_result, path: str) -> None:
     if not stat.S_ISREG(found.st_mode):
-        raise NotAFileError(f"{path} is no file, but {kind_of(found.st_mode)}")
+        raise NotAFileError(f"{path} is {kind_of(found.st_mode)}, not a file")
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """Something in a folder.
+    """A file, a folder or a link inside a folder.
 
     Attributes:
-        mode: its kind, as `lstat` tells it.
-        folder: the descriptor of the folder that it is in, open until the next entry is asked for.
-        is_unread: whether it is a folder that could not be gone into, or is too deep for it.
+        mode: its mode, from `lstat`.
+        folder: the descriptor of the folder around it, open until the next entry is requested.
+        is_unread: whether it is a folder that could not be opened, or is nested too deep.
     """
 
     parts: Parts
@@ -190,15 +190,15 @@ class Entry:
 
 
 def iter_entries(workspace: WorkspaceFolder, parts: Parts, *, deep: bool) -> Iterator[Entry]:
-    """What is in a folder, each folder before what is in it.
+    """The entries of a folder; each folder comes before its own entries.
 
     Args:
-        workspace: that the folder is in.
+        workspace: the workspace of the folder.
         parts: its path.
-        deep: whether the folders in it are gone into.
+        deep: whether folders inside it are visited, too.
 
     Raises:
-        OSError: the folder itself is not there, or cannot be listed.
+        OSError: the folder itself does not exist, or cannot be listed.
     """
     with workspace.opened(parts) as folder:
         yield from _iter_below(folder, parts, MAX_LEVELS if deep else 0)
@@ -209,7 +209,7 @@ def _iter_below(folder: int, parts: Parts, levels: int) -> Iterator[Entry]:
         try:
             mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
         except FileNotFoundError:
-            continue  # somebody deleted it meanwhile
+            continue  # deleted since the folder was listed
         entry = Entry((*parts, name), mode, folder)
         if levels == 0 or not stat.S_ISDIR(mode) or name in UNVISITED:
             yield entry

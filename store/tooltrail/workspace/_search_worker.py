@@ -18,22 +18,22 @@ from tooltrail.workspace._folder import (
     split_path,
 )
 
-_LOOKED_AT = 8192
-"""Bytes at the beginning of a file of which none is zero in a text, as git has it."""
+_PROBED_BYTES = 8192
+"""Bytes at the beginning of a file. A file with a NUL among them is binary, as in git."""
 
 
 def search(request: dict[str, Any]) -> Findings:
     """Search the file or folder that a request names.
 
     Raises:
-        OSError: it is not there, or cannot be read.
-        ValueError: the pattern is none, or the path leads out of the workspace.
+        OSError: the file or folder does not exist, or cannot be read.
+        ValueError: the pattern is not valid, or the path leads out of the workspace.
     """
     pattern, findings = compiled(request), findings_of(request)
     workspace, parts = WorkspaceFolder(Path(request["root"])), split_path(request.get("path", "."))
     for path, file in _iter_files(workspace, parts, request.get("glob", "*"), findings):
         with file:
-            if b"\0" not in file.read(_LOOKED_AT):
+            if b"\0" not in file.read(_PROBED_BYTES):
                 file.seek(0)
                 search_lines(file, f"{path}:", pattern, findings)
     return findings
@@ -62,7 +62,7 @@ def _is_file(workspace: WorkspaceFolder, parts: Parts) -> bool:
         try:
             mode = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False).st_mode
         except FileNotFoundError as error:
-            raise FileNotFoundError(f"there is no file or folder {spelled(parts)}") from error
+            raise FileNotFoundError(f"{spelled(parts)} does not exist") from error
     return not stat.S_ISDIR(mode)
 
 

@@ -1,4 +1,4 @@
-"""`shell:run`: a command line, run by the shell in the folder."""
+"""`shell:run`: run a command line with the shell, in the folder."""
 
 import os
 import re
@@ -14,25 +14,25 @@ DEFAULT_TIMEOUT_MS = 120_000
 MAX_TIMEOUT_MS = 3_600_000
 
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH(?!OR)", re.IGNORECASE)
-"""Names of variables whose values a command is not given: what it prints is kept for good."""
+"""Names of variables that a command does not get, because its output is kept for ever."""
 
 RUN = define(
     "shell:run",
-    "Run a command line with /bin/sh in the workspace. It reads nothing; what it leaves running "
-    "in the background is ended with it.",
+    "Run a command line with /bin/sh in the workspace. Its standard input is empty. Programs that "
+    "the command starts in the background end with the command.",
     ["command"],
     command={"type": "string", "minLength": 1, "description": "The command line."},
     timeout_ms={
         "type": "integer",
         "minimum": 1,
         "maximum": MAX_TIMEOUT_MS,
-        "description": f"Milliseconds that it may take; {DEFAULT_TIMEOUT_MS} if absent.",
+        "description": f"Time limit in milliseconds; {DEFAULT_TIMEOUT_MS} if absent.",
     },
 )
 
 
 async def run_command(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> CommandOutput:
-    """Whatever the shell takes, with the rights of this program."""
+    """Run a command line with the rights of this program."""
     command = arguments["command"]
     timeout_ms = arguments.get("timeout_ms", DEFAULT_TIMEOUT_MS)
     ended = await run_process(
@@ -54,5 +54,5 @@ async def run_command(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> 
 
 
 def without_secrets(environment: Mapping[str, str]) -> dict[str, str]:
-    """An environment without the variables whose names say that they are secrets."""
+    """An environment without the variables whose names look like secrets."""
     return {name: value for name, value in environment.items() if not _SECRET.search(name)}

@@ -1,4 +1,4 @@
-"""All tools of a folder, by name."""
+"""The public function of this package: the tools of a folder, by name."""
 
 import os
 from functools import partial
@@ -21,27 +21,27 @@ def workspace_tools(
     allow_commands: bool = False,
     artifacts: SessionArtifacts | None = None,
 ) -> dict[str, AgentTool]:
-    """The tools of a folder: `fs:read`, `fs:list` and `fs:search`, and what else is allowed.
+    """The tools of a folder: `fs:read`, `fs:list` and `fs:search`, and the tools that you allow.
 
-    No path that they are given leads out of the folder, not through a symbolic link either, be it
-    made meanwhile. A command is not held back: it may do whatever this program may.
+    No path leads out of the folder, and no symbolic link is followed, not even one that is created
+    during the call. A command is not confined: it may do whatever this program may.
 
     Args:
         root: the folder.
         allow_writes: also `fs:write` and `fs:edit`.
         allow_commands: also `shell:run`.
-        artifacts: also `artifact:read` and `artifact:grep`, for these. `run_agent` itself adds
-            both tools for the session of each leg.
+        artifacts: also `artifact:read` and `artifact:grep` for these artifacts. `run_agent` adds
+            both tools for the session of each leg by itself.
 
     Raises:
-        NotFoundError: there is no such folder.
-        InvalidRecordError: it is no folder.
+        NotFoundError: the folder does not exist.
+        InvalidRecordError: the path does not name a folder.
     """
     path = Path(root).absolute().resolve()
     if not path.exists():
-        raise NotFoundError(f"there is no folder {path}")
+        raise NotFoundError(f"{path} does not exist")
     if not path.is_dir():
-        raise InvalidRecordError(f"{path} is no folder")
+        raise InvalidRecordError(f"{path} is not a folder")
     workspace = WorkspaceFolder(path)
     tools = [
         _tool(READ, partial(read_file, workspace), "file_read"),

@@ -1,4 +1,4 @@
-"""`fs:read` and `fs:list`: what is in a file, and what is in a folder."""
+"""`fs:read` and `fs:list`: read a file, and list a folder."""
 
 import stat
 from typing import Any, BinaryIO
@@ -16,10 +16,10 @@ from tooltrail.workspace._folder import (
 )
 
 MAX_READ = 16 << 20
-"""Bytes that one call reads: more than any receipt shows, and no more than a record should hold."""
+"""Bytes that one call reads at most. Any receipt shows less."""
 
 MAX_ENTRIES = 10_000
-"""Entries of folders that one call lists; more are counted."""
+"""Entries that one call lists. Further entries are counted."""
 
 _CHUNK = 1 << 20
 
@@ -41,7 +41,7 @@ LIST = define(
 
 
 def read_file(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> FileReadOutput:
-    """A file, or a range of its lines."""
+    """Read a file, or a range of its lines."""
     parts = split_path(arguments["path"])
     start, end = arguments.get("start_line"), arguments.get("end_line")
     with workspace.reading(parts) as file:
@@ -54,10 +54,10 @@ def read_file(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> FileRead
 
 
 def read_whole(file: BinaryIO, path: str) -> bytes:
-    """The content of a file that is not too large.
+    """The content of a file.
 
     Raises:
-        ValueError: it is.
+        ValueError: the file has more than `MAX_READ` bytes.
     """
     content = file.read(MAX_READ + 1)
     _check_size(len(content), path)
@@ -65,12 +65,12 @@ def read_whole(file: BinaryIO, path: str) -> bytes:
 
 
 def _read_lines(file: BinaryIO, path: str, start: int, end: int | None) -> tuple[bytes, LineRange]:
-    """The lines from `start` to `end`, or to the last one, and which these are."""
+    """The lines from `start` to `end`, or to the last line, with the range that was read."""
     if end is not None and end < start:
         raise ValueError(f"line {end} is before line {start}")
     kept, size, number, piece = list[bytes](), 0, 0, b"\n"
     while chunk := file.readline(_CHUNK):
-        # A line may come in pieces.
+        # A long line comes in several pieces.
         number += piece.endswith(b"\n")
         if end is not None and number > end:
             break
@@ -80,20 +80,19 @@ def _read_lines(file: BinaryIO, path: str, start: int, end: int | None) -> tuple
             size += len(piece)
             _check_size(size, path)
     if not kept:
-        raise ValueError(f"{path} has no line {start}, for it has {number:,} lines")
+        raise ValueError(f"{path} has no line {start}; it has {number:,} lines")
     return b"".join(kept), LineRange(start=start, end=number if end is None else min(number, end))
 
 
 def _check_size(size: int, path: str) -> None:
     if size > MAX_READ:
         raise ValueError(
-            f"{path} is too large to be read at once: more than {MAX_READ >> 20} MiB; read some "
-            "of its lines, or search in it"
+            f"{path} is larger than {MAX_READ >> 20} MiB; read a range of its lines, or search it"
         )
 
 
 def list_folder(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> SearchOutput:
-    """The entries of a folder, one a line."""
+    """The entries of a folder, one per line."""
     parts = split_path(arguments.get("path", "."))
     lines, count = list[str](), 0
     for entry in iter_entries(workspace, parts, deep=arguments.get("recursive", False)):

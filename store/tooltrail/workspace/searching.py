@@ -1,4 +1,4 @@
-"""`fs:search`: the lines of files that a pattern fits."""
+"""`fs:search`: find the lines of files that match a pattern."""
 
 import os
 from typing import Any
@@ -13,17 +13,17 @@ _WORKER = "tooltrail.workspace._search_worker"
 
 SEARCH = define(
     "fs:search",
-    "Search the files of the workspace for lines that a pattern fits. Files that hold no text, and "
-    "what is in `.git`, are passed over. Results are lines `PATH:LINE:TEXT`.",
+    "Search the files of the workspace for lines that match a pattern. Binary files and the folder "
+    "`.git` are skipped. Results are lines `PATH:LINE:TEXT`.",
     ["pattern"],
     **PATTERN,
-    path={**PATH, "description": "File or folder to search; the whole workspace if absent."},
+    path={**PATH, "description": "File or folder to search; the workspace itself if absent."},
     glob={"type": "string", "minLength": 1, "description": "Only files named like `*.py`."},
 )
 
 
 async def search_files(workspace: WorkspaceFolder, arguments: dict[str, Any]) -> SearchOutput:
-    """The lines of the files of a folder that a pattern fits."""
-    split_path(arguments.get("path", "."))  # to refuse one that leads out before anything starts
+    """The lines that match a pattern, in the files of a folder."""
+    split_path(arguments.get("path", "."))  # refuses a path that leads out before a process starts
     request = {**arguments, "root": os.fsdecode(workspace.root)}
     return await run_search(request, worker=_WORKER)

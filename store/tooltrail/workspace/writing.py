@@ -1,6 +1,6 @@
-"""`fs:write` and `fs:edit`: a file as a whole, or one place in it.
+"""`fs:write` and `fs:edit`: write a file, or replace a text in it.
 
-What is written is durable before the old content is gone, and is there as a whole or not at all.
+A write is atomic: the new content is durable before it replaces the old content.
 """
 
 import os
@@ -27,49 +27,53 @@ from tooltrail.workspace._folder import (
 from tooltrail.workspace.reading import read_whole
 
 _NEW_FILE_MODE = 0o666
-"""Less what the umask takes away, as for any new file."""
+"""Before the umask is applied, as for any new file."""
 
 WRITE = define(
     "fs:write",
-    "Write a file of the workspace as a whole; folders that are not there are made.",
+    "Write the whole content of a file of the workspace. Missing folders are created.",
     ["path", "content"],
     path=PATH,
-    content={"type": "string", "description": "All that the file is to hold."},
+    content={"type": "string", "description": "The complete new content of the file."},
 )
 
 EDIT = define(
     "fs:edit",
-    "Replace a text in a file of the workspace. It must be there exactly once.",
+    "Replace a text in a file of the workspace. The file must contain the text exactly once.",
     ["path", "old_text", "new_text"],
     path=PATH,
-    old_text={"type": "string", "minLength": 1, "description": "As the file has it, exactly."},
-    new_text={"type": "string", "description": "What is to stand there."},
-    replace_all={"type": "boolean", "description": "Replace it wherever it stands."},
+    old_text={
+        "type": "string",
+        "minLength": 1,
+        "description": "The text to replace, exactly as in the file.",
+    },
+    new_text={"type": "string", "description": "The text that replaces it."},
+    replace_all={"type": "boolean", "description": "Replace every occurrence."},
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Editor:
-    """Changes files one after the other, whatever thread asks; what others change is not locked."""
+    """Changes files, one at a time among all threads. Other programs are not locked out."""
 
     workspace: WorkspaceFolder
     _turns: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     def write(self, arguments: dict[str, Any]) -> FileMutationOutput:
-        """The whole content of a file, new or not."""
+        """Write the content of a file, which may be new."""
         parts = _writable(arguments["path"])
         with self._turns, self.workspace.opened(parts[:-1], create=True) as folder:
             old = _content_of(parts, folder)
             return _replaced(parts, folder, old, arguments["content"].encode())
 
     def edit(self, arguments: dict[str, Any]) -> FileMutationOutput:
-        """An exact replacement."""
+        """Replace a text of a file."""
         parts = _writable(arguments["path"])
         old_text, new_text = arguments["old_text"].encode(), arguments["new_text"].encode()
         with self._turns, self.workspace.opened(parts[:-1]) as folder:
             old = _content_of(parts, folder)
             if old is None:
-                raise FileNotFoundError(f"there is no file {spelled(parts)}")
+                raise FileNotFoundError(f"file {spelled(parts)} does not exist")
             _check_occurrences(
                 old, old_text, spelled(parts), many=arguments.get("replace_all", False)
             )
@@ -79,10 +83,10 @@ class Editor:
 def _writable(path: str) -> Parts:
     parts = split_path(path)
     if not parts:
-        raise NotAFileError("the workspace itself is a folder, and no file")
-    # What stands there is run by git, or tells it what to run.
+        raise NotAFileError("the path names the workspace itself, which is a folder")
+    # Git runs programs that files in this folder name.
     if any(part.casefold() in UNVISITED for part in parts):
-        raise PermissionError(f"{spelled(parts)} is git's own, and not to be written")
+        raise PermissionError(f"{spelled(parts)} belongs to git and cannot be written")
     return parts
 
 
@@ -98,11 +102,9 @@ def _check_occurrences(content: bytes, text: bytes, path: str, *, many: bool) ->
     count = content.count(text)
     if count == 0:
         hint = "; its lines end in CR LF" if b"\r\n" in content and b"\r" not in text else ""
-        raise ValueError(f"the text to be replaced is not in {path}{hint}")
+        raise ValueError(f"old_text is not in {path}{hint}")
     if count > 1 and not many:
-        raise ValueError(
-            f"the text to be replaced is {count} times in {path}: give more of what is around it"
-        )
+        raise ValueError(f"old_text is {count} times in {path}; add more of the text around it")
 
 
 def _replaced(parts: Parts, folder: int, old: bytes | None, new: bytes) -> FileMutationOutput:
@@ -120,14 +122,14 @@ def _replaced(parts: Parts, folder: int, old: bytes | None, new: bytes) -> FileM
 
 
 def _put(name: str, folder: int, content: bytes) -> None:
-    """Write a file beside the one that it takes the place of, with the same rights."""
+    """Write a temporary file with the same mode, then rename it over the old file."""
     temporary = f".{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         with os.fdopen(os.open(temporary, flags, _NEW_FILE_MODE, dir_fd=folder), "wb") as file:
             with suppress(FileNotFoundError):
                 mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
-                # Never as another user: the content is that of a model.
+                # Without setuid and setgid, because a model wrote the content.
                 os.fchmod(file.fileno(), stat.S_IMODE(mode) & 0o777)
             file.write(content)
             file.flush()

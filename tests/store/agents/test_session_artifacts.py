@@ -139,7 +139,7 @@ def test_lines_that_a_pattern_fits_are_found_and_counted(tools: dict[str, AgentT
 
 def test_a_search_that_cannot_be_done_is_an_error(tools: dict[str, AgentTool]) -> None:
     message = refusal(tools, "artifact:grep", pattern="(")
-    assert "the pattern is no regular expression" in message
+    assert "the pattern is not a regular expression" in message
     # No file can be searched by it.
     message = refusal(tools, "artifact:grep", pattern="x", root="/etc")
     assert "does not match the tool schema" in message

@@ -27,7 +27,7 @@ def test_every_tool_is_described_by_a_schema_that_takes_nothing_else(tmp_path: P
 
 def test_a_workspace_is_a_folder(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(InvalidRecordError, match="file is no folder"):
+    with pytest.raises(InvalidRecordError, match="file is not a folder"):
         workspace_tools(tmp_path / "file")
-    with pytest.raises(NotFoundError, match="there is no folder"):
+    with pytest.raises(NotFoundError, match="does not exist"):
         workspace_tools(tmp_path / "nowhere")

@@ -59,8 +59,8 @@ def test_some_lines_are_read_and_the_range_says_which_there_were(
 def test_lines_that_are_not_there_are_an_error(tmp_path: Path) -> None:
     (tmp_path / "x").write_bytes(b"one\ntwo\n")
     (tmp_path / "empty").touch()
-    assert refusal(tmp_path, path="x", start_line=3).endswith("x has no line 3, for it has 2 lines")
-    assert refusal(tmp_path, path="empty", start_line=1).endswith("no line 1, for it has 0 lines")
+    assert refusal(tmp_path, path="x", start_line=3).endswith("x has no line 3; it has 2 lines")
+    assert refusal(tmp_path, path="empty", start_line=1).endswith("no line 1; it has 0 lines")
     assert refusal(tmp_path, path="x", start_line=2, end_line=1).endswith("line 1 is before line 2")
 
 
@@ -70,8 +70,8 @@ def test_a_large_file_is_read_by_its_lines_alone(tmp_path: Path) -> None:
         file.truncate(MAX_READ + 6)
         file.seek(MAX_READ + 6)
         file.write(b"\nlast\n")
-    assert "too large to be read at once" in refusal(tmp_path, path="x")
-    assert "too large to be read at once" in refusal(tmp_path, path="x", start_line=1, end_line=2)
+    assert "x is larger than 16 MiB" in refusal(tmp_path, path="x")
+    assert "x is larger than 16 MiB" in refusal(tmp_path, path="x", start_line=1, end_line=2)
     # The second line is longer than what is read in one piece.
     assert read(tmp_path, path="x", start_line=1, end_line=1).content.content == b"first\n"
     found = read(tmp_path, path="x", start_line=3)
@@ -92,8 +92,8 @@ def test_no_symbolic_link_is_followed_in_a_path_or_at_its_end(tmp_path: Path) ->
         (folder / "secret").write_text("x")
     (root / "link").symlink_to(outside)
     (root / "file").symlink_to(root / "secret")
-    assert "link is no folder, but a symbolic link" in refusal(root, path="link/secret")
-    assert "file is no file, but a symbolic link" in refusal(root, path="file")
+    assert "link is a symbolic link, not a folder" in refusal(root, path="link/secret")
+    assert "file is a symbolic link, not a file" in refusal(root, path="file")
     assert listed(root) == ["file@", "link@", "secret"]
     assert listed(root, recursive=True) == ["file@", "link@", "secret"]
 
@@ -108,18 +108,20 @@ def test_a_root_that_is_a_link_itself_is_the_folder_behind_it(tmp_path: Path) ->
 def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
-    assert refusal(tmp_path, path="pipe").endswith("pipe is no file, but a pipe")
-    assert refusal(tmp_path, path="folder").endswith("folder is no file, but a folder")
-    assert refusal(tmp_path, path=".").endswith("the workspace itself is a folder, and no file")
-    assert refusal(Path("/dev"), path="zero").endswith("zero is no file, but a device")
-    assert refusal(tmp_path, path="pipe/x").endswith("pipe is no folder, but a pipe")
+    assert refusal(tmp_path, path="pipe").endswith("pipe is a pipe, not a file")
+    assert refusal(tmp_path, path="folder").endswith("folder is a folder, not a file")
+    assert refusal(tmp_path, path=".").endswith(
+        "the path names the workspace itself, which is a folder"
+    )
+    assert refusal(Path("/dev"), path="zero").endswith("zero is a device, not a file")
+    assert refusal(tmp_path, path="pipe/x").endswith("pipe is a pipe, not a folder")
 
 
 def test_what_is_not_there_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    assert refusal(tmp_path, path="a/b").endswith("there is no folder a")
-    assert refusal(tmp_path, path="b").endswith("there is no file b")
-    assert refusal(tmp_path, path="file/x").endswith("file is no folder, but a file")
+    assert refusal(tmp_path, path="a/b").endswith("folder a does not exist")
+    assert refusal(tmp_path, path="b").endswith("file b does not exist")
+    assert refusal(tmp_path, path="file/x").endswith("file is a file, not a folder")
 
 
 def test_a_folder_is_listed_in_the_order_of_its_names(tmp_path: Path) -> None:

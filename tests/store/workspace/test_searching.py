@@ -88,11 +88,11 @@ def test_a_line_that_comes_in_pieces_keeps_its_number(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("pattern", "arguments", "expected"),
     [
-        ("(", {}, "the pattern is no regular expression: missing ), unterminated subpattern"),
-        ("x", {"path": "../x"}, "cannot have `..` in it"),
-        ("x", {"path": "nowhere"}, "there is no file or folder nowhere"),
-        ("x", {"path": "nowhere/x"}, "there is no folder nowhere"),
-        ("x", {"path": "link.py"}, "link.py is no file, but a symbolic link"),
+        ("(", {}, "the pattern is not a regular expression: missing ), unterminated subpattern"),
+        ("x", {"path": "../x"}, "cannot contain `..`"),
+        ("x", {"path": "nowhere"}, "nowhere does not exist"),
+        ("x", {"path": "nowhere/x"}, "folder nowhere does not exist"),
+        ("x", {"path": "link.py"}, "link.py is a symbolic link, not a file"),
     ],
 )
 def test_what_cannot_be_searched_is_told(
@@ -145,7 +145,7 @@ def test_files_and_folders_that_cannot_be_read_are_told() -> None:
     ("arguments", "status", "printed", "told"),
     [
         ({"pattern": "two"}, 0, '{"match_count": 1, "returned": 1}\nb/c.py:2:def two(): ...\n', ""),
-        ({"pattern": "x", "path": "nowhere"}, 1, "", "there is no file or folder nowhere"),
+        ({"pattern": "x", "path": "nowhere"}, 1, "", "nowhere does not exist"),
     ],
 )
 def test_the_worker_prints_counts_and_lines_or_what_is_wrong(

@@ -107,9 +107,9 @@ def test_an_edit_of_a_text_that_is_not_there_once_changes_nothing(tmp_path: Path
     arguments = {"path": "x", "old_text": "a", "new_text": "c"}
     assert "is 2 times in x" in refusal(tmp_path, "fs:edit", **arguments)
     missing = refusal(tmp_path, "fs:edit", **{**arguments, "old_text": "z\n"})
-    assert missing.endswith("the text to be replaced is not in x; its lines end in CR LF")
+    assert missing.endswith("old_text is not in x; its lines end in CR LF")
     missing = refusal(tmp_path, "fs:edit", **{**arguments, "old_text": "z\r\n"})
-    assert missing.endswith("the text to be replaced is not in x")
+    assert missing.endswith("old_text is not in x")
     assert (tmp_path / "x").read_bytes() == b"a b a\r\n"
     edit(tmp_path, "x", "a", "c", every=True)
     assert (tmp_path / "x").read_bytes() == b"c b c\r\n"
@@ -117,22 +117,22 @@ def test_an_edit_of_a_text_that_is_not_there_once_changes_nothing(tmp_path: Path
 
 def test_an_edit_needs_a_file(tmp_path: Path) -> None:
     arguments = {"path": "x", "old_text": "a", "new_text": "b"}
-    assert refusal(tmp_path, "fs:edit", **arguments).endswith("there is no file x")
+    assert refusal(tmp_path, "fs:edit", **arguments).endswith("file x does not exist")
 
 
 @pytest.mark.parametrize(
     ("path", "expected"),
     [
-        ("../x", "cannot have `..` in it"),
-        ("/tmp/x", "this one is absolute"),
-        (".", "the workspace itself is a folder, and no file"),
-        (".git/hooks/pre-commit", ".git/hooks/pre-commit is git's own, and not to be written"),
-        ("a/.GIT", "a/.GIT is git's own, and not to be written"),
-        ("link/x", "link is no folder, but a symbolic link, which is not followed"),
-        ("file", "file is no file, but a symbolic link, which is not followed"),
-        ("pipe", "pipe is no file, but a pipe"),
-        ("folder", "folder is no file, but a folder"),
-        ("plain/x", "plain is no folder, but a file"),
+        ("../x", "cannot contain `..`"),
+        ("/tmp/x", "the path is absolute; give it relative to the workspace"),
+        (".", "the path names the workspace itself, which is a folder"),
+        (".git/hooks/pre-commit", ".git/hooks/pre-commit belongs to git and cannot be written"),
+        ("a/.GIT", "a/.GIT belongs to git and cannot be written"),
+        ("link/x", "link is a symbolic link, not a folder"),
+        ("file", "file is a symbolic link, not a file"),
+        ("pipe", "pipe is a pipe, not a file"),
+        ("folder", "folder is a folder, not a file"),
+        ("plain/x", "plain is a file, not a folder"),
     ],
 )
 def test_what_is_not_to_be_written_is_not_touched(tmp_path: Path, path: str, expected: str) -> None:
