@@ -151,7 +151,7 @@ def test_the_task_may_come_from_standard_input(made: Cli, provider: ScriptedProv
     ("arguments", "code", "words"),
     [
         (("--task", "x"), 2, "names no format: say --format"),
-        (("--task", "x", "--format", "openai", "--base-url", "nowhere"), 2, "is no address"),
+        (("--task", "x", "--format", "openai", "--base-url", "nowhere"), 2, "is not a URL"),
         (("--task", "x", "--format", "mcp"), 2, "'mcp' is not one of"),
         (("--format", "openai"), 2, "Missing option '--task'"),
         (("--task", "x", "--format", "openai", "--api-key-env", "NO_SUCH_KEY"), 2, "NO_SUCH_KEY"),
@@ -174,7 +174,7 @@ def test_tools_that_write_and_run_commands_are_to_be_allowed(
     url = ("--base-url", f"{provider.url}/v1", "--format", "openai", "--task", "x")
     ended = made.run("agents", "run", str(EXAMPLES / "tester"), *url)
     assert ended.code == 2
-    assert "wants tools that there are not: ['fs:write', 'fs:edit', 'shell:run']" in ended.message
+    assert "names missing tools: ['fs:write', 'fs:edit', 'shell:run']" in ended.message
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -287,7 +287,7 @@ def test_versions_are_listed_and_compared(
             "effect": "compatible",
             "kind": "field_added",
             "path": "minutes",
-            "detail": "no result could have it before",
+            "detail": "it was not allowed before",
         }
     ]
     stricter = tmp_path / "stricter.yml"

@@ -1,8 +1,8 @@
-"""The calls of one answer: recorded before they run, run side by side, recorded when they end.
+"""Runs the tool calls of one answer, and records each start and each end.
 
-Calls that only read run side by side. One with side effects runs alone, in its place among the
-others, so that two writes of one answer never meet. Whatever happens, each call that was started is
-ended in the record: also when the run is cancelled in the middle.
+Calls without side effects run concurrently. A call with side effects runs alone, in the order of
+the answer, so that two writes never overlap. Each recorded start gets a recorded end, even when the
+run is cancelled.
 """
 
 import asyncio
@@ -35,18 +35,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """The tools of a leg by the names that the model knows.
+    """The tools of a leg, by the names that the model sees.
 
     Attributes:
-        offered: those that it may call.
-        withheld: names of tools that exist, and that this agent may not call.
+        offered: the tools that the model may call.
+        withheld: names of existing tools that this agent may not call.
     """
 
     offered: Mapping[str, AgentTool]
     withheld: frozenset[str] = frozenset()
 
     def refusal_of(self, name: str) -> ToolError | None:
-        """Why a tool of this name cannot be called; None if it can."""
+        """The error for a call of a tool that is not offered; None if the tool is offered."""
         if name in self.offered:
             return None
         if name in self.withheld:
@@ -56,10 +56,10 @@ class Toolbox:
 
 @dataclass(slots=True)
 class Batch:
-    """Runs the calls of one answer. For one use.
+    """Runs the calls of one answer. Use an instance once.
 
     Attributes:
-        finished: what is recorded of those that have ended, by their number.
+        finished: the recorded ends, by the position of the call.
     """
 
     session: Session
@@ -73,11 +73,11 @@ class Batch:
     _refusal: ToolError | None = field(init=False, default=None)
 
     async def run(self, calls: Sequence[ToolCall]) -> list[Finished]:
-        """Run calls, and give what came of each, in their order.
+        """Run calls, and return their recorded ends in the order of the calls.
 
         Raises:
-            UnavailableError: something could not be recorded; all else was.
-            CancelledError: the run was; what had begun is recorded as cancelled.
+            UnavailableError: an end could not be recorded; all others were.
+            CancelledError: the run was cancelled; calls that had started are recorded as cancelled.
         """
         try:
             for number, call in enumerate(calls):
@@ -87,16 +87,16 @@ class Batch:
                 for error in filter(None, ran):
                     raise error
         finally:
-            await self._end_what_is_open()
+            await self._end_open_calls()
         return [self.finished[number] for number in range(len(calls))]
 
     async def refuse(self, calls: Sequence[ToolCall], reason: str) -> list[Finished]:
-        """Record calls that do not run, and why."""
+        """Record calls that are refused, with the reason."""
         self._refusal = error_of_refusal(refused_by="run_agent", reason=reason)
         return await self.run(calls)
 
     def _groups(self, calls: Sequence[ToolCall]) -> list[list[int]]:
-        """The numbers of calls that run side by side, in the order of the groups."""
+        """The positions of the calls, in groups that run one after another."""
         groups: list[list[int]] = [[]]
         for number, call in enumerate(calls):
             tool = self.toolbox.offered.get(call.tool_name)
@@ -145,25 +145,25 @@ class Batch:
         await to_end(finish())
         self.observer(self.finished[number])
 
-    async def _end_what_is_open(self) -> None:
-        """Record calls that were started and did not come to their turn: all, whatever happens.
+    async def _end_open_calls(self) -> None:
+        """End calls that were started but did not run, as cancelled.
 
         Raises:
-            BaseException: the first that came up meanwhile.
+            BaseException: the first error of an end; all other ends were tried.
         """
         failure: BaseException | None = None
         for number, (call, _) in list(self._open.items()):
             output = CompleteOutput.failure(call.tool_name, error_of_cancellation())
             try:
                 await self._finish(number, output)
-            except BaseException as error:  # noqa: BLE001  it is raised when all are ended
+            except BaseException as error:  # noqa: BLE001  raised below, after all ends
                 failure = failure or error
         if failure is not None:
             raise failure
 
 
 def _awaited(tool: AgentTool) -> Callable[[Any], Awaitable[object]]:
-    """The handler as something to be awaited: an ordinary function runs in a thread of its own."""
+    """The handler as a coroutine function. An ordinary function runs in a thread of its own."""
     if tool.is_awaited:
         return cast("Callable[[Any], Awaitable[object]]", tool.handler)
 
@@ -175,9 +175,9 @@ def _awaited(tool: AgentTool) -> Callable[[Any], Awaitable[object]]:
 
 
 async def to_end(recording: Awaitable[T]) -> T:
-    """Wait until something is recorded.
+    """Wait for a recording to end, even if the waiting task is cancelled.
 
-    A cancellation meanwhile goes on afterwards: what is begun in the record is known here.
+    A cancellation is raised after the recording has ended.
 
     Raises:
         CancelledError: the waiting task was cancelled; the recording is done.
@@ -191,7 +191,7 @@ async def to_end(recording: Awaitable[T]) -> T:
             if doing.cancelled():
                 raise
             cancelled = error
-        except Exception:  # noqa: BLE001  it is raised below, where nothing is left behind
+        except Exception:  # noqa: BLE001  `result` raises it below
             break
     if cancelled is not None:
         if doing.exception() is not None:
@@ -201,10 +201,10 @@ async def to_end(recording: Awaitable[T]) -> T:
 
 
 async def _in_thread(task: Callable[[], T]) -> T:
-    """Call a function in a thread of its own, and give what it gives.
+    """Call a function in a thread of its own, and return its result.
 
-    A function that hangs cannot be stopped. Its waiter can be, and the thread keeps neither the
-    loop nor the program from their end, as one of `asyncio.to_thread` would.
+    A function that hangs cannot be stopped, but the task that waits for it can. A thread of
+    `asyncio.to_thread` would keep the loop and the program from ending; this thread does not.
     """
     done: Future[T] = Future()
     done.set_running_or_notify_cancel()
@@ -213,7 +213,7 @@ async def _in_thread(task: Callable[[], T]) -> T:
     def work() -> None:
         try:
             done.set_result(context.run(task))
-        except BaseException as error:  # noqa: BLE001  it is raised where it is waited for
+        except BaseException as error:  # noqa: BLE001  raised in the waiting task
             done.set_exception(_raisable(error))
 
     threading.Thread(target=work, name="tooltrail-tool", daemon=True).start()
@@ -221,7 +221,7 @@ async def _in_thread(task: Callable[[], T]) -> T:
 
 
 def _raisable(error: BaseException) -> BaseException:
-    """The error as a future can hold it, which takes no `StopIteration`."""
+    """The error in a form that a future accepts; futures refuse `StopIteration`."""
     if isinstance(error, StopIteration):
         return RuntimeError(f"the function raised {error!r}")
     return error

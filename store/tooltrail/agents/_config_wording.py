@@ -1,4 +1,4 @@
-"""Complaints of pydantic about a configuration, in the words of its author, who knows no Python."""
+"""Turns pydantic's errors into messages for the author of a file, who may not know Python."""
 
 import difflib
 import re
@@ -26,7 +26,7 @@ _SECTIONS: Mapping[str, type[BaseModel]] = {
     "static": StaticContext,
     "output": Output,
 }
-"""By the key that a section stands under."""
+"""Models of sections, by their keys."""
 
 _WANTED = {
     "string_type": "text",
@@ -37,7 +37,7 @@ _WANTED = {
     "model_type": "a mapping of keys",
     "model_attributes_type": "a mapping of keys",
 }
-"""What a type of pydantic's errors wants, by the type."""
+"""The expected value, by the type of pydantic's error."""
 
 _TEMPLATES = {
     "value_error": "{error}",
@@ -45,7 +45,7 @@ _TEMPLATES = {
     "less_than_equal": "must be at most {le}",
     "string_pattern_mismatch": "does not match the pattern `{pattern}`",
 }
-"""Sentences, by the type of pydantic's error; they are filled with its context."""
+"""Templates of messages, by the type of pydantic's error; the context fills them."""
 
 _TYPE_WORDS: dict[type, str] = {
     bool: "true or false",
@@ -60,7 +60,7 @@ _QUOTED = re.compile(r"'([^']*)'")
 
 
 def complaints(error: ValidationError) -> Iterator[tuple[Path, str]]:
-    """What is wrong with a document, each time what it is about, and a sentence."""
+    """The path and the message of each error."""
     for details in error.errors(include_url=False):
         path, kind = details["loc"], details["type"]
         refusal = details.get("ctx", {}).get("error")
@@ -73,7 +73,7 @@ def complaints(error: ValidationError) -> Iterator[tuple[Path, str]]:
             yield path, unknown_key(path)
         else:
             sentence = _sentence(details)
-            # What is said of several keys together stands where the first of them does.
+            # An error about several keys has the position of the first of them.
             yield path or tuple(_NAMED.findall(sentence)[:1]), sentence
 
 
@@ -106,12 +106,12 @@ def _other_type(wanted: str, given: object) -> str:
 def _type_word(value: object) -> str:
     if value is None:
         return "empty"
-    # A boolean is an integer, too, so that its own type comes first.
+    # `bool` comes before its base class `int`.
     return next(word for kind, word in _TYPE_WORDS.items() if isinstance(value, kind))
 
 
 def unknown_key(path: Path) -> str:
-    """What is said of a key that its section does not know."""
+    """The message about an unknown key of a section."""
     key = str(path[-1])
     section = next((one for one in reversed(path[:-1]) if isinstance(one, str)), "")
     fields = _SECTIONS.get(section, AgentConfig).model_fields
@@ -120,7 +120,7 @@ def unknown_key(path: Path) -> str:
 
 
 def _proposal(given: str, known: Iterable[str]) -> str:
-    # Case and underscores are how people spell the same word.
+    # Case, underscores and hyphens do not distinguish keys here.
     folded = {_folded(name): name for name in known}
     close = difflib.get_close_matches(_folded(given), folded, n=1)
     return f", did you mean `{folded[close[0]]}`?" if close else ""

@@ -1,4 +1,4 @@
-"""Where each provider's API is, and what stands in a request besides the conversation."""
+"""The HTTP API of each provider: URLs, headers, and request members besides the conversation."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,24 +10,24 @@ from pydantic import JsonValue
 from tooltrail.wire import JsonObject
 
 _ANTHROPIC_VERSION = "2023-06-01"
-"""Of the API, which Anthropic asks each request to name."""
+"""Version of the API, which each request to Anthropic must name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """How the server of one format is asked.
+    """The API of one format.
 
     Attributes:
-        base_url: of the provider itself, as its official client has it.
-        key_variables: of the environment, in which its official client looks for a key.
-        path: behind the base URL; `{model}` stands for the model.
-        stream_path: of an answer that comes as a stream; None for the same.
-        key_header: which header has the key, and what stands before it.
-        more_headers: besides that.
-        whole_members: of a request for a whole answer.
-        stream_members: of a request for a stream.
+        base_url: base URL of the provider, as in its official client.
+        key_variables: environment variables in which the official client looks for a key.
+        path: path after the base URL; `{model}` is replaced by the model.
+        stream_path: path for a streamed answer; None for the same path.
+        key_header: name of the header with the key, and the text before the key.
+        more_headers: further headers.
+        whole_members: request members for an answer in one piece.
+        stream_members: request members for a streamed answer.
         has_model: whether the body names the model.
-        limit: the members that bound the tokens of an answer.
+        limit: makes the request members that limit the tokens of an answer.
     """
 
     base_url: str
@@ -42,13 +42,13 @@ class Endpoint:
     has_model: bool = True
 
     def path_of(self, model: str, *, streams: bool) -> str:
-        """Where this model is asked, behind the base URL."""
+        """The path for a model, after the base URL."""
         path = self.stream_path if streams and self.stream_path else self.path
-        # A model of Gemini's may be named `tunedModels/x`, with its own slash.
+        # Gemini has names with a slash: `tunedModels/x`.
         return path.replace("{model}", quote(model, safe="/"))
 
     def headers(self, key: str | None) -> dict[str, str]:
-        """All that are needed; without a key none for it."""
+        """The headers of a request, with the key if there is one."""
         headers = dict(self.more_headers)
         if key is not None:
             name, before = self.key_header
@@ -105,9 +105,9 @@ ENDPOINTS: Mapping[str, Endpoint] = MappingProxyType(
             key_variables=("OLLAMA_API_KEY",),
             path="/api/chat",
             limit=lambda tokens: {"options": {"num_predict": tokens}},
-            # It streams by default.
+            # Ollama streams by default.
             whole_members=(("stream", False),),
         ),
     }
 )
-"""By the name of the format."""
+"""APIs by the name of the format."""

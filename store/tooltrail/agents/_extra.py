@@ -1,10 +1,10 @@
-"""What agents need beyond the core, and what is said where it is not installed."""
+"""The error for a missing library of the extra `agents`."""
 
 from tooltrail.records import UnavailableError
 
 
 def missing_extra(error: ImportError) -> UnavailableError:
-    """The error of a library that is not there."""
+    """An error that says how to install the missing library."""
     return UnavailableError(
         f"agents need {error.name}, which is not installed: pip install 'tooltrail[agents]'"
     )

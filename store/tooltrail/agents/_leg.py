@@ -1,4 +1,4 @@
-"""One leg of a run: a conversation with one model, to a result or to the end of its limits."""
+"""One leg of a run: a conversation with one model, until a result or a limit."""
 
 import asyncio
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ from tooltrail.wire import ToolChoice
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a leg came out; see `LegEnded`."""
+    """How a leg ended; see `LegEnded`."""
 
     outcome: LegOutcome
     reason: str
@@ -42,10 +42,10 @@ class Ending:
 
 @dataclass(slots=True, kw_only=True)
 class LegRunner:
-    """Leads one conversation. For one use.
+    """Runs one conversation. Use an instance once.
 
     Attributes:
-        judge: who judges submissions; None for an agent of free text.
+        judge: checks submissions; None for an agent without a schema.
     """
 
     session: Session
@@ -59,16 +59,16 @@ class LegRunner:
     _accepted: Ending | None = field(init=False, default=None)
 
     async def run(self, beginning: Sequence[Message]) -> Ending:
-        """Lead the conversation to its end.
+        """Run the conversation to its end.
 
         Raises:
-            UnavailableError: something could not be recorded.
+            UnavailableError: a fact could not be recorded.
             CancelledError: the run was cancelled.
         """
         deadline = asyncio.timeout(self.limits.max_time_ms / 1000)
         try:
             async with deadline:
-                return await self._lead(beginning)
+                return await self._converse(beginning)
         except ModelError as error:
             return Ending("model_failed", str(error))
         except TimeoutError:
@@ -76,30 +76,30 @@ class LegRunner:
                 raise
             if self._accepted is not None:
                 return self._accepted
-            return self._out_of("time", f"no end within {self.limits.max_time_ms:,} ms")
+            return self._ended_by("time", f"no end within {self.limits.max_time_ms:,} ms")
 
-    async def _lead(self, beginning: Sequence[Message]) -> Ending:
+    async def _converse(self, beginning: Sequence[Message]) -> Ending:
         for message in beginning:
-            await self._tell(message)
+            await self._send(message)
         while True:
-            ending = self._spent_up() or await self._take_step()
+            ending = self._limit_reached() or await self._step()
             if ending is not None:
                 return ending
 
-    async def _tell(self, message: Message) -> None:
-        """Say something to the model that is neither an answer nor a result."""
+    async def _send(self, message: Message) -> None:
+        """Record a message to the model, and add it to the conversation."""
         await to_end(self.session.amessage(message))
         self._messages.append(message)
 
-    def _spent_up(self) -> Ending | None:
+    def _limit_reached(self) -> Ending | None:
         limits, spent = self.limits, self.spent
         if spent.steps >= limits.max_steps:
-            return self._out_of("steps", f"no end within {limits.max_steps:,} steps")
+            return self._ended_by("steps", f"no end within {limits.max_steps:,} steps")
         if limits.max_tokens is not None and spent.tokens >= limits.max_tokens:
-            return self._out_of("tokens", f"no end within {limits.max_tokens:,} tokens")
+            return self._ended_by("tokens", f"no end within {limits.max_tokens:,} tokens")
         return None
 
-    def _out_of(self, limit: LimitName, reason: str) -> Ending:
+    def _ended_by(self, limit: LimitName, reason: str) -> Ending:
         if self.judge is None:
             return Ending("limit_reached", reason, limit)
         if self.judge.attempt_count:
@@ -107,23 +107,23 @@ class LegRunner:
         message = f"Agent did not call {SUBMIT_RESULT} tool: {reason}"
         return Ending("result_not_submitted", message, limit)
 
-    async def _take_step(self) -> Ending | None:
-        """One question, its answer, and the calls of that; how the leg ended if it did."""
+    async def _step(self) -> Ending | None:
+        """Ask once, and run the calls of the answer. Returns the ending if the leg ended."""
         self.spent.steps += 1
         answer = await self.questions.ask(self._messages, self._choice())
         if answer.calls:
-            return await self._take_calls(answer)
+            return await self._run_calls(answer)
         message = answer.response.messages[0]
         self._messages.append(message)
         if self.judge is not None:
             return await self._remind()
         if not message.is_complete:
-            return self._out_of("tokens", "the answer was cut off")
+            return self._ended_by("tokens", "the answer was cut off")
         ids = answer.message_ids
         return Ending("answered", "the model ended", result_id=ids[0], value=message.text)
 
     def _choice(self) -> ToolChoice | None:
-        """A submission is asked for where one is missing, and where no other step is left."""
+        """The forced choice of `submit_result`, after a reminder and in the last step."""
         is_last = self.spent.steps == self.limits.max_steps
         if self.judge is None or not (is_last or self._is_reminded()):
             return None
@@ -134,13 +134,13 @@ class LegRunner:
 
     async def _remind(self) -> Ending | None:
         if self.spent.reminders >= self.limits.max_reminders:
-            return self._out_of("reminders", "the model stopped without a valid result")
+            return self._ended_by("reminders", "the model stopped without a valid result")
         self.spent.reminders += 1
-        await self._tell(Message.of("user", REMINDER))
+        await self._send(Message.of("user", REMINDER))
         return None
 
-    async def _take_calls(self, answer: RecordedAnswer) -> Ending | None:
-        """Run the calls of an answer, submissions behind all others."""
+    async def _run_calls(self, answer: RecordedAnswer) -> Ending | None:
+        """Run the calls of an answer; submissions come last."""
         calls = answer.calls
         others = [call for call in calls if not self._is_submission(call)]
         ended = dict(zip(map(id, others), await self._batch().run(others), strict=True))
@@ -170,13 +170,13 @@ class LegRunner:
         try:
             [finished] = await batch.run([call])
         finally:
-            # Also where the time was over while it was recorded: what is recorded counts.
+            # Also after a timeout during the recording: a recorded acceptance counts.
             for recorded in batch.finished.values():
                 self._accepted = self._acceptance(judge, recorded)
         return finished
 
     def _acceptance(self, judge: Judge, finished: Finished) -> Ending | None:
-        """How the leg ends by a submission, by what is recorded of it; None if it does not."""
+        """The ending if a recorded submission was accepted, else None."""
         result = finished.canonical.result
         if result is None or result.get("valid") is not True:
             return None
@@ -188,10 +188,10 @@ class LegRunner:
         most = self.limits.max_attempts
         if self.judge is None or self.judge.attempt_count < most:
             return None
-        return self._out_of("attempts", f"no valid result in {most:,} attempts")
+        return self._ended_by("attempts", f"no valid result in {most:,} attempts")
 
     def _remember(self, message: Message, ended: Sequence[Finished]) -> None:
-        """Add an answer and what came of its calls to the conversation."""
+        """Add an answer and the results of its calls to the conversation."""
         blocks = tuple(_with_keys(message, ended))
         self._messages.append(message.model_copy(update={"blocks": blocks}))
         results = tuple(_result(finished) for finished in ended)
@@ -199,7 +199,7 @@ class LegRunner:
 
 
 def _with_keys(message: Message, ended: Sequence[Finished]) -> Iterator[MessageBlock]:
-    """The blocks of a message, each call with the key of what came of it."""
+    """The blocks of a message; each call has the id of its invocation as its key."""
     left = iter(ended)
     for block in message.blocks:
         if isinstance(block, CallBlock):
@@ -210,10 +210,10 @@ def _with_keys(message: Message, ended: Sequence[Finished]) -> Iterator[MessageB
 
 
 def _as_sent(call: ToolCall) -> ToolCall:
-    """A call with the id that its provider gave it, if it gave it one.
+    """A call with the id that its provider gave, or without an id.
 
-    One that was made for the record is none that the provider knows: where it needs ids, it gets
-    the whole batch as text.
+    The provider does not know an id that was made for the record. If its format needs ids, it gets
+    the calls and results of such an answer as text.
     """
     is_made = "id_synthesised" in call.flags
     return call.model_copy(update={"call_id": None}) if is_made else call

@@ -1,4 +1,4 @@
-"""Asking a model: the conversation as a request, the answer as it is recorded, and retries."""
+"""Asks a model: writes the request, records the answer, and retries."""
 
 import asyncio
 import random
@@ -20,17 +20,19 @@ _LONGEST_PAUSE_MS = 30_000
 _BAD_REQUEST = 400
 
 _NO_ENDS = frozenset({None, "in_progress", "queued"})
-"""What an answer tells of an end that it had not; Responses says until then that it goes on."""
+"""Finish reasons of an answer that did not end. Responses names its states until the end."""
 
 
 @dataclass(slots=True)
 class Spent:
-    """What a leg has used up so far.
+    """The resources that a leg has used so far.
 
     Attributes:
-        began: when it began, by the monotonic clock, in seconds.
-        input_tokens: as the model's server counts them; None where it counts none.
-        output_tokens: the same.
+        began: start of the leg by the monotonic clock, in seconds.
+        steps: answers of the model.
+        reminders: reminders that a result is missing.
+        input_tokens: counted by the model's server; None if the server counts none.
+        output_tokens: likewise.
     """
 
     began: float = field(default_factory=monotonic)
@@ -41,18 +43,18 @@ class Spent:
 
     @property
     def tokens(self) -> int:
-        """Of both kinds together, as far as they are known."""
+        """Input and output tokens in all, as far as they are known."""
         return (self.input_tokens or 0) + (self.output_tokens or 0)
 
-    def take(self, usage: TokenCounts | None) -> None:
-        """Add what one answer cost."""
+    def add(self, usage: TokenCounts | None) -> None:
+        """Add the tokens of one answer."""
         if usage is not None:
             self.input_tokens = _sum(self.input_tokens, usage.input_tokens)
             self.output_tokens = _sum(self.output_tokens, usage.output_tokens)
 
     @property
     def duration_ms(self) -> int:
-        """Since it began."""
+        """Milliseconds since the leg began."""
         return round((monotonic() - self.began) * 1000)
 
 
@@ -62,13 +64,13 @@ def _sum(known: int | None, more: int | None) -> int | None:
 
 @dataclass(slots=True, kw_only=True)
 class Questions:
-    """Puts the questions of one leg to its model. Not safe to share between tasks.
+    """Asks the model of one leg. Not safe to share between tasks.
 
     Attributes:
-        offered: the tools, by the names that the model sees.
-        limits: how long an answer may be, and how often a question may be put again.
-        spent: counts what each answer cost, also of one that broke off.
-        retry_count: how often a question was put again.
+        offered: definitions of the tools, by the names that the model sees.
+        limits: limits of the length of an answer and of retries.
+        spent: counts the tokens of each answer, complete or not.
+        retry_count: number of retries so far.
     """
 
     session: Session
@@ -80,15 +82,15 @@ class Questions:
     retry_count: int = field(init=False, default=0)
 
     async def ask(self, messages: Sequence[Message], choice: ToolChoice | None) -> RecordedAnswer:
-        """Put a question, again if it comes to nothing, and record what is answered.
+        """Ask the model with retries, and record the answer.
 
         Args:
             messages: the conversation so far.
-            choice: whether tools are to be called; None to leave that to the model. A server that
-                refuses to hear of a choice is asked again without.
+            choice: forced choice of tools; None to let the model choose. If the server refuses
+                the choice, it is asked again without it.
 
         Raises:
-            ModelError: it came to nothing in the end.
+            ModelError: the last retry failed.
             UnavailableError: the answer could not be recorded.
         """
         while True:
@@ -106,8 +108,8 @@ class Questions:
         pause = error.retry_after_ms
         if pause is None:
             longest = min(_FIRST_PAUSE_MS << min(self.retry_count, 10), _LONGEST_PAUSE_MS)
-            # Many agents that failed together are not to come back together.
-            pause = round(longest * random.uniform(0.5, 1))  # noqa: S311  no secret
+            # Jitter: many agents that failed at once must not retry at once.
+            pause = round(longest * random.uniform(0.5, 1))  # noqa: S311  not a secret
         self.retry_count += 1
         self.observer(QuestionFailed(str(error), pause))
         await asyncio.sleep(pause / 1000)
@@ -121,19 +123,19 @@ class Questions:
         return {**history, **tools, **limit}
 
     async def _ask_once(self, members: JsonObject) -> RecordedAnswer:
-        """One question.
+        """Ask the model once.
 
         Raises:
-            ModelError: there is no answer, it broke off, or it is an error.
+            ModelError: there is no answer, the answer broke off, or it is an error.
         """
-        async with aclosing(_begun(self.model.answer(members))) as pieces:
-            # Nothing is recorded of an answer of which nothing came.
+        async with aclosing(_closable(self.model.answer(members))) as pieces:
+            # An answer without a byte is not recorded.
             first = await anext(pieces, None)
             if first is None:
                 raise ModelError("the answer is empty", is_transient=True)
-            whole = _with_first(first, pieces)
+            complete = _with_first(first, pieces)
             stream = record_stream(
-                self.session, self.model.wire_format, whole, provider=self.model.provider
+                self.session, self.model.wire_format, complete, provider=self.model.provider
             )
             try:
                 async with stream:
@@ -141,15 +143,15 @@ class Questions:
                         self.observer(ChunkCame(piece))
             finally:
                 if stream.is_recorded:
-                    self.spent.take(stream.answer.response.usage)
+                    self.spent.add(stream.answer.response.usage)
         answer = stream.answer
         _refuse_broken(answer)
         self.observer(AnswerCame(answer.response.messages[0]))
         return answer
 
 
-async def _begun(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
-    """The same as a generator that can be closed, whatever the model gives."""
+async def _closable(pieces: AsyncIterator[bytes]) -> AsyncGenerator[bytes]:
+    """The pieces, without empty ones, as a generator that can be closed."""
     try:
         async for piece in pieces:
             if piece:
@@ -167,14 +169,14 @@ async def _with_first(first: bytes, others: AsyncIterator[bytes]) -> AsyncIterat
 
 
 def _refuse_broken(answer: RecordedAnswer) -> None:
-    """Raise for an answer that is an error, or that broke off for no reason that it tells.
+    """Refuse an answer that is an error, or that ended without a finish reason.
 
     Raises:
-        ModelError: it is one of these.
+        ModelError: the answer is refused.
     """
     response = answer.response
     if response.failure is not None:
-        said = response.failure.message or "it does not say what went wrong"
+        said = response.failure.message or "no message"
         raise ModelError(f"the model's server gave an error: {said}", is_transient=True)
     if not response.messages:
         raise ModelError("the answer has no message", is_transient=True)

@@ -1,4 +1,4 @@
-"""A leg from its session to its outcome: what is recorded around the conversation itself."""
+"""Records a leg around its conversation: session, start, offered tools and outcome."""
 
 from asyncio import CancelledError
 from collections.abc import Iterator, Mapping
@@ -23,22 +23,22 @@ from tooltrail.records.agent_runs import SUCCESSES
 from tooltrail.store import Store
 
 _TITLE_CHARS = 80
-"""Of the task in the title of a session."""
+"""Characters of the task in the title of a session."""
 
 _REASON_CHARS = 2_000
-"""Of an error in the reason for an outcome; a server may send a whole page."""
+"""Characters of an error in the reason of an outcome; a server may send a long page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LegPlan:
-    """Everything that a leg is given.
+    """The inputs of a leg.
 
     Attributes:
-        tools: all that there are, by name.
-        position: of the leg in its run, from 0.
-        next_tier: that goes on if this one comes to nothing; None if none does.
-        run_id: of the run; None for its first leg.
-        parent: the session that asked for the run.
+        tools: all existing tools, by name.
+        position: position of the leg in its run, from 0.
+        next_tier: tier of the next leg if this leg has no result; None for the last tier.
+        run_id: id of the run; None for its first leg.
+        parent: session that started the run.
     """
 
     config: AgentConfig
@@ -53,7 +53,7 @@ class LegPlan:
 
     @property
     def title(self) -> str:
-        """What people will call its session."""
+        """The title of its session."""
         line = " ".join(self.task.split())
         return f"{self.config.name}: {line[:_TITLE_CHARS]}"
 
@@ -67,13 +67,13 @@ class LegPlan:
         yield Message.of("user", self.task)
 
     def judge(self) -> Judge | None:
-        """Who judges submissions; None for an agent of free text."""
+        """The judge of submissions; None for an agent without a schema."""
         if self.config.output is None:
             return None
         return Judge(self.config.id, self.config.output, self.model.wire_format)
 
     def started(self, session_id: UUID) -> LegStarted:
-        """What is recorded of its beginning."""
+        """The fact of its start."""
         output = self.config.output
         return LegStarted(
             run_id=self.run_id or session_id,
@@ -90,14 +90,14 @@ class LegPlan:
 
 
 async def run_leg(plan: LegPlan, store: Store, observer: Observer) -> tuple[Leg, JsonValue]:
-    """Lead one leg, and record it from its beginning to its end.
+    """Run and record one leg.
 
     Returns:
         The leg, and its value if it has one.
 
     Raises:
-        UnavailableError: something could not be recorded.
-        CancelledError: it was cancelled; its outcome says so.
+        UnavailableError: a fact could not be recorded.
+        CancelledError: the leg was cancelled, which is its recorded outcome.
     """
     opened: list[Session] = []
     try:
@@ -106,10 +106,10 @@ async def run_leg(plan: LegPlan, store: Store, observer: Observer) -> tuple[Leg,
         own = artifact_tools(SessionArtifacts(store, session.id))
         plan = replace(plan, tools={**own, **plan.tools})
         started = plan.started(session.id)
-        ended, value = await _led(plan, session, started, observer)
+        ended, value = await _run(plan, session, started, observer)
         observer(ended)
     finally:
-        # Also one that was opened while the run was cancelled.
+        # Also a session that was opened while the run was being cancelled.
         for one in opened:
             with suppress(SessionClosedError):
                 await to_end(one.aclose())
@@ -148,7 +148,7 @@ async def _runner(plan: LegPlan, session: Session, observer: Observer) -> LegRun
 
 
 def _toolbox(plan: LegPlan, judge: Judge | None) -> tuple[Toolbox, list[ToolDefinition]]:
-    """The tools by the names that the model sees, and their definitions."""
+    """The toolbox by the names that the model sees, and the definitions of its tools."""
     spelled = offered_names(plan.tools, plan.model.wire_format)
     offered: dict[str, AgentTool] = {}
     for name in plan.config.tools:
@@ -159,7 +159,7 @@ def _toolbox(plan: LegPlan, judge: Judge | None) -> tuple[Toolbox, list[ToolDefi
     definitions = [tool.definition for tool in offered.values()]
     submission = submission_tool(plan.config, plan.model.wire_format)
     if submission is not None and judge is not None:
-        # The judge says more of what is wrong than a check of the parameters would.
+        # The judge reports more than a check of the parameters, so the parameters are not checked.
         unchecked = submission.model_copy(update={"parameters": {"type": "object"}})
         offered[submission.name] = AgentTool(
             unchecked, judge.judge, has_side_effects=False, family="structured_output"
@@ -169,13 +169,13 @@ def _toolbox(plan: LegPlan, judge: Judge | None) -> tuple[Toolbox, list[ToolDefi
     return Toolbox(offered, frozenset(names - offered.keys())), definitions
 
 
-async def _led(
+async def _run(
     plan: LegPlan, session: Session, started: LegStarted, observer: Observer
 ) -> tuple[LegEnded, JsonValue]:
-    """Lead the conversation, and record how it came out, whatever that is.
+    """Run the conversation, and record its outcome, whatever it is.
 
     Raises:
-        BaseException: what the conversation raised, when its outcome is recorded.
+        BaseException: an error of the conversation, after the outcome is recorded.
     """
     runner: LegRunner | None = None
     try:
@@ -201,7 +201,7 @@ async def _record_failure(session: Session, runner: LegRunner | None, error: Bas
     )
     try:
         await to_end(session.arecord_outcome(_ended(runner, ending, None)))
-    except Exception as failure:  # noqa: BLE001  what is raised is what came first
+    except Exception as failure:  # noqa: BLE001  the first error is raised
         error.add_note(f"the outcome is not recorded: {failure}")
 
 

@@ -1,7 +1,7 @@
-"""The text of a configuration as a JSON value, with the place of everything in it.
+"""Reads the YAML of a configuration as a JSON value with positions.
 
-PyYAML composes the nodes and marks their places. Its constructors are not used: they read YAML 1.1,
-keep the last of two equal keys, and expand aliases without end. JSON is YAML, too.
+PyYAML composes the nodes and marks their positions. Its constructors are not used: they read YAML
+1.1, keep the last of two equal keys, and expand aliases without a limit. JSON is YAML, too.
 """
 
 import math
@@ -27,18 +27,18 @@ except ModuleNotFoundError as error:
     raise missing_extra(error) from error
 
 MAX_SIZE = 1 << 20
-"""Bytes of a file; a configuration has some thousand."""
+"""Largest size of a file in bytes. A usual configuration has a few thousand."""
 
 MAX_EXPANDED = 2 << 20
-"""Characters and values of a document whose aliases are written out. A file that has its full
-size without aliases is below it."""
+"""Largest number of characters and values after aliases are expanded. A file of `MAX_SIZE` without
+aliases is below it."""
 
 MAX_DEPTH = 100
-"""Levels of nesting; the reader of pydantic stops at 200."""
+"""Levels of nesting. The JSON parser of pydantic stops at 200."""
 
 _BOM = "\ufeff"
 
-# What editors take for part of a line and YAML 1.1 for its end, and what nobody sees.
+# Control characters, and characters that end a line in YAML 1.1 but not in editors.
 _INVISIBLE = re.compile(
     "[^\t\n\r\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]"
 )
@@ -55,7 +55,7 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 _LEADING_ZERO = re.compile(r"[-+]?0[0-9]+")
 
 _MAX_DIGITS = 400
-"""Digits of a number; more than any double needs, and far fewer than Python reads at all."""
+"""Digits of a number. A double never needs more, and Python can read far more."""
 
 _Place: TypeAlias = tuple[int, int]
 """A line and a column, both from 1."""
@@ -63,10 +63,10 @@ _Place: TypeAlias = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A JSON value with the place of everything in it.
+    """A JSON value with the positions of its parts.
 
     Attributes:
-        problems: what in the text is not taken as it is, in the order of the text.
+        problems: problems of the text, in its order.
     """
 
     value: JsonValue
@@ -75,10 +75,10 @@ class Document:
     _root: Node
 
     def problem(self, path: Path, message: str) -> ConfigProblem:
-        """A problem with a part, which is named by its key, or by its beginning in a list.
+        """Make a problem at the position of a part: its key, or its beginning in a list.
 
-        A part that is not there has the place of the nearest one around it. A position in a list
-        may be a text, as in a JSON pointer.
+        A missing part has the position of the nearest part around it. An index of a list may be
+        text, as in a JSON pointer.
         """
         node, place, done = self._root, self._root, list[str | int]()
         for part in path:
@@ -92,10 +92,10 @@ class Document:
 
 
 def decode(data: bytes, file: str) -> str:
-    """The text of a file.
+    """Decode a file.
 
     Raises:
-        AgentConfigError: it is too large or no UTF-8.
+        AgentConfigError: the file is too large or not UTF-8.
     """
     _check_size(len(data), file)
     try:
@@ -103,16 +103,16 @@ def decode(data: bytes, file: str) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
         if data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0")):
-            _fail(file, before, "no UTF-8: it looks like UTF-16; save it as UTF-8")
+            _fail(file, before, "not UTF-8: it looks like UTF-16; save it as UTF-8")
         byte = f"{data[error.start]:#04x}"
-        _fail(file, before, f"no UTF-8: a byte {byte} that belongs to no character")
+        _fail(file, before, f"not UTF-8: the byte {byte} is not part of a character")
 
 
 def read_document(text: str, file: str) -> Document:
-    """The value that a text spells in YAML 1.2.
+    """Parse text as YAML 1.2.
 
     Raises:
-        AgentConfigError: there is none, or more than one.
+        AgentConfigError: the text is not one YAML document.
     """
     _check_size(len(text.encode("utf-8", "surrogatepass")), file)
     text = text.removeprefix(_BOM)
@@ -137,7 +137,7 @@ def read_document(text: str, file: str) -> Document:
 
 
 class _Loader(BaseLoader):
-    """Leaves scalars without a tag, and takes tabs between the parts of a flow collection."""
+    """Gives scalars no implicit tag, and allows tabs between the parts of a flow collection."""
 
     def scan_to_next_token(self) -> None:
         super().scan_to_next_token()
@@ -146,16 +146,16 @@ class _Loader(BaseLoader):
             super().scan_to_next_token()
 
     def resolve(self, kind: object, value: object, implicit: object) -> str:
-        """No tag, where the file has none."""
+        """No implicit tag."""
         del kind, value, implicit
         return ""
 
 
 class _Reading:
-    """Makes the value of the nodes of one document. Used once.
+    """Makes the value of the nodes of one document. Use an instance once.
 
     Attributes:
-        problems: by their places.
+        problems: problems by position.
     """
 
     def __init__(self, file: str) -> None:
@@ -164,18 +164,18 @@ class _Reading:
         self._size = 0
 
     def value(self, node: Node, path: Path, depth: int = 0) -> JsonValue:
-        """The value of a node, with its aliases written out.
+        """The value of a node, with aliases expanded.
 
         Raises:
-            AgentConfigError: it is too deep or too large.
+            AgentConfigError: the value is nested too deep or too large.
         """
         self._size += 1 + (len(node.value) if isinstance(node, ScalarNode) else 0)
         if depth > MAX_DEPTH:
             self._stop(node, f"nested deeper than {MAX_DEPTH} levels")
         if self._size > MAX_EXPANDED:
-            self._stop(node, "too large when its aliases are written out")
+            self._stop(node, "too large after aliases are expanded")
         if node.tag:
-            self._tell(node, path, "tags are not used here; leave it out")
+            self._report(node, path, "tags are not supported; remove the tag")
         if isinstance(node, MappingNode):
             return self._mapping(node, path, depth)
         if isinstance(node, SequenceNode):
@@ -183,7 +183,7 @@ class _Reading:
         try:
             return _plain_value(node.value) if _is_plain(node) else _whole_text(node.value)
         except ValueError as error:
-            self._tell(node, path, str(error))
+            self._report(node, path, str(error))
             return None
 
     def _mapping(self, node: MappingNode, path: Path, depth: int) -> dict[str, JsonValue]:
@@ -194,20 +194,20 @@ class _Reading:
             key = self.value(key_node, path, depth + 1)
             line, _ = _place_of(key_node)
             if not isinstance(key, str):
-                self._tell(key_node, path, "a key must be text: put it in quotes")
+                self._report(key_node, path, "a key must be text: put it in quotes")
             elif key == "<<" and _is_plain(key_node):
-                message = "merge keys (`<<`) are not used here: write the keys out"
-                self._tell(key_node, path, message)
+                message = "merge keys (`<<`) are not supported: write the keys out"
+                self._report(key_node, path, message)
             elif key in lines:
-                where = f"in line {lines[key]} and in line {line}"
-                message = f"the key {quoted(key)} stands twice: {where}"
-                self._tell(key_node, (*path, key), message)
+                where = f"lines {lines[key]} and {line}"
+                message = f"duplicate key {quoted(key)}: {where}"
+                self._report(key_node, (*path, key), message)
             else:
                 lines[key] = line
                 value[key] = self.value(member, (*path, key), depth + 1)
         return value
 
-    def _tell(self, node: Node, path: Path, message: str) -> None:
+    def _report(self, node: Node, path: Path, message: str) -> None:
         place = _place_of(node)
         problem = ConfigProblem(self._file, *place, spell_path(path), message)
         self.problems.setdefault(place, problem)
@@ -221,12 +221,12 @@ def _place_of(node: Node) -> _Place:
 
 
 def _is_plain(node: Node) -> bool:
-    """Whether a scalar stands in no quotes, and has no tag."""
+    """Whether a scalar has no quotes and no tag."""
     return isinstance(node, ScalarNode) and node.style is None and not node.tag
 
 
 def _members(node: Node) -> Iterator[tuple[str | int, Node, Node]]:
-    """What is in a node, each with its key and the node whose place names it."""
+    """The parts of a node: key or index, the node whose position stands for the part, the value."""
     if isinstance(node, MappingNode):
         yield from ((key.value, key, one) for key, one in node.value)
     elif isinstance(node, SequenceNode):
@@ -239,7 +239,7 @@ def _check_size(size: int, file: str) -> None:
 
 
 def _fail(file: str, before: str, message: str) -> NoReturn:
-    """Refuse a text for what comes after some part of it."""
+    """Raise a problem at the position after the text `before`."""
     lines = re.split("\r\n|\r|\n", before)
     raise AgentConfigError([ConfigProblem(file, len(lines), len(lines[-1]) + 1, "", message)])
 
@@ -250,14 +250,14 @@ def _worded(error: MarkedYAMLError, text: str, file: str) -> AgentConfigError:
     began = ""
     if error.context is not None and error.context_mark is not None:
         began = f", {error.context} that begins in line {error.context_mark.line + 1}"
-    message = f"no YAML: {error.problem}{began}"
+    message = f"not YAML: {error.problem}{began}"
     if text[mark.index : mark.index + 1] == "\t":
-        message = "a tab stands where only spaces may: indent with spaces"
+        message = "a tab in the indentation: indent with spaces"
     return AgentConfigError([ConfigProblem(file, mark.line + 1, mark.column + 1, "", message)])
 
 
 def _whole_text(text: str) -> str:
-    r"""A text whose pairs of surrogates, as JSON escapes them, are the characters they stand for.
+    r"""Text in which surrogate pairs, as JSON escapes them, are replaced by their characters.
 
     Raises:
         ValueError: half of a pair is missing.
@@ -265,35 +265,34 @@ def _whole_text(text: str) -> str:
     try:
         return text.encode("utf-16", "surrogatepass").decode("utf-16")
     except UnicodeDecodeError:
-        raise ValueError("half of a surrogate pair is no character") from None
+        raise ValueError("half of a surrogate pair is missing") from None
 
 
 def _plain_value(text: str) -> str | int | float | bool | None:
-    """The value of a scalar that stands in no quotes, by the core schema of YAML 1.2.
+    """The value of a scalar without quotes, by the core schema of YAML 1.2.
 
-    Only `true` and `false` are booleans, and only digits make numbers: `no`, `on`, `12:30` and
-    `2026-01-01` are text, where readers of YAML 1.1 make something else of them.
+    `no`, `on`, `12:30` and `2026-01-01` are text here; YAML 1.1 reads them as other types.
 
     Raises:
-        ValueError: a number that JSON cannot hold, or that is spelled ambiguously; the message says
-            what to write.
+        ValueError: a number that JSON cannot hold, or that YAML versions read differently; the
+            message says what to write.
     """
     if text in _CONSTANTS:
         return _CONSTANTS[text]
     if _NOT_FINITE.fullmatch(text):
-        raise ValueError("infinities and `.nan` are no JSON; in quotes it is text")
+        raise ValueError("JSON has no infinity and no `.nan`; put it in quotes for text")
     if not (_BASED.fullmatch(text) or _FLOAT.fullmatch(text)):
         return text
     if len(text) > _MAX_DIGITS:
-        raise ValueError(f"a number of more than {_MAX_DIGITS} digits; in quotes it is text")
+        raise ValueError(f"a number of more than {_MAX_DIGITS} digits; put it in quotes for text")
     if _LEADING_ZERO.fullmatch(text):
         raise ValueError(
-            "a number that begins with 0 is octal to some readers of YAML; leave the 0 out, or put "
-            "it in quotes"
+            "a number that begins with 0 is octal in some versions of YAML; remove the 0, or put "
+            "the number in quotes"
         )
     if _BASED.fullmatch(text) or _INTEGER.fullmatch(text):
         return int(text, 0)
     number = float(text)
     if math.isinf(number):
-        raise ValueError("the number is beyond a double; in quotes it is text")
+        raise ValueError("the number is too large for a double; put it in quotes for text")
     return number

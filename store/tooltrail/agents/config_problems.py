@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, and where: sentences for whoever wrote the file."""
+"""Problems of a configuration file, with their positions."""
 
 import re
 from collections.abc import Sequence
@@ -7,23 +7,24 @@ from dataclasses import dataclass
 from tooltrail.records import InvalidRecordError
 
 Path = tuple[str | int, ...]
-"""Keys and positions that lead to a part of a document."""
+"""Keys and list indexes from the root to a part of a document."""
 
 _PLAIN_KEY = re.compile(r"[A-Za-z0-9_$-]+")
 _KEY_CHARS = 80
-"""Characters of a key that are repeated."""
+"""Characters of a key that a message shows."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class ConfigProblem:
-    """One thing that is wrong with a configuration. Problems are ordered by their places.
+    """One problem of a configuration. Problems sort by position.
 
     Attributes:
-        file: as the caller named it.
-        line: from 1.
-        column: from 1, in characters.
-        path: what it is about, `output.schema.properties.summary.minLenght`; empty for the whole.
-        message: what is wrong, in one sentence.
+        file: file name as the caller gave it.
+        line: line, from 1.
+        column: column, from 1, in characters.
+        path: part of the document, such as `output.schema.properties.summary.minLenght`; empty for
+            the whole document.
+        message: the problem, in one sentence.
     """
 
     file: str
@@ -39,14 +40,14 @@ class ConfigProblem:
 
 
 class AgentConfigWarning(UserWarning):
-    """Part of a configuration that is ignored."""
+    """A part of a configuration is ignored."""
 
 
 class AgentConfigError(InvalidRecordError):
-    """A file that is no configuration of an agent.
+    """A file is not a valid configuration of an agent.
 
     Attributes:
-        problems: everything that is wrong with it, in the order of the file; at least one.
+        problems: all problems in the order of the file, at least one.
     """
 
     def __init__(self, problems: Sequence[ConfigProblem]) -> None:
@@ -55,7 +56,7 @@ class AgentConfigError(InvalidRecordError):
 
 
 def spell_path(path: Path) -> str:
-    """A path as people write it: `tiers[0].model`, `properties["a b"]`."""
+    """A path as text: `tiers[0].model`, `properties["a b"]`."""
     spelled = ""
     for part in path:
         if isinstance(part, int):
@@ -68,11 +69,11 @@ def spell_path(path: Path) -> str:
 
 
 def quoted(key: str) -> str:
-    """A key as a sentence names it."""
+    """A key in a sentence."""
     return f"`{_shown(key)}`"
 
 
 def _shown(key: str) -> str:
-    """A key in a message: on one line, and no longer than one."""
+    """A key without control characters, at most `_KEY_CHARS` long."""
     spelled = key.encode("unicode_escape").decode() if not key.isprintable() else key
     return spelled if len(spelled) <= _KEY_CHARS else spelled[: _KEY_CHARS - 1] + "…"

@@ -1,7 +1,7 @@
-"""What an agent is: its name, its instructions, what it may use, and what it must give back.
+"""The configuration of an agent: name, model, instructions, tools, limits and result schema.
 
-A configuration is data; `load_agent` reads one from a file. Its canonical JSON names the version of
-the agent in the record.
+`load_agent` reads a configuration from a file. The digest of its canonical JSON names the version
+of the agent in the record.
 """
 
 from collections import Counter
@@ -24,7 +24,7 @@ from tooltrail.records import AgentVersion, canonical_json
 from tooltrail.records.authoring import Record
 
 FormatName = Literal["openai", "openai-responses", "anthropic", "gemini", "ollama"]
-"""The wire formats that models are asked in."""
+"""The wire formats of models over HTTP."""
 
 Positive = Annotated[int, Field(ge=1, le=(1 << 31) - 1)]
 
@@ -43,7 +43,7 @@ Named = Annotated[str, AfterValidator(_not_blank)]
 
 
 class _Section(Record):
-    """Part of a configuration: names are in camel case in the file, as in the rest of it."""
+    """A part of a configuration. Names are in camel case in the file."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, validate_by_name=True, validate_by_alias=True
@@ -51,15 +51,15 @@ class _Section(Record):
 
 
 class Tier(_Section):
-    """One rung of the ladder: a model, and how it is reached.
+    """A model and its server. An agent tries its tiers in order until one has a result.
 
     Attributes:
-        name: what people call it.
-        model: the name that its server knows.
-        format: the wire format that its server speaks; None where whoever runs the agent says so.
-        base_url: of its server; None for the same, or for the provider's own.
-        api_key_env: the variable of the environment that has the key; None for the provider's usual
-            one. The key itself has no place in a configuration.
+        name: name for people.
+        model: name of the model at its server.
+        format: wire format of the server; None if the caller of the agent names it.
+        base_url: URL of the server; None if the caller names it, or for the provider's server.
+        api_key_env: environment variable with the key; None for the provider's usual variable. A
+            configuration never has the key itself.
     """
 
     name: Named
@@ -70,17 +70,18 @@ class Tier(_Section):
 
 
 class Limits(_Section):
-    """Bounds of one leg, which is one conversation with the model of one tier.
+    """Limits of one leg, which is one conversation with the model of one tier.
 
     Attributes:
         max_steps: answers of the model.
-        max_time_ms: from the beginning, in milliseconds.
-        max_tokens: of input and output together, as the model's server counts them; None for any.
+        max_time_ms: duration of the leg in milliseconds.
+        max_tokens: input and output tokens in all, as the model's server counts them; None for no
+            limit.
         max_attempts: submissions of a result, valid or not.
-        max_reminders: how often the model is reminded that a result is missing when it stops.
-        max_answer_tokens: of one answer.
-        tool_timeout_ms: for one call of a tool, in milliseconds.
-        model_retries: how often a question is put again that came to nothing, in all.
+        max_reminders: reminders to a model that stopped without a result.
+        max_answer_tokens: tokens of one answer.
+        tool_timeout_ms: duration of one tool call in milliseconds.
+        model_retries: retries of failed questions in all.
     """
 
     max_steps: Positive = 50
@@ -94,23 +95,23 @@ class Limits(_Section):
 
 
 class StaticContext(_Section):
-    """What the model reads in every run."""
+    """Context that is the same in every run."""
 
     system: str = ""
 
 
 class Context(_Section):
-    """What the model reads before the task."""
+    """Context before the task."""
 
     static: StaticContext = StaticContext()
 
 
 class Output(_Section):
-    """What the agent must give back.
+    """The result of the agent.
 
     Attributes:
-        json_schema: `schema` in the file: JSON Schema (draft 2020-12) of its result, of an object.
-        strict: whether a provider that can enforce the schema is asked to.
+        json_schema: `schema` in the file: JSON Schema (draft 2020-12) of the result, an object.
+        strict: whether to ask a provider to enforce the schema, if it can.
     """
 
     json_schema: dict[str, JsonValue] = Field(alias="schema")
@@ -124,25 +125,25 @@ class Output(_Section):
 
     @cached_property
     def schema_checker(self) -> OutputSchema:
-        """The schema, ready to check values."""
+        """The compiled schema."""
         return OutputSchema.of(self.json_schema)
 
 
 class AgentConfig(_Section):
-    """One agent.
+    """An agent.
 
     Attributes:
         format_version: `schema` in the file: the version of this format.
-        id: the same for all versions of the agent.
-        name: what people call it.
-        version: what its author calls this version of it.
-        description: for people.
-        model: of an agent with a single tier, which is named `default`.
-        tiers: the ladder, the first one first; what ends without a result goes on with the next.
-        context: what the model reads before the task.
-        tools: the names of the tools that it may call.
-        limits: of each leg.
-        output: what it must give back; None for free text.
+        id: id of the agent in all its versions.
+        name: name for people.
+        version: name of this version, given by its author.
+        description: text for people.
+        model: model of an agent with a single tier, which is named `default`.
+        tiers: models in the order in which they are tried.
+        context: instructions before the task.
+        tools: names of the tools that the agent may call.
+        limits: limits of each leg.
+        output: schema of the result; None for free text.
     """
 
     format_version: Literal["kb.agent/1"] = Field(alias="schema")
@@ -160,7 +161,7 @@ class AgentConfig(_Section):
     @model_validator(mode="after")
     def _one_ladder(self) -> Self:
         if self.model is not None and self.tiers:
-            raise ValueError("an agent has `model` or `tiers`, and not both")
+            raise ValueError("an agent has `model` or `tiers`, not both")
         return self
 
     @field_validator("tiers")
@@ -179,17 +180,17 @@ class AgentConfig(_Section):
 
     @property
     def ladder(self) -> tuple[Tier, ...]:
-        """All tiers in order; none where whoever runs the agent is to name a model."""
+        """All tiers in order; empty if the caller of the agent must name a model."""
         if self.model is not None:
             return (Tier(name="default", model=self.model),)
         return self.tiers
 
     def to_document(self) -> dict[str, Any]:
-        """As a file would have it, what has its default included: it may be another one later."""
+        """The content of a file with all defaults, because defaults may change later."""
         return self.model_dump(by_alias=True, mode="json")
 
     @property
     def version_record(self) -> AgentVersion:
-        """What is recorded of this version; every change of the configuration makes another."""
+        """The record of this version. Every change of the configuration is a new version."""
         document = canonical_json.encode_text(canonical_json.with_lists(self.to_document()))
         return AgentVersion(agent_id=self.id, version=self.version, document=document)

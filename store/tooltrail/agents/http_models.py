@@ -1,7 +1,6 @@
-"""Models over HTTP: five wire formats, one request for each question, bytes as they come.
+"""Models over HTTP in five wire formats: one request per question, answers as raw bytes.
 
-Nothing is tried again in here, and no key is ever shown: neither in an error, nor in what a model
-says of itself, nor in a record.
+This module does not retry. A key never appears in an error, a `repr` or a record.
 """
 
 import json
@@ -25,37 +24,37 @@ except ImportError as error:
     raise missing_extra(error) from error
 
 _CONNECT_TIMEOUT_S = 10
-"""For a connection, in seconds."""
+"""Time limit for connecting, in seconds."""
 
 SILENCE_TIMEOUT_MS = 10 * 60 * 1000
-"""In which something must come of an answer; a model that thinks may be silent for long."""
+"""Longest time without a byte of an answer, in milliseconds. Reasoning may take long."""
 
 _TRANSIENT = frozenset({408, 409, 425, 429})
-"""Statuses besides those from 500 on after which the same request may be answered."""
+"""Statuses below 500 after which a retry may succeed."""
 
 _ERROR_BYTES = 64 << 10
-"""Of the body of an error that are read."""
+"""Bytes of the body of an error that are read."""
 
 _SAID_CHARS = 500
-"""Of what a server says that an error quotes."""
+"""Characters of the server's message that an error quotes."""
 
 _LONGEST_WAIT_MS = 10 * 60 * 1000
-"""A server that asks for more is not waited for."""
+"""Longest wait before a retry. A longer wait that a server asks for is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpModel:
-    """A model behind an HTTP API. `of` makes one. Safe to share between tasks.
+    """A model behind an HTTP API; `of` makes one. Safe to share between tasks.
 
-    A connection is made for each question, so there is nothing to close.
+    Each question has a connection of its own, so there is nothing to close.
 
     Attributes:
-        name: as its server knows it.
-        wire_format: the name of the format that its server speaks.
-        provider: whose server it is, for the record; None where the format says enough.
-        base_url: its address, without a slash at its end.
-        streams: whether answers are asked for as a stream.
-        silence_timeout_ms: in which something must come.
+        name: name of the model at its server.
+        wire_format: name of the wire format of its server.
+        provider: name of the provider, for the record; None if the format implies it.
+        base_url: URL of the server, without a slash at the end.
+        streams: whether answers are requested as a stream.
+        silence_timeout_ms: longest time without a byte of an answer.
     """
 
     name: str
@@ -79,29 +78,29 @@ class HttpModel:
         stream: bool = True,
         silence_timeout_ms: int = SILENCE_TIMEOUT_MS,
     ) -> Self:
-        """A model by its name and where it is.
+        """Make a model from its format, name and server.
 
         Args:
-            format_name: of the wire format: openai, openai-responses, anthropic, gemini, ollama.
-            model: as its server knows it.
-            base_url: what the official client of the format takes as such: with `/v1` at its end
-                for both of OpenAI's, without a version for the others. By default the provider's.
+            format_name: wire format: openai, openai-responses, anthropic, gemini or ollama.
+            model: name of the model at its server.
+            base_url: base URL as the official client of the format takes it: with `/v1` at the end
+                for both OpenAI formats, without a version for the others. By default the
+                provider's server.
             api_key: the key itself.
-            api_key_env: the variable of the environment that has the key. By default the one that
-                the provider's own client reads, if it is there; but no other server than the
-                provider's own is sent a key that was not named for it.
-            provider: whose server it is.
-            stream: whether answers are to come as a stream.
-            silence_timeout_ms: in which something must come of an answer.
+            api_key_env: environment variable with the key. By default the variable of the
+                official client, if it is set. That default key goes to the provider's own server
+                only.
+            provider: name of the provider.
+            stream: whether to request answers as a stream.
+            silence_timeout_ms: longest time without a byte of an answer.
 
         Raises:
-            NotFoundError: models are not asked in such a format.
-            InvalidRecordError: the address or the key is none, or the variable that was named is
-                not there.
+            NotFoundError: the format is unknown.
+            InvalidRecordError: the URL or the key is not valid, or the named variable is not set.
         """
         if format_name not in ENDPOINTS:
             known = ", ".join(ENDPOINTS)
-            raise NotFoundError(f"models are not asked in {format_name!r}, but in {known}")
+            raise NotFoundError(f"unknown model format {format_name!r}; known formats: {known}")
         endpoint = ENDPOINTS[format_name]
         url = _checked_url(base_url or endpoint.base_url)
         is_own = url == endpoint.base_url
@@ -117,19 +116,19 @@ class HttpModel:
         )
 
     def answer_limit(self, tokens: int) -> JsonObject:
-        """The members of a request that bound the tokens of its answer."""
+        """The members of a request that limit the tokens of the answer."""
         return self._endpoint.limit(tokens)
 
     async def answer(self, members: JsonObject) -> AsyncIterator[bytes]:
-        """The answer to one question, as it comes; see `ChatModel.answer`.
+        """Ask the model once; yield the bytes of the answer. See `ChatModel.answer`.
 
         Raises:
-            ModelError: there is no answer, or it broke off.
+            ModelError: there is no answer, or the answer broke off.
         """
         endpoint = self._endpoint
         timeout = httpx.Timeout(self.silence_timeout_ms / 1000, connect=_CONNECT_TIMEOUT_S)
         try:
-            # A redirect is not followed: a key is for the server that it was given for.
+            # Redirects are not followed, because the key is for this server only.
             async with (
                 httpx.AsyncClient(timeout=timeout, follow_redirects=False) as client,
                 client.stream(
@@ -146,7 +145,7 @@ class HttpModel:
         except httpx.HTTPError as error:
             raise broken(error) from error
         except (httpx.InvalidURL, ValueError, OSError, OverflowError) as error:
-            # Not what it says, which may be a header with the key in it.
+            # Without the message, which may quote the header with the key.
             raise ModelError(f"the request cannot be sent: {type(error).__name__}") from None
 
     @property
@@ -155,30 +154,30 @@ class HttpModel:
 
 
 def _checked_url(url: str) -> str:
-    """An address without a slash at its end.
+    """A checked URL, without a slash at the end.
 
     Raises:
-        InvalidRecordError: it is none.
+        InvalidRecordError: not an HTTP URL with a host.
     """
     try:
         parts = urlsplit(url)
         is_one = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is none
+    except ValueError:  # a port that is not a number
         is_one = False
     if not is_one:
-        raise InvalidRecordError(f"{url!r} is no address such as http://127.0.0.1:11434")
+        raise InvalidRecordError(f"{url!r} is not a URL such as http://127.0.0.1:11434")
     return url.rstrip("/")
 
 
 def _checked_key(key: str) -> str:
-    """A key that a header can carry; files of variables leave white space at its ends.
+    """A checked key, without white space at the ends.
 
     Raises:
-        InvalidRecordError: it has other characters.
+        InvalidRecordError: the key is empty, or a header cannot carry it.
     """
     stripped = key.strip()
     if not stripped or not stripped.isascii() or not stripped.isprintable():
-        raise InvalidRecordError("the key is empty, or has characters that no header can carry")
+        raise InvalidRecordError("the key is empty or has characters that a header cannot carry")
     return stripped
 
 
@@ -188,23 +187,25 @@ def _key_of(endpoint: Endpoint, variable: str | None, *, is_own: bool) -> str | 
         return next(filter(None, map(os.environ.get, names)), None)
     key = os.environ.get(variable)
     if not key:
-        raise InvalidRecordError(f"the variable {variable}, which is to have the key, is not set")
+        raise InvalidRecordError(f"the environment variable {variable} for the key is not set")
     return key
 
 
 async def refused(response: httpx.Response, format_name: str, key: str | None) -> ModelError | None:
-    """Why an answer is none; None if it is one, of which nothing is read then.
+    """The error that a response stands for; None for an answer, whose body is not read.
 
     Args:
-        response: of which the body is still to come.
-        format_name: of the wire format that it is to be in.
-        key: that was sent, and is not repeated whatever the server says.
+        response: response with an unread body.
+        format_name: wire format of the expected answer.
+        key: key that was sent; removed from the message of the server.
     """
     kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if response.is_success:
         if "html" not in kind:
             return None
-        return ModelError(f"the server sent {kind}, no answer of a model: is its address right?")
+        return ModelError(
+            f"the server sent {kind}, which is not an answer of a model; check the URL"
+        )
     status = response.status_code
     body = await _beginning(response)
     if key is not None:
@@ -219,7 +220,7 @@ async def refused(response: httpx.Response, format_name: str, key: str | None) -
 
 
 def broken(error: httpx.HTTPError) -> ModelError:
-    """A request that came to nothing, or an answer that broke off."""
+    """The error for a request without an answer, or for an answer that broke off."""
     is_transient = isinstance(error, httpx.TransportError) and not isinstance(
         error, httpx.UnsupportedProtocol
     )
@@ -238,12 +239,12 @@ async def _beginning(response: httpx.Response) -> bytes:
 
 
 def _said(body: bytes, format_name: str) -> str:
-    """What the body of an error says, in the provider's words if they can be read."""
+    """The message in the body of an error, from the provider's field if it can be read."""
     text = body.decode("utf-8", "replace")
     try:
         failure = wire_format(format_name).read_response(json.loads(text)).failure
     except (ValueError, RecursionError, AttributeError, TypeError):
-        failure = None  # no JSON, or no object
+        failure = None  # not a JSON object
     words = " ".join((text if failure is None else failure.message or text).split())
     if not words:
         return ""
@@ -252,7 +253,7 @@ def _said(body: bytes, format_name: str) -> str:
 
 
 def retry_after_ms(headers: Mapping[str, str]) -> int | None:
-    """How long a server asks to wait: `retry-after-ms`, or `retry-after` (RFC 9110, 10.2.3)."""
+    """The wait that a server asks for: `retry-after-ms`, or `retry-after` (RFC 9110, 10.2.3)."""
     try:
         if "retry-after-ms" in headers:
             wait = float(headers["retry-after-ms"])
@@ -266,7 +267,7 @@ def retry_after_ms(headers: Mapping[str, str]) -> int | None:
 
 
 def _seconds(text: str) -> float:
-    """A number of seconds, or a date as the seconds until then; none for one that has passed."""
+    """A number of seconds, or the seconds until a date; 0 for a date in the past."""
     try:
         return float(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Configurations of agents as they stand in files: read, looked for, and checked.
+"""Finds, reads and checks configuration files of agents.
 
 All problems of a file are reported at once, each with its line.
 """
@@ -30,21 +30,21 @@ _SUFFIXES = (".yml", ".yaml")
 _USUAL_NAME = "agent.yml"
 
 _PROJECT_AGENTS = Path(".kb", "agents")
-"""Where a project keeps the configurations of its agents, below its root."""
+"""Folder of agent configurations in a project, relative to its root."""
 
 _SECTIONS = frozenset(info.alias or name for name, info in AgentConfig.model_fields.items())
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedAgent:
-    """A file that was looked at.
+    """The result of checking a file.
 
     Attributes:
-        config: what it holds; None where that is no configuration.
-        problems: everything that is wrong; none for a file that is as it should be. That two files
-            have the same id is a problem of both, which are read all the same.
-        warnings: what was ignored in it: unknown sections, and an `output` without a schema.
-        document: where its parts stand; None where that cannot be told.
+        config: the configuration; None if it is not valid.
+        problems: all problems. An id that two files share is a problem of both; their
+            configurations are valid otherwise.
+        warnings: ignored parts: unknown sections, and an `output` without a schema.
+        document: the parsed document with positions; None if the file cannot be parsed.
     """
 
     path: Path
@@ -55,50 +55,49 @@ class CheckedAgent:
 
 
 def load_agent(path: str | os.PathLike[str]) -> AgentConfig:
-    """The configuration in a file; a folder stands for the `agent.yml` in it.
+    """Load the configuration of a file, or of the `agent.yml` in a folder.
 
-    Each unknown section is ignored with an `AgentConfigWarning`, and so is an empty `output`.
+    An unknown section or an empty `output` is ignored with an `AgentConfigWarning`.
 
     Raises:
-        AgentConfigError: it is none, or cannot be read.
-        NotFoundError: there is no such file.
+        AgentConfigError: the file is not a valid configuration, or cannot be read.
+        NotFoundError: the file does not exist.
         UnavailableError: PyYAML is not installed.
     """
     file = Path(path, _USUAL_NAME) if Path(path).is_dir() else Path(path)
     if not file.exists():
-        raise NotFoundError(f"there is no file {file}")
+        raise NotFoundError(f"{file} does not exist")
     return _config_of(_read_file(file))
 
 
 def read_agent(text: str, name: str) -> AgentConfig:
-    """The configuration that a text of YAML or JSON spells; warns like `load_agent`.
+    """Read a configuration from YAML or JSON text; warns like `load_agent`.
 
     Args:
-        text: at most 1 MiB of UTF-8.
-        name: of the file, for errors.
+        text: at most 1 MiB in UTF-8.
+        name: name of the file, for messages.
 
     Raises:
-        AgentConfigError: it is none.
+        AgentConfigError: the text is not a valid configuration.
         UnavailableError: PyYAML is not installed.
     """
     return _config_of(_read_text(text, Path(name)))
 
 
 def find_agents(folder: str | os.PathLike[str]) -> list[Path]:
-    """The configurations of a project, or of a folder, in the order of their paths.
+    """The configuration files of a project or folder, sorted by path.
 
-    In the root of a project these are the files `.kb/agents/**/agent.yml`. In any other folder
-    these are all files `*.yml` and `*.yaml` in it and below it. Hidden files and folders are passed
-    over, but for a folder that is named itself; a file that is named itself is taken whatever it is
-    called. Links to folders are not followed.
+    For the root of a project, the files `.kb/agents/**/agent.yml`. For any other folder, all files
+    `*.yml` and `*.yaml` below it. For a file, that file, whatever its name. Hidden files and
+    folders inside the folder are skipped, and links to folders are not followed.
 
     Raises:
-        NotFoundError: there is no such folder.
+        NotFoundError: the folder does not exist.
         UnavailableError: a folder cannot be listed.
     """
     top = Path(folder)
     if not top.exists():
-        raise NotFoundError(f"there is no folder {top}")
+        raise NotFoundError(f"{top} does not exist")
     if not top.is_dir():
         return [top]
     agents = top / _PROJECT_AGENTS
@@ -108,14 +107,14 @@ def find_agents(folder: str | os.PathLike[str]) -> list[Path]:
 
 
 def check_agents(folder: str | os.PathLike[str], *, strict: bool = False) -> list[CheckedAgent]:
-    """All files of `find_agents`, each with what it holds and what is wrong with it.
+    """Check all files of `find_agents`.
 
     Args:
-        folder: or a file.
-        strict: whether what would be ignored with a warning is a problem.
+        folder: a project, a folder or a file.
+        strict: whether warnings are problems.
 
     Raises:
-        NotFoundError: there is no such folder.
+        NotFoundError: the folder does not exist.
         UnavailableError: a folder cannot be listed, or PyYAML is not installed.
     """
     checked = list(_with_shared_ids([_read_file(path) for path in find_agents(folder)]))
@@ -123,7 +122,7 @@ def check_agents(folder: str | os.PathLike[str], *, strict: bool = False) -> lis
 
 
 def _without_warnings(checked: CheckedAgent) -> CheckedAgent:
-    """The same, but what was ignored is a problem."""
+    """The same result with its warnings as problems."""
     if not checked.warnings:
         return checked
     problems = tuple(sorted(checked.problems + checked.warnings))
@@ -146,29 +145,33 @@ def _read_file(path: Path) -> CheckedAgent:
 
 
 def _content(path: Path) -> bytes:
-    """As much of a file as is needed to see that it is too large."""
+    """The content of a file, at most one byte over the limit.
+
+    Raises:
+        AgentConfigError: the file cannot be read.
+    """
     try:
-        # To open a pipe would wait for somebody who writes into it.
+        # Opening a pipe would wait for a writer.
         if not stat.S_ISFIFO(path.stat().st_mode):
             with path.open("rb") as file:
                 return file.read(MAX_SIZE + 1)
-        message = "no regular file"
+        message = "not a regular file"
     except OSError as error:
         message = f"cannot be read: {error.strerror}"
     raise AgentConfigError([ConfigProblem(str(path), 1, 1, "", message)])
 
 
 def _read_text(text: str, path: Path) -> CheckedAgent:
-    """What a text holds.
+    """Check a text.
 
     Raises:
-        AgentConfigError: its structure cannot be read to its end.
+        AgentConfigError: the text cannot be parsed.
     """
     document = read_document(text, str(path))
     value, ignored = _without_ignored(document)
     problems, config = set(document.problems), None
     try:
-        # As JSON and strictly: else `"5"` and `true` would pass for numbers.
+        # Strict, so that `"5"` and `true` are not numbers. JSON mode, so that a list fits a tuple.
         config = AgentConfig.model_validate_json(
             json.dumps(value), strict=True, by_alias=True, by_name=False
         )
@@ -182,7 +185,7 @@ def _read_text(text: str, path: Path) -> CheckedAgent:
 
 
 def _without_ignored(document: Document) -> tuple[JsonValue, tuple[ConfigProblem, ...]]:
-    """A document without its parts that say nothing here, and a warning about each of these."""
+    """The value of a document without ignored parts, and a warning for each ignored part."""
     value = document.value
     if not isinstance(value, dict):
         return value, ()
@@ -206,7 +209,7 @@ def _refuse(error: OSError) -> None:
 
 
 def _with_shared_ids(checked: Sequence[CheckedAgent]) -> Iterator[CheckedAgent]:
-    """The same, with a problem for each file whose id another one has."""
+    """The same results, with a problem for each id that several files share."""
     paths: defaultdict[str | None, list[Path]] = defaultdict(list)
     for one in checked:
         paths[_id_of(one)].append(one.path)
@@ -222,7 +225,7 @@ def _with_shared_ids(checked: Sequence[CheckedAgent]) -> Iterator[CheckedAgent]:
 
 
 def _id_of(checked: CheckedAgent) -> str | None:
-    """The id in the document, be the rest of it right or wrong."""
+    """The id in the document, even if the rest of the document is not valid."""
     value = None if checked.document is None else checked.document.value
     agent_id = value.get("id") if isinstance(value, dict) else None
     return agent_id if isinstance(agent_id, str) else None

@@ -1,4 +1,4 @@
-"""What the tool loop needs of a model: one question at a time, in the model's own wire format."""
+"""The interface between the tool loop and a model, in the model's own wire format."""
 
 from collections.abc import AsyncIterator
 from typing import Protocol, runtime_checkable
@@ -8,12 +8,12 @@ from tooltrail.wire import JsonObject
 
 
 class ModelError(TooltrailError):
-    """A model's server did not answer, or refused to.
+    """A model's server did not answer, or answered with an error.
 
     Attributes:
-        status: the HTTP status; None where there was no answer.
-        is_transient: whether the same question may be answered if it is put again.
-        retry_after_ms: how long the server asks to wait before that.
+        status: the HTTP status; None without an answer.
+        is_transient: whether a retry may succeed.
+        retry_after_ms: time to wait before a retry, if the server names one.
     """
 
     def __init__(
@@ -32,12 +32,12 @@ class ModelError(TooltrailError):
 
 @runtime_checkable
 class ChatModel(Protocol):
-    """A model that can be asked.
+    """A model that the tool loop can ask.
 
     Attributes:
-        name: as its server knows it.
-        wire_format: the name of the format that its server speaks.
-        provider: whose server it is; None where the format says enough.
+        name: name of the model at its server.
+        wire_format: name of the wire format of its server.
+        provider: name of the provider, for the record; None if the format implies it.
     """
 
     @property
@@ -48,20 +48,19 @@ class ChatModel(Protocol):
     def provider(self) -> str | None: ...
 
     def answer(self, members: JsonObject) -> AsyncIterator[bytes]:
-        """The answer to one question, in pieces as they come, streamed or not.
+        """Ask the model once; yield the bytes of the answer as they arrive, streamed or not.
 
-        An asynchronous generator: it is closed when the answer is not wanted any more, and frees
-        what it holds then. It MUST let a cancellation through.
+        An asynchronous generator. Closing it frees its resources. It MUST pass a cancellation on.
 
         Args:
-            members: of the request, as the wire format spells a conversation, tools and the choice
-                of one; what the model is called and that it is to stream is added here.
+            members: members of the request in the wire format: conversation, tools and choice.
+                The implementation adds the name of the model and the request for a stream.
 
         Raises:
-            ModelError: there is no answer, or it broke off.
+            ModelError: there is no answer, or the answer broke off.
         """
         ...
 
     def answer_limit(self, tokens: int) -> JsonObject:
-        """The members of a request that bound the tokens of its answer."""
+        """The members of a request that limit the tokens of the answer."""
         ...

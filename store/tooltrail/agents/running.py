@@ -1,10 +1,10 @@
-"""The tool loop: an agent is given a task, asked tier by tier, and recorded as it goes.
+"""The tool loop: runs an agent on a task, tier by tier, and records the run.
 
     run = await run_agent(config, "Find all events", model, tools, store)
     if run.is_success: print(run.value)
 
-Whatever comes of it is in the store when this returns or raises: each leg with its outcome, each
-call before it ran, each submission with its verdict.
+When `run_agent` returns or raises, the store has each leg with its outcome, each call, and each
+submission with its verdict. A call is recorded before it runs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,7 +24,7 @@ from tooltrail.records import InvalidRecordError
 from tooltrail.store import Store
 
 ModelFactory: TypeAlias = Callable[[Tier], ChatModel]
-"""Makes the model of a tier, once for a run."""
+"""Makes the model of a tier. Called once per tier of a run."""
 
 
 async def run_agent(
@@ -37,34 +37,34 @@ async def run_agent(
     parent: UUID | None = None,
     observer: Observer | None = None,
 ) -> AgentRun:
-    """Run an agent to its result, or to the end of its limits and its ladder.
+    """Run an agent until it has a result, or until its last tier has ended without one.
 
-    With a schema, a result is what the model submits with `submit_result` and the schema accepts,
-    and nothing else is. A leg without one goes on with the next tier, which begins anew, in a
+    With a schema, only a value that the model submits with `submit_result` and that the schema
+    accepts is a result. After a leg without a result, the next tier starts from the beginning in a
     session of its own.
 
     Args:
-        config: of the agent.
-        task: what the model is to do.
-        model: that is asked at every tier; or what makes the model of each.
-        tools: by name; of these the agent may call those that its configuration names. The tools
-            `artifact:read` and `artifact:grep`, for the session of the leg, are always there.
-        store: that everything is recorded in.
-        parent: the session that asks for the run, if one does.
-        observer: is called with what happens.
+        config: configuration of the agent.
+        task: the task, as the first message to the model.
+        model: one model for all tiers, or a function that makes the model of a tier.
+        tools: existing tools by name. The agent may call those that its configuration names.
+            `artifact:read` and `artifact:grep` for the session of the leg are always among them.
+        store: the store that records the run.
+        parent: session that starts the run, if any.
+        observer: called with each event of the run.
 
     Returns:
-        What came of it, success or not.
+        The run, with or without a result.
 
     Raises:
-        InvalidRecordError: the configuration names a tool that is not there, or no model; nothing
-            is recorded.
-        UnavailableError: the store cannot be written, and nothing is to be kept for later.
-        CancelledError: the task was cancelled; that is recorded.
+        InvalidRecordError: the configuration names a missing tool, or no model; nothing is
+            recorded.
+        UnavailableError: a fact could not be recorded.
+        CancelledError: the task was cancelled, which is recorded.
     """
     ladder = _ladder(config, model)
     _refuse_missing(config, tools)
-    # All before the first leg: what no model can be made of is refused before anything is recorded.
+    # Before the first leg, so that a wrong configuration is refused before a fact is recorded.
     models = [model if isinstance(model, ChatModel) else model(tier) for tier in ladder]
     legs: list[Leg] = []
     value: JsonValue = None
@@ -92,13 +92,17 @@ def _ladder(config: AgentConfig, model: ChatModel | ModelFactory) -> Sequence[Ti
         return config.ladder
     if isinstance(model, ChatModel):
         return (Tier(name="default", model=model.name),)
-    raise InvalidRecordError(f"agent {config.id} names no model, and none was given")
+    raise InvalidRecordError(
+        f"agent {config.id} names no model; name one in the configuration or pass one"
+    )
 
 
 def _refuse_missing(config: AgentConfig, tools: Mapping[str, AgentTool]) -> None:
     known = tools.keys() | ARTIFACT_TOOLS
     missing = [name for name in config.tools if name not in known]
     if missing:
-        raise InvalidRecordError(f"agent {config.id} wants tools that there are not: {missing}")
+        raise InvalidRecordError(f"agent {config.id} names missing tools: {missing}")
     if config.output is not None and SUBMIT_RESULT in config.tools:
-        raise InvalidRecordError(f"{SUBMIT_RESULT} is made of the schema, and no tool to be named")
+        raise InvalidRecordError(
+            f"{SUBMIT_RESULT} is added for the schema; remove it from the tools"
+        )

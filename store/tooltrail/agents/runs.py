@@ -1,4 +1,4 @@
-"""What an agent run came to: its legs, how each ended, and the result if there is one."""
+"""An agent run: its legs, how each ended, the result, and the events on the way."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ from tooltrail.records.agent_runs import SUCCESSES
 
 
 class RunFailedError(TooltrailError):
-    """A run that came to no result.
+    """The run has no result.
 
     Attributes:
-        outcome: how its last leg ended.
+        outcome: outcome of its last leg.
     """
 
     def __init__(self, outcome: LegOutcome, reason: str) -> None:
@@ -26,7 +26,7 @@ class RunFailedError(TooltrailError):
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One conversation of a run, as it is recorded."""
+    """One recorded conversation of a run."""
 
     session_id: UUID
     started: LegStarted
@@ -35,12 +35,12 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class AgentRun:
-    """A run that has ended. Nothing is taken for a result that was not submitted and accepted.
+    """A run that has ended.
 
     Attributes:
-        legs: in their order, at least one.
-        value: what was submitted and accepted; the text of an agent without a schema; None where
-            there is neither.
+        legs: the legs in order, at least one.
+        value: the accepted submission, or the text of an agent without a schema; None if there is
+            no result.
     """
 
     legs: tuple[Leg, ...]
@@ -48,12 +48,12 @@ class AgentRun:
 
     @property
     def run_id(self) -> UUID:
-        """The session of its first leg."""
+        """The id of the session of its first leg."""
         return self.legs[0].session_id
 
     @property
     def outcome(self) -> LegOutcome:
-        """How its last leg ended."""
+        """The outcome of its last leg."""
         return self.legs[-1].ended.outcome
 
     @property
@@ -63,7 +63,7 @@ class AgentRun:
 
     @property
     def result(self) -> JsonValue:
-        """The value, which may be anything that the schema allows.
+        """The value, of any type that the schema allows.
 
         Raises:
             RunFailedError: there is no result.
@@ -75,28 +75,28 @@ class AgentRun:
 
 @dataclass(frozen=True, slots=True)
 class ChunkCame:
-    """A piece of an answer, as the model's server sent it."""
+    """The model's server sent a piece of an answer."""
 
     data: bytes
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerCame:
-    """A whole answer of the model, which is recorded."""
+    """A complete answer of the model was recorded."""
 
     message: Message
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionFailed:
-    """A question that came to nothing, and is put again after a pause."""
+    """A question failed and will be retried after a pause."""
 
     reason: str
     pause_ms: int
 
 
 RunEvent: TypeAlias = LegStarted | ChunkCame | AnswerCame | QuestionFailed | Finished | LegEnded
-"""What happens in a run, each after it is recorded; a `Finished` is a call of a tool that ended."""
+"""An event of a run, reported after it is recorded. `Finished` is the end of a tool call."""
 
 Observer: TypeAlias = Callable[[RunEvent], object]
-"""Called in the thread of the event loop; it is to return soon. What it raises ends the run."""
+"""Called in the thread of the event loop. It must return fast; an exception ends the run."""

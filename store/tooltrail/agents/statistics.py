@@ -1,8 +1,7 @@
-"""How agents do, counted from what is recorded: never from what they say of themselves.
+"""Statistics of agents, counted from records, never from what an agent claims.
 
-A run counts by when it began. Everything that is not a success lowers the rate of successes: a run
-whose program was killed, one that was cancelled, one that submitted nothing. Only a run that may
-still go on counts neither way.
+A run belongs to the time at which it began. Every ended run without a result lowers the success
+rate: killed, cancelled, or without a submission. A run that may still be going on is not counted.
 """
 
 import re
@@ -21,35 +20,35 @@ from tooltrail.store.read.reader import Reader
 _INDEX = re.compile(r"\[\d+\]")
 
 _GRACE = timedelta(minutes=1)
-"""How long after its time limit a leg may take to record that it has ended."""
+"""Time after the time limit of a leg in which its end may still be recorded."""
 
 UNLISTED = "(not listed)"
-"""Where the errors count that a record leaves out because there are too many."""
+"""The field of errors that a record does not list, because there are too many."""
 
 
 @dataclass(slots=True)
 class AgentStatistics:
-    """What became of the runs, or legs, of one agent with one schema.
+    """Counts of the runs, or of the legs of one tier, of one agent with one schema.
 
     Attributes:
-        agent_id: of the agent.
-        schema_digest: of the schema of its result; None for free text.
-        tier: whose legs are counted; None where whole runs are.
+        agent_id: id of the agent.
+        schema_digest: digest of the schema of its result; None for free text.
+        tier: tier whose legs are counted; None to count runs.
         count: runs, or legs.
-        open_count: of these, may still go on.
-        success_count: came to a result.
-        first_try_count: whose very first submission was accepted.
-        attempt_count: submissions, also those that could not be read.
-        rejected_count: submissions that the schema refused, or that could not be read.
-        missing_count: legs that ended without any submission: `result_not_submitted`.
-        lost_count: ended without a word: their program was killed.
-        outcomes: how many ended in each way.
-        errors: of the schema, by field: indices of lists are left out.
-        escalations: from a tier to a tier, and the outcome that it gave up with.
-        reminder_count: how often a model was reminded that a result is missing.
-        input_tokens: in all, as far as servers count them.
-        output_tokens: the same.
-        durations_ms: of those that ended.
+        open_count: those that may still be going on.
+        success_count: those with a result.
+        first_try_count: those whose first submission was accepted.
+        attempt_count: submissions, including unreadable ones.
+        rejected_count: submissions that the schema refused, and unreadable ones.
+        missing_count: legs that ended without a submission: `result_not_submitted`.
+        lost_count: those without a recorded end, because their program was killed.
+        outcomes: ended runs or legs by outcome.
+        errors: errors of the schema by field, without the indices of lists.
+        escalations: by tier, next tier and outcome of the first of them.
+        reminder_count: reminders that a result is missing.
+        input_tokens: tokens in all, as far as servers count them.
+        output_tokens: likewise.
+        durations_ms: durations of ended runs or legs.
     """
 
     agent_id: str
@@ -75,26 +74,26 @@ class AgentStatistics:
 
     @property
     def ended_count(self) -> int:
-        """Those that cannot come to anything else any more."""
+        """Those that are over: ended or lost."""
         return self.count - self.open_count
 
     @property
     def success_rate(self) -> float | None:
-        """Successes among those that ended, from 0 to 1; None where none did."""
+        """Share of successes among those that are over, from 0 to 1; None if there are none."""
         return _share(self.success_count, self.ended_count)
 
     @property
     def first_try_rate(self) -> float | None:
-        """The same of those whose first submission was accepted; None without a schema."""
+        """Share of those whose first submission was accepted; None without a schema."""
         if self.schema_digest is None:
             return None
         return _share(self.first_try_count, self.ended_count)
 
     def duration_ms(self, share: float) -> int | None:
-        """How long that share of them took at most, by the nearest rank; None where none ended.
+        """A percentile of the durations, by nearest rank; None if there are no durations.
 
         Args:
-            share: 0.5 for the median; above 0, and 1 at most.
+            share: above 0, at most 1; 0.5 is the median.
         """
         if not self.durations_ms:
             return None
@@ -114,17 +113,17 @@ def agent_statistics(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> list[AgentStatistics]:
-    """What became of the runs that began in a time, by agent, schema and tier.
+    """Statistics of the runs that began in a time span, by agent, schema and tier.
 
     Args:
-        reader: of the store.
-        now: against which a run that has not ended may still go on; aware.
-        agent: the id of one; all when None.
-        since: aware; from the first on when None.
-        until: aware, itself not included; to the last when None.
+        reader: reader of the store.
+        now: the current time, aware; decides whether a run may still be going on.
+        agent: id of an agent; None for all.
+        since: first start time, aware; None for no limit.
+        until: end of the time span, aware and exclusive; None for no limit.
 
     Returns:
-        By agent and schema, in that order: first what became of whole runs, then the legs by tier.
+        For each agent and schema, first the counts of runs, then the counts of legs by tier.
 
     Raises:
         UnavailableError, DamageError: see `Reader`.
@@ -139,7 +138,7 @@ def agent_statistics(
         _count(statistics(run[0], None), run, now)
         for leg in run:
             _count(statistics(run[0], leg.started.tier), [leg], now)
-    # Tiers stay in the order in which they were first tried.
+    # The sort is stable: tiers stay in the order in which they were first tried.
     return sorted(
         found.values(),
         key=lambda one: (one.agent_id, one.schema_digest or "", one.tier is not None),
@@ -147,7 +146,7 @@ def agent_statistics(
 
 
 def _runs(legs: Iterable[LegView], until: datetime | None) -> Iterator[list[LegView]]:
-    """The legs of each run that began among them and before a time, its later legs as well."""
+    """The legs of each run whose first leg is among these legs and began before a time."""
     open_runs: dict[UUID, list[LegView]] = {}
     for leg in legs:
         if leg.started.position == 0 and (until is None or leg.started_at < until):
@@ -162,7 +161,7 @@ def _runs(legs: Iterable[LegView], until: datetime | None) -> Iterator[list[LegV
 
 
 def _count(counted: AgentStatistics, run: Sequence[LegView], now: datetime) -> None:
-    """Count a run, or one leg of a tier."""
+    """Add a run, or one leg of a tier, to its counts."""
     first, last = run[0], run[-1]
     counted.count += 1
     if first.attempts and first.attempts[0].valid:
@@ -181,7 +180,7 @@ def _count(counted: AgentStatistics, run: Sequence[LegView], now: datetime) -> N
 
 
 def _has_ended(last: LegView) -> bool:
-    """Whether no other leg of a run is to come behind this one."""
+    """Whether a run ended with this leg."""
     return last.ended is not None and last.ended.escalated_to is None
 
 

@@ -1,6 +1,6 @@
-"""`submit_result`: the tool by which an agent gives back its result, and who judges that.
+"""`submit_result`: the tool by which an agent returns its result, and the check of a submission.
 
-Beside that tool all others have names that every format takes: `fs:read` is `fs_read` to a model.
+The other tools get names that every format allows: a model sees `fs:read` as `fs_read`.
 """
 
 import re
@@ -20,30 +20,30 @@ SUBMIT_RESULT = "submit_result"
 """The name of the tool, in every format."""
 
 STRICT_FORMATS = frozenset({"openai", "openai-responses"})
-"""Formats whose provider holds a model to a schema in its strict form."""
+"""Formats whose provider can enforce a schema in its strict form."""
 
 _ODD = re.compile(r"[^A-Za-z0-9_-]")
 
 _DESCRIPTION = (
-    "Submit final results. You MUST call this tool! A result that does not fit the schema is "
-    "answered with what is wrong with it; correct that, and submit the whole again."
+    "Submit final results. You MUST call this tool! If a result does not fit the schema, you get "
+    "the list of errors. Correct them, and submit the complete result again."
 )
 
 INSTRUCTIONS = f"# \u26a0\ufe0f CRITICAL: You MUST call {SUBMIT_RESULT}() to return findings!"
-"""What the system prompt of an agent with a schema ends with."""
+"""The end of the system prompt of an agent with a schema."""
 
 REMINDER = (
-    f"There is no result yet: you stopped without a call of `{SUBMIT_RESULT}`. Call it now with "
-    "your result; text is not taken for one."
+    f"There is no result yet: you stopped without calling `{SUBMIT_RESULT}`. Call it now with your "
+    "result. Text does not count as a result."
 )
 """The message to a model that stopped without a result."""
 
 
 def submission_tool(config: AgentConfig, format_name: str) -> ToolDefinition | None:
-    """The tool as a model of this wire format is offered it; None for an agent of free text.
+    """The definition of `submit_result` for a wire format; None for an agent without a schema.
 
-    Its parameters are the schema of the result. They are in the strict form if the configuration
-    asks for that, the provider enforces it, and the schema can be said in it.
+    Its parameters are the schema of the result. They have the strict form if the configuration
+    asks for it, the provider enforces it, and the schema has one.
     """
     if config.output is None:
         return None
@@ -57,18 +57,18 @@ def submission_tool(config: AgentConfig, format_name: str) -> ToolDefinition | N
 
 
 def _strict_form(output: Output, format_name: str) -> StrictForm | None:
-    """What a model of this format is asked to fit in place of the schema; None for the schema."""
+    """The strict form that replaces the schema for this format; None to use the schema itself."""
     is_wanted = output.strict and format_name in STRICT_FORMATS
     return output.schema_checker.strict_form if is_wanted else None
 
 
 @dataclass(slots=True)
 class Judge:
-    """Holds each submission of one leg against the schema.
+    """Checks each submission of one leg against the schema.
 
     Attributes:
-        format_name: of the wire format that the model is asked in.
-        attempt_count: submissions so far, also those that could not be read.
+        format_name: wire format of the model.
+        attempt_count: submissions so far, including unreadable ones.
     """
 
     agent: str
@@ -77,7 +77,7 @@ class Judge:
     attempt_count: int = 0
 
     def judge(self, submitted: dict[str, JsonValue]) -> StructuredOutput:
-        """The verdict on what was submitted, which is the attempt that was counted last."""
+        """Check a submission, which is the attempt that was counted last."""
         value = self.meant(submitted)
         schema = self.output.schema_checker
         return StructuredOutput.of(
@@ -89,20 +89,20 @@ class Judge:
         )
 
     def meant(self, submitted: JsonValue) -> JsonValue:
-        """What was submitted as the schema has it, whatever form it was asked for in."""
+        """The submitted value as the schema has it, even if the model used the strict form."""
         strict = _strict_form(self.output, self.format_name)
         return submitted if strict is None else strict.restore(submitted)
 
 
 def offered_names(names: Iterable[str], format_name: str) -> Mapping[str, str]:
-    """The names by which tools are offered to a model, by their own names; all differ.
+    """The names that a model sees, by the names of the tools. All names differ.
 
-    Odd characters become underscores. Where that would make two names one, or is no name yet, the
-    name is left to the wire format, which gives each one of its own.
+    Characters that a format may refuse become underscores. If two names would be equal, or the
+    name is still not valid, the wire format makes the name.
 
     Args:
-        names: of tools, as configurations have them; none stands twice.
-        format_name: of the wire format.
+        names: names of tools in configurations, without duplicates.
+        format_name: name of the wire format.
     """
     own = list(names)
     plain = {name: _ODD.sub("_", name) for name in own}

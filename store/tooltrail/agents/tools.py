@@ -1,4 +1,4 @@
-"""A tool that an agent may be given: what a model sees of it, and what a call of it runs."""
+"""A tool of an agent: its definition for the model, and the function that a call runs."""
 
 import inspect
 from collections.abc import Callable
@@ -17,7 +17,7 @@ except ModuleNotFoundError as error:
     raise missing_extra(error) from error
 
 Handler = Callable[[dict[str, Any]], object]
-"""Takes the arguments of a call and gives its result, or something to be awaited for it."""
+"""Takes the arguments of a call; returns the result, or an awaitable of the result."""
 
 _NO_ARGUMENTS: dict[str, JsonValue] = {"type": "object", "additionalProperties": False}
 
@@ -27,12 +27,12 @@ class AgentTool:
     """A tool. As safe to share between threads as its handler.
 
     Attributes:
-        definition: what a model is offered.
-        handler: takes arguments that `parse` let through. What it may return, and what becomes of
-            its exceptions, is said at `invoke`. An ordinary function runs in a thread, and may run
-            beside others; a coroutine function runs in the event loop, and can be cancelled.
-        has_side_effects: whether a call changes anything outside of the conversation.
-        family: the family of its results; None where the policy and the registry say.
+        definition: the definition that the model sees.
+        handler: takes the arguments that `parse` returned. `invoke` documents what it may return
+            and how its exceptions are recorded. An ordinary function runs in a thread, perhaps
+            beside others. A coroutine function runs in the event loop, and can be cancelled.
+        has_side_effects: whether a call changes anything outside the conversation.
+        family: family of its results; None to take it from the policy and the registry.
     """
 
     definition: ToolDefinition
@@ -42,7 +42,7 @@ class AgentTool:
 
     @property
     def name(self) -> str:
-        """By which the model calls it."""
+        """The name in its definition."""
         return self.definition.name
 
     @property
@@ -52,19 +52,19 @@ class AgentTool:
         return inspect.iscoroutinefunction(self.handler) or inspect.iscoroutinefunction(called)
 
     def parse(self, arguments: JsonValue) -> dict[str, Any]:
-        """The arguments, if they fit the schema; it is the `parse` that `invoke` takes.
+        """Check arguments against the schema and return them; the `parse` argument of `invoke`.
 
-        References to schemas elsewhere are not followed, and `format` is not checked.
+        References to other documents are not followed, and `format` is not checked.
 
         Raises:
-            jsonschema.ValidationError: they do not fit; this is one of the errors.
+            jsonschema.ValidationError: the arguments do not fit; one of the errors.
         """
         parameters = self.definition.parameters
         schema = _NO_ARGUMENTS if parameters is None else parameters
-        # A registry of its own, because the default one fetches what a schema refers to.
+        # An empty registry: the default one downloads the documents that a schema refers to.
         validator = Draft202012Validator(schema, registry=Registry())
         errors = validator.iter_errors(arguments)  # pyright: ignore[reportUnknownMemberType]  half typed there
-        # One exception carries one error: that which is true of the largest part.
+        # An exception carries one error: the one nearest to the root.
         first = min(errors, key=lambda error: len(error.absolute_path), default=None)
         if first is not None:
             raise first

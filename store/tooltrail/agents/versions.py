@@ -1,4 +1,4 @@
-"""Versions of agents as they were recorded."""
+"""Recorded versions of agents."""
 
 from pydantic import JsonValue, ValidationError
 
@@ -9,24 +9,25 @@ from tooltrail.store.read.reader import Reader
 
 
 def stored_agent(reader: Reader, name: str) -> AgentConfig:
-    """The configuration of a version that was run.
+    """The recorded configuration of a version.
 
     Args:
-        reader: of the store.
-        name: the digest of the version, or a unique beginning of it.
+        reader: reader of the store.
+        name: digest of the version, or a unique prefix.
 
     Raises:
-        NotFoundError: no version has this name; AmbiguousNameError: several have.
-        DamageError: it is not what its digest names, or no configuration.
+        NotFoundError: no version has this digest.
+        AmbiguousNameError: several versions have this prefix.
+        DamageError: the record does not match its digest, or is not a configuration.
     """
     return agent_of_document(agent_version(reader, name).document)
 
 
 def agent_of_document(document: str) -> AgentConfig:
-    """The configuration behind its canonical JSON.
+    """Read a configuration from its canonical JSON.
 
     Raises:
-        DamageError: it is none that this program knows.
+        DamageError: the document is not a configuration of this version of Tooltrail.
     """
     value: JsonValue = canonical_json.decode(document)
     try:

@@ -104,14 +104,14 @@ def test_a_server_without_a_key_is_asked_without_one(monkeypatch: pytest.MonkeyP
 
 def test_what_cannot_be_asked_is_refused_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_SUCH_KEY", raising=False)
-    with pytest.raises(NotFoundError, match="models are not asked in 'mcp'"):
+    with pytest.raises(NotFoundError, match="unknown model format 'mcp'"):
         HttpModel.of("mcp", "m")
     for url in ("127.0.0.1:11434", "http://127.0.0.1:99999", "http://", "ftp://a", "http://[a"):
-        with pytest.raises(InvalidRecordError, match="is no address"):
+        with pytest.raises(InvalidRecordError, match="is not a URL"):
             HttpModel.of("openai", "m", base_url=url)
     for key in ("a\rb", "\u00e4", "   ", "a\0"):
         with pytest.raises(
-            InvalidRecordError, match="characters that no header can carry"
+            InvalidRecordError, match="characters that a header cannot carry"
         ) as refused:
             HttpModel.of("openai", "m", api_key=key)
         assert key not in str(refused.value)

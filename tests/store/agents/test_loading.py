@@ -149,7 +149,7 @@ def test_every_problem_is_told_in_the_order_of_the_file() -> None:
 
 TRAPS = {
     "model: m\ntiers: [{name: a, model: b}]": (
-        "4: model: an agent has `model` or `tiers`, and not both"
+        "4: model: an agent has `model` or `tiers`, not both"
     ),
     "tiers: [{name: a, model: b}, {name: a, model: c}]": "4: tiers: two tiers have the name `a`",
     "tiers: [{name: a, model: b, format: 3}]": (
@@ -160,41 +160,41 @@ TRAPS = {
     "tools:\n- a\n- ' '": "6: tools[1]: must not be blank",
     "tools:": "4: tools: must be a list, not empty",
     "output: {schema: {type: object, properties: {b.c: {type: number, minimum: .inf}}}}": (
-        '4: output.schema.properties["b.c"].minimum: infinities and `.nan` are no JSON; in quotes '
-        "it is text"
+        '4: output.schema.properties["b.c"].minimum: JSON has no infinity and no `.nan`; '
+        "put it in quotes for text"
     ),
     "limits: {maxSteps: 010}": (
-        "4: limits.maxSteps: a number that begins with 0 is octal to some readers of YAML; leave "
-        "the 0 out, or put it in quotes"
+        "4: limits.maxSteps: a number that begins with 0 is octal in some versions of YAML; remove "
+        "the 0, or put the number in quotes"
     ),
     "limits: {maxSteps: 1e999}": (
-        "4: limits.maxSteps: the number is beyond a double; in quotes it is text"
+        "4: limits.maxSteps: the number is too large for a double; put it in quotes for text"
     ),
     "limits: {maxSteps: " + "9" * 401 + "}": (
-        "4: limits.maxSteps: a number of more than 400 digits; in quotes it is text"
+        "4: limits.maxSteps: a number of more than 400 digits; put it in quotes for text"
     ),
-    "id: other": "4: id: the key `id` stands twice: in line 2 and in line 4",
-    '"id": other': "4: id: the key `id` stands twice: in line 2 and in line 4",
-    "limits: !!map {}": "4: limits: tags are not used here; leave it out",
+    "id: other": "4: id: duplicate key `id`: lines 2 and 4",
+    '"id": other': "4: id: duplicate key `id`: lines 2 and 4",
+    "limits: !!map {}": "4: limits: tags are not supported; remove the tag",
     "1: x": "4: a key must be text: put it in quotes",
     "? [a]\n: x": "4: a key must be text: put it in quotes",
     "limits:\n  <<: {maxSteps: 1}": (
-        "5: limits: merge keys (`<<`) are not used here: write the keys out"
+        "5: limits: merge keys (`<<`) are not supported: write the keys out"
     ),
-    "description: &d x\nversion: *e": "5: no YAML: found undefined alias 'e'",
+    "description: &d x\nversion: *e": "5: not YAML: found undefined alias 'e'",
     "tools: &t [a, *t]": "4: nested deeper than 100 levels",
     "---\nschema: kb.agent/1": (
-        "4: no YAML: but found another document, expected a single document in the stream that "
+        "4: not YAML: but found another document, expected a single document in the stream that "
         "begins in line 1"
     ),
-    "limits:\n\tmaxSteps: 5": "5: a tab stands where only spaces may: indent with spaces",
-    "description:\tx": "4: a tab stands where only spaces may: indent with spaces",
+    "limits:\n\tmaxSteps: 5": "5: a tab in the indentation: indent with spaces",
+    "description:\tx": "4: a tab in the indentation: indent with spaces",
     "tools: [a\nmodel: m": (
-        "5: no YAML: expected ',' or ']', but got ':', while parsing a flow sequence that begins "
+        "5: not YAML: expected ',' or ']', but got ':', while parsing a flow sequence that begins "
         "in line 4"
     ),
-    "description: a: b": "4: no YAML: mapping values are not allowed here",
-    'description: "\\ud83d"': "4: description: half of a surrogate pair is no character",
+    "description: a: b": "4: not YAML: mapping values are not allowed here",
+    'description: "\\ud83d"': "4: description: half of a surrogate pair is missing",
     "description: a\x07b": "4: an invisible character, U+0007: escape it in double quotes",
     "description: a\u2028b": "4: an invisible character, U+2028: escape it in double quotes",
     "description: a\ud800b": "4: an invisible character, U+D800: escape it in double quotes",
@@ -246,7 +246,7 @@ def test_inside_of_a_section_every_key_must_be_known(addition: str) -> None:
         ("---\n", "1: the file is empty"),
         ("[]", "1: must be a mapping of keys, not a list"),
         ("text", "1: must be a mapping of keys, not text"),
-        ("!!null x", "1: tags are not used here; leave it out"),
+        ("!!null x", "1: tags are not supported; remove the tag"),
         ("%YAML 1.1\n---\nid: x", "1: only YAML 1.2 is read; leave the `%YAML` line out"),
         ("x: " + "[" * 101 + "]" * 101, "1: nested deeper than 100 levels"),
         ("[" * 100_000, "1: nested deeper than 100 levels"),
@@ -294,7 +294,7 @@ def test_aliases_cannot_make_a_small_file_large() -> None:
     lol = [f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     laughs = lines_of("a0: &a0 [lol,lol,lol,lol,lol,lol,lol,lol,lol,lol]", *lol)
     # What is repeated is in the first line.
-    assert problems_of(laughs) == ["agent.yml:1: too large when its aliases are written out"]
+    assert problems_of(laughs) == ["agent.yml:1: too large after aliases are expanded"]
 
 
 def test_aliases_cannot_make_a_shallow_file_deep() -> None:
@@ -358,18 +358,18 @@ def test_a_misspelled_keyword_is_told_by_the_line_that_it_stands_in() -> None:
 
 
 def test_a_file_that_is_not_there_is_not_found(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match=r"there is no file .*agent\.yml"):
+    with pytest.raises(NotFoundError, match=r".*agent\.yml does not exist"):
         load_agent(tmp_path / "agent.yml")
-    with pytest.raises(NotFoundError, match=r"there is no folder .*agents"):
+    with pytest.raises(NotFoundError, match=r".*agents does not exist"):
         find_agents(tmp_path / "agents")
 
 
 @pytest.mark.parametrize(
     ("content", "expected"),
     [
-        (b"id: a\nname: \xff", ":2: no UTF-8: a byte 0xff that belongs to no character"),
-        (b"id: a\r\nname: \xc3", ":2: no UTF-8: a byte 0xc3 that belongs to no character"),
-        ("id: a".encode("utf-16"), ":1: no UTF-8: it looks like UTF-16; save it as UTF-8"),
+        (b"id: a\nname: \xff", ":2: not UTF-8: the byte 0xff is not part of a character"),
+        (b"id: a\r\nname: \xc3", ":2: not UTF-8: the byte 0xc3 is not part of a character"),
+        ("id: a".encode("utf-16"), ":1: not UTF-8: it looks like UTF-16; save it as UTF-8"),
         (b" " * (1 << 20) + b" ", ":1: larger than 1 MiB"),
         (b"", ":1: the file is empty"),
     ],
@@ -386,7 +386,7 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "agent.yml").mkdir()
     for name, expected in {
-        "pipe": "no regular file",
+        "pipe": "not a regular file",
         ".": "cannot be read: Is a directory",
     }.items():
         with pytest.raises(AgentConfigError) as caught:
@@ -395,7 +395,7 @@ def test_what_is_no_file_is_refused_and_not_waited_for(tmp_path: Path) -> None:
 
 
 def test_a_folder_stands_for_the_agent_in_it(tmp_path: Path) -> None:
-    with pytest.raises(NotFoundError, match=r"there is no file .*/agent\.yml"):
+    with pytest.raises(NotFoundError, match=r".*/agent\.yml does not exist"):
         load_agent(tmp_path)
     (tmp_path / "agent.yml").write_text(MINIMAL)
     assert load_agent(tmp_path) == read_agent(MINIMAL, "agent.yml")

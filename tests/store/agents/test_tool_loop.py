@@ -404,9 +404,9 @@ def test_an_observer_that_raises_ends_the_run_and_the_record_says_so(
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"tools": ("fs:unheard",)}, "wants tools that there are not"),
+        ({"tools": ("fs:unheard",)}, "names missing tools"),
         ({"tiers": ()}, "names no model"),
-        ({"tools": ("submit_result",)}, "is made of the schema"),
+        ({"tools": ("submit_result",)}, "is added for the schema"),
     ],
 )
 def test_what_cannot_run_is_refused_before_anything_is_recorded(

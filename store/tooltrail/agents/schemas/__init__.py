@@ -1,4 +1,4 @@
-"""The schema of an agent's result: which keywords are enforced, and whether a value fits."""
+"""The schema of an agent's result: validation, strict form, and comparison of schemas."""
 
 from tooltrail.agents._extra import missing_extra
 

@@ -1,12 +1,12 @@
-r"""The patterns and formats of texts that are enforced; any other format is refused.
+r"""Checks of `pattern` and `format`. A format without a check is refused.
 
-Patterns are those of ECMA-262 with Unicode, as JSON Schema has them, and never those of Python.
+Patterns are regular expressions of ECMA-262 with Unicode, as JSON Schema requires.
 
-They are spelled out after the grammars of RFC 1123, 3339, 3986, 5321, 6901 and 9562. Most checks
-that come with `jsonschema` do not hold against these: `email` asks for an `@` and no more,
-`date-time` and `time` refuse leap seconds and take a newline at the end, as `uri` does, `duration`
-takes `P1.5D` and `P1Y1D`, `hostname` takes a dot at the end, `uuid` holds `_`, and `regex` is
-Python's. Where a package is missing they take anything, and to import them all takes two seconds.
+Formats follow the grammars of RFC 1123, 3339, 3986, 5321, 6901 and 9562. Most checks of the library
+`jsonschema` do not: `email` requires only an `@`; `date-time` and `time` refuse leap seconds; these
+two and `uri` accept a newline at the end; `duration` accepts `P1.5D` and `P1Y1D`; `hostname`
+accepts a dot at the end; `uuid` accepts `_`; `regex` is Python's. If a package is missing they
+accept anything, and importing all packages takes two seconds.
 """
 
 import re
@@ -47,34 +47,33 @@ _LOCAL_PART_CHARS = 64
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> regress.Regex:
-    """A pattern, ready to be looked for.
+    """A compiled pattern.
 
     Raises:
-        regress.RegressError: it is none.
-        UnicodeError: it has a lone surrogate.
+        regress.RegressError: the pattern is not valid.
+        UnicodeError: the pattern has a lone surrogate.
     """
     return regress.Regex(pattern, "u")
 
 
 def is_found(pattern: str, text: str) -> bool:
-    """Whether a pattern is found in a text; in one with a lone surrogate none is.
+    """Whether a text matches a pattern anywhere. A text with a lone surrogate never matches.
 
     Raises:
-        regress.RegressError: it is none.
+        regress.RegressError: the pattern is not valid.
     """
     try:
         return compiled(pattern).find(text) is not None
     except UnicodeError:
-        # No character that any pattern could mean.
         return False
 
 
 def pattern_problem(text: str) -> str:
-    """Why a text is no pattern; empty if it is one."""
+    """The error in a pattern; empty if the pattern is valid."""
     try:
         compiled(text)
     except (regress.RegressError, UnicodeError) as error:
-        return f"is no regular expression of ECMA-262: {error}"
+        return f"is not a regular expression of ECMA-262: {error}"
     return ""
 
 
@@ -82,7 +81,7 @@ def _is_time(text: str) -> bool:
     found = _TIME.fullmatch(text)
     if found is None or found["second"] != "60":
         return found is not None
-    # RFC 3339, section 5.7: a leap second is the last one of a day in UTC.
+    # RFC 3339, section 5.7: a leap second is the last second of a day in UTC.
     ahead = int(found["hours"] or 0) * 60 + int(found["minutes"] or 0)
     minute = int(found["hour"]) * 60 + int(found["minute"])
     return (minute + ahead if found["sign"] == "-" else minute - ahead) % 1440 == 1439
@@ -90,7 +89,7 @@ def _is_time(text: str) -> bool:
 
 def _by_rule(rule: str) -> Callable[[str], bool]:
     validate = cast("Callable[[str, str], object]", rfc3986_validator.validate_rfc3986)
-    # Its expressions end in `$`, which matches before a newline.
+    # Its expressions end in `$`, which also matches before a final newline.
     return lambda text: not text.endswith("\n") and bool(validate(text, rule))
 
 
@@ -138,7 +137,7 @@ FORMATS: Mapping[str, Callable[[str], bool]] = {
     "json-pointer": partial(is_found, _JSON_POINTER),
     "regex": lambda text: not pattern_problem(text),
 }
-"""By the names that draft 2020-12 gives them, all for strings alone."""
+"""Checks by the names of draft 2020-12. All apply to strings only."""
 
 
 def _checked(check: Callable[[str], bool]) -> Callable[[object], bool]:
@@ -146,7 +145,7 @@ def _checked(check: Callable[[str], bool]) -> Callable[[object], bool]:
 
 
 CHECKER = FormatChecker(())
-"""Checks these and no others."""
+"""Checks the formats of `FORMATS` only."""
 
 for _name, _check in FORMATS.items():
     CHECKER.checkers[_name] = (_checked(_check), ())

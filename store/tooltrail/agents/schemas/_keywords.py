@@ -1,7 +1,7 @@
-"""The keywords that are enforced, and a look at a whole schema for all others.
+"""The keywords that are enforced, and the search for all others in a schema.
 
-A schema is looked at wherever one stands, also where nothing leads to: whoever wrote a keyword
-counts on it.
+All subschemas are searched, even those that no reference uses: the author of a keyword relies on
+it.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ ANNOTATIONS = frozenset(
         *("readOnly", "writeOnly", "$comment", "$schema"),
     }
 )
-"""Keywords that assert nothing."""
+"""Keywords that do not restrict values."""
 
 ASSERTIONS = frozenset(
     {
@@ -33,35 +33,35 @@ ASSERTIONS = frozenset(
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
     }
 )
-"""Keywords that a value is held against."""
+"""Keywords that restrict a value."""
 
 ONE_BELOW = frozenset({"items", "additionalProperties"})
-"""Keywords with one schema, for parts of the value."""
+"""Keywords with one schema for parts of the value."""
 
 NAMED_BELOW = frozenset({"properties", "$defs"})
 """Keywords with schemas by name."""
 
 IN_PLACE = ("allOf", "anyOf", "oneOf")
-"""Keywords with a list of schemas for the very same value."""
+"""Keywords with a list of schemas for the same value."""
 
 _KNOWN = ANNOTATIONS | ASSERTIONS | ONE_BELOW | NAMED_BELOW | {*IN_PLACE, "$ref"}
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 MAX_DEPTH = 60
-"""Levels of a schema, which is looked at and translated level by level."""
+"""Deepest nesting of a schema, because it is read by recursion."""
 
-MAX_LOOKS = 5_000
-"""How often a schema may send a look at one value on to others. References can double that with
-each step, and a value would take for ever."""
+MAX_CHECKS = 5_000
+"""Most subschemas that one value may be checked against. References can double the number with each
+step, and the check would not end."""
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaFault:
-    """Something in a schema that is not enforced, or is no schema.
+    """A part of a schema that is not enforced or not valid.
 
     Attributes:
-        pointer: JSON pointer (RFC 6901) to it in the schema; empty for the schema itself.
-        message: what is wrong, in one sentence.
+        pointer: JSON pointer (RFC 6901) to the part; empty for the schema itself.
+        message: the fault, in one sentence.
     """
 
     pointer: str
@@ -69,10 +69,10 @@ class SchemaFault:
 
 
 class UnsupportedSchemaError(ValueError):
-    """A schema that cannot be enforced as a whole.
+    """A schema is not valid, or a part of it is not enforced.
 
     Attributes:
-        faults: everything that is in the way.
+        faults: all faults.
     """
 
     def __init__(self, faults: Iterable[SchemaFault]) -> None:
@@ -82,22 +82,22 @@ class UnsupportedSchemaError(ValueError):
 
 
 def below(pointer: str, *parts: str | int) -> str:
-    """The pointer to a place below another one."""
+    """The JSON pointer to a part below another pointer."""
     escaped = (str(part).replace("~", "~0").replace("/", "~1") for part in parts)
     return "".join((pointer, *(f"/{part}" for part in escaped)))
 
 
 def faults_of(document: JsonValue) -> list[SchemaFault]:
-    """Everything in a schema that is not enforced, in its order.
+    """All faults of a schema, in its order.
 
     Args:
-        document: the schema, of any JSON.
+        document: the schema; any JSON value.
     """
     if canonical_json.is_deeper_than(document, MAX_DEPTH):
         return [SchemaFault("", f"the schema is nested deeper than {MAX_DEPTH} levels")]
     checker: Any = Draft202012Validator(Draft202012Validator.META_SCHEMA)
     malformed = [
-        SchemaFault(below("", *error.absolute_path), f"is not as it should be: {error.message}")
+        SchemaFault(below("", *error.absolute_path), f"not valid: {error.message}")
         for error in checker.iter_errors(document)
     ]
     if malformed:
@@ -114,7 +114,7 @@ def faults_of(document: JsonValue) -> list[SchemaFault]:
 
 
 def iter_schemas(document: JsonValue, pointer: str = "") -> Iterator[tuple[str, JsonValue]]:
-    """Every schema in a schema with its pointer, itself first."""
+    """Every subschema with its pointer, the schema itself first."""
     yield pointer, document
     if not isinstance(document, dict):
         return
@@ -131,7 +131,7 @@ def iter_schemas(document: JsonValue, pointer: str = "") -> Iterator[tuple[str, 
 
 
 def with_schemas(schema: Schema, change: Callable[[JsonValue], JsonValue]) -> dict[str, JsonValue]:
-    """A schema in which each schema that stands directly in it is changed."""
+    """A copy of a schema with each direct subschema changed."""
     changed = dict(schema)
     for keyword, value in schema.items():
         if keyword in ONE_BELOW:
@@ -144,49 +144,49 @@ def with_schemas(schema: Schema, change: Callable[[JsonValue], JsonValue]) -> di
 
 
 def target_of(reference: str) -> str | None:
-    """The pointer that a local reference leads to; None for any other."""
+    """The JSON pointer of a local reference; None for another reference."""
     if reference == "#":
         return ""
     return unquote(reference[1:]) if reference.startswith("#/") else None
 
 
 def _problem(keyword: str, schema: Schema, schemas: Mapping[str, JsonValue]) -> str:
-    """Why a keyword of a schema cannot be enforced; empty if it is enforced, or asserts nothing."""
+    """The reason why a keyword is not enforced; empty if it is, or if it restricts nothing."""
     value = schema[keyword]
     if keyword == "pattern":
         return pattern_problem(cast("str", value))
     if keyword == "$schema" and str(value).rstrip("#") != _DIALECT:
-        return f"only the draft 2020-12 is known here: {_DIALECT}"
+        return f"only draft 2020-12 is supported: {_DIALECT}"
     if keyword == "nullable" and not (isinstance(value, bool) and "type" in schema):
         return "`nullable` must be true or false, beside `type`"
     if keyword == "format" and value not in FORMATS:
         known = ", ".join(sorted(FORMATS))
-        return f"the format {value!r} is not enforced here; those that are: {known}"
+        return f"the format {value!r} is not supported; supported formats: {known}"
     if keyword == "$ref" and target_of(str(value)) not in schemas:
-        return f"there is no schema at {value}; only `#` and `#/…` are followed"
-    return "" if keyword in _KNOWN else f"`{keyword}` is not enforced here"
+        return f"there is no schema at {value}; only `#` and `#/…` are supported"
+    return "" if keyword in _KNOWN else f"`{keyword}` is not supported"
 
 
 def _endless(schemas: Mapping[str, JsonValue]) -> Iterator[SchemaFault]:
-    """References that lead back to themselves, or to too many others, for one value."""
-    sent = {pointer: [*_same_value(pointer, schema)] for pointer, schema in schemas.items()}
-    looks: dict[str, int] = {}
+    """References that form a cycle, or check one value too often."""
+    targets = {pointer: [*_same_value(pointer, schema)] for pointer, schema in schemas.items()}
+    counts: dict[str, int] = {}
     try:
-        for pointer in TopologicalSorter(sent).static_order():
-            looks[pointer] = 1 + sum(looks[one] for one in sent[pointer])
+        for pointer in TopologicalSorter(targets).static_order():
+            counts[pointer] = 1 + sum(counts[one] for one in targets[pointer])
     except CycleError as error:
         circle = cast("list[str]", error.args[1])
-        yield SchemaFault(min(circle, key=len), "references lead back to it without end")
+        yield SchemaFault(min(circle, key=len), "its references form a cycle")
         return
-    for pointer in sent:
-        if looks[pointer] > MAX_LOOKS:
-            message = f"one value would be looked at more than {MAX_LOOKS:,} times"
+    for pointer in targets:
+        if counts[pointer] > MAX_CHECKS:
+            message = f"it would check one value more than {MAX_CHECKS:,} times"
             yield SchemaFault(pointer, message)
             return
 
 
 def _same_value(pointer: str, schema: JsonValue) -> Iterator[str]:
-    """The schemas that a schema sends the very same value on to."""
+    """The pointers of the subschemas that apply to the same value."""
     if not isinstance(schema, dict):
         return
     reference = schema.get("$ref")

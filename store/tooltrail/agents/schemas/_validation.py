@@ -1,13 +1,14 @@
-r"""JSON Schema's draft 2020-12 as it is enforced here: by `jsonschema`, with three things changed.
+r"""Validation by JSON Schema, draft 2020-12: the library `jsonschema` with changed keywords.
 
-Patterns are those of ECMA-262, as the specification has them (section 6.3.3 of its validation), and
-not Python's: `$` does not match before a final line feed, `\d` takes ASCII digits alone. Whether
-items are unique takes time by their number, and not by its square. What is missing, or is one too
-many, is reported field by field, with the path of that very field.
+- `pattern` is a regular expression of ECMA-262 (section 6.3.3 of the specification of validation),
+  not of Python: `$` does not match before a final line feed, and `\d` matches ASCII digits only.
+- `uniqueItems` takes linear time.
+- A missing or unknown field has an error of its own, with the path of that field.
+- `multipleOf` is decimal: 19.99 is a multiple of 0.01.
 
-Why not a pydantic model of the schema: the converters that there are leave out what a schema may
-say (`oneOf` as exactly one, `uniqueItems`, `const` and `enum` of any JSON, tuples of types, 1 and
-1.0 and true as JSON tells them apart), and take a value that the schema refuses.
+Pydantic models are no substitute. The known converters ignore parts of a schema (`oneOf` as exactly
+one, `uniqueItems`, `const` and `enum` of any JSON, several types, the difference of 1, 1.0 and
+true), so they accept values that the schema refuses.
 """
 
 from collections.abc import Generator, Iterator, Mapping
@@ -26,52 +27,52 @@ from pydantic import JsonValue
 
 from tooltrail.agents.schemas._formats import CHECKER, is_found
 
-_LOOKS_LEFT: ContextVar[list[int] | None] = ContextVar("looks", default=None)
-_LOOKS_AT_LEAST = 10_000
-_LOOKS_OF_A_PART = 100
+_CHECKS_LEFT: ContextVar[list[int] | None] = ContextVar("checks", default=None)
+_MIN_CHECKS = 10_000
+_CHECKS_PER_PART = 100
 _FOLLOW: Any = cast("Any", Draft202012Validator).VALIDATORS["$ref"]
 
 UNKNOWN = "unknown"
-"""The keyword of an error about a field that an object may not have."""
+"""The keyword of an error about an unknown field."""
 
 
-class TooManyLooksError(Exception):
-    """A schema that refers to itself sends a value around too often."""
+class TooManyChecksError(Exception):
+    """A check followed too many references."""
 
 
 @contextmanager
 def bounded(part_count: int) -> Generator[None]:
-    """Within the block, checks follow no more references than a value of so many parts may need.
+    """Limit the references that checks in the block follow, by the number of parts of the value.
 
-    A schema whose alternatives refer back to it looks at a value by the power of its depth.
+    A recursive schema with alternatives may need time exponential in the depth of the value.
 
     Raises:
-        TooManyLooksError: they would.
+        TooManyChecksError: a check reached the limit.
     """
-    token = _LOOKS_LEFT.set([_LOOKS_AT_LEAST + _LOOKS_OF_A_PART * part_count])
+    token = _CHECKS_LEFT.set([_MIN_CHECKS + _CHECKS_PER_PART * part_count])
     try:
         yield
     finally:
-        _LOOKS_LEFT.reset(token)
+        _CHECKS_LEFT.reset(token)
 
 
 def validator_of(document: Mapping[str, JsonValue]) -> Validator:
-    """The validator of a schema that was looked at.
+    """The validator of a schema.
 
     Args:
-        document: without `nullable`; see `plain_schema`.
+        document: schema without faults and without `nullable`; see `plain_schema`.
     """
     return cast("Validator", _VALIDATOR(document, format_checker=CHECKER))
 
 
 def json_key(value: Any) -> object:
-    """Something hashable that is equal for values that are equal as JSON, and for no others."""
+    """A hashable key that is equal exactly for values that are equal as JSON."""
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
         return frozenset((name, json_key(one)) for name, one in members.items())
     if isinstance(value, list):
         return tuple(map(json_key, cast("list[object]", value)))
-    return (type(value) is bool, value)  # to Python, 1 is True
+    return (type(value) is bool, value)  # in Python, 1 == True
 
 
 def _required(_: Validator, names: list[str], instance: Any, __: Any) -> Iterator[ValidationError]:
@@ -100,9 +101,9 @@ def _additional(
 
 def _multiple(_: Validator, factor: Any, instance: Any, __: Any) -> Iterator[ValidationError]:
     is_number = isinstance(instance, int | float) and not isinstance(instance, bool)
-    # In decimal, as both are spelled: 19.99 is a multiple of 0.01, though no double divides so.
+    # In decimal: 19.99 is a multiple of 0.01, although the doubles are not.
     if is_number and (_fraction(instance) / _fraction(factor)).denominator != 1:
-        yield ValidationError("it is no multiple")
+        yield ValidationError("it is not a multiple")
 
 
 def _fraction(number: float) -> Fraction:
@@ -112,11 +113,11 @@ def _fraction(number: float) -> Fraction:
 def _reference(
     validator: Any, reference: str, instance: Any, schema: Any
 ) -> Iterator[ValidationError]:
-    looks = _LOOKS_LEFT.get()
-    if looks is not None:
-        looks[0] -= 1
-        if looks[0] < 0:
-            raise TooManyLooksError
+    left = _CHECKS_LEFT.get()
+    if left is not None:
+        left[0] -= 1
+        if left[0] < 0:
+            raise TooManyChecksError
     yield from _FOLLOW(validator, reference, instance, schema)
 
 

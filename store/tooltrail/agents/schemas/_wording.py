@@ -1,7 +1,7 @@
-"""What is wrong with a value, in words that a model can act on.
+"""Messages about errors of a value, for models.
 
-The path of what is missing is that of the missing field itself, so that errors can be counted by
-field. What the model wrote is repeated only shortly.
+The path of a missing field is the path of the field itself, so that errors can be counted by field.
+Messages quote only the beginning of a long value.
 """
 
 import json
@@ -16,10 +16,10 @@ from tooltrail.records import SchemaViolation
 
 _NAME = re.compile(r"[A-Za-z_$][A-Za-z0-9_$-]*")
 _VALUE_CHARS = 60
-"""Of a value that is repeated."""
+"""Characters of a value that a message quotes."""
 
 _LISTED = 20
-"""Of the values or names that are allowed."""
+"""Allowed values or names that a message lists."""
 
 _ALTERNATIVES = ("anyOf", "oneOf")
 
@@ -33,7 +33,7 @@ _BOUNDS = {
     "exclusiveMaximum": "less than ",
     "multipleOf": "a multiple of ",
 }
-"""What a value must be, before the value of the keyword."""
+"""Text before the value of the keyword."""
 
 _SIZES = {
     "minLength": "at least {} character",
@@ -45,10 +45,10 @@ _SIZES = {
 _OTHERS = {
     "required": "missing field {place}",
     UNKNOWN: "unknown field {place}{known}",
-    "uniqueItems": "{place} must not hold the same twice: {message}",
-    "not": "{place} must not be there",
+    "uniqueItems": "{place} must not have equal items: {message}",
+    "not": "{place} is not allowed",
     "pattern": "{place} must match the pattern {wanted}",
-    "format": "{place} must be of the format {wanted}",
+    "format": "{place} must have the format {wanted}",
 }
 
 
@@ -66,7 +66,7 @@ def spelled_path(parts: Iterable[str | int]) -> str:
 
 
 def violation_of(error: ValidationError) -> SchemaViolation:
-    """What one error says."""
+    """The path and message of an error."""
     path = spelled_path(error.absolute_path)
     place = f"`{path}`" if path else "the result"
     return SchemaViolation(path=path, message=_sentence(error, place))
@@ -84,7 +84,7 @@ def _sentence(error: ValidationError, place: str) -> str:
         return f"{place} must be one of {allowed}, not {_shown(given)}"
     if keyword in _SIZES:
         noun = _SIZES[keyword].format(f"{wanted:,}") + ("" if wanted == 1 else "s")
-        return f"{place} must have {noun}, and has {len(cast('Any', given)):,}"
+        return f"{place} must have {noun}, not {len(cast('Any', given)):,}"
     if keyword in _BOUNDS:
         return f"{place} must be {_BOUNDS[keyword]}{_shown(wanted)}, not {_shown(given)}"
     return _OTHERS[keyword].format(
@@ -95,14 +95,14 @@ def _sentence(error: ValidationError, place: str) -> str:
 def _alternatives(error: ValidationError, place: str) -> str:
     context = error.context or []
     if not context:
-        return f"{place} must fit exactly one alternative of the schema, and fits more than one"
+        return f"{place} must fit exactly one alternative of the schema, but fits several"
     nearest = max(context, key=_nearness)
     sentence = violation_of(nearest).message
-    return f"{place} fits no alternative of the schema; the nearest one says: {sentence}"
+    return f"{place} fits no alternative of the schema; the closest alternative: {sentence}"
 
 
 def _nearness(error: ValidationError) -> tuple[int, bool]:
-    """The deeper an error, the nearer was its alternative; a wrong type is far off."""
+    """How close an alternative is: deeper errors are closer, and errors of type are less close."""
     return len(error.path), error.validator != "type"
 
 
@@ -113,7 +113,7 @@ def _either(types: str | list[str]) -> str:
 
 def _known(error: ValidationError) -> str:
     names = [*cast("Any", error.schema).get("properties", {})]
-    return f"; there are {_listed(names)}" if names else ""
+    return f"; known fields: {_listed(names)}" if names else ""
 
 
 def _type_of(value: object) -> str:
@@ -126,7 +126,7 @@ def _listed(names: list[str]) -> str:
 
 
 def _shown(value: Any) -> str:
-    """A value as JSON on one line, its end left out where it is long, which is said."""
+    """A value as JSON on one line; a long value is cut, with its length."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     if len(text) <= _VALUE_CHARS:
         return text

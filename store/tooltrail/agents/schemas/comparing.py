@@ -1,8 +1,8 @@
-"""What differs between two schemas of an agent's result, and whether stored results may break.
+"""Compares two schemas of a result, and says whether stored results may not fit the new schema.
 
-A change is `compatible` when a rule shows that whatever fitted before fits still; it is `breaking`
-whenever no rule does. So a schema that was written in another way may be called breaking and not
-be; a result that is stored can be held against the new one to be sure.
+A change is `compatible` if a rule proves that every value that fitted before still fits. Otherwise
+it is `breaking`. So an equivalent schema in other words may be called breaking; check the stored
+results against the new schema to be sure.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,8 +21,8 @@ from tooltrail.agents.schemas._validation import json_key
 from tooltrail.agents.schemas.output_schema import OutputSchema
 
 Effect = Literal["compatible", "unlikely", "breaking"]
-"""Whether a result that is stored may not fit any more. `unlikely`: only one that has, by chance, a
-field of a name that nobody spoke of before."""
+"""Whether a stored result may not fit any more. `unlikely`: only a result that happens to have an
+undeclared field of this name."""
 
 ChangeKind = Literal[
     "field_added",
@@ -45,10 +45,10 @@ class SchemaChange:
     """One difference.
 
     Attributes:
-        path: of the field, such as `findings[].confidence`; empty for the result itself.
-        kind: what changed.
-        detail: from what to what, in a few words.
-        effect: on results that are stored.
+        path: path of the field, such as `findings[].confidence`; empty for the result itself.
+        kind: kind of change.
+        detail: old and new value, in a few words.
+        effect: effect on stored results.
     """
 
     path: str
@@ -69,36 +69,38 @@ _COMPARED = frozenset(
 )
 _ALL_TYPES = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
 _MAX_DEPTH = 40
-"""Levels that are looked at; a schema that refers to itself has no end."""
+"""Deepest level that is compared, because a recursive schema has no end."""
 
 
 def compare_schemas(old: OutputSchema, new: OutputSchema) -> tuple[SchemaChange, ...]:
-    """Every difference that a value can meet, in the order of the newer schema."""
+    """All differences that affect values, in the order of the new schema."""
     comparing = _Comparing(dict(iter_schemas(old.plain)), dict(iter_schemas(new.plain)))
     return tuple(dict.fromkeys(comparing.changes("", old.plain, new.plain, 0)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Comparing:
-    """Compares two documents, given all schemas of each by their pointers."""
+    """Compares two documents, given their subschemas by pointer."""
 
     before: _Members
     after: _Members
-    under_way: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
+    running: set[tuple[int, int]] = field(default_factory=set[tuple[int, int]])
 
     def changes(self, path: str, old: Schema, new: Schema, depth: int) -> Iterator[SchemaChange]:
-        """What differs in one place and below it."""
+        """The differences of one part and of the parts below it."""
         if json_key(_bare(old)) == json_key(_bare(new)) and not self._refers(old, new):
             return
         former, latter = _resolved(old, self.before), _resolved(new, self.after)
         if former is None or latter is None or depth > _MAX_DEPTH:
-            yield SchemaChange(path, "rule_changed", "what is referred to may differ", "breaking")
+            yield SchemaChange(
+                path, "rule_changed", "the referenced schemas may differ", "breaking"
+            )
             return
         pair = (id(former), id(latter))
-        if pair in self.under_way:
-            # A schema that refers to itself: what differs is wording where it began.
+        if pair in self.running:
+            # A recursive schema: the outer comparison reports the differences.
             return
-        self.under_way.add(pair)
+        self.running.add(pair)
         try:
             for changed in (_types_changed, _values_changed, _bounds_changed, _rules_changed):
                 yield from changed(path, former, latter)
@@ -107,10 +109,10 @@ class _Comparing:
                 items = former.get("items", True), latter["items"]
                 yield from self.changes(f"{path}[]", *items, depth + 1)
         finally:
-            self.under_way.remove(pair)
+            self.running.remove(pair)
 
     def _refers(self, *schemas: Schema) -> bool:
-        """Whether the same words may mean something else in the other document."""
+        """Whether equal references may mean different schemas in the two documents."""
         is_same = json_key(_bare(self.before[""])) == json_key(_bare(self.after[""]))
         return not is_same and any("$ref" in str(schema) for schema in schemas)
 
@@ -127,24 +129,24 @@ class _Comparing:
             else:
                 is_free = self._takes(new.get("additionalProperties", True), former[name])
                 effect: Effect = "compatible" if is_free else "breaking"
-                yield SchemaChange(place, "field_removed", "it is not spoken of any more", effect)
+                yield SchemaChange(place, "field_removed", "it is not declared any more", effect)
         yield from _required_changed(path, old, new)
         yield from self._others_changed(path, old, new, depth)
 
     def _field_added(self, place: str, old: _Members, added: Schema) -> SchemaChange:
         others = old.get("additionalProperties", True)
         if others is False:
-            wording: tuple[str, Effect] = ("no result could have it before", "compatible")
+            wording: tuple[str, Effect] = ("it was not allowed before", "compatible")
         elif self._takes(added, others):
-            wording = ("it may hold whatever it could before", "compatible")
+            wording = ("it allows all values that were allowed before", "compatible")
         elif others is True or others == {}:
-            wording = ("a result may have had one of that name by chance", "unlikely")
+            wording = ("a result may have an undeclared field of this name", "unlikely")
         else:
-            wording = ("it was allowed as any other field before", "breaking")
+            wording = ("it was allowed before as an undeclared field", "breaking")
         return SchemaChange(place, "field_added", *wording)
 
     def _takes(self, wide: Schema, narrow: Schema) -> bool:
-        """Whether what fits the second fits the first, for certain."""
+        """Whether every value that fits `narrow` is certain to fit `wide`."""
         if wide is True or wide == {}:
             return True
         if wide is False or narrow is True:
@@ -160,16 +162,18 @@ class _Comparing:
         if json_key(former) == json_key(latter) and not self._refers(former, latter):
             return
         if former is False or latter is True or latter == {}:
-            yield SchemaChange(path, "other_fields", "fields of other names are free", "compatible")
+            yield SchemaChange(
+                path, "other_fields", "undeclared fields may have any value", "compatible"
+            )
         elif former is True or former == {} or latter is False:
-            wording = "fields of other names are not free any more"
+            wording = "undeclared fields are restricted"
             yield SchemaChange(path, "other_fields", wording, "breaking")
         else:
             yield from self.changes(_below(path, "*"), former, latter, depth + 1)
 
 
 def _resolved(schema: Schema, schemas: Mapping[str, Schema]) -> dict[str, JsonValue] | None:
-    """A schema without a reference, as an object; None where it is more than a reference."""
+    """The schema behind a reference, as an object; None if other keywords stand beside it."""
     while isinstance(schema, dict) and "$ref" in schema:
         if schema.keys() - ANNOTATIONS - {"$ref", "$defs"}:
             return None
@@ -184,7 +188,7 @@ def _below(path: str, name: str) -> str:
 
 
 def _bare(schema: Schema) -> Schema:
-    """A schema without what says nothing of its values, here and below."""
+    """A schema without annotations, at all levels."""
     if not isinstance(schema, dict):
         return schema
     members = with_schemas(schema, _bare).items()
@@ -200,11 +204,11 @@ def _required_changed(path: str, old: _Members, new: _Members) -> Iterator[Schem
     for name in now:
         if name not in was:
             place = _below(path, name)
-            yield SchemaChange(place, "required_added", "it must be there", "breaking")
+            yield SchemaChange(place, "required_added", "the field is required now", "breaking")
     for name in was:
         if name not in now:
             place = _below(path, name)
-            yield SchemaChange(place, "required_removed", "it may be missing", "compatible")
+            yield SchemaChange(place, "required_removed", "the field is optional now", "compatible")
 
 
 def _types_of(schema: _Members) -> frozenset[str]:
@@ -222,7 +226,7 @@ def _types_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaCh
 
 
 def _allowed(schema: _Members) -> frozenset[object] | None:
-    """The values that are listed, for comparing; None where any are allowed."""
+    """Keys of the allowed values; None if any value is allowed."""
     listed = frozenset(map(json_key, cast("list[Any]", schema.get("enum", []))))
     if "const" not in schema:
         return listed if "enum" in schema else None
@@ -256,12 +260,12 @@ def _is_looser(keyword: str, was: Any, now: Any) -> bool:
 
 
 def _rules_changed(path: str, old: _Members, new: _Members) -> Iterator[SchemaChange]:
-    """All other keywords: one that is gone allows more, any other difference may allow less."""
+    """Changes of other keywords. Removing one allows more; another change may allow less."""
     for keyword in sorted((old.keys() | new.keys()) - ANNOTATIONS - _COMPARED):
         was, now = (_bare({keyword: one.get(keyword)}) for one in (old, new))
         if json_key(was) == json_key(now):
             continue
         if keyword not in new:
-            yield SchemaChange(path, "rule_changed", f"`{keyword}` is gone", "compatible")
+            yield SchemaChange(path, "rule_changed", f"`{keyword}` was removed", "compatible")
         else:
-            yield SchemaChange(path, "rule_changed", f"`{keyword}` differs", "breaking")
+            yield SchemaChange(path, "rule_changed", f"`{keyword}` changed", "breaking")

@@ -1,4 +1,4 @@
-"""A JSON Schema of which every keyword is enforced."""
+"""The schema of a result, with every keyword enforced."""
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
@@ -14,26 +14,26 @@ from tooltrail.agents.schemas._keywords import (
     faults_of,
     with_schemas,
 )
-from tooltrail.agents.schemas._validation import TooManyLooksError, bounded, validator_of
+from tooltrail.agents.schemas._validation import TooManyChecksError, bounded, validator_of
 from tooltrail.agents.schemas._wording import spelled_path, violation_of
 from tooltrail.agents.schemas.strict_form import StrictForm, strict_form_of
 from tooltrail.records import Digest, SchemaViolation, canonical_json, digest_of
 
 MAX_VIOLATIONS = 1_000
-"""Errors of one value that are listed; nobody mends more at once."""
+"""Largest number of listed errors of one value."""
 
 MAX_VALUE_DEPTH = 100
-"""Levels of a value that are looked at; deeper ones would overflow the stack."""
+"""Deepest nesting of a value, because a deeper value would overflow the stack."""
 
 
 class OutputSchema:
-    """A schema that was looked at as a whole. Safe to share between threads.
+    """A schema without faults. Safe to share between threads.
 
     Attributes:
-        document: the schema as it was given.
-        plain: the same without `nullable`, which is said by `type`: what a model is shown, and what
-            values are held against.
-        digest: of the canonical JSON of the document.
+        document: the schema as given.
+        plain: the schema with `nullable` expressed by `type`. Models see it, and values are checked
+            against it.
+        digest: digest of the canonical JSON of the document.
     """
 
     def __init__(self, document: dict[str, JsonValue]) -> None:
@@ -43,28 +43,30 @@ class OutputSchema:
 
     @classmethod
     def of(cls, document: dict[str, Any]) -> Self:
-        """The schema of an agent's result, if all of it is enforced.
+        """Make the schema of an agent's result.
 
         Raises:
-            UnsupportedSchemaError: it is no schema, has a keyword that is not enforced, or is not
-                of an object with properties.
+            UnsupportedSchemaError: the document is not a schema, has an unsupported keyword, or is
+                not the schema of an object with properties.
         """
         schema = cls.of_any(document)
         faults: list[SchemaFault] = []
         if document.get("type") != "object":
-            faults.append(SchemaFault("", 'a result is an object: `type` must be "object"'))
+            faults.append(SchemaFault("", 'the result must be an object: `type` must be "object"'))
         if not isinstance(document.get("properties"), dict):
-            faults.append(SchemaFault("", "a result has fields: `properties` must name them"))
+            faults.append(
+                SchemaFault("", "the result must have fields: `properties` must name them")
+            )
         if faults:
             raise UnsupportedSchemaError(faults)
         return schema
 
     @classmethod
     def of_any(cls, document: dict[str, Any]) -> Self:
-        """The schema of any value, if all of it is enforced.
+        """Make the schema of any value.
 
         Raises:
-            UnsupportedSchemaError: it is no schema, or has a keyword that is not enforced.
+            UnsupportedSchemaError: the document is not a schema, or has an unsupported keyword.
         """
         faults = faults_of(document)
         if faults:
@@ -72,12 +74,12 @@ class OutputSchema:
         return cls(document)
 
     def violations(self, value: JsonValue) -> tuple[SchemaViolation, ...]:
-        """Every way in which a value breaks the schema, in the schema's order; none if it fits.
+        """All errors of a value in the order of the schema; empty if the value fits.
 
-        Of very many the first `MAX_VIOLATIONS` are given, and one that says that there are more.
+        At most `MAX_VIOLATIONS` errors, then one that says that there are more.
 
         Args:
-            value: of JSON types.
+            value: any JSON value.
         """
         try:
             parts = list(_parts((), value))
@@ -89,11 +91,11 @@ class OutputSchema:
         except RecursionError:
             message = f"the result is nested deeper than {MAX_VALUE_DEPTH} levels"
             return (SchemaViolation(path="", message=message),)
-        except TooManyLooksError:
+        except TooManyChecksError:
             return (SchemaViolation(path="", message="the result takes too long to check"),)
 
     def _broken(self, value: JsonValue) -> Iterator[SchemaViolation]:
-        """What is wrong, each once: two ways to the same place of a schema tell the same twice."""
+        """The errors without duplicates; two paths to one subschema report the same error."""
         seen: set[SchemaViolation] = set()
         for error in self.validator.iter_errors(cast("Any", value)):
             violation = violation_of(error)
@@ -108,21 +110,21 @@ class OutputSchema:
 
     @cached_property
     def validator(self) -> Validator:
-        """What holds values against it."""
+        """The validator of the plain schema."""
         return validator_of(self.plain)
 
     @cached_property
     def strict_form(self) -> StrictForm | None:
-        """As a provider wants it that enforces schemas itself; None where it cannot be said so."""
+        """The strict form for providers that enforce schemas; None if the schema has none."""
         return strict_form_of(self.plain, self.validator)
 
 
 def plain_schema(schema: JsonValue) -> JsonValue:
-    """A schema without `nullable`: where it is true, `type` has `null` as well (OpenAPI 3.0.3).
+    """A schema with `null` in `type` instead of `nullable: true` (OpenAPI 3.0.3).
 
-    `enum` and `const` beside it say what they say: null must be among them to be allowed. A schema
-    that is `false` is spelled as an object, since the library tells no place where it is not; and
-    `$schema` is left out, since the library would go on with a validator of its own there.
+    `enum` and `const` still apply, so null must be among their values to be allowed. The schema
+    `false` becomes an object, because the library reports no position for `false`. `$schema` is
+    removed, because the library would switch to its own validator there.
     """
     if schema is False:
         return {"not": {}}
@@ -147,10 +149,10 @@ def _not_finite(path: tuple[str | int, ...]) -> SchemaViolation:
 def _parts(
     path: tuple[str | int, ...], value: Any, depth: int = 0
 ) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """A value and all that is in it, each with its path.
+    """A value and all its parts, each with its path.
 
     Raises:
-        RecursionError: it is nested too deep.
+        RecursionError: the value is nested too deep.
     """
     if depth > MAX_VALUE_DEPTH:
         raise RecursionError

@@ -1,9 +1,9 @@
-"""A schema as providers want it that hold the model to it themselves, and the way back.
+"""The strict form of a schema, for providers that enforce schemas, and the way back.
 
-OpenAI's strict mode (its guide "Structured model outputs", section "Supported schemas") knows part
-of JSON Schema: every object is closed and has all of its fields, what is optional may be null
-instead, and of the keywords that bound a value it takes some. What it does not take is left out of
-the strict form, which then allows more: the schema itself is what a result is held against.
+OpenAI's strict mode (guide "Structured model outputs", section "Supported schemas") supports a part
+of JSON Schema. Every object is closed and requires all its fields; an optional field may be null
+instead. Unsupported restrictions are left out, so the strict form may allow more. Results are
+always checked against the schema itself.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from jsonschema.protocols import Validator
 from pydantic import JsonValue
 
 from tooltrail.agents.schemas._keywords import ANNOTATIONS, iter_schemas, target_of
-from tooltrail.agents.schemas._validation import TooManyLooksError, bounded
+from tooltrail.agents.schemas._validation import TooManyChecksError, bounded
 
 _KEPT = frozenset(
     {
@@ -22,26 +22,26 @@ _KEPT = frozenset(
         *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"),
     }
 )
-"""Keywords that are said in both in the same way."""
+"""Keywords that are the same in both forms."""
 
 _FORMATS = frozenset(
     {"date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"}
 )
 
 _LEFT_OUT = ANNOTATIONS - {"description"} | {"minLength", "maxLength", "uniqueItems"}
-"""Keywords without which the strict form allows more, or says less to people."""
+"""Keywords that the strict form leaves out."""
 
-_UNSAID = frozenset({"allOf", "not"})
-"""Keywords that the strict form has not, and cannot do without."""
+_UNSUPPORTED = frozenset({"allOf", "not"})
+"""Keywords that the strict form does not support. A schema with them has no strict form."""
 
 _MAX_DEPTH = 10
 _MAX_FIELDS = 5_000
 _MAX_ENUM = 1_000
-"""Limits that the guide names: levels of nesting, fields in all, values of enumerations in all."""
+"""Limits of the guide: levels of nesting, number of fields, number of values in enumerations."""
 
 
-class _UnsaidError(Exception):
-    """The schema cannot be said strictly."""
+class _NoStrictFormError(Exception):
+    """The schema has no strict form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +53,14 @@ class StrictForm:
     _validator: Validator = field(repr=False)
 
     def restore(self, value: JsonValue) -> JsonValue:
-        """What the model meant: a field that is null because it must be there is taken out.
+        """Remove fields that are null only because the strict form requires them.
 
         A null that the schema itself allows stays.
         """
         try:
             with bounded(0):
                 return self._restored(value, self._schema)
-        except (RecursionError, TooManyLooksError):
+        except (RecursionError, TooManyChecksError):
             return value
 
     def _restored(self, value: JsonValue, schema: JsonValue) -> JsonValue:
@@ -109,20 +109,20 @@ def strict_form_of(schema: dict[str, JsonValue], validator: Validator) -> Strict
     """The strict form of a schema.
 
     Args:
-        schema: that was looked at, without `nullable`.
-        validator: of this schema.
+        schema: schema without faults and without `nullable`.
+        validator: validator of this schema.
 
     Returns:
-        The form; None where what the schema allows cannot be given in it: an object that may have
-        fields of any name, items of any kind, `allOf`, or more than the provider's limits take.
+        The strict form. None if the schema has fields of any name, items of any type, or `allOf`,
+        or if it is over the limits of the provider.
     """
     try:
-        document = cast("dict[str, JsonValue]", _said(schema, 0))
-    except _UnsaidError:
+        document = cast("dict[str, JsonValue]", _strict(schema, 0))
+    except _NoStrictFormError:
         return None
-    said = [one for _, one in iter_schemas(document) if isinstance(one, dict)]
+    parts = [one for _, one in iter_schemas(document) if isinstance(one, dict)]
     fields, values = (
-        sum(len(cast("list[JsonValue]", one.get(keyword, ()))) for one in said)
+        sum(len(cast("list[JsonValue]", one.get(keyword, ()))) for one in parts)
         for keyword in ("properties", "enum")
     )
     if fields > _MAX_FIELDS or values > _MAX_ENUM:
@@ -135,20 +135,20 @@ def _resolved(root: dict[str, JsonValue], reference: str) -> JsonValue:
     return next((one for at, one in iter_schemas(root) if at == target), True)
 
 
-def _said(schema: JsonValue, depth: int) -> JsonValue:
-    """One schema in its strict form.
+def _strict(schema: JsonValue, depth: int) -> JsonValue:
+    """The strict form of one subschema.
 
     Raises:
-        _UnsaidError: it has none.
+        _NoStrictFormError: the subschema has none.
     """
-    if not isinstance(schema, dict) or depth > _MAX_DEPTH or schema.keys() & _UNSAID:
-        raise _UnsaidError
+    if not isinstance(schema, dict) or depth > _MAX_DEPTH or schema.keys() & _UNSUPPORTED:
+        raise _NoStrictFormError
     named, definitions = schema.get("$defs"), dict[str, JsonValue]()
     if isinstance(named, dict):
-        definitions["$defs"] = {name: _said(one, depth) for name, one in named.items()}
+        definitions["$defs"] = {name: _strict(one, depth) for name, one in named.items()}
     if "$ref" in schema:
         if schema.keys() - _LEFT_OUT - {"$ref", "$defs", "description"}:
-            raise _UnsaidError
+            raise _NoStrictFormError
         return {"$ref": schema["$ref"], **definitions}
     spelled = {name: one for name, one in schema.items() if name in _KEPT}
     if schema.get("format") in _FORMATS:
@@ -156,10 +156,10 @@ def _said(schema: JsonValue, depth: int) -> JsonValue:
     if "const" in schema:
         spelled["enum"] = [schema["const"]]
     if "array" in _types(schema):
-        spelled["items"] = _said(schema.get("items"), depth + 1)
+        spelled["items"] = _strict(schema.get("items"), depth + 1)
     spelled |= _alternatives(schema, depth) | _object(schema, depth) | definitions
     if not spelled.keys() & {"type", "enum", "anyOf"}:
-        raise _UnsaidError
+        raise _NoStrictFormError
     return spelled
 
 
@@ -168,9 +168,9 @@ def _alternatives(schema: Mapping[str, JsonValue], depth: int) -> dict[str, Json
     if not several:
         return {}
     if len(several) > 1 or depth == 0 or schema.keys() & {"properties", "items", "type"}:
-        raise _UnsaidError
+        raise _NoStrictFormError
     alternatives = cast("list[JsonValue]", several[0])
-    return {"anyOf": [_said(one, depth + 1) for one in alternatives]}
+    return {"anyOf": [_strict(one, depth + 1) for one in alternatives]}
 
 
 def _object(schema: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]:
@@ -180,11 +180,11 @@ def _object(schema: Mapping[str, JsonValue], depth: int) -> dict[str, JsonValue]
     is_closed = schema.get("additionalProperties", False) is False
     required = cast("list[str]", schema.get("required", []))
     if not isinstance(properties, dict) or not is_closed or set(required) - properties.keys():
-        raise _UnsaidError
-    said = {name: _said(one, depth + 1) for name, one in properties.items()}
+        raise _NoStrictFormError
+    strict = {name: _strict(one, depth + 1) for name, one in properties.items()}
     return {
         "properties": {
-            name: one if name in required else _or_null(one) for name, one in said.items()
+            name: one if name in required else _or_null(one) for name, one in strict.items()
         },
         "required": [*properties],
         "additionalProperties": False,
@@ -197,9 +197,9 @@ def _types(schema: Mapping[str, JsonValue]) -> list[JsonValue]:
 
 
 def _or_null(spelled: JsonValue) -> JsonValue:
-    """The same, or null."""
+    """The schema of the same values and null."""
     if not isinstance(spelled, dict):
-        raise _UnsaidError
+        raise _NoStrictFormError
     if "$ref" in spelled or "anyOf" in spelled:
         alternatives = spelled.get("anyOf", [spelled])
         return {"anyOf": [*cast("list[JsonValue]", alternatives), {"type": "null"}]}

@@ -43,11 +43,11 @@ def test_a_value_that_fits_has_no_violations() -> None:
 def test_every_violation_is_told_with_the_field_that_it_is_about() -> None:
     findings = [{"files": ["a", "a"], "confidence": "medium"}, {"files": "a", "share": 101}]
     assert told(RESEARCH, {"summary": "short", "findings": findings, "extra": 1}) == [
-        ("extra", "unknown field `extra`; there are summary, findings"),
-        ("summary", "`summary` must have at least 10 characters, and has 5"),
+        ("extra", "unknown field `extra`; known fields: summary, findings"),
+        ("summary", "`summary` must have at least 10 characters, not 5"),
         (
             "findings[0].files",
-            "`findings[0].files` must not hold the same twice: items 0 and 1 are equal",
+            "`findings[0].files` must not have equal items: items 0 and 1 are equal",
         ),
         (
             "findings[0].confidence",
@@ -68,11 +68,11 @@ def test_every_violation_is_told_with_the_field_that_it_is_about() -> None:
         ({"minimum": 2}, 1, "the result must be at least 2, not 1"),
         ({"exclusiveMaximum": 2}, 2, "the result must be less than 2, not 2"),
         ({"multipleOf": 5}, 7, "the result must be a multiple of 5, not 7"),
-        ({"maxLength": 1}, "ab", "the result must have at most 1 character, and has 2"),
-        ({"maxItems": 0}, [1], "the result must have at most 0 items, and has 1"),
+        ({"maxLength": 1}, "ab", "the result must have at most 1 character, not 2"),
+        ({"maxItems": 0}, [1], "the result must have at most 0 items, not 1"),
         ({"pattern": "^a$"}, "b", "the result must match the pattern ^a$"),
-        ({"format": "date"}, "2026-13-01", "the result must be of the format date"),
-        ({"properties": {"a": False}}, {"a": 1}, "`a` must not be there"),
+        ({"format": "date"}, "2026-13-01", "the result must have the format date"),
+        ({"properties": {"a": False}}, {"a": 1}, "`a` is not allowed"),
         ({"items": {"type": "null"}}, [None, 0], "`[1]` must be null, not number"),
         (
             {"properties": {"a b": {"type": "null"}}},
@@ -86,7 +86,7 @@ def test_each_keyword_has_words(schema: dict[str, Any], value: Any, sentence: st
 
 
 NEAREST = (
-    "the result fits no alternative of the schema; the nearest one says: "
+    "the result fits no alternative of the schema; the closest alternative: "
     '`kind` must be "a", not "b"'
 )
 
@@ -106,7 +106,7 @@ def test_of_alternatives_the_nearest_one_is_told() -> None:
     ]
     both = {"oneOf": [{"type": "number"}, {"minimum": 1}]}
     assert told(both, 2) == [
-        ("", "the result must fit exactly one alternative of the schema, and fits more than one")
+        ("", "the result must fit exactly one alternative of the schema, but fits several")
     ]
 
 
