@@ -9,7 +9,7 @@ from tooltrail.journal.invocation import Finished
 from tooltrail.journal.log import Entry
 from tooltrail.journal.making import check_times, ended_entry, started_entry
 from tooltrail.journal.recorder import Recorder
-from tooltrail.records import CompleteOutput, Family, InvalidRecordError, Policy, ToolCall
+from tooltrail.records import CompleteOutput, Family, Policy, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def family_of(recorder: Recorder, call: ToolCall, name: str | None, policy: Poli
     """
     if name is not None:
         return recorder.families.named(name)
-    return policy.family_of(call.tool_name, recorder.families)
+    return policy.family_of(call.full_name, recorder.families)
 
 
 def ended_facts(
@@ -58,10 +58,6 @@ def ended_facts(
     """
     at = now()
     check_times(one.started_at, one.finished_at, at)
-    if one.output.tool_name != one.call.tool_name:
-        raise InvalidRecordError(
-            f"the call is of {one.call.tool_name!r}, not of {one.output.tool_name!r}"
-        )
     invocation_id = id_of("call", one.idempotency_key)
     finished_at = one.finished_at or max(at, one.started_at or at)
     started_at = one.started_at or finished_at
@@ -80,6 +76,7 @@ def ended_facts(
     elapsed = finished_at - started_at
     ended = ended_entry(
         session,
+        one.call,
         one.output,
         family,
         policy,

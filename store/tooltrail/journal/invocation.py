@@ -105,7 +105,7 @@ class Invocation:
         if role in self._roles:
             raise InvalidRecordError(f"stream {role!r} of call {self.id} has a capture already")
         self._roles.add(role)
-        applied = self.policy.applied_to(self.call.tool_name)
+        applied = self.policy.applied_to(self.call.full_name)
         return Capture(
             role,
             self.spool / f"{role}.zst",
@@ -173,12 +173,9 @@ class Invocation:
     def _made(self, output: CompleteOutput, seen: str | None) -> Ended:
         if self._is_finished:
             raise InvocationFinishedError(f"call {self.id} is finished already")
-        if output.tool_name != self.call.tool_name:
-            raise InvalidRecordError(
-                f"call {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
-            )
         return ended_entry(
             self._session,
+            self.call,
             output,
             self.family,
             self.policy,

@@ -81,13 +81,13 @@ def started_entry(
     Raises:
         InvalidRecordError: the policy's numbers for the tool do not fit its family.
     """
-    policy.budget_of(family, call.tool_name)
+    policy.budget_of(family, call.full_name)
     environment = environment_json()
     fact = CallStarted(
         session=session,
         id=invocation,
         at=at,
-        tool_name=call.tool_name,
+        tool_name=call.full_name,
         family=family.name,
         arguments=digest_of(call.arguments_bytes),
         policy=policy.digest,
@@ -103,6 +103,7 @@ def started_entry(
 
 def ended_entry(
     session: UUID,
+    call: ToolCall,
     output: CompleteOutput,
     family: Family,
     policy: Policy,
@@ -119,6 +120,7 @@ def ended_entry(
 
     Args:
         session: id of the session.
+        call: what the model asked for.
         output: the complete output.
         family: of the result.
         policy: the budgets.
@@ -131,9 +133,11 @@ def ended_entry(
         seen: the text that the model was really shown; None to render one.
 
     Raises:
-        InvalidRecordError: the output is not of its family, or a stream's bytes are not at hand.
+        InvalidRecordError: the output is of another tool or not of its family, or a stream's bytes
+            are not at hand.
         UnavailableError: the spool cannot be written.
     """
+    output = _under_full_name(call, output)
     namer, streams = ArtifactNamer(), output.streams
     family = families.of_output(output, family)
     projection = project(output, family, policy, namer)
@@ -159,6 +163,13 @@ def ended_entry(
     )
     bodies = [document, canonical, receipt.to_bytes(), *placed.bodies]
     return Ended(Entry(fact, bodies, files=placed.files), projection.canonical, receipt)
+
+
+def _under_full_name(call: ToolCall, output: CompleteOutput) -> CompleteOutput:
+    name = call.full_name
+    if output.tool_name not in {name, call.tool_name}:
+        raise InvalidRecordError(f"the call is of {name!r}, not of {output.tool_name!r}")
+    return output if output.tool_name == name else output.model_copy(update={"tool_name": name})
 
 
 class _Placed(NamedTuple):
