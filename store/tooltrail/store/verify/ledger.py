@@ -206,6 +206,10 @@ class Ledger:
         if row["entry_count"] != self._count:
             message = f"{name} has {self._count:,} entries, not {row['entry_count']}"
             checking.damage(name, "journals", "entry_count", message)
+        for column in ("segment", "segment_offset"):
+            if not isinstance(row[column], int | Unreadable):
+                message = f"journals.{column} of {name} is no number"
+                checking.damage(name, "journals", column, message)
         following = row["next_index"]
         is_behind_gap = has_gaps and isinstance(following, int) and following > self._next
         if following != self._next and not is_behind_gap:
