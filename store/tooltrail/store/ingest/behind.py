@@ -105,12 +105,5 @@ def find_dead(connection: Connection, spool: Path, journal_key: int) -> dict[UUI
     """
     found = list(find_open(connection, journal_key))
     owners = {one.id: one.owner for one in found if one.owner is not None}
-    dead = {one for one in {*owners.values()} if not _is_alive(spool, one)}
+    dead = {one for one in {*owners.values()} if not is_alive(spool, one)}
     return {name: owner for name, owner in owners.items() if owner in dead}
-
-
-def _is_alive(spool: Path, owner: str) -> bool:
-    try:
-        return is_alive(spool, owner)
-    except InvalidRecordError:
-        return False  # not the name of a lock, so nobody holds it
