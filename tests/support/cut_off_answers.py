@@ -11,7 +11,7 @@ from tests.support.killing import end_of
 from tooltrail.journal.answers import RecordedStream
 from tooltrail.journal.recorder import Recorder
 from tooltrail.journal.session import Session
-from tooltrail.records import default_families, default_policy
+from tooltrail.records import ToolDefinition, default_families, default_policy
 from tooltrail.wire import Chunk
 
 CHUNKS = (
@@ -42,11 +42,14 @@ def cut_off_answer(
     *,
     chunks: Sequence[Chunk] = CHUNKS,
     wire_format: str = "openai",
+    tools: Sequence[ToolDefinition] = (),
 ) -> None:
-    """Have a program record this many chunks of an answer, and be killed then."""
+    """Have a program offer tools, record this many chunks of an answer, and be killed then."""
     child = os.fork()
     if child == 0:
         joined = Session.join(new_recorder(spool), session)
+        if tools:
+            joined.offer_tools(tools)
         stream = iter(RecordedStream(joined, wire_format, chunks))
         for _ in range(count):
             next(stream)

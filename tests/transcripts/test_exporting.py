@@ -20,6 +20,7 @@ from tooltrail.records import (
     ResultBlock,
     TextBlock,
     ToolCall,
+    ToolDefinition,
 )
 from tooltrail.store import Store
 from tooltrail.transcripts import (
@@ -504,6 +505,56 @@ def test_a_result_that_was_written_down_before_its_call_was_run_is_told_once(
     assert [one.role for one in conversation_of(transcript).messages] == ["assistant", "tool"]
     export = export_transcript(transcript, "openai", ExportPolicy(strict=True))
     assert json.dumps(export.request).count("done") == 1
+
+
+@pytest.mark.parametrize("is_asked", [True, False])
+@pytest.mark.parametrize("style", FORMAT_NAMES)
+def test_calls_of_two_servers_with_one_id_keep_their_own_results(
+    store: Store, style: str, *, is_asked: bool
+) -> None:
+    servers = ("disk", "net")
+    calls = [ToolCall(tool_name="read", namespace=one, call_id="x") for one in servers]
+    with store.open_session() as session:
+        session.offer_tools([ToolDefinition(name="read", namespace=one) for one in servers])
+        if is_asked:
+            blocks = tuple(CallBlock(call=call) for call in calls)
+            session.message(Message(role="assistant", blocks=blocks))
+        for call in reversed(calls):
+            called(session, call, f"of the {call.namespace}")
+    transcript = load_transcript(store.reader, "@last")
+    told = conversation_of(transcript)
+    asked = {
+        block.key: block.call
+        for message in told.messages
+        for block in message.blocks
+        if isinstance(block, CallBlock)
+    }
+    assert sorted(call.namespace or "" for call in asked.values()) == ["disk", "net"]
+    for result in _results(transcript):
+        call = asked[result.key]
+        assert (result.namespace, result.tool_name) == (call.namespace, "read")
+        assert text_of(result) == f"of the {call.namespace}\n"
+    export = export_transcript(transcript, style)
+    assert "___disk" not in json.dumps(export.request)
+    assert not export.report.of_kind("result_orphaned")
+
+
+def test_the_result_of_a_server_goes_to_the_call_of_that_server(store: Store) -> None:
+    servers = ("disk", "net")
+    with store.open_session() as session:
+        for server in servers:
+            called(session, ToolCall(tool_name="read", namespace=server), f"of the {server}")
+        told = [
+            ResultBlock(
+                tool_name="read", namespace=one, content=(TextBlock(text=f"of the {one}\n"),)
+            )
+            for one in servers
+        ]
+        session.message(Message(role="tool", blocks=tuple(told)))
+    transcript = load_transcript(store.reader, "@last")
+    assert [text_of(one) for one in _results(transcript)] == ["of the disk\n", "of the net\n"]
+    export = export_transcript(transcript, "ollama")
+    assert not export.report.of_kind("result_repeated")
 
 
 def test_a_recorded_result_that_is_not_the_receipt_is_in_the_report(store: Store) -> None:

@@ -209,7 +209,7 @@ def test_json_has_the_blocks_of_a_message_and_no_call_twice() -> None:
             },
         },
     ]
-    told = {"type": "tool_result", "call_id": "c2", "tool_name": "Read"}
+    told = {"type": "tool_result", "call_id": "c2", "namespace": None, "tool_name": "Read"}
     assert entries[3]["blocks"] == [
         {"type": "tool_result", "invocation_seq": 2},
         {**told, "status": "error", "content": [{"type": "text", "text": "no file"}, image]},

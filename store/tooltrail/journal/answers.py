@@ -284,6 +284,7 @@ def _started(session: Session, format_name: str, provider: str | None) -> Answer
         at=now(),
         wire_format=format_name,
         provider=provider,
+        servers=tuple(sorted(session.servers)),
     )
 
 
@@ -293,7 +294,8 @@ def cut_off_entries(started: AnswerStarted, payload: bytes) -> list[Entry]:
     An answer in a format that this program does not know is kept as bytes.
     """
     try:
-        response = read_stream(wire_format(started.wire_format), [payload])
+        known = wire_format(started.wire_format)
+        response = read_stream(known, [payload], frozenset(started.servers))
     except NotFoundError as error:
         response = Response.of(unread=[str(error)])
     return _entries(started, _messages_of(started, response), payload)

@@ -5,11 +5,11 @@ from datetime import datetime
 from uuid import UUID
 
 from tooltrail.journal.clock import id_of, now
-from tooltrail.journal.invocation import Finished
+from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.log import Entry
-from tooltrail.journal.making import check_times, ended_entry, started_entry
+from tooltrail.journal.making import check_times
 from tooltrail.journal.recorder import Recorder
-from tooltrail.records import CompleteOutput, Family, InvalidRecordError, Policy, ToolCall
+from tooltrail.records import CompleteOutput, Family, Policy, ToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def family_of(recorder: Recorder, call: ToolCall, name: str | None, policy: Poli
     """
     if name is not None:
         return recorder.families.named(name)
-    return policy.family_of(call.tool_name, recorder.families)
+    return policy.family_of(call.full_name, recorder.families)
 
 
 def ended_facts(
@@ -58,45 +58,24 @@ def ended_facts(
     """
     at = now()
     check_times(one.started_at, one.finished_at, at)
-    if one.output.tool_name != one.call.tool_name:
-        raise InvalidRecordError(
-            f"the call is of {one.call.tool_name!r}, not of {one.output.tool_name!r}"
-        )
-    invocation_id = id_of("call", one.idempotency_key)
     finished_at = one.finished_at or max(at, one.started_at or at)
-    started_at = one.started_at or finished_at
     policy = one.policy or recorder.policy
-    family = family_of(recorder, one.call, one.family, policy)
-    start = started_entry(
+    invocation = Invocation(
+        recorder,
         session,
         one.call,
-        family,
+        family_of(recorder, one.call, one.family, policy),
         policy,
-        invocation=invocation_id,
-        at=started_at,
-        owner=None,
+        invocation_id=id_of("call", one.idempotency_key),
+        started_at=one.started_at or finished_at,
     )
+    start = invocation.start_entry(owner=None)
     is_timed = one.started_at is not None and one.finished_at is not None
-    elapsed = finished_at - started_at
-    ended = ended_entry(
-        session,
+    elapsed = finished_at - invocation.started_at
+    ended = invocation.end_entry(
         one.output,
-        family,
-        policy,
-        spool=recorder.spool,
-        families=recorder.families,
-        invocation=invocation_id,
         at=finished_at,
         duration_ms=round(elapsed.total_seconds() * 1000) if is_timed else None,
-        captured={},
         seen=one.seen,
     )
-    finished = Finished(
-        invocation_id,
-        one.call,
-        one.output.final_state,
-        ended.canonical,
-        ended.receipt,
-        acknowledged="process",
-    )
-    return (start, ended.entry), finished
+    return (start, ended.entry), invocation.finished(one.output, ended, "process")

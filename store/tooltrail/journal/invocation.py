@@ -8,10 +8,17 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from tooltrail.artifacts import Capture, CapturedStream, CaptureLimits, check_path
+from tooltrail.artifacts import ArtifactNamer, Capture, CapturedStream, CaptureLimits, check_path
 from tooltrail.journal.clock import now
+from tooltrail.journal.environment import environment_json
 from tooltrail.journal.log import Acknowledge, Entry
-from tooltrail.journal.making import Ended, ended_entry
+from tooltrail.journal.making import (
+    Ended,
+    make_receipt,
+    place_streams,
+    shown_of,
+    under_full_name,
+)
 from tooltrail.journal.recorder import Recorder
 from tooltrail.records import (
     CanonicalResult,
@@ -24,8 +31,10 @@ from tooltrail.records import (
     Receipt,
     StreamRecord,
     ToolCall,
+    project,
 )
-from tooltrail.records.digests import Digest
+from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.facts import CallEnded, CallStarted
 from tooltrail.records.failures import error_of_interruption
 
 _NS_PER_MS: Final = 1_000_000
@@ -105,7 +114,7 @@ class Invocation:
         if role in self._roles:
             raise InvalidRecordError(f"stream {role!r} of call {self.id} has a capture already")
         self._roles.add(role)
-        applied = self.policy.applied_to(self.call.tool_name)
+        applied = self.policy.applied_to(self.call.full_name)
         return Capture(
             role,
             self.spool / f"{role}.zst",
@@ -136,7 +145,7 @@ class Invocation:
         """
         ended = self._made(output, seen)
         level = self._recorder.append([ended.entry])
-        return self._finished(output, ended, level)
+        return self.finished(output, ended, level)
 
     async def afinish(self, output: CompleteOutput, *, seen: str | None = None) -> Finished:
         """Like `finish`, without blocking the event loop."""
@@ -146,7 +155,7 @@ class Invocation:
             return [ended.entry], ended
 
         level, ended = await self._recorder.append_async(make)
-        return self._finished(output, ended, level)
+        return self.finished(output, ended, level)
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and what it printed until then.
@@ -170,30 +179,82 @@ class Invocation:
         error = error_of_interruption(reason)
         return CompleteOutput.failure(self.call.tool_name, error, partial_output)
 
-    def _made(self, output: CompleteOutput, seen: str | None) -> Ended:
-        if self._is_finished:
-            raise InvocationFinishedError(f"call {self.id} is finished already")
-        if output.tool_name != self.call.tool_name:
-            raise InvalidRecordError(
-                f"call {self.id} is of {self.call.tool_name!r}, not of {output.tool_name!r}"
-            )
-        return ended_entry(
-            self._session,
-            output,
-            self.family,
-            self.policy,
-            spool=self._recorder.spool,
-            families=self._recorder.families,
-            invocation=self.id,
-            # A clock that was set back must not give an end before the start.
-            at=max(now(), self.started_at),
-            duration_ms=(time.monotonic_ns() - self._begun_ns) // _NS_PER_MS,
-            captured=self._captured,
-            seen=seen,
-        )
+    def start_entry(self, owner: str | None) -> Entry:
+        """The fact that the call starts.
 
-    def _finished(self, output: CompleteOutput, ended: Ended, level: Acknowledge) -> Finished:
+        Args:
+            owner: name of the owner lock of its program; None for a call that ended already.
+
+        Raises:
+            InvalidRecordError: the policy's numbers for the tool do not fit its family.
+        """
+        call, environment = self.call, environment_json()
+        self.policy.budget_of(self.family, call.full_name)
+        fact = CallStarted(
+            session=self._session,
+            id=self.id,
+            at=self.started_at,
+            tool_name=call.full_name,
+            family=self.family.name,
+            arguments=digest_of(call.arguments_bytes),
+            policy=self.policy.digest,
+            environment=digest_of(environment),
+            call_id=call.call_id,
+            title=call.title,
+            message=call.message_id,
+            position=call.position,
+            owner=owner,
+        )
+        return Entry(fact, [call.arguments_bytes], [self.policy.to_json(), environment])
+
+    def end_entry(
+        self, output: CompleteOutput, *, at: datetime, duration_ms: int | None, seen: str | None
+    ) -> Ended:
+        """The fact that the call ended, with the canonical result and the receipt.
+
+        Raises:
+            InvalidRecordError: the output is of another tool or not of its family, or a stream's
+                bytes are not at hand.
+            UnavailableError: the spool cannot be written.
+        """
+        output = under_full_name(self.call, output)
+        namer, streams = ArtifactNamer(), output.streams
+        family = self._recorder.families.of_output(output, self.family)
+        projection = project(output, family, self.policy, namer)
+        receipt = make_receipt(projection, family, self.policy, seen)
+        shared = {one.digest for one in streams}
+        hidden = [one for digest, one in namer.named.items() if digest not in shared]
+        placed = place_streams((*streams, *hidden), self._captured, self.spool)
+        document, canonical = output.to_json(), projection.canonical.to_json()
+        known = None if output.result is None else output.result.facts()
+        fact = CallEnded(
+            session=self._session,
+            id=self.id,
+            at=at,
+            state=output.final_state,
+            output=digest_of(document),
+            streams=placed.facts[: len(streams)],
+            shown=shown_of(projection, digest_of(canonical), receipt, placed.facts[len(streams) :]),
+            duration_ms=duration_ms,
+            error_kind=None if output.error is None else output.error.kind,
+            exit_status=None if known is None else known.exit_status,
+            signal=None if known is None else known.signal,
+            timed_out=None if known is None else known.timed_out,
+        )
+        bodies = [document, canonical, receipt.to_bytes(), *placed.bodies]
+        return Ended(Entry(fact, bodies, files=placed.files), projection.canonical, receipt)
+
+    def finished(self, output: CompleteOutput, ended: Ended, level: Acknowledge) -> Finished:
+        """The call, whose end is acknowledged so far."""
         self._is_finished = True
         return Finished(
             self.id, self.call, output.final_state, ended.canonical, ended.receipt, level
         )
+
+    def _made(self, output: CompleteOutput, seen: str | None) -> Ended:
+        if self._is_finished:
+            raise InvocationFinishedError(f"call {self.id} is finished already")
+        # A clock that was set back must not give an end before the start.
+        at = max(now(), self.started_at)
+        duration_ms = (time.monotonic_ns() - self._begun_ns) // _NS_PER_MS
+        return self.end_entry(output, at=at, duration_ms=duration_ms, seen=seen)

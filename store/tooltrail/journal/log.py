@@ -171,8 +171,10 @@ class JournalLog:
         # A thread that replaces or closes a segment has synced the old one.
         if segment is None or segment.number != position.segment:
             return
+        if segment.synced >= position.end:
+            return
         with self._syncing:
-            if segment.synced >= position.end:
+            if segment.synced >= position.end:  # the thread that had the lock synced these, too
                 return
             # Other threads may have appended since. One sync covers their frames, too.
             tail, ahead = self._tail, position.end

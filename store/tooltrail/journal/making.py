@@ -1,25 +1,21 @@
-"""Makes facts of what a program records: the start of a call, its end, a message."""
+"""Makes the parts of the fact that a call ended: its name, its streams, and what was shown."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final, NamedTuple
-from uuid import UUID
 
 from tooltrail.artifacts import (
-    ArtifactNamer,
     Capture,
     CapturedStream,
     digest_of_path,
 )
-from tooltrail.journal.environment import environment_json
 from tooltrail.journal.log import Entry
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
     Family,
-    FamilyRegistry,
     InvalidRecordError,
     Policy,
     Projection,
@@ -27,14 +23,11 @@ from tooltrail.records import (
     StreamRecord,
     ToolCall,
     UnavailableError,
-    project,
     render,
 )
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import (
     ArtifactFact,
-    CallEnded,
-    CallStarted,
     OmissionFact,
     Shown,
     StreamFact,
@@ -66,102 +59,19 @@ class Ended:
     receipt: Receipt
 
 
-def started_entry(
-    session: UUID,
-    call: ToolCall,
-    family: Family,
-    policy: Policy,
-    *,
-    invocation: UUID,
-    at: datetime,
-    owner: str | None,
-) -> Entry:
-    """The fact that a call starts.
+def under_full_name(call: ToolCall, output: CompleteOutput) -> CompleteOutput:
+    """The output by the name under which its call is recorded.
 
     Raises:
-        InvalidRecordError: the policy's numbers for the tool do not fit its family.
+        InvalidRecordError: the output is of another tool.
     """
-    policy.budget_of(family, call.tool_name)
-    environment = environment_json()
-    fact = CallStarted(
-        session=session,
-        id=invocation,
-        at=at,
-        tool_name=call.tool_name,
-        family=family.name,
-        arguments=digest_of(call.arguments_bytes),
-        policy=policy.digest,
-        environment=digest_of(environment),
-        call_id=call.call_id,
-        title=call.title,
-        message=call.message_id,
-        position=call.position,
-        owner=owner,
-    )
-    return Entry(fact, [call.arguments_bytes], [policy.to_json(), environment])
+    name = call.full_name
+    if output.tool_name not in {name, call.tool_name}:
+        raise InvalidRecordError(f"the call is of {name!r}, not of {output.tool_name!r}")
+    return output if output.tool_name == name else output.model_copy(update={"tool_name": name})
 
 
-def ended_entry(
-    session: UUID,
-    output: CompleteOutput,
-    family: Family,
-    policy: Policy,
-    *,
-    spool: Path,
-    families: FamilyRegistry,
-    invocation: UUID,
-    at: datetime,
-    duration_ms: int | None,
-    captured: Mapping[Digest, CapturedStream],
-    seen: str | None = None,
-) -> Ended:
-    """The fact that a call ended, with the canonical result and the receipt.
-
-    Args:
-        session: id of the session.
-        output: the complete output.
-        family: of the result.
-        policy: the budgets.
-        spool: takes streams that are too long for a fact.
-        families: the tool families.
-        invocation: its id.
-        at: when it ended.
-        duration_ms: how long the tool ran, by a monotonic clock.
-        captured: captures of the streams, by digest.
-        seen: the text that the model was really shown; None to render one.
-
-    Raises:
-        InvalidRecordError: the output is not of its family, or a stream's bytes are not at hand.
-        UnavailableError: the spool cannot be written.
-    """
-    namer, streams = ArtifactNamer(), output.streams
-    family = families.of_output(output, family)
-    projection = project(output, family, policy, namer)
-    receipt = _receipt(projection, family, policy, seen)
-    hidden = [one for digest, one in namer.named.items() if digest not in _digests(streams)]
-    placed = _place((*streams, *hidden), captured, spool / str(invocation))
-    document, canonical = output.to_json(), projection.canonical.to_json()
-    shown = _shown(projection, digest_of(canonical), receipt, placed.facts[len(streams) :])
-    known = None if output.result is None else output.result.facts()
-    fact = CallEnded(
-        session=session,
-        id=invocation,
-        at=at,
-        state=output.final_state,
-        output=digest_of(document),
-        streams=placed.facts[: len(streams)],
-        shown=shown,
-        duration_ms=duration_ms,
-        error_kind=None if output.error is None else output.error.kind,
-        exit_status=None if known is None else known.exit_status,
-        signal=None if known is None else known.signal,
-        timed_out=None if known is None else known.timed_out,
-    )
-    bodies = [document, canonical, receipt.to_bytes(), *placed.bodies]
-    return Ended(Entry(fact, bodies, files=placed.files), projection.canonical, receipt)
-
-
-class _Placed(NamedTuple):
+class Placed(NamedTuple):
     """Where the bytes of some streams are.
 
     Attributes:
@@ -175,10 +85,15 @@ class _Placed(NamedTuple):
     files: tuple[Path, ...]
 
 
-def _place(
+def place_streams(
     streams: Sequence[StreamRecord], captured: Mapping[Digest, CapturedStream], folder: Path
-) -> _Placed:
-    """Let streams in memory travel with the fact; the others are files in a folder of the spool."""
+) -> Placed:
+    """Let streams in memory travel with the fact; the others are files in a folder of the spool.
+
+    Raises:
+        InvalidRecordError: the bytes of a stream are not at hand.
+        UnavailableError: the spool cannot be written.
+    """
     facts, bodies, files = list[StreamFact](), list[bytes](), list[Path]()
     for stream in streams:
         spooled = None
@@ -190,12 +105,13 @@ def _place(
             _check_digest(stream)
             bodies.append(stream.content)
         facts.append(StreamFact.of(stream, spooled))
-    return _Placed(tuple(facts), bodies, tuple(files))
+    return Placed(tuple(facts), bodies, tuple(files))
 
 
-def _shown(
+def shown_of(
     projection: Projection, canonical: Digest, receipt: Receipt, hidden: tuple[StreamFact, ...]
 ) -> Shown:
+    """What the caller gets, as the fact says it."""
     return Shown(
         canonical=canonical,
         receipt=digest_of(receipt.to_bytes()),
@@ -229,14 +145,13 @@ def check_times(started_at: datetime | None, finished_at: datetime | None, now: 
         raise InvalidRecordError(f"finished_at {finished_at} is before started_at {started_at}")
 
 
-def _receipt(projection: Projection, family: Family, policy: Policy, seen: str | None) -> Receipt:
+def make_receipt(
+    projection: Projection, family: Family, policy: Policy, seen: str | None
+) -> Receipt:
+    """The text that the model was really shown, or a rendered one where that is None."""
     if seen is None:
         return render(projection.canonical, family, policy)
     return Receipt(seen, SEEN, 0, policy.digest)
-
-
-def _digests(streams: Sequence[StreamRecord]) -> set[Digest]:
-    return {one.digest for one in streams}
 
 
 def _check_digest(stream: StreamRecord) -> None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from tooltrail.journal.segments import make_private_folder
-from tooltrail.records.errors import InvalidRecordError, UnavailableError
+from tooltrail.records.errors import UnavailableError
 
 FOLDER_NAME: Final = "owners"
 _SUFFIX: Final = ".lock"
@@ -99,10 +99,13 @@ class Owner:
 def is_alive(spool: Path, name: str) -> bool:
     """Whether the process that made an owner lock lives, or a child that inherited it.
 
+    Nobody holds a lock whose name is not that of an owner lock.
+
     Raises:
-        InvalidRecordError: not the name of an owner lock.
         UnavailableError: the file cannot be opened.
     """
+    if _NAME.fullmatch(name) is None:
+        return False
     path = _path(spool, name)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
@@ -123,13 +126,12 @@ def is_alive(spool: Path, name: str) -> bool:
 
 def remove_owner(spool: Path, name: str) -> None:
     """Remove the file of an owner that is not alive, when no open call names it any more."""
-    with contextlib.suppress(OSError):
-        _path(spool, name).unlink()
+    if _NAME.fullmatch(name) is not None:
+        with contextlib.suppress(OSError):
+            _path(spool, name).unlink()
 
 
 def _path(spool: Path, name: str) -> Path:
-    if _NAME.fullmatch(name) is None:
-        raise InvalidRecordError(f"not the name of an owner lock: {name[:80]!r}")
     return spool / FOLDER_NAME / f"{name}{_SUFFIX}"
 
 

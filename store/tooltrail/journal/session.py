@@ -13,7 +13,6 @@ from tooltrail.journal.ended_calls import EndedCall, ended_facts, family_of
 from tooltrail.journal.environment import environment_json
 from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.log import Entry
-from tooltrail.journal.making import started_entry
 from tooltrail.journal.recorder import Recorder
 from tooltrail.records import (
     AgentVersion,
@@ -348,16 +347,7 @@ class Session:
         invocation = Invocation(
             self.recorder, self.id, call, chosen, budgets, invocation_id=new_id(), started_at=now()
         )
-        entry = started_entry(
-            self.id,
-            call,
-            chosen,
-            budgets,
-            invocation=invocation.id,
-            at=invocation.started_at,
-            owner=self.recorder.owner.name(),
-        )
-        return [entry], invocation
+        return [invocation.start_entry(self.recorder.owner.name())], invocation
 
     def _ended(self, calls: Sequence[EndedCall]) -> tuple[list[Entry], list[Finished]]:
         self._refuse_closed()

@@ -95,6 +95,7 @@ def result_block(finished: Finished) -> ResultBlock:
     return ResultBlock(
         call_id=finished.call.call_id,
         tool_name=finished.call.tool_name,
+        namespace=finished.call.namespace,
         status=result_status(finished.state, None if error is None else error.kind),
         content=(TextBlock(text=finished.receipt.text),),
         key=str(finished.invocation_id),

@@ -20,7 +20,7 @@ class CallStarted(Frozen):
         session: id of the session. A session that the store does not know is opened by this fact.
         id: of the invocation.
         at: when it starts, aware.
-        tool_name: the name that the model used.
+        tool_name: the name that the model used; see `ToolCall.full_name`.
         family: family of the result.
         arguments: body with the arguments as the model sent them.
         policy: body with canonical JSON of the budgets.

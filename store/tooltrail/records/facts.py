@@ -152,6 +152,7 @@ class AnswerStarted(Frozen):
         wire_format: format of the answer.
         provider: whose server gives it, where the format does not say so.
         owner: name of the owner lock of the program that receives it.
+        servers: of the tools on offer, in order; names of their tools are split.
     """
 
     kind: ClassVar[str] = "answer.started"
@@ -161,6 +162,7 @@ class AnswerStarted(Frozen):
     wire_format: str
     provider: str | None = None
     owner: str | None = None
+    servers: tuple[str, ...] = ()
 
 
 class ToolsOffered(Frozen):
@@ -387,6 +389,7 @@ _SPELLINGS: Final[Mapping[object, tuple[Spell, Spell]]] = {
     UUID: (spell_uuid, read_uuid),
     datetime: (spell_time, read_time),
     Shown: (_members_of, _nested(Shown)),
+    tuple[str, ...]: (spell_items(check_text), read_items(check_text)),
     tuple[Digest, ...]: (spell_items(check_digest), read_items(check_digest)),
     tuple[StreamFact, ...]: (spell_items(_members_of), read_items(_nested(StreamFact))),
     tuple[OmissionFact, ...]: (spell_items(_members_of), read_items(_nested(OmissionFact))),

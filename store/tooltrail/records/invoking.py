@@ -34,7 +34,7 @@ from tooltrail.records.failures import (
 )
 from tooltrail.records.families.generic import GenericOutput
 from tooltrail.records.foreign_json import read_json
-from tooltrail.records.tool_calls import ToolCall, name_with_server
+from tooltrail.records.tool_calls import ToolCall
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
 ArgumentsT = TypeVar("ArgumentsT")
@@ -179,13 +179,13 @@ def _start(
     handler: Handlers[Any],
     call: ToolCall,
     parse: Callable[[JsonValue], Any] | None,
-    take: Callable[[object, str], StartedT],
+    take: Callable[[object, ToolCall], StartedT],
 ) -> StartedT | CompleteOutput:
     """What is taken of the value that the handler gives, or the failure that came of it."""
     try:
         _refuse_unrunnable(call)
         run = _handler_in(handler, call)
-        return take(run(_parsed(call, parse)), call.tool_name)
+        return take(run(_parsed(call, parse)), call)
     except _CallRefusedError as refusal:
         return CompleteOutput.failure(call.tool_name, refusal.tool_error)
     except BaseException as error:
@@ -194,8 +194,8 @@ def _start(
         return CompleteOutput.failure(call.tool_name, error_of_exception(error))
 
 
-def _output_or_awaitable(value: object, tool_name: str) -> CompleteOutput | Awaitable[object]:
-    return value if inspect.isawaitable(value) else _output_of(value, tool_name)
+def _output_or_awaitable(value: object, call: ToolCall) -> CompleteOutput | Awaitable[object]:
+    return value if inspect.isawaitable(value) else _output_of(value, call)
 
 
 async def _finish(
@@ -204,7 +204,7 @@ async def _finish(
     try:
         if timeout_ms is not None:
             return await _finish_in_time(started, call, timeout_ms)
-        return _output_of(await started, call.tool_name)
+        return _output_of(await started, call)
     except BaseException as error:
         _close_if_coroutine(started)  # outside of a task there is no timeout, and it never began
         if control_flow_in(error) is not None:
@@ -228,7 +228,7 @@ async def _finish_in_time(
             raise
         cause = None if type(error) is TimeoutError else error
         return CompleteOutput.failure(call.tool_name, error_of_timeout(timeout_ms, cause))
-    return _output_of(value, call.tool_name)
+    return _output_of(value, call)
 
 
 def _record_ending(
@@ -263,11 +263,10 @@ def _handler_in(handler: Handlers[Any], call: ToolCall) -> Callable[[Any], objec
     table = _table_in(handler)
     if table is None:
         return cast("Callable[[Any], object]", handler)
-    name = name_with_server(call.namespace, call.tool_name)
     # `get` leaves a default dictionary as it is.
-    found = table.get(name) or table.get(call.tool_name)
+    found = table.get(call.full_name) or table.get(call.tool_name)
     if found is None:
-        raise _CallRefusedError(error_of_unknown_tool(name, table))
+        raise _CallRefusedError(error_of_unknown_tool(call.full_name, table))
     return found
 
 
@@ -302,19 +301,19 @@ def _refuse_coroutine_function(handler: object) -> None:
         raise TypeError(f"{handler!r} is to be awaited: call it with ainvoke")
 
 
-def _output_of(value: object, tool_name: str) -> CompleteOutput:
+def _output_of(value: object, call: ToolCall) -> CompleteOutput:
     """The complete output of a tool whose handler returned `value`.
 
     A complete output of this tool, a result of a family, a `ToolError`, text, bytes, a JSON value
     or nothing. Any other value is a failure: what it is would not be in the record. A coroutine
     that nobody awaits is closed.
     """
-    if isinstance(value, CompleteOutput) and value.tool_name == tool_name:
+    if isinstance(value, CompleteOutput) and value.tool_name in {call.full_name, call.tool_name}:
         return value
     result = _result_of(value)
     if isinstance(result, ToolError):
-        return CompleteOutput.failure(tool_name, result)
-    return CompleteOutput.success(tool_name, result)
+        return CompleteOutput.failure(call.tool_name, result)
+    return CompleteOutput.success(call.tool_name, result)
 
 
 def _close_if_coroutine(value: object) -> None:

@@ -85,6 +85,13 @@ class ToolCall(Record):
         )
 
     @property
+    def full_name(self) -> str:
+        """The name by which it is recorded: `disk___read` for the tool of a server."""
+        name = name_with_server(self.namespace, self.tool_name)
+        # A server may have a name that makes both together too long.
+        return ToolCall(tool_name=name).tool_name if self.namespace else name
+
+    @property
     def arguments(self) -> JsonValue:
         """The arguments as a value: `{}` for a blank text, the text itself of a custom tool.
 

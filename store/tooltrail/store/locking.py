@@ -86,11 +86,8 @@ def journal_lock(
 def _lock_or_pass(database: Database, folder: Path, descriptor: int) -> Cursor | None:
     end = furthest_end(folder)
     while True:
-        try:
+        with suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            pass
-        else:
             return None
         cursor, journal = Cursor(), read_journal_id(folder)
         if journal is not None:

@@ -11,12 +11,13 @@ out first: a result may have been recorded before the invocation of its call.
 """
 
 from collections import defaultdict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import cast, get_args
 from uuid import UUID
 
 from tooltrail.records import CallBlock, Message, ResultBlock, Role, TextBlock, ToolCall
+from tooltrail.records.tool_calls import SERVER_SEPARATOR, name_with_server
 from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts._wording import arguments
 from tooltrail.transcripts.transcript import Transcript
@@ -101,7 +102,8 @@ class Pairs:
     """
 
     def __init__(self, transcript: Transcript) -> None:
-        self.messages: dict[UUID, Message] = {}
+        views = [entry for entry in transcript.entries if isinstance(entry, MessageView)]
+        self.messages = {view.id: message_of(view) for view in views if view.tools is None}
         self.calls: dict[BlockPlace, Asked] = {}
         self.results: dict[BlockPlace, Asked] = {}
         self.runs: dict[UUID, Asked] = {}
@@ -111,6 +113,8 @@ class Pairs:
         self._unanswered: defaultdict[_Name, _Waiting] = defaultdict(_Waiting)
         self._early: defaultdict[_Name, list[BlockPlace]] = defaultdict(list)
         self._answers: list[Answer] = []
+        self._servers = {tool.definition.namespace for view in views for tool in view.tools or ()}
+        self._servers |= {call.namespace for one in self.messages.values() for call in one.calls}
         for entry in transcript.entries:
             if isinstance(entry, InvocationDetail):
                 self._take_invocation(entry)
@@ -119,7 +123,7 @@ class Pairs:
         self._choose(transcript.until)
 
     def _take_message(self, view: MessageView) -> None:
-        message = self.messages[view.id] = message_of(view)
+        message = self.messages[view.id]
         answer = self._answer_of(view, message)
         position = 0
         for number, block in enumerate(message.blocks):
@@ -128,7 +132,7 @@ class Pairs:
                 self.calls[view.id, number] = self._placed[view.id, position] = asked
                 position += 1
                 call = block.call
-                for name in _names_of_run(call.call_id, call.tool_name, call.arguments_raw):
+                for name in _names_of_run(call.call_id, call.full_name, call.arguments_raw):
                     self._unrun[name].add(asked)
                 self._wait(asked, block.key)
             elif isinstance(block, ResultBlock):
@@ -158,7 +162,7 @@ class Pairs:
     def _take_invocation(self, detail: InvocationDetail) -> None:
         asked = self._call_of(detail)
         if asked is None:
-            asked = Asked(_own_call(detail), Answer())
+            asked = Asked(_own_call(detail, self._servers), Answer())
             self._wait(asked)
         asked.run = asked.run or detail
         self.runs[detail.summary.id] = asked
@@ -189,11 +193,12 @@ class Pairs:
         if block.key is not None:
             name = ("key", block.key)
         else:
-            name = ("id", block.call_id) if block.call_id else ("tool", block.tool_name)
+            tool = block.tool_name and name_with_server(block.namespace, block.tool_name)
+            name = ("id", block.call_id) if block.call_id else ("tool", tool)
         asked = self._unanswered[name].next(_is_unanswered)
         if asked is None and name[0] == "tool":
             # Some servers give ids and take results without.
-            asked = self._unanswered["any", block.tool_name].next(_is_unanswered)
+            asked = self._unanswered["any", name[1]].next(_is_unanswered)
         elif asked is None:
             asked = self._unanswered[name].latest
         if asked is None:
@@ -226,11 +231,16 @@ def message_of(view: MessageView) -> Message:
     return Message(role="user", blocks=(TextBlock(text=view.text, extras={"role": view.role}),))
 
 
-def _own_call(detail: InvocationDetail) -> ToolCall:
-    """The call of an invocation, as far as it says it itself."""
+def _own_call(detail: InvocationDetail, servers: Container[str | None]) -> ToolCall:
+    """The call of an invocation, as far as it says it itself; its server, if that is known."""
     summary = detail.summary
+    server, _, name = summary.tool_name.partition(SERVER_SEPARATOR)
+    is_of_server = bool(server and name) and server in servers
     return ToolCall(
-        tool_name=summary.tool_name, arguments_raw=arguments(detail), call_id=summary.call_id
+        tool_name=name if is_of_server else summary.tool_name,
+        namespace=server if is_of_server else None,
+        arguments_raw=arguments(detail),
+        call_id=summary.call_id,
     )
 
 
@@ -253,7 +263,8 @@ def _names_of_result(call: ToolCall, key: str | None) -> list[_Name]:
     """By what a result may name a call; an id that was made for it no provider knows."""
     names: list[_Name] = [("id", call.call_id)] if call.call_id else []
     kinds = ("tool", "any") if not call.call_id or "id_synthesised" in call.flags else ("any",)
-    names += [(kind, name) for kind in kinds for name in (call.tool_name, None)]
+    tools = dict.fromkeys((call.full_name, call.tool_name, None))
+    names += [(kind, name) for kind in kinds for name in tools]
     return names if key is None else [*names, ("key", key)]
 
 

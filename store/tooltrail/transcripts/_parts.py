@@ -21,6 +21,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
+from tooltrail.records.tool_calls import name_with_server
 from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts._pairs import Pairs, repeats_receipt
 from tooltrail.transcripts._wording import one_line
@@ -136,7 +137,8 @@ def _part(block: MessageBlock, run: InvocationDetail | None, *, is_answered: boo
         case ResultBlock() if run is not None:
             part = Part(f"tells the result of #{run.summary.seq}")
         case ResultBlock():
-            name = one_line(f"{block.tool_name or ''} {block.call_id or ''}")
+            tool = name_with_server(block.namespace, block.tool_name or "")
+            name = one_line(f"{tool} {block.call_id or ''}")
             part = Part(one_line(f"result {name} [{block.status}]"), _content(block), "text")
         case ProviderBlock(call=ToolCall() as call):
             part = Part(_named(call, "run by the provider"), call.arguments_raw, "json")
@@ -148,8 +150,7 @@ def _part(block: MessageBlock, run: InvocationDetail | None, *, is_answered: boo
 
 
 def _named(call: ToolCall, state: str) -> str:
-    name = call.tool_name if call.namespace is None else f"{call.namespace}.{call.tool_name}"
-    return one_line(f"call {name} {call.call_id or ''} [{state}]")
+    return one_line(f"call {call.full_name} {call.call_id or ''} [{state}]")
 
 
 def _content(result: ResultBlock) -> str:
@@ -184,6 +185,7 @@ def _members(block: MessageBlock) -> dict[str, Any]:
             structured = {"structured": block.structured} if block.has_structured else {}
             members = {
                 "call_id": block.call_id,
+                "namespace": block.namespace,
                 "tool_name": block.tool_name,
                 "status": block.status,
                 "content": [_spelled(one, None) for one in block.content],

@@ -110,7 +110,8 @@ class _Building:
             draft.compacted.append((number, "replaced by the receipt of the compacted result"))
         result = ResultBlock(
             call_id=summary.call_id,
-            tool_name=summary.tool_name,
+            tool_name=asked.call.tool_name,
+            namespace=asked.call.namespace,
             status=result_status(summary.state, summary.error_kind),
             content=(TextBlock(text=text),),
             key=_key_of(asked),

@@ -23,11 +23,8 @@ from tooltrail.records.tool_calls import SERVER_SEPARATOR, name_with_server
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import ExportReport
 
-SEPARATOR = SERVER_SEPARATOR
-"""What stands between a server and its tool in formats that have no field for the server."""
-
 NO_SERVERS: AbstractSet[str] = frozenset()
-_SEPARATORS = re.compile("_{3,}")
+_SEPARATORS = re.compile(f"{SERVER_SEPARATOR}+")
 _Tool: TypeAlias = tuple[str | None, str]
 """The server that has a tool, if one has, and the tool's name there."""
 
@@ -145,7 +142,7 @@ class ToolNames:
 
     def _note(self, tool: _Tool, name: str, wire_name: str, where: str) -> None:
         server = tool[0]
-        own = name if server is None else f"{server}{SEPARATOR}{name}"
+        own = name_with_server(server, name)
         if own != wire_name:
             self.renamed[own] = wire_name
         of_server = "" if server is None else f" of {server[:_SHOWN_CHARS]!a}"
@@ -197,7 +194,7 @@ def spelled_name(
     if namespace:
         return name_with_server(namespace, tool_name)
     if _reads_as_both(tool_name, servers):
-        return f"{SEPARATOR}{tool_name}"
+        return f"{SERVER_SEPARATOR}{tool_name}"
     return tool_name
 
 
@@ -207,7 +204,7 @@ def split_name(name: str, servers: Container[str] | None = None) -> tuple[str | 
     The name is split at the first separator, if a server that is known stands before it. So the
     tools of a server whose name has the separator, or ends with an underscore, have made names.
     """
-    server, separator, tool_name = name.partition(SEPARATOR)
+    server, separator, tool_name = name.partition(SERVER_SEPARATOR)
     if not (separator and tool_name):
         return None, name
     if server:
@@ -250,9 +247,9 @@ def split_tools(
 
 def _reads_as_both(name: str, servers: Container[str] | None) -> bool:
     """Whether a plain name begins as one of a server, with or without separators in front."""
-    while name.startswith(SEPARATOR):
-        name = name.removeprefix(SEPARATOR)
-    server, separator, tool_name = name.partition(SEPARATOR)
+    while name.startswith(SERVER_SEPARATOR):
+        name = name.removeprefix(SERVER_SEPARATOR)
+    server, separator, tool_name = name.partition(SERVER_SEPARATOR)
     return bool(separator and tool_name) and _is_known(server, servers)
 
 

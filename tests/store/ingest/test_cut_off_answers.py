@@ -19,7 +19,7 @@ from tooltrail.journal import Entry
 from tooltrail.journal.answers import RecordedStream, record_stream
 from tooltrail.journal.clock import new_id
 from tooltrail.journal.session import Session
-from tooltrail.records import InvalidRecordError, Message, UnavailableError
+from tooltrail.records import InvalidRecordError, Message, ToolDefinition, UnavailableError
 from tooltrail.records.facts import AnswerStarted
 from tooltrail.store import Store, open_store
 from tooltrail.store.verify.verifying import verify
@@ -68,6 +68,21 @@ def test_what_had_come_when_the_program_was_killed_is_recorded(store: Store, cou
     until(lambda: captured_in(store.spool) == [])
     assert store.ingest().recovered_count == 0
     assert len(messages_in(store, session)) == 1
+    check_evidence(store)
+
+
+def test_a_cut_off_answer_names_the_server_of_a_tool_as_a_whole_one_does(store: Store) -> None:
+    chunks = [one.replace(b'"name":"add"', b'"name":"disk___add"') for one in CHUNKS]
+    tools = [ToolDefinition(name="add", namespace=one) for one in ("net", "disk")]
+    session = a_session(store)
+    cut_off_answer(store.spool, session, 4, chunks=chunks, tools=tools)
+    assert store.ingest().recovered_count == 1
+    with store.open_session() as alive:
+        alive.offer_tools(tools)
+        list(record_stream(alive, "openai", chunks))
+    for one in (session, alive.id):
+        (call,) = Message.from_json(messages_in(store, one)[-1].document or b"").calls
+        assert (call.namespace, call.tool_name) == ("disk", "add")
     check_evidence(store)
 
 

@@ -9,6 +9,7 @@ from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import Entry, Frame, read_journal
 from tooltrail.journal.reading import Cursor
+from tooltrail.records import DamageError
 from tooltrail.records.digests import digest_of
 from tooltrail.records.facts import SessionOpened
 from tooltrail.store.ingest.batch import subject_of
@@ -54,6 +55,23 @@ def two_of(kind: str) -> tuple[list[Entry], Entry, Entry]:
 
 
 KINDS = ("session", "message", "start", "end")
+
+
+@pytest.mark.parametrize(
+    "column", ["entry_count", "next_index", "segment", "segment_offset", "head"]
+)
+def test_a_damaged_row_of_a_journal_is_named_and_other_journals_go_on(
+    sqlite_parts: StoreParts, column: str
+) -> None:
+    other, session = sqlite_parts.other_journal(), next_id()
+    sqlite_parts.ingest(message(session), message(session))
+    ((journal,),) = sqlite_parts.rows(schema.journals, "id")
+    name = f"journal {journal}"
+    sqlite_parts.run(f"UPDATE journals SET {column} = 'x'")
+    with pytest.raises(DamageError, match=f"journals.{column} of {name}"):
+        sqlite_parts.ingest(message(session))
+    assert other.ingest(message(session)).frame_count == 1
+    assert name in {one.subject for one in sqlite_parts.damage()}
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -51,6 +51,32 @@ def test_facts_are_read_in_the_order_of_their_appends(tmp_path: Path) -> None:
     ]
 
 
+def test_who_has_durable_facts_does_not_wait_for_a_sync_of_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = JournalLog(tmp_path)
+    (durable,) = journal.record([entry("p", 0)])
+    (later,) = journal.append([entry("p", 1)])
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def slow(*_: object) -> None:
+        begun.set()
+        goes_on.wait()
+
+    monkeypatch.setattr(JournalLog, "_sync", slow)
+    waiting = threading.Thread(target=journal.sync, args=(later,))
+    quick = threading.Thread(target=journal.sync, args=(durable,))
+    waiting.start()
+    begun.wait()
+    quick.start()
+    quick.join(10)
+    has_waited = quick.is_alive()
+    goes_on.set()
+    waiting.join()
+    quick.join()
+    assert not has_waited
+
+
 def test_several_facts_are_appended_side_by_side(tmp_path: Path) -> None:
     journal = JournalLog(tmp_path)
     assert journal.record([]) == []

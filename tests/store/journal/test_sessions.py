@@ -30,11 +30,13 @@ from tooltrail.records import (
     ToolCall,
     ToolDefinition,
     ToolError,
+    invoke,
 )
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.families.command import CommandOutput
 from tooltrail.records.families.web_search import WebSearchHit, WebSearchOutput
-from tooltrail.store import Store
+from tooltrail.records.policy import ToolPolicy
+from tooltrail.store import InvocationFilter, Store
 
 DAY = datetime(2026, 3, 4, 5, 6, 7, 89, tzinfo=UTC)
 
@@ -150,6 +152,49 @@ def test_an_output_of_another_tool_is_refused(store: Store) -> None:
     other = CompleteOutput.failure("Read", ToolError(kind="internal", message="no"))
     with pytest.raises(InvalidRecordError, match="not of 'Read'"):
         invocation.finish(other)
+
+
+@pytest.mark.parametrize("name", ["Read", "disk___Read"])
+def test_the_tools_of_two_servers_are_recorded_apart(store: Store, name: str) -> None:
+    policy = store.recorder.policy.for_tool("disk___Read", receipt_chars=3_000, preview_chars=100)
+    output = CompleteOutput.success("Read", GenericOutput.of("word " * 2_000))
+    receipts = dict[str | None, set[str]]()
+    with store.open_session() as session:
+        session.offer_tools([ToolDefinition(name="Read", namespace=one) for one in ("disk", "net")])
+        for server in ("disk", "net", None):
+            call = ToolCall(tool_name="Read", namespace=server)
+            session.start(call)
+            started = session.start(call, policy=policy)
+            named = name if server == "disk" else "Read"
+            finished = [
+                started.finish(output.model_copy(update={"tool_name": named})),
+                session.record(EndedCall(call, output, policy=policy)),
+                invoke(lambda _: output, call, session.start(call, policy=policy).finish),
+            ]
+            assert {one.canonical.tool_name for one in finished} == {call.full_name}
+            receipts[server] = {one.receipt.text for one in finished}
+    for full, family in (
+        ("disk___Read", "generic"),
+        ("net___Read", "generic"),
+        ("Read", "file_read"),
+    ):
+        page = store.reader.invocations(InvocationFilter(tools=(full,)))
+        assert [(one.tool_name, one.family) for one in page.items] == [(full, family)] * 4
+    assert [(one.name, one.family) for one in store.reader.tools(latest=True)] == [
+        ("disk___Read", "generic"),
+        ("net___Read", "generic"),
+    ]
+    assert len(receipts["disk"]) == 1
+    assert receipts["disk"] != receipts["net"] == receipts[None]
+
+
+def test_a_policy_gives_the_tool_of_a_server_to_a_family(store: Store) -> None:
+    tools = {"disk___find": ToolPolicy(family="web_search")}
+    policy = store.recorder.policy.model_copy(update={"tools": tools})
+    with store.open_session() as session:
+        for server, family in (("disk", "web_search"), ("net", "generic")):
+            call = ToolCall(tool_name="find", namespace=server)
+            assert session.start(call, policy=policy).family.name == family
 
 
 def test_an_interrupted_call_keeps_what_it_printed(store: Store) -> None:

@@ -28,10 +28,10 @@ from tooltrail.records.facts import (
     OmissionFact,
     SessionClosed,
     SessionOpened,
+    Shown,
     ToolsOffered,
     shown_json,
 )
-from tooltrail.store.ingest.outcomes import made_shown
 from tooltrail.store.views import InvocationDetail, InvocationView
 
 LOG = b"a line of a log\n" * 3_000
@@ -190,7 +190,10 @@ def test_texts_that_the_ingester_made_come_back_byte_for_byte(parts: StoreParts)
     assert before.receipt is not None
     assert before.canonical_json is not None
     texts = [before.canonical_json.encode(), ODD]
-    shown = shown_json(made_shown(texts[0], texts[1], ("mine", 1), (), ()))
+    canonical, receipt = map(digest_of, texts)
+    shown = shown_json(
+        Shown(canonical=canonical, receipt=receipt, renderer="mine", renderer_version=1)
+    )
     parts.alter("DELETE FROM surfaces")
     with parts.database.write() as connection:
         columns: dict[str, object] = {"arguments": made.arguments.decode()}

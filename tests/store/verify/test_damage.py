@@ -12,10 +12,9 @@ from tests.support.store_parts import StoreParts
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.facts import ArtifactFact, shown_json
+from tooltrail.records.facts import ArtifactFact, Shown, shown_json
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget
-from tooltrail.store.ingest.outcomes import made_shown
 from tooltrail.store.references import expand_canonical
 from tooltrail.store.verify import checking, ledger
 
@@ -193,7 +192,13 @@ def test_receipts_that_were_rewritten_with_their_digest_show_when_made_anew(
             "SELECT role, digest FROM invocation_artifacts WHERE invocation_key = ?", [key]
         )
     ]
-    forged = made_shown(canonical.encode(), b"forged", (renderer, version), (), artifacts)
+    forged = Shown(
+        canonical=digest_of(canonical.encode()),
+        receipt=digest_of(b"forged"),
+        renderer=renderer,
+        renderer_version=version,
+        artifacts=tuple(artifacts),
+    )
     copied.run("DELETE FROM omissions WHERE invocation_key = ?", [key])
     copied.run("UPDATE invocations SET truncated = 0 WHERE key = ?", [key])
     copied.run(

@@ -1,9 +1,9 @@
 """Whether the database lacks facts of a journal. Cheap, since every reading command asks."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 from uuid import UUID
 
 from tooltrail.journal import Cursor, has_frames, is_alive, read_journal_id
@@ -13,6 +13,9 @@ from tooltrail.store.engines.connection import Connection
 
 if TYPE_CHECKING:
     from tooltrail.records.facts import AnswerStarted, CallStarted
+
+CURSOR: Final = "segment, segment_offset, next_index, head, frame_offset, entry_count"
+_KINDS: Final = {"head": bytes | None, "frame_offset": int | None}
 
 Behind: TypeAlias = Literal["facts", "dead program"]
 
@@ -56,14 +59,26 @@ def find_cursor(connection: Connection, journal: UUID) -> tuple[int | None, Curs
     """The key of a journal's row, and the place up to which the journal is ingested."""
     name = connection.uuid(journal)
     row = connection.query_one(
-        "SELECT key, segment, segment_offset, next_index, head FROM journals"
-        " WHERE id = ? OR branch_of = ? ORDER BY key DESC LIMIT 1",
+        f"SELECT key, {CURSOR} FROM journals WHERE id = ? OR branch_of = ?"
+        " ORDER BY key DESC LIMIT 1",
         (name, name),
     )
-    if row is None:
-        return None, Cursor()
-    key, segment, offset, index, head = row
-    return key, Cursor(segment, offset, index, None if head is None else bytes(head))
+    return (None, Cursor()) if row is None else (row[0], cursor_in(connection, journal, row[1:]))
+
+
+def cursor_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Cursor:
+    """The cursor in the columns `CURSOR` of a journal's row.
+
+    Raises:
+        DamageError: a column holds what was never stored.
+    """
+    for name, value in zip(CURSOR.split(", "), row, strict=True):
+        if not isinstance(value, _KINDS.get(name, int)):
+            message = f"journals.{name} of journal {journal} is damaged; run `tooltrail verify`"
+            raise DamageError(message, path=str(connection.target))
+    segment, offset, index, head, _, count = row
+    # Before its first frame a journal has a hash that is no hash of a frame.
+    return Cursor(segment, offset, index, head if index or count else Cursor().hash)
 
 
 def find_open(connection: Connection, journal_key: int) -> "Iterator[CallStarted | AnswerStarted]":
@@ -90,12 +105,5 @@ def find_dead(connection: Connection, spool: Path, journal_key: int) -> dict[UUI
     """
     found = list(find_open(connection, journal_key))
     owners = {one.id: one.owner for one in found if one.owner is not None}
-    dead = {one for one in {*owners.values()} if not _is_alive(spool, one)}
+    dead = {one for one in {*owners.values()} if not is_alive(spool, one)}
     return {name: owner for name, owner in owners.items() if owner in dead}
-
-
-def _is_alive(spool: Path, owner: str) -> bool:
-    try:
-        return is_alive(spool, owner)
-    except InvalidRecordError:
-        return False  # not the name of a lock, so nobody holds it

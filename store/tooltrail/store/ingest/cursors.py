@@ -19,8 +19,8 @@ from tooltrail.journal.segments import segment_numbers
 from tooltrail.records.errors import UnavailableError
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.engines.values import uuid_from
+from tooltrail.store.ingest.behind import CURSOR, cursor_in
 
-_COLUMNS: Final = "key, id, segment, segment_offset, next_index, head, frame_offset, entry_count"
 _AT_ONCE: Final = 512
 WHOLE_JOURNAL: Final = (0, 0)
 """Segment and offset of a rejected fact that is about a journal, and not about a place in it."""
@@ -59,13 +59,14 @@ def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
     """How far the journal in a folder is ingested.
 
     Raises:
+        DamageError: a row of the journal is damaged.
         UnavailableError: the journal cannot be read.
     """
     rows = connection.query(
-        f"SELECT {_COLUMNS} FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
+        f"SELECT key, id, {CURSOR} FROM journals WHERE id = ? OR branch_of = ? ORDER BY key DESC",
         (connection.uuid(journal), connection.uuid(journal)),
     )
-    places = [_place_of(journal, row) for row in rows]
+    places = [_place_of(connection, journal, row) for row in rows]
     for place in places:
         if _is_in(folder, place):
             return place
@@ -120,18 +121,15 @@ def move_place(
     )
 
 
-def _place_of(journal: UUID, row: tuple[Any, ...]) -> Place:
-    key, name, segment, offset, index, head, frame_offset, entry_count = row
-    found = uuid_from(name)
-    # Before its first frame a journal has a hash that is no hash of a frame.
-    known = Cursor().hash if not index and not entry_count else head
+def _place_of(connection: Connection, journal: UUID, row: tuple[Any, ...]) -> Place:
+    found = uuid_from(row[1])
     return Place(
-        key=key,
+        key=row[0],
         journal=found,
         branch_of=None if found == journal else journal,
-        cursor=Cursor(segment, offset, index, None if known is None else bytes(known)),
-        frame_offset=frame_offset,
-        entry_count=entry_count,
+        cursor=cursor_in(connection, found, row[2:]),
+        frame_offset=row[-2],
+        entry_count=row[-1],
     )
 
 

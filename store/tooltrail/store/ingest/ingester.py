@@ -9,7 +9,6 @@ machines work side by side.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import astuple, dataclass
 from operator import add
 from pathlib import Path
@@ -278,8 +277,7 @@ class Ingester:
             self._log.record(ending_entries(self._spool, fact))
         more, _ = self._ingest_to_end(journal)
         for owner in {*dead.values()} - {one.owner for one in self._find_open(journal_key)}:
-            with suppress(InvalidRecordError):  # not the name of a lock
-                remove_owner(self._spool, owner)
+            remove_owner(self._spool, owner)
         return done + more + Ingested(recovered_count=len(ended))
 
     def _find_open(self, journal_key: int) -> list[CallStarted | AnswerStarted]:

@@ -5,13 +5,14 @@ is projected and the receipt rendered here, with the policy that the fact names:
 gives the same bytes.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
 from pydantic import ValidationError
 
-from tooltrail.artifacts import ArtifactNamer, digest_of_path
+from tooltrail.artifacts import ArtifactNamer
+from tooltrail.journal.making import shown_of
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
@@ -25,14 +26,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.canonical_json import decode, encode_text, with_lists
 from tooltrail.records.digests import Digest, digest_of, parse_digest
-from tooltrail.records.facts import (
-    ArtifactFact,
-    CallEnded,
-    OmissionFact,
-    Shown,
-    StreamFact,
-    shown_json,
-)
+from tooltrail.records.facts import CallEnded, Shown, StreamFact, shown_json
 from tooltrail.records.plain_text import storable
 from tooltrail.records.policy_documents import first_complaint, stored_policy
 from tooltrail.store.ingest.publishing import PendingArtifact
@@ -159,19 +153,7 @@ class OutcomeMaker:
         projection = project(output, self._families.of_output(output, family), policy, namer)
         receipt = render(projection.canonical, family, policy)
         canonical, text = projection.canonical.to_json(), receipt.to_bytes()
-        shown = made_shown(
-            canonical,
-            text,
-            (receipt.renderer_name, receipt.renderer_version),
-            [
-                OmissionFact(**one.model_dump())
-                for one in (*projection.omissions, *receipt.omissions)
-            ],
-            [
-                ArtifactFact(role=one.role, digest=digest_of_path(one.reference.path))
-                for one in projection.artifacts
-            ],
-        )
+        shown = made_shown(shown_of(projection, digest_of(canonical), receipt, ()))
         return _assembled(fact, shown, (document, canonical, text), bodies, namer.named)
 
     def _record(
@@ -319,27 +301,18 @@ def _published(
     ]
 
 
-def made_shown(
-    canonical: bytes,
-    receipt: bytes,
-    renderer: tuple[str, int],
-    omissions: Iterable[OmissionFact],
-    artifacts: Iterable[ArtifactFact],
-) -> Shown:
+def made_shown(shown: Shown) -> Shown:
     """What the ingester made of a fact that does not say what was shown.
 
     Its texts are spelled as databases store them, so that `verify` gets the same from the rows.
     """
-    return Shown(
-        canonical=digest_of(canonical),
-        receipt=digest_of(receipt),
-        renderer=storable(renderer[0]),
-        renderer_version=renderer[1],
+    return shown.replaced(
+        renderer=storable(shown.renderer),
         omissions=tuple(
             one.replaced(field=storable(one.field), reason=storable(one.reason))
-            for one in omissions
+            for one in shown.omissions
         ),
-        artifacts=tuple(one.replaced(role=storable(one.role)) for one in artifacts),
+        artifacts=tuple(one.replaced(role=storable(one.role)) for one in shown.artifacts),
     )
 
 

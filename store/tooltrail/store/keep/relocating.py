@@ -204,13 +204,9 @@ def relocate(
     target = store.database.target
     remembered = remembered_root(target, new_root)
     with ingest_lock(store.database, exclusive=True) as confirm:
-        store_id = store.info.id  # the store follows the artifacts where they are now
         old = store.archive.sink  # the archive of the store follows to the new root
-        refuse_other_roots(old, store_id)
-        url = resolve_root(target, remembered)
-        _refuse_nested(old.url, url)
-        new = open_sink(url, create=True)
-        _refuse_unfit(store, new)
+        refuse_other_roots(old, store.info.id)
+        new = _open_new_root(store, old.url, resolve_root(target, remembered))
         scratch = store.spool / SCRATCH
         copier = ObjectCopier(ArtifactArchive(old), ArtifactArchive(new), scratch)
         report = RelocationReport(new_id(), old.url, new.url)
@@ -338,7 +334,9 @@ def _refuse_nested(old: str, new: str) -> None:
         raise InvalidRecordError(f"one of {old} and {new} is inside the other")
 
 
-def _refuse_unfit(store: "Store", sink: ArtifactSink) -> None:
+def _open_new_root(store: "Store", old: str, url: str) -> ArtifactSink:
+    _refuse_nested(old, url)
+    sink = open_sink(url, create=True)
     if not (sink.capabilities.durable and sink.capabilities.cross_process):
         raise InvalidRecordError(f"{sink.url} is not durable storage")
     for stat, is_referenced in with_references(store.database, sink.list()):
@@ -347,3 +345,4 @@ def _refuse_unfit(store: "Store", sink: ArtifactSink) -> None:
                 f"{sink.url} holds artifacts of something else, such as {stat.path}: "
                 "an artifact root belongs to one store"
             )
+    return sink

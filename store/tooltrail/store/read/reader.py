@@ -4,7 +4,6 @@ A list does not wait for the modules that only the texts of a call need: they ar
 """
 
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
@@ -13,7 +12,6 @@ from tooltrail.artifacts.paths import artifact_path
 from tooltrail.journal.owners import is_alive
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import (
-    InvalidRecordError,
     MissingArtifactError,
     NotFoundError,
     UnavailableError,
@@ -97,9 +95,7 @@ class Reader:
             key = names.find_invocation(connection, str(name))
             query = "SELECT owner FROM invocations WHERE key = ? AND state = 'started'"
             row = connection.query_one(query, (key,))
-        with suppress(InvalidRecordError):  # the name of an owner is damaged
-            return row is not None and row[0] is not None and is_alive(self.spool, row[0])
-        return False
+        return row is not None and row[0] is not None and is_alive(self.spool, row[0])
 
     def session(self, name: str | UUID) -> SessionView:
         """One session."""

@@ -24,7 +24,7 @@ from tooltrail.store.ingest.known import MessageFact
 from tooltrail.store.verify.bodies import Needed
 from tooltrail.store.verify.calls import check_end, check_start, load_calls
 from tooltrail.store.verify.checking import Checking, SessionState
-from tooltrail.store.verify.ledger import Entry, Journal
+from tooltrail.store.verify.ledger import AppliedFact, Journal
 from tooltrail.store.verify.surfaces import Receipts
 
 OF_MESSAGES: Final = ("tool_offers", "agent_legs", "agent_outcomes")
@@ -48,7 +48,7 @@ class EntryChecks:
         self._journal = journal
         self._receipts = receipts
 
-    def check(self, entries: Sequence[Entry]) -> None:
+    def check(self, entries: Sequence[AppliedFact]) -> None:
         """Compare the next entries, whose rows are read at once, and find all that they name."""
         self._needed = Needed()
         self._load([entry.fact for entry in entries])
@@ -82,7 +82,7 @@ class EntryChecks:
         calls = [one.id for one in facts if isinstance(one, CallStarted | CallEnded)]
         self._calls = load_calls(checking, calls)
 
-    def _check(self, entry: Entry) -> None:
+    def _check(self, entry: AppliedFact) -> None:
         match entry.fact:
             case Maintenance() as fact:
                 self._need_bodies(fact, f"maintenance {fact.id}")
@@ -99,7 +99,7 @@ class EntryChecks:
             case fact:
                 self._check_message(entry, fact)
 
-    def _check_opened(self, entry: Entry, fact: SessionOpened) -> None:
+    def _check_opened(self, entry: AppliedFact, fact: SessionOpened) -> None:
         subject, row = f"session {fact.session}", self._session_of(fact).row
         if row is None or self._is_repeated(entry, subject, row["open_journal_key"], row["entry"]):
             return
@@ -109,7 +109,7 @@ class EntryChecks:
         if fact.environment is not None:
             self._needed.optional.setdefault(fact.environment, subject)
 
-    def _check_closed(self, entry: Entry, fact: SessionClosed) -> None:
+    def _check_closed(self, entry: AppliedFact, fact: SessionClosed) -> None:
         """Compare how a session ended. Of several facts that close it the first one counts."""
         session = self._session_of(fact)
         was_closed, session.is_closed = session.is_closed, True
@@ -122,7 +122,7 @@ class EntryChecks:
             self._checking.compare(f"session {fact.session}", "sessions", expected, row)
             self._checking.matched["sessions.close_entry"] += 1
 
-    def _check_message(self, entry: Entry, fact: MessageFact) -> None:
+    def _check_message(self, entry: AppliedFact, fact: MessageFact) -> None:
         subject, row = f"message {fact.id}", self._messages.get(self._connection.uuid(fact.id))
         expected = self._placed(entry, fact, subject, "messages", row)
         if row is None or expected is None:
@@ -145,7 +145,7 @@ class EntryChecks:
             children = [{**owner, **one} for one in made.children.get(table, ())]
             self._checking.compare_rows(subject, table, children, owned[row["key"]])
 
-    def _check_started(self, entry: Entry, fact: CallStarted) -> None:
+    def _check_started(self, entry: AppliedFact, fact: CallStarted) -> None:
         subject, call = f"call {fact.id}", self._calls.get(fact.id)
         row = None if call is None else call.row
         session = self._session_of(fact)
@@ -161,7 +161,7 @@ class EntryChecks:
                 self._needed.optional.setdefault(digest, subject)
         check_start(self._checking, call, fact, entry.place, expected)
 
-    def _check_ended(self, entry: Entry, fact: CallEnded) -> None:
+    def _check_ended(self, entry: AppliedFact, fact: CallEnded) -> None:
         self._session_of(fact)
         call = self._calls.get(fact.id)
         if call is None:
@@ -192,7 +192,7 @@ class EntryChecks:
 
     def _placed(
         self,
-        entry: Entry,
+        entry: AppliedFact,
         fact: MessageFact | CallStarted,
         subject: str,
         table: str,
@@ -219,7 +219,7 @@ class EntryChecks:
             expected["session_key"] = session.row["key"]
         return expected
 
-    def _is_repeated(self, entry: Entry, subject: str, journal: Any, n: Any) -> bool:
+    def _is_repeated(self, entry: AppliedFact, subject: str, journal: Any, n: Any) -> bool:
         """Whether a fact repeats an earlier one, which is the entry that the row names.
 
         A row that names any other entry was altered: it is compared, which shows that.

@@ -51,7 +51,7 @@ class Journal(NamedTuple):
     gap_count: int
 
 
-class Entry(NamedTuple):
+class AppliedFact(NamedTuple):
     """One fact of the ledger that was applied."""
 
     place: known.Entry
@@ -110,7 +110,7 @@ class Ledger:
         # What the hash of the entry before may be; None where that is not known.
         self._hashes: tuple[Any, ...] | None = (FIRST_HASH,)
 
-    def entries(self) -> Iterator[list[Entry]]:
+    def entries(self) -> Iterator[list[AppliedFact]]:
         """The applied facts, in batches. What is wrong with the ledger is reported."""
         source, of_journal = self._checking.source, f"journal_key = {self._journal.key}"
         for rows in source.scan(_LEDGER, "n", _BATCH_ENTRIES, of_journal):
@@ -124,7 +124,7 @@ class Ledger:
         if self._journal.row is not None:
             self._check_head(self._journal.row)
 
-    def _read(self, row: Row, rejected: Row | None) -> Entry | None:
+    def _read(self, row: Row, rejected: Row | None) -> AppliedFact | None:
         """The entry of a row; None where its fact was rejected, or cannot be read."""
         checking, n = self._checking, row["n"]
         subject = f"entry {n} of {self._journal.name}"
@@ -154,7 +154,7 @@ class Ledger:
             message = f"{subject} could not be applied: {rejected['reason']}"
             checking.incomplete(subject, table, None, message)
         elif data is not None and fact is not None:
-            return Entry(known.Entry(self._journal.key, n), fact, data)
+            return AppliedFact(known.Entry(self._journal.key, n), fact, data)
         return None
 
     def _unpacked(self, subject: str, packed: Any) -> bytes | None:
@@ -206,6 +206,10 @@ class Ledger:
         if row["entry_count"] != self._count:
             message = f"{name} has {self._count:,} entries, not {row['entry_count']}"
             checking.damage(name, "journals", "entry_count", message)
+        for column in ("segment", "segment_offset"):
+            if not isinstance(row[column], int | Unreadable):
+                message = f"journals.{column} of {name} is no number"
+                checking.damage(name, "journals", column, message)
         following = row["next_index"]
         is_behind_gap = has_gaps and isinstance(following, int) and following > self._next
         if following != self._next and not is_behind_gap:

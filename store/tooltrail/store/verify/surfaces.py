@@ -172,16 +172,18 @@ def _made(call: Call) -> Shown:
             raise ValueError("the rows of a call are numbered from 0")
     receipt = call.exact["receipt"] = call.plain("receipt") or b""
     canonical = call.exact["canonical"] = call.plain("canonical") or b""
-    return made_shown(
-        canonical,
-        receipt,
-        (call.texts["renderer"], call.texts["renderer_version"]),
-        [_omission(row) for row in omissions],
-        [
+    shown = Shown(
+        canonical=digest_of(canonical),
+        receipt=digest_of(receipt),
+        renderer=call.texts["renderer"],
+        renderer_version=call.texts["renderer_version"],
+        omissions=tuple(map(_omission, omissions)),
+        artifacts=tuple(
             ArtifactFact(role=row["role"], digest=digest_from_hex(bytes(row["digest"]).hex()))
             for row in artifacts
-        ],
+        ),
     )
+    return made_shown(shown)
 
 
 def _omission(row: Row) -> OmissionFact:
