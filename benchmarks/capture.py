@@ -65,7 +65,7 @@ def _capture(
 ) -> StoredArtifact:
     """Hash, count, compress and publish durably."""
     spooled = source.with_name("stdout.zst")
-    capture = Capture("stdout", spooled, edge_bytes=128_000, inline_bytes=16_384)
+    capture = Capture("stdout", spooled, edge_bytes=128_000)
     for _ in range(times):
         with source.open("rb") as stream:
             while chunk := stream.read(_CHUNK):

@@ -127,7 +127,7 @@ def test_binary_lines_are_lines_all_the_same(cli: Cli) -> None:
 @pytest.mark.parametrize("verb", ["head", "tail"])
 def test_a_giant_line_takes_no_more_memory_than_a_block(cli: Cli, verb: str) -> None:
     with cli.open() as store:
-        capture = Capture("big", cli.folder / "big.zst", edge_bytes=10, inline_bytes=0)
+        capture = Capture("big", cli.folder / "big.zst", edge_bytes=10)
         for _ in range(300):
             capture.write(b"x" * MIB)
         capture.write(b"\nend\n")
@@ -155,7 +155,7 @@ def test_a_giant_line_takes_no_more_memory_than_a_block(cli: Cli, verb: str) -> 
 def test_an_object_that_the_store_does_not_know_can_be_read_by_its_path(cli: Cli) -> None:
     for data in (b"one\ntwo\nthree", b"one\ntwo\n"):
         with cli.open() as store:
-            capture = Capture("big", cli.folder / "big.zst", edge_bytes=10, inline_bytes=0)
+            capture = Capture("big", cli.folder / "big.zst", edge_bytes=10)
             capture.write(data)
             path = store.archive.publish(capture.close()).path
         (cli.folder / "big.zst").unlink()

@@ -61,7 +61,6 @@ def _budgets(draw: st.DrawFn, family: Family) -> dict[str, int]:
 def policies(draw: st.DrawFn, family: Family) -> Policy:
     """Small and large budgets of one family, overridden for its tool or not."""
     document: dict[str, Any] = {
-        "inline_bytes": draw(st.sampled_from([0, 100, 16_384, 1 << 20])),
         "families": {family.name: draw(_budgets(family))},
     }
     if draw(st.booleans()):
@@ -116,7 +115,7 @@ def _whole_flag(result: dict[str, Any]) -> bool:
     if "truncated" in result:
         return result["truncated"] is True
     if "task" in result:
-        return result["task"]["truncated"] is True
+        return result["task"].get("truncated") is True
     return result.get("report_truncated") is True
 
 
@@ -177,7 +176,7 @@ def test_any_result_is_bounded_repeatable_and_accounted_for(
     assert receipt.to_bytes().decode() == receipt.text
 
     assert _whole_flag(result) is bool(_inside(projection.omissions))
-    _check_streams(output, result, projection.omissions, policy)
+    _check_streams(output, result, projection.omissions)
     for indices, length in _scopes(result, []):
         assert sorted(indices) == list(range(length))
     assert publisher.published.keys() == {p.reference.path for p in projection.artifacts}
@@ -187,7 +186,6 @@ def _check_streams(
     output: CompleteOutput,
     result: dict[str, Any],
     omissions: tuple[Omission, ...],
-    policy: Policy,
 ) -> None:
     assert output.result is not None
     slots = slots_of(output.result, result)
@@ -212,10 +210,25 @@ def _check_streams(
                 cut = any(o.field == stream.role for o in omissions)
                 assert slot.truncated is cut is (missing > 0)
             assert slot.path in (None, artifact_path(stream))
-            published = missing > lost or stream.size > policy.inline_bytes
-            assert (slot.path is not None) >= published
     lists = HIDDEN - {stream.role for stream in output.streams}
     assert sum(omitted(omissions, name, "bytes") for name in lists) == hidden
+
+
+@kinds
+@settings(max_examples=times(10), deadline=None)
+@given(data=st.data())
+def test_a_stream_is_whole_in_the_result_or_an_artifact_and_never_both(
+    kind: type[FamilyOutput], data: st.DataObject
+) -> None:
+    family = FAMILY_OF[kind]
+    output = _success(data.draw(OUTPUTS[kind]))
+    projection, _, _ = surfaces(output, family.name, data.draw(policies(family)))
+    assert output.result is not None
+    slots = slots_of(output.result, cast("dict[str, Any]", projection.canonical.result))
+    for stream in output.streams:
+        if (slot := slots.get(stream.role)) is not None:
+            is_whole = shown_bytes(stream, slot.text) == stream.size
+            assert is_whole is (slot.path is None)
 
 
 @kinds

@@ -184,7 +184,7 @@ def test_fault_05_characters_that_straddle_a_chunk_stay_whole(
 def test_fault_05_characters_that_straddle_an_edge_of_a_capture_stay_whole(
     sqlite_store: Store, shift: int
 ) -> None:
-    data = b"x" * shift + "\u6f22\U0001f600".encode() * 60_000 + b"y" * shift
+    data = b"x" * shift + "\u6f22\U0001f600".encode() * 160_000 + b"y" * shift
     invocation = sqlite_store.open_session().start(BASH)
     output = command_output(invocation, data)
     assert output.streams[0].content is None

@@ -11,7 +11,6 @@ from tests.records.support import (
     omitted,
     whole,
 )
-from tests.support.policies import policy_with
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -24,6 +23,8 @@ from tooltrail.records import (
     digest_of,
     preview,
 )
+from tooltrail.records.budgets import MAX_PREVIEW_CHARS
+from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.cutting import NOT_THERE
 
 
@@ -52,15 +53,14 @@ def test_a_stream_that_the_tool_does_not_have_takes_no_share() -> None:
     assert not cutter.truncated
 
 
-@pytest.mark.parametrize(("size", "published"), [(16_383, 0), (16_384, 0), (16_385, 1)])
-def test_a_stream_longer_than_the_inline_threshold_is_published_though_shown_whole(
-    size: int, published: int
-) -> None:
-    shown, cutter, publisher = cut(whole(b"x" * size), 20_000)
-    assert len(publisher.published) == published
-    assert shown.artifact == (0 if published else None)
-    assert not shown.truncated
-    assert cutter.omissions == ()
+def test_the_longest_stream_that_a_preview_can_show_whole_is_no_artifact() -> None:
+    stream = whole("\U0001f600".encode() * MAX_PREVIEW_CHARS)
+    assert stream.size <= INLINE_BYTES
+    policy = DEFAULT_POLICY.for_tool("T", preview_chars=MAX_PREVIEW_CHARS)
+    shown, cutter, publisher = cut(stream, MAX_PREVIEW_CHARS, policy)
+    assert shown.text is not None
+    assert shown.text.encode() == stream.content
+    assert (shown.artifact, publisher.published, cutter.omissions) == (None, {}, ())
 
 
 def test_a_cut_stream_is_published_however_short_and_its_marker_names_the_path() -> None:
@@ -242,9 +242,9 @@ def test_an_entry_that_is_no_json_cannot_be_hidden() -> None:
 
 
 def test_a_nested_result_has_its_own_artifacts_and_truncation() -> None:
-    cutter = Cutter(policy_with(inline_bytes=0), MemoryPublisher())
+    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
     first, second = cutter.beside(), cutter.beside()
-    assert first.stream(whole(b"one", "1.out"), 100).artifact == 0
+    assert first.attach(whole(b"one", "1.out")) == 0
     assert second.stream(whole(b"two\n" * 100, "2.out"), 200).artifact == 0
     assert cutter.attach(whole(b"three", "3")) == 0
     assert (first.truncated, second.truncated, cutter.truncated) == (False, True, True)
@@ -260,20 +260,19 @@ def test_a_nested_result_has_its_own_artifacts_and_truncation() -> None:
     st.binary(max_size=2000) | st.text(max_size=900).map(lambda t: (t * 5).encode()),
     st.integers(0, 400),
     st.integers(0, 3000),
-    st.integers(0, 20_000),
 )
 def test_the_omissions_of_a_stream_account_for_every_byte_and_line(
-    kept: bytes, lost: int, budget: int, inline: int
+    kept: bytes, lost: int, budget: int
 ) -> None:
     stream = lossy(kept, lost) if lost else whole(kept)
-    shown, cutter, _ = cut(stream, budget, policy_with(inline_bytes=inline))
+    shown, cutter, _ = cut(stream, budget)
     assert len(shown.text or "") <= budget
     unseen = sum(o.before - o.after for o in cutter.omissions if o.unit == "bytes")
     assert unseen == omitted(cutter.omissions, "stdout", "bytes")
     assert lost <= unseen <= stream.produced_size
     assert shown.truncated is cutter.truncated is bool(cutter.omissions)
     was_cut = any(o.stage == "projection" for o in cutter.omissions)
-    assert (shown.artifact is not None) == (was_cut or stream.size > inline)
+    assert (shown.artifact is not None) == was_cut
     assert (cutter.references is None) == (shown.artifact is None)
 
 

@@ -3,14 +3,9 @@
 from tests.support.default_policy import made
 
 from tooltrail.records import default_families, default_policy
-from tooltrail.records.default_policy_document import DEFAULT_INLINE_BYTES, default_policy_json
+from tooltrail.records.default_policy_document import default_policy_json
 
 
 def test_the_document_is_that_of_the_default_policy() -> None:
     assert default_policy_json() == made(), "python -m tests.support.default_policy"
-
-
-def test_the_bound_is_that_of_the_default_policy() -> None:
-    policy = default_policy(default_families())
-    assert policy.applied_to("exec").inline_bytes == DEFAULT_INLINE_BYTES
-    assert policy.applied_to("exec").stream_bytes is None
+    assert default_policy(default_families()).applied_to("exec").stream_bytes is None

@@ -40,7 +40,7 @@ FAMILIES = default_families()
 COMMAND = FAMILIES.named("command")
 
 TOML = """
-inline_bytes = 4096
+stream_bytes = 4096
 
 [error]
 details_chars = 2000
@@ -70,7 +70,7 @@ def foreign(name: str = "foreign", **budget: int) -> FamilyRegistry:
 
 
 def test_the_defaults_are_the_published_ones() -> None:
-    assert DEFAULT_POLICY.inline_bytes == 16 * 1024
+    assert DEFAULT_POLICY.stream_bytes is None
     assert DEFAULT_POLICY.error == ErrorBudget(message_chars=700, details_chars=1_000)
     assert DEFAULT_POLICY == default_policy() == default_policy(FAMILIES)
     assert dict(DEFAULT_POLICY.families) == {family.name: family.budget for family in FAMILIES}
@@ -116,7 +116,7 @@ def test_a_changed_copy_does_not_keep_what_was_computed_of_its_original() -> Non
 
 def test_a_copy_is_validated() -> None:
     with pytest.raises(ValidationError):
-        DEFAULT_POLICY.model_copy(update={"inline_bytes": -1})
+        DEFAULT_POLICY.model_copy(update={"stream_bytes": -1})
 
 
 @given(st.integers(1_000, 256_000), st.integers(1_000, 256_000), st.integers(-5, 10**6))
@@ -133,7 +133,7 @@ def test_a_capture_keeps_four_bytes_for_each_character_of_the_largest_preview(
 
 def test_a_policy_cannot_be_changed_in_place() -> None:
     policy = DEFAULT_POLICY.for_tool("x", max_items=3)
-    for name in ("inline_bytes", "families", "tools"):
+    for name in ("stream_bytes", "families", "tools"):
         with pytest.raises(ValidationError, match=re.escape("frozen")):
             setattr(policy, name, 1)
     mappings: list[Any] = [policy.families, policy.tools, policy.tools["x"].budget]
@@ -143,17 +143,14 @@ def test_a_policy_cannot_be_changed_in_place() -> None:
     assert policy.digest == digest_of(policy.to_json())
 
 
-def test_one_tool_has_its_own_inline_threshold_and_bounds_of_errors() -> None:
+def test_one_tool_has_its_own_limit_of_a_stream_and_bounds_of_errors() -> None:
     policy = policy_from_toml(
-        "[tools.x]\ninline_bytes = 5\nerror = {message_chars = 1, details_chars = 200}", FAMILIES
+        "[tools.x]\nstream_bytes = 5\nerror = {message_chars = 1, details_chars = 200}", FAMILIES
     )
     applied = policy.applied_to("x")
-    assert applied.inline_bytes == 5
+    assert applied.stream_bytes == 5
     assert applied.error == ErrorBudget(message_chars=100, details_chars=200)
     assert policy.applied_to("y") is policy
-    projection, _, publisher = surfaces(returned("x", "six or more"), "generic", policy)
-    assert len(publisher.published) == 1
-    assert projection.artifacts[0].role == "content.0"
     failure = CompleteOutput.failure("x", ToolError(kind="broken", message="m" * 300))
     receipt = surfaces(failure, "generic", policy)[1].text
     assert "[output truncated: " in receipt
@@ -162,7 +159,7 @@ def test_one_tool_has_its_own_inline_threshold_and_bounds_of_errors() -> None:
 
 def test_a_file_says_only_what_is_different() -> None:
     policy = policy_from_toml(TOML, FAMILIES)
-    assert policy.inline_bytes == 4096
+    assert policy.stream_bytes == 4096
     assert policy.error == ErrorBudget(message_chars=700, details_chars=2000)
     assert policy.families["command"] == CommandBudget(preview_chars=16_000)
     assert policy.families["generic"] == DEFAULT_POLICY.families["generic"]
@@ -202,8 +199,8 @@ def test_a_single_call_has_budgets_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("inline_bytes = ", "not TOML"),
-        ("inline_bytes = -1", "not a policy"),
+        ("stream_bytes = ", "not TOML"),
+        ("stream_bytes = -1", "not a policy"),
         ("version = 2", "not a policy"),
         ("surplus = 1", "not a policy"),
         ("families = 5", "not a policy: families: it is not a table"),
@@ -216,8 +213,8 @@ def test_a_single_call_has_budgets_of_its_own() -> None:
         ),
         ("[families.command]\npreview_chars = 5000.0", "preview_chars: Input should be a valid"),
         ("[families.comand]\npreview_chars = 5000", "no family is named 'comand'"),
-        ("inline_bytes = true", "inline_bytes: Input should be a valid integer"),
-        ("inline_bytes = " + "9" * 5_000, "not TOML"),
+        ("stream_bytes = true", "stream_bytes: Input should be a valid integer"),
+        ("stream_bytes = " + "9" * 5_000, "not TOML"),
         ("x = " + "[" * 20_000, "not TOML"),
         (
             "[tools.x.budget]\npreview_chars = 0x" + "f" * 9_000,

@@ -495,7 +495,7 @@ def test_a_long_stream_in_memory_is_projected_without_decoding_its_middle() -> N
 
 
 def test_the_policy_of_a_receipt_is_named_by_its_digest() -> None:
-    policy = policy_with(inline_bytes=7)
+    policy = policy_with(generic={"max_items": 7})
     _, receipt, _ = surfaces(returned("T", "text"), "generic", policy)
     assert receipt.policy_digest == policy.digest
     assert receipt.omissions == ()

@@ -74,7 +74,7 @@ def paths(store: Store) -> set[str]:
 def publish(store: Store, data: bytes) -> str:
     """What an ingester leaves that died before its commit: an object, and no row."""
     spooled = store.spool / f"{new_id()}.zst"
-    capture = Capture("stdout", spooled, edge_bytes=10, inline_bytes=0)
+    capture = Capture("stdout", spooled, edge_bytes=10)
     capture.write(data)
     captured = capture.close()
     store.archive.publish(captured)

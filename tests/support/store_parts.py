@@ -180,10 +180,8 @@ def store_parts(
 
 
 def spool(parts: StoreParts, call: UUID, data: bytes, role: str = "stdout") -> StreamRecord:
-    """Capture a stream into the folder of a call; its record carries no content."""
-    with Capture(
-        role, parts.spool / str(call) / f"{role}.zst", edge_bytes=64 << 10, inline_bytes=0
-    ) as capture:
+    """Capture a stream into the folder of a call."""
+    with Capture(role, parts.spool / str(call) / f"{role}.zst", edge_bytes=64 << 10) as capture:
         capture.write(data)
     return capture.close().record
 

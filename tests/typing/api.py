@@ -142,6 +142,6 @@ def use_artifacts_alone(folder: str) -> int:
     assert_type(sink.capabilities.frame_size, int)
     assert_type(sink.read("a/b", -100), bytes)
     archive = ArtifactArchive(sink)
-    capture = Capture("log", Path(folder, "log.zst"), edge_bytes=1_000, inline_bytes=0)
+    capture = Capture("log", Path(folder, "log.zst"), edge_bytes=1_000)
     capture.write(b"text")
     return archive.verify(archive.publish(capture.close()).path)

@@ -22,16 +22,27 @@ from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import GrowingFrame, compress_frame, count_newlines
 from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
 from tooltrail.artifacts.sink import FRAME_SIZE
-from tooltrail.records.counted_streams import CountedStream, check_role, count_lines
+from tooltrail.records.counted_streams import (
+    INLINE_BYTES,
+    CountedStream,
+    check_role,
+    count_lines,
+)
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
 INTERRUPTED = "interrupted while it was written"
 """Why the rest of a stream is missing when a call of `write` ended in an exception."""
 
+_RESCUED_BYTES = 16 << 10
+"""Bytes that the record holds when the spool keeps fewer: a full disk may still take a short
+fact."""
+
 
 class Capture:
     """Takes one stream in, chunk by chunk, and ends in a `CapturedStream`.
+
+    A record of at most `INLINE_BYTES` carries all bytes as its `content`.
 
     The spool file is created exclusively at the first byte, with its folders, and grows by frames
     and parts of frames, so another process can decode what is there; other users cannot. What was
@@ -42,7 +53,7 @@ class Capture:
     a `KeyboardInterrupt` for instance, ends a call, the stream is over: the frames that are
     complete are kept, all that is written later is counted only, and the record says so.
 
-    Memory is about 12 MiB or ten frames, and `edge_bytes` and `inline_bytes` once or twice,
+    Memory is about 12 MiB or ten frames, and `edge_bytes` and `INLINE_BYTES` once or twice,
     whatever the size of the stream. Safe for threads, whose chunks follow each other in some order.
     """
 
@@ -52,7 +63,6 @@ class Capture:
         spool_path: Path,
         *,
         edge_bytes: int,
-        inline_bytes: int,
         frame_size: int = FRAME_SIZE,
         limits: CaptureLimits = DEFAULT_LIMITS,
     ) -> None:
@@ -62,7 +72,6 @@ class Capture:
             role: of the record, such as `stdout`.
             spool_path: the file to create, by custom `<role>.zst` in a folder of its invocation.
             edge_bytes: how much of the head, and of the tail, the record quotes.
-            inline_bytes: up to this size the record carries all bytes as its `content`.
             frame_size: plain bytes in a full frame; see `SinkCapabilities`.
             limits: where it stops to keep bytes; all of them are counted.
 
@@ -73,12 +82,11 @@ class Capture:
         check_role(role)
         self._role = role
         self._edge_bytes = edge_bytes
-        self._inline_bytes = inline_bytes
         self._frame_size = frame_size
         self._buffer = bytearray()
         self._growing: GrowingFrame | None = None
         self._queue = FrameQueue(frame_size)
-        self._edges = Edges(max(edge_bytes, inline_bytes), edge_bytes)
+        self._edges = Edges(max(edge_bytes, INLINE_BYTES), edge_bytes)
         self._counted_size = 0
         self._taken_size = 0
         self._not_taken = Tally()
@@ -267,8 +275,8 @@ class Capture:
         if self._most is not None and self._offered_size > self._most:
             self._spool.stop(f"longer than the limit of {self._most:,} bytes for one stream")
         staged = self._spool.close()
-        in_memory = self._progress.prefix[: self._inline_bytes]
         kept_size = self._progress.kept.size if staged else 0
+        in_memory = self._progress.prefix[: max(kept_size, _RESCUED_BYTES)]
         if len(in_memory) >= kept_size:
             record = self._record_in_memory(in_memory)
         else:

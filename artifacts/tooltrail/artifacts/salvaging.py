@@ -113,7 +113,6 @@ def salvage(
     staged: Path,
     *,
     edge_bytes: int,
-    inline_bytes: int,
     frame_size: int = FRAME_SIZE,
     moves_to: Path | None = None,
 ) -> Salvaged:
@@ -124,7 +123,6 @@ def salvage(
         role: of the record.
         staged: the file to create, which needs as much room again.
         edge_bytes: see `Capture`.
-        inline_bytes: see `Capture`.
         frame_size: see `Capture`.
         moves_to: where the file will be when it is damaged, which is what the record says of it;
             where it is by default.
@@ -133,9 +131,7 @@ def salvage(
         InvalidRecordError: no record can have this role.
         UnavailableError: the file cannot be read, or there is no room for another.
     """
-    with Capture(
-        role, staged, edge_bytes=edge_bytes, inline_bytes=inline_bytes, frame_size=frame_size
-    ) as capture:
+    with Capture(role, staged, edge_bytes=edge_bytes, frame_size=frame_size) as capture:
         try:
             with io.BufferedReader(open_without_links(spool_file)) as stored:
                 reader = SpoolReader(stored, str(moves_to or spool_file))

@@ -18,7 +18,8 @@ from tooltrail.journal.log import Entry, JournalLog, Position
 from tooltrail.journal.owners import Owner
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.command_documents import CommandEnd, ended_document, failed_document
-from tooltrail.records.default_policy_document import DEFAULT_INLINE_BYTES, default_policy_json
+from tooltrail.records.counted_streams import INLINE_BYTES
+from tooltrail.records.default_policy_document import default_policy_json
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 from tooltrail.records.facts import (
@@ -36,6 +37,9 @@ if TYPE_CHECKING:
 _TICK_MS = 100
 """Chunks of one stream within this time are one line of the order."""
 
+_HELD_BYTES = 16 << 10
+"""Bytes of a stream that are held in memory before a spool file is opened."""
+
 _FD: dict[StreamName, int] = {"stdout": 1, "stderr": 2}
 
 
@@ -44,12 +48,10 @@ class UsedPolicy(NamedTuple):
 
     Attributes:
         document: canonical JSON of the policy.
-        inline_bytes: longest stream that travels with its fact.
         stream_bytes: most bytes of one stream that are kept; None for all.
     """
 
     document: bytes
-    inline_bytes: int
     stream_bytes: int | None
 
 
@@ -60,7 +62,7 @@ def used_policy(request: Request) -> UsedPolicy:
         UsageProblem: the file is not a policy for commands.
     """
     if request.policy is None:
-        return UsedPolicy(default_policy_json(), DEFAULT_INLINE_BYTES, None)
+        return UsedPolicy(default_policy_json(), None)
     import click  # noqa: PLC0415  for a policy in a file, as the next one
 
     from tooltrail.cli._policy import read_policy  # noqa: PLC0415
@@ -69,8 +71,7 @@ def used_policy(request: Request) -> UsedPolicy:
         policy = read_policy(Path(request.policy), request.tool)
     except click.UsageError as error:
         raise UsageProblem(error.message) from error
-    applied = policy.applied_to(request.tool)
-    return UsedPolicy(policy.to_json(), applied.inline_bytes, applied.stream_bytes)
+    return UsedPolicy(policy.to_json(), policy.applied_to(request.tool).stream_bytes)
 
 
 class Recording:
@@ -143,11 +144,11 @@ class Recording:
 
     def capture(self, role: str) -> ShortCapture:
         """A writer for one stream."""
-        inline, most = self._policy.inline_bytes, self._policy.stream_bytes
-        held = inline if most is None else min(inline, most)
-        return ShortCapture(role, held, lambda: self._spool_capture(role, inline))
+        most = self._policy.stream_bytes
+        held = _HELD_BYTES if most is None else min(_HELD_BYTES, most)
+        return ShortCapture(role, held, lambda: self._spool_capture(role))
 
-    def _spool_capture(self, role: str, inline_bytes: int) -> "Capture":
+    def _spool_capture(self, role: str) -> "Capture":
         from tooltrail.artifacts.capture import Capture  # noqa: PLC0415  loads the codec
         from tooltrail.artifacts.limits import CaptureLimits  # noqa: PLC0415
 
@@ -155,7 +156,6 @@ class Recording:
             role,
             self._spool / str(self.id) / f"{role}.zst",
             edge_bytes=0,
-            inline_bytes=inline_bytes,
             limits=CaptureLimits(self._policy.stream_bytes, self._request.free_bytes),
         )
 
@@ -225,7 +225,7 @@ class Recording:
             role, content = stream.counted.role, stream.counted.content
             if stream.staged is not None or not content:
                 continue
-            with self._spool_capture(role, inline_bytes=0) as capture:
+            with self._spool_capture(role) as capture:
                 capture.write(content)
             kept = capture.close()
             size = 0 if kept.staged is None else kept.counted.size
@@ -242,7 +242,7 @@ class Recording:
 
     def _stream_fact(self, captured: CapturedStream) -> StreamFact:
         known, spooled = captured.counted, None
-        if captured.staged is not None and known.size > self._policy.inline_bytes:
+        if captured.staged is not None and known.size > INLINE_BYTES:
             self._files.append(captured.staged)
             spooled = f"{self.id}/{captured.staged.name}"
         return StreamFact.of(known, spooled)

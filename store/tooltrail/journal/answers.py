@@ -131,7 +131,6 @@ class RecordedStream(Generic[ChunkT]):
             PAYLOAD,
             session.recorder.spool / str(self._started.id) / f"{PAYLOAD}.zst",
             edge_bytes=0,
-            inline_bytes=0,
             limits=CaptureLimits(free_bytes=session.recorder.free_bytes),
         )
         self._response: Response | None = None

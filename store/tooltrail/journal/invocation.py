@@ -119,7 +119,6 @@ class Invocation:
             role,
             self.spool / f"{role}.zst",
             edge_bytes=self.policy.edge_bytes,
-            inline_bytes=applied.inline_bytes,
             limits=CaptureLimits(applied.stream_bytes, self._recorder.free_bytes),
         )
 

@@ -25,6 +25,7 @@ from tooltrail.records import (
     UnavailableError,
     render,
 )
+from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import (
     ArtifactFact,
@@ -35,9 +36,6 @@ from tooltrail.records.facts import (
 
 SEEN: Final = "seen"
 """Renderer of a receipt that another program made, and that the model really saw."""
-
-_MOST_BODY_BYTES: Final = 1 << 20
-"""Longest stream in memory that travels with its fact. A longer one is written into the spool."""
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_AHEAD: Final = timedelta(days=1)
@@ -97,7 +95,7 @@ def place_streams(
     facts, bodies, files = list[StreamFact](), list[bytes](), list[Path]()
     for stream in streams:
         spooled = None
-        if stream.content is None or stream.size > _MOST_BODY_BYTES:
+        if stream.content is None or stream.size > INLINE_BYTES:
             path = _spooled_file(folder, stream, captured.get(stream.digest))
             files.append(path)
             spooled = str(path.relative_to(folder.parent))
@@ -169,7 +167,7 @@ def _spooled_file(folder: Path, stream: StreamRecord, captured: CapturedStream |
         )
     _check_digest(stream)
     path = folder / f"{stream.role}.zst"
-    with Capture(stream.role, path, edge_bytes=0, inline_bytes=0) as capture:
+    with Capture(stream.role, path, edge_bytes=0) as capture:
         capture.write(stream.content)
     written = capture.close()
     if written.staged is None or written.record.digest != stream.digest:

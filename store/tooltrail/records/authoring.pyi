@@ -25,6 +25,7 @@ from tooltrail.records.families._paths import path_label as path_label
 from tooltrail.records.families._shared import NAME_CHARS as NAME_CHARS
 from tooltrail.records.families._shared import SENTENCE_CHARS as SENTENCE_CHARS
 from tooltrail.records.families._shared import BoundedResult as BoundedResult
+from tooltrail.records.families._shared import ConfirmingResult as ConfirmingResult
 from tooltrail.records.families._shared import Identifier as Identifier
 from tooltrail.records.families._shared import SparseRecord as SparseRecord
 from tooltrail.records.families._shared import artifact_lines as artifact_lines

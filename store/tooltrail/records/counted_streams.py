@@ -8,6 +8,10 @@ from tooltrail.records.errors import InvalidRecordError
 MOST_ROLE_CHARS: Final = 64
 """Characters of the role of a stream."""
 
+INLINE_BYTES: Final = 1 << 20
+"""Longest stream whose bytes travel with its fact. Any stream that a preview shows whole is
+shorter."""
+
 
 class CountedStream(NamedTuple):
     """What is known of one stream; see `StreamRecord`, which has the same members."""

@@ -1,7 +1,7 @@
 """What a projector cuts with, so that nothing is left out without being counted.
 
-Each cut leaves its omissions here, and each stream that is long or cut is published here and gets
-its index. A projector that touches a large value in no other way cannot forget either.
+Each cut leaves its omissions here, and each stream that is cut is published here and gets its
+index. A projector that touches a large value in no other way cannot forget either.
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,6 @@ ItemT = TypeVar("ItemT")
 
 class CutPolicy(Protocol):
     """The numbers of a policy that decide what a cutter publishes."""
-
-    @property
-    def inline_bytes(self) -> int:
-        """A stream longer than this is published even if its preview is complete."""
-        ...
 
     @property
     def edge_bytes(self) -> int:
@@ -132,7 +127,7 @@ class Cutter:
         return len(self._references) - 1
 
     def stream(self, stream: StreamRecord | None, room: int, lines: int | None = None) -> Shown:
-        """Preview a stream in `room` characters; publish it when it is long or cut.
+        """Preview a stream in `room` characters; publish it when something is left out.
 
         When the capture itself lost bytes, the preview ends with a line that says so. A bound of
         `lines`, at least 2, shows the head alone when it cuts.
@@ -145,11 +140,10 @@ class Cutter:
         lines = lines_beside(notice, lines)
         shown = preview(stream, room, edge_bytes=edge_bytes, lines=lines)
         index = None
-        if shown.truncated or stream.size > self._policy.inline_bytes:
+        if shown.truncated:
             index = self.attach(stream)
-            if shown.truncated:
-                path = self._references[index].path
-                shown = preview(stream, room, edge_bytes=edge_bytes, full_output=path, lines=lines)
+            path = self._references[index].path
+            shown = preview(stream, room, edge_bytes=edge_bytes, full_output=path, lines=lines)
         reason = "binary output is not shown" if shown.encoding == "binary" else "preview budget"
         self._count_stream(stream, shown.omitted_bytes, shown.omitted_lines, reason)
         if notice and (not shown.text or shown.text.endswith("\n")):

@@ -5,11 +5,6 @@ file of this package. `python -m tests.support.default_policy` writes the file, 
 it with `default_policy()`.
 """
 
-from typing import Final
-
-DEFAULT_INLINE_BYTES: Final = 16 * 1024
-"""Longest stream that travels with its fact under the default policy."""
-
 
 def default_policy_json() -> bytes:
     """Canonical JSON of the default policy."""

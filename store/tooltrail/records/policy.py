@@ -51,7 +51,6 @@ FrozenMapping = Annotated[Mapping[str, ValueT], AfterValidator(_Frozen)]
 Number = Annotated[int, Field(strict=True, ge=-(1 << 63), lt=1 << 63)]
 """Of any size that JSON carries everywhere; clamped where it is used."""
 
-InlineBytes = Annotated[int, Field(strict=True, ge=0, le=1 << 20)]
 StreamBytes = Annotated[int, Field(strict=True, ge=0, lt=1 << 63)]
 
 
@@ -60,14 +59,12 @@ class ToolPolicy(Record):
 
     Attributes:
         family: the family that serves it, instead of the one that does by default.
-        inline_bytes: replaces that of the policy.
         stream_bytes: replaces that of the policy.
         budget: numbers that replace those of the family, clamped to what the family allows.
         error: numbers that replace those of the policy's `error`, clamped too.
     """
 
     family: str | None = None
-    inline_bytes: InlineBytes | None = None
     stream_bytes: StreamBytes | None = None
     budget: FrozenMapping[Number] = _Frozen()
     error: FrozenMapping[Number] = _Frozen()
@@ -81,7 +78,6 @@ class Policy(Record):
 
     Attributes:
         version: of the meaning of these fields.
-        inline_bytes: a stream longer than this becomes an artifact even when its preview is whole.
         stream_bytes: most bytes that a capture keeps of one stream; what is beyond is counted and
             said. None, the default, for all.
         error: bounds of the error payload.
@@ -91,7 +87,6 @@ class Policy(Record):
     """
 
     version: Literal[1] = 1
-    inline_bytes: InlineBytes = 16 * 1024
     stream_bytes: StreamBytes | None = None
     error: ErrorBudget = ErrorBudget()
     compaction: CompactionBudget = CompactionBudget()
@@ -99,7 +94,7 @@ class Policy(Record):
     tools: FrozenMapping[ToolPolicy] = _Frozen()
 
     def applied_to(self, tool_name: str) -> Self:
-        """The same policy with a tool's own thresholds and error bounds in their places.
+        """The same policy with a tool's own limit of a stream and error bounds in their places.
 
         Raises:
             InvalidRecordError: the tool's numbers for errors are none.
@@ -107,8 +102,9 @@ class Policy(Record):
         tool = self.tools.get(tool_name)
         if tool is None:
             return self
-        own = {"inline_bytes": tool.inline_bytes, "stream_bytes": tool.stream_bytes}
-        update: dict[str, object] = {name: n for name, n in own.items() if n is not None}
+        update: dict[str, object] = {}
+        if tool.stream_bytes is not None:
+            update["stream_bytes"] = tool.stream_bytes
         if tool.error:
             update["error"] = self.error.overridden(tool.error)
         return self.model_copy(update=update) if update else self

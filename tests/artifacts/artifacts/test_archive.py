@@ -51,7 +51,7 @@ needs_proc = pytest.mark.skipif(
 def captured_from(folder: Path, chunks: list[bytes]) -> CapturedStream:
     """A stream with one frame for each chunk."""
     path = folder / str(uuid.uuid4()) / "stdout.zst"
-    capture = Capture("stdout", path, edge_bytes=10, inline_bytes=10)
+    capture = Capture("stdout", path, edge_bytes=10)
     for chunk in chunks:
         capture.write(chunk)
         capture.flush()

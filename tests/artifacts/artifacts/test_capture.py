@@ -26,19 +26,18 @@ from tooltrail.artifacts.captured import CapturedStream
 from tooltrail.artifacts.codec import open_plain
 from tooltrail.artifacts.salvaging import SpoolReader
 from tooltrail.artifacts.sink import FRAME_SIZE
-from tooltrail.records.counted_streams import count_lines
+from tooltrail.records.counted_streams import INLINE_BYTES, count_lines
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 from tooltrail.records.streams import StreamRecord
 
 EDGE = 1000
-INLINE = 5000
+RESCUED = 16 * 1024
+"""Bytes that a record holds when the spool keeps nothing."""
 
 
-def new_capture(folder: Path, *, edge_bytes: int = EDGE, inline_bytes: int = INLINE) -> Capture:
-    return Capture(
-        "stdout", folder / "spool" / "stdout.zst", edge_bytes=edge_bytes, inline_bytes=inline_bytes
-    )
+def new_capture(folder: Path, *, edge_bytes: int = EDGE) -> Capture:
+    return Capture("stdout", folder / "spool" / "stdout.zst", edge_bytes=edge_bytes)
 
 
 def capture_all(capture: Capture, chunks: Sequence[bytes]) -> CapturedStream:
@@ -52,7 +51,7 @@ def decode(path: Path) -> bytes:
         return reader.read()
 
 
-def check_against(record: StreamRecord, data: bytes, *, edge: int, inline: int) -> None:
+def check_against(record: StreamRecord, data: bytes, *, edge: int = EDGE) -> None:
     """The record says of its stream what a look at all of `data` says."""
     whole = StreamRecord.from_bytes(record.role, data)
     assert record.digest == whole.digest
@@ -61,7 +60,7 @@ def check_against(record: StreamRecord, data: bytes, *, edge: int, inline: int) 
     assert record.head == data[:edge]
     assert len(record.tail) == min(edge, max(0, len(data) - edge))
     assert data.endswith(record.tail)
-    assert record.content == (data if len(data) <= inline else None)
+    assert record.content == (data if len(data) <= INLINE_BYTES else None)
 
 
 @given(
@@ -69,20 +68,19 @@ def check_against(record: StreamRecord, data: bytes, *, edge: int, inline: int) 
     cuts=st.lists(st.integers(0, 400), max_size=8),
     flushes=st.sets(st.integers(0, 8)),
     edge=st.integers(0, 450),
-    inline=st.integers(0, 450),
 )
 def test_any_chunking_gives_the_record_of_the_whole(
-    data: bytes, cuts: list[int], flushes: set[int], edge: int, inline: int
+    data: bytes, cuts: list[int], flushes: set[int], edge: int
 ) -> None:
     bounds = [0, *sorted(cuts), len(data)]
     with tempfile.TemporaryDirectory() as folder:
-        capture = new_capture(Path(folder), edge_bytes=edge, inline_bytes=inline)
+        capture = new_capture(Path(folder), edge_bytes=edge)
         for number, (start, end) in enumerate(itertools.pairwise(bounds)):
             capture.write(data[start:end])
             if number in flushes:
                 capture.flush()
         captured = capture.close()
-        check_against(captured.record, data, edge=edge, inline=inline)
+        check_against(captured.record, data, edge=edge)
         assert captured.record.produced_size == len(data)
         assert captured.record.produced_line_count == count_lines(data)
         assert captured.record.loss_reason is None
@@ -94,7 +92,7 @@ def test_streams_of_many_frames_are_recorded_whole(tmp_path: Path, chunk_size: i
     data = b"".join(b"line %d\n" % number for number in range(150_000)) + b"unfinished"
     chunks = [data[start : start + chunk_size] for start in range(0, len(data), chunk_size)]
     captured = capture_all(new_capture(tmp_path), chunks)
-    check_against(captured.record, data, edge=EDGE, inline=INLINE)
+    check_against(captured.record, data)
     staged = tmp_path / "spool" / "stdout.zst"
     assert captured.staged == staged
     assert decode(staged) == data
@@ -192,7 +190,7 @@ def test_a_disk_without_room_for_the_index_keeps_all_frames(tmp_path: Path) -> N
     size = staged.stat().st_size
     with room_for(size + 20):
         captured = capture.close()
-    check_against(captured.record, data, edge=EDGE, inline=INLINE)
+    check_against(captured.record, data)
     assert captured.record.loss_reason is None
     assert (captured.staged, captured.stored_size, captured.index) == (staged, size, None)
     assert staged.stat().st_size == size
@@ -207,7 +205,7 @@ def test_a_forked_process_captures_with_threads_of_its_own(tmp_path: Path) -> No
         from tooltrail.artifacts import Capture, open_plain
         data = b"line" * 400_000
         def capture(name):
-            capture = Capture("stdout", Path(name), edge_bytes=9, inline_bytes=9)
+            capture = Capture("stdout", Path(name), edge_bytes=9)
             capture.write(data)
             while Path(name).stat().st_size == 0:
                 time.sleep(0.01)
@@ -322,17 +320,17 @@ def test_an_exception_in_a_with_block_closes_the_file_and_keeps_it(tmp_path: Pat
 @pytest.mark.parametrize("role", ["", "x" * 65, "lone \ud800"])
 def test_a_role_that_no_record_takes_is_refused_before_any_byte(tmp_path: Path, role: str) -> None:
     with pytest.raises(InvalidRecordError, match="no stream can have the role"):
-        Capture(role, tmp_path / "x.zst", edge_bytes=EDGE, inline_bytes=INLINE)
+        Capture(role, tmp_path / "x.zst", edge_bytes=EDGE)
 
 
 class TestSpoolThatCannotBeMade:
-    def capture(self, folder: Path, **sizes: int) -> Capture:
+    def capture(self, folder: Path) -> Capture:
         (folder / "spool").write_bytes(b"a file where the folder should be")
-        return new_capture(folder, **sizes)
+        return new_capture(folder)
 
     def test_a_short_stream_loses_nothing(self, tmp_path: Path) -> None:
         captured = capture_all(self.capture(tmp_path), [b"a\n" * 1000, b"b"])
-        check_against(captured.record, b"a\n" * 1000 + b"b", edge=EDGE, inline=INLINE)
+        check_against(captured.record, b"a\n" * 1000 + b"b")
         assert captured.record.loss_reason is None
         assert captured.staged is None
 
@@ -342,21 +340,16 @@ class TestSpoolThatCannotBeMade:
         data = b"line\n" * FRAME_SIZE + b"end"
         captured = capture_all(self.capture(tmp_path), [data])
         record = captured.record
-        check_against(record, data[:INLINE], edge=EDGE, inline=INLINE)
+        check_against(record, data[:RESCUED])
         assert (record.produced_size, record.produced_line_count) == (len(data), FRAME_SIZE + 1)
         assert record.loss_reason == "spool cannot be written: Not a directory"
         assert captured.staged is None
-
-    def test_without_room_in_memory_nothing_is_kept(self, tmp_path: Path) -> None:
-        captured = capture_all(self.capture(tmp_path, inline_bytes=0), [b"line\n"])
-        assert (captured.record.size, captured.record.head) == (0, b"")
-        assert captured.record.produced_line_count == 1
 
     def test_a_file_that_is_there_is_left_alone(self, tmp_path: Path) -> None:
         other = tmp_path / "spool" / "stdout.zst"
         other.parent.mkdir()
         other.write_bytes(b"left by a run that was killed")
-        captured = capture_all(new_capture(tmp_path), [bytes(INLINE + 1)])
+        captured = capture_all(new_capture(tmp_path), [bytes(RESCUED + 1)])
         assert captured.record.loss_reason == "spool cannot be written: File exists"
         assert other.read_bytes() == b"left by a run that was killed"
 
@@ -386,7 +379,7 @@ def test_a_full_disk_keeps_the_frames_that_are_complete(tmp_path: Path) -> None:
     data = os.urandom(2_000_000)
     captured = capture_with_room_for(700_000, new_capture(tmp_path), data)
     kept = data[: 2 * FRAME_SIZE]
-    check_against(captured.record, kept, edge=EDGE, inline=INLINE)
+    check_against(captured.record, kept)
     assert captured.record.produced_size == len(data)
     assert captured.record.produced_line_count == count_lines(data)
     assert captured.record.loss_reason == "spool cannot be written: File too large"
@@ -397,7 +390,7 @@ def test_a_full_disk_keeps_the_frames_that_are_complete(tmp_path: Path) -> None:
 def test_a_disk_that_fills_up_at_the_end_loses_the_last_frame(tmp_path: Path) -> None:
     data = os.urandom(2 * FRAME_SIZE + 200_000)
     captured = capture_with_room_for(700_000, new_capture(tmp_path), data)
-    check_against(captured.record, data[: 2 * FRAME_SIZE], edge=EDGE, inline=INLINE)
+    check_against(captured.record, data[: 2 * FRAME_SIZE])
     assert captured.record.loss_reason == "spool cannot be written: File too large"
 
 
@@ -409,24 +402,23 @@ def test_a_disk_that_has_room_again_does_not_leave_a_hole(tmp_path: Path) -> Non
         capture.flush()
     capture.write(b"later")
     captured = capture.close()
-    check_against(captured.record, data[:FRAME_SIZE], edge=EDGE, inline=INLINE)
+    check_against(captured.record, data[:FRAME_SIZE])
     assert captured.record.produced_size == len(data) + 5
 
 
 def test_a_full_disk_loses_nothing_that_fits_into_memory(tmp_path: Path) -> None:
-    data = os.urandom(1_000_000)
-    capture = new_capture(tmp_path, inline_bytes=len(data))
-    captured = capture_with_room_for(100_000, capture, data)
-    check_against(captured.record, data, edge=EDGE, inline=len(data))
+    data = os.urandom(RESCUED)
+    captured = capture_with_room_for(RESCUED // 2, new_capture(tmp_path), data)
+    check_against(captured.record, data)
     assert captured.record.loss_reason is None
     assert captured.staged is None
     assert list((tmp_path / "spool").iterdir()) == []
 
 
 def test_a_disk_without_room_for_a_frame_leaves_no_file(tmp_path: Path) -> None:
-    capture = new_capture(tmp_path, inline_bytes=0)
+    capture = new_capture(tmp_path)
     captured = capture_with_room_for(100_000, capture, os.urandom(1_000_000))
-    assert (captured.record.size, captured.record.produced_size) == (0, 1_000_000)
+    assert (captured.record.size, captured.record.produced_size) == (RESCUED, 1_000_000)
     assert captured.staged is None
     assert list((tmp_path / "spool").iterdir()) == []
 
@@ -448,7 +440,7 @@ def test_a_spool_that_cannot_even_be_cut_is_not_trusted(tmp_path: Path) -> None:
     close_under(tmp_path / "spool" / "stdout.zst")
     capture.write(data[FRAME_SIZE:])
     captured = capture.close()
-    check_against(captured.record, data[:INLINE], edge=EDGE, inline=INLINE)
+    check_against(captured.record, data[:RESCUED])
     assert captured.record.produced_size == len(data)
     assert captured.record.loss_reason == "spool cannot be written: Bad file descriptor"
     assert captured.staged is None
@@ -463,7 +455,7 @@ PEAK = textwrap.dedent(
     megabytes = int(sys.argv[2])
     text = b"".join(b"%d: the quick brown fox jumps over %d\\n" % (n, n * n) for n in range(20_000))
     path = Path(sys.argv[1], "stdout.zst")
-    capture = Capture("stdout", path, edge_bytes=65_536, inline_bytes=65_536)
+    capture = Capture("stdout", path, edge_bytes=65_536)
     written = 0
     while written < megabytes * 1_000_000:
         capture.write(text[: 1 << 16])

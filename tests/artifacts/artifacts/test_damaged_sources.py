@@ -33,7 +33,7 @@ def archive(sink: ArtifactSink) -> ArtifactArchive:
 
 @pytest.fixture
 def captured(tmp_path: Path) -> CapturedStream:
-    capture = Capture("stdout", tmp_path / "spool" / "stdout.zst", edge_bytes=10, inline_bytes=0)
+    capture = Capture("stdout", tmp_path / "spool" / "stdout.zst", edge_bytes=10)
     capture.write(PLAIN)
     return capture.close()
 

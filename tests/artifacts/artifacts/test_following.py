@@ -27,7 +27,7 @@ def ended() -> bool:
 
 
 def capture_in(folder: Path, role: str = "stdout") -> Capture:
-    return Capture(role, folder / f"{role}.zst", edge_bytes=10, inline_bytes=0, frame_size=64)
+    return Capture(role, folder / f"{role}.zst", edge_bytes=10, frame_size=64)
 
 
 def polled(follower: StreamFollower) -> bytes:

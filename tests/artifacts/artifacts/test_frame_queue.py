@@ -42,7 +42,7 @@ def test_without_memory_a_capture_ends_and_keeps_what_was_taken(
 ) -> None:
     data = os.urandom(50_000)
     path = tmp_path / "stdout.zst"
-    capture = Capture("stdout", path, edge_bytes=10, inline_bytes=0, frame_size=1000)
+    capture = Capture("stdout", path, edge_bytes=10, frame_size=1000)
     capture.write(data[:1500])
     full_memory.is_here_too = True
     with pytest.raises(MemoryError):
@@ -68,7 +68,7 @@ ALONE = textwrap.dedent(
     def capture(name):
         data = b"".join(b"line %d\\n" % n for n in range(100_000))
         path = Path(sys.argv[1], name, "stdout.zst")
-        with Capture("stdout", path, edge_bytes=10, inline_bytes=10) as taken:
+        with Capture("stdout", path, edge_bytes=10) as taken:
             for start in range(0, len(data), 100_000):
                 taken.write(data[start : start + 100_000])
         captured = taken.close()

@@ -66,11 +66,8 @@ def write_all(capture: Capture) -> bytes:
 
 # Between the call that opens a file and the next step nobody holds it.
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
-@pytest.mark.parametrize("inline_bytes", [0, 5000])
 @pytest.mark.parametrize("limit", [None, 3300])
-def test_ctrl_c_at_any_moment_leaves_a_true_beginning(
-    tmp_path: Path, inline_bytes: int, limit: int | None
-) -> None:
+def test_ctrl_c_at_any_moment_leaves_a_true_beginning(tmp_path: Path, limit: int | None) -> None:
     moment, is_over = 0, False
     while not is_over:
         moment += 1
@@ -78,7 +75,6 @@ def test_ctrl_c_at_any_moment_leaves_a_true_beginning(
             "stdout",
             tmp_path / str(moment) / "stdout.zst",
             edge_bytes=EDGE,
-            inline_bytes=inline_bytes,
             frame_size=FRAME,
             limits=CaptureLimits(limit),
         )
@@ -95,7 +91,7 @@ def test_ctrl_c_at_any_moment_leaves_a_true_beginning(
 
 
 def test_what_is_behind_a_call_that_was_interrupted_is_counted_and_not_kept(tmp_path: Path) -> None:
-    capture = Capture("stdout", tmp_path / "stdout.zst", edge_bytes=EDGE, inline_bytes=0)
+    capture = Capture("stdout", tmp_path / "stdout.zst", edge_bytes=EDGE)
     capture.write(b"a line\n")
     with interrupted_at(2), pytest.raises(KeyboardInterrupt):
         capture.write(b"not taken\n")
@@ -107,7 +103,7 @@ def test_what_is_behind_a_call_that_was_interrupted_is_counted_and_not_kept(tmp_
 
 
 def small_capture(spool_path: Path) -> Capture:
-    return Capture("stdout", spool_path, edge_bytes=EDGE, inline_bytes=0, frame_size=FRAME)
+    return Capture("stdout", spool_path, edge_bytes=EDGE, frame_size=FRAME)
 
 
 PAIRS = {"flush": Capture.flush, "close": Capture.close}

@@ -13,12 +13,10 @@ from tooltrail.artifacts.limits import MOST_HELD_BACK
 from tooltrail.records.digests import digest_of
 
 
-def captured(
-    folder: Path, chunks: list[bytes], limits: CaptureLimits, *, inline_bytes: int = 0
-) -> CapturedStream:
+def captured(folder: Path, chunks: list[bytes], limits: CaptureLimits) -> CapturedStream:
     path = folder / "stdout.zst"
     path.unlink(missing_ok=True)
-    capture = Capture("stdout", path, edge_bytes=10, inline_bytes=inline_bytes, limits=limits)
+    capture = Capture("stdout", path, edge_bytes=10, limits=limits)
     for chunk in chunks:
         capture.write(chunk)
         capture.flush()
@@ -35,19 +33,18 @@ def kept(stream: CapturedStream) -> bytes:
 @given(
     chunks=st.lists(st.binary(max_size=30), max_size=6),
     most=st.integers(0, 100),
-    inline=st.integers(0, 100),
 )
 def test_of_a_stream_that_is_too_long_the_beginning_is_kept(
-    tmp_path_factory: pytest.TempPathFactory, chunks: list[bytes], most: int, inline: int
+    tmp_path_factory: pytest.TempPathFactory, chunks: list[bytes], most: int
 ) -> None:
     limits = CaptureLimits(stream_bytes=most)
-    stream = captured(tmp_path_factory.mktemp("c"), chunks, limits, inline_bytes=inline)
+    stream = captured(tmp_path_factory.mktemp("c"), chunks, limits)
     data = b"".join(chunks)
     assert kept(stream) == data[:most]
     record = stream.record
     assert (record.size, record.produced_size) == (min(most, len(data)), len(data))
     assert record.digest == digest_of(data[:most])
-    assert (record.content is not None) == (min(most, len(data)) <= inline)
+    assert record.content == data[:most]
     reason = f"longer than the limit of {most:,} bytes for one stream"
     assert record.loss_reason == (reason if len(data) > most else None)
 

@@ -17,7 +17,7 @@ from tooltrail.records.errors import TooltrailError, UnavailableError
 
 @pytest.fixture
 def secret(tmp_path: Path) -> Path:
-    capture = Capture("stdout", tmp_path / "elsewhere" / "secret.zst", edge_bytes=9, inline_bytes=0)
+    capture = Capture("stdout", tmp_path / "elsewhere" / "secret.zst", edge_bytes=9)
     capture.write(b"a secret\n")
     staged = capture.close().staged
     assert staged is not None
@@ -29,7 +29,7 @@ def test_a_capture_writes_through_no_link(tmp_path: Path) -> None:
     link.symlink_to(target)
     with pytest.raises(OSError, match=r"File exists|symbolic links"):
         create_private(link)
-    with Capture("stdout", link, edge_bytes=9, inline_bytes=0) as capture:
+    with Capture("stdout", link, edge_bytes=9) as capture:
         capture.write(b"output")
     assert not target.exists()
 
@@ -39,7 +39,7 @@ def test_a_link_in_a_spool_is_not_read(tmp_path: Path, secret: Path) -> None:
     link.parent.mkdir()
     link.symlink_to(secret)
     with pytest.raises(UnavailableError):
-        salvage(link, "stdout", tmp_path / "staged.zst", edge_bytes=9, inline_bytes=0)
+        salvage(link, "stdout", tmp_path / "staged.zst", edge_bytes=9)
     with (
         StreamFollower(link.parent, "stdout", lambda: True) as follower,
         pytest.raises(UnavailableError),
@@ -50,7 +50,7 @@ def test_a_link_in_a_spool_is_not_read(tmp_path: Path, secret: Path) -> None:
 def test_an_object_that_is_a_link_is_not_read(tmp_path: Path, secret: Path) -> None:
     sink = open_sink(str(tmp_path / "root"), create=True)
     archive = ArtifactArchive(sink)
-    with Capture("stdout", tmp_path / "spool" / "x.zst", edge_bytes=9, inline_bytes=0) as capture:
+    with Capture("stdout", tmp_path / "spool" / "x.zst", edge_bytes=9) as capture:
         capture.write(b"output")
     path = archive.publish(capture.close()).path
     (tmp_path / "root" / path).unlink()

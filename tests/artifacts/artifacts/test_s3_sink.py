@@ -463,7 +463,7 @@ def test_an_archive_keeps_artifacts_in_a_bucket(
     sink: ArtifactSink, tmp_path: Path, s3_bucket: str, admin: S3Admin
 ) -> None:
     archive = ArtifactArchive(sink)
-    capture = Capture("log", tmp_path / "log.zst", edge_bytes=100, inline_bytes=0)
+    capture = Capture("log", tmp_path / "log.zst", edge_bytes=100)
     capture.write(LARGE)
     captured = capture.close()
     stored = archive.publish(captured)

@@ -16,7 +16,6 @@ from tooltrail.artifacts.codec import compress_frame
 from tooltrail.records import InvalidRecordError, StreamRecord, UnavailableError, count_lines
 
 EDGE = 8
-INLINE = 20
 UNFINISHED = "the program that recorded it ended in the middle of a frame"
 PARTS = [b"one\ntwo\n", b"three\n" * 5, b"", b"four, without an end", b"x" * 300]
 
@@ -32,7 +31,7 @@ def salvaged(folder: Path, stored: bytes) -> Salvaged:
     file.write_bytes(stored)
     staged = folder / "staged" / "stdout.zst"
     staged.unlink(missing_ok=True)
-    found = salvage(file, "stdout", staged, edge_bytes=EDGE, inline_bytes=INLINE, frame_size=64)
+    found = salvage(file, "stdout", staged, edge_bytes=EDGE, frame_size=64)
     assert file.read_bytes() == stored
     return found
 
@@ -79,7 +78,7 @@ def test_a_file_cut_at_any_byte_gives_its_whole_frames_and_counts_the_next_one(
 
 
 def test_a_closed_file_cut_in_its_index_has_lost_nothing(tmp_path: Path) -> None:
-    capture = Capture("stdout", tmp_path / "closed.zst", edge_bytes=EDGE, inline_bytes=0)
+    capture = Capture("stdout", tmp_path / "closed.zst", edge_bytes=EDGE)
     capture.write(b"one\n")
     capture.flush()
     capture.write(b"two\n")
@@ -170,14 +169,14 @@ def test_what_is_given_is_always_a_prefix_made_of_whole_frames(
 def test_a_file_that_cannot_be_read_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "stdout.zst").mkdir()
     with pytest.raises(UnavailableError, match="cannot be read: Is a directory"):
-        salvage(tmp_path / "stdout.zst", "stdout", tmp_path / "s.zst", edge_bytes=8, inline_bytes=8)
+        salvage(tmp_path / "stdout.zst", "stdout", tmp_path / "s.zst", edge_bytes=8)
 
 
 def test_a_role_that_no_record_can_have_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "stdout.zst"
     file.write_bytes(b"")
     with pytest.raises(InvalidRecordError):
-        salvage(file, "r" * 65, tmp_path / "s.zst", edge_bytes=8, inline_bytes=8)
+        salvage(file, "r" * 65, tmp_path / "s.zst", edge_bytes=8)
 
 
 def test_without_room_for_another_file_nothing_is_salvaged_and_nothing_lost(
@@ -189,18 +188,16 @@ def test_without_room_for_another_file_nothing_is_salvaged_and_nothing_lost(
     with small_disk(tmp_path / "disk", 4 << 20) as disk:
         disk.fill()
         with pytest.raises(UnavailableError, match="cannot be recovered: low disk space"):
-            salvage(file, "stdout", disk.folder / "s" / "stdout.zst", edge_bytes=8, inline_bytes=8)
+            salvage(file, "stdout", disk.folder / "s" / "stdout.zst", edge_bytes=8)
         disk.free()
-        again = salvage(
-            file, "stdout", disk.folder / "s" / "stdout.zst", edge_bytes=8, inline_bytes=8
-        )
+        again = salvage(file, "stdout", disk.folder / "s" / "stdout.zst", edge_bytes=8)
         assert kept_of(again) == data
 
 
 def test_of_a_frame_that_grows_all_that_was_flushed_is_recovered(tmp_path: Path) -> None:
     lines = [b"line %d of a slow build\n" % number for number in range(9)]
     file = tmp_path / "slow.zst"
-    capture = Capture("stdout", file, edge_bytes=EDGE, inline_bytes=0)
+    capture = Capture("stdout", file, edge_bytes=EDGE)
     ends = [0]
     for line in lines:
         capture.write(line)

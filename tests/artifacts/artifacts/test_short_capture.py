@@ -10,9 +10,7 @@ from tooltrail.records import InvalidRecordError, StreamRecord
 
 
 def capture(path: Path, most: int = 8) -> ShortCapture:
-    return ShortCapture(
-        "stdout", most, lambda: Capture("stdout", path, edge_bytes=4, inline_bytes=most)
-    )
+    return ShortCapture("stdout", most, lambda: Capture("stdout", path, edge_bytes=4))
 
 
 def plain(captured: CapturedStream) -> bytes:
@@ -45,7 +43,6 @@ def test_a_long_stream_goes_to_a_file_from_its_first_byte_on(tmp_path: Path) -> 
     captured = short.close()
     assert plain(captured) == b"abc\ndefghijk"
     assert (captured.record.size, captured.record.line_count) == (12, 2)
-    assert captured.record.content is None
 
 
 def test_what_is_flushed_can_be_read_at_once(tmp_path: Path) -> None:

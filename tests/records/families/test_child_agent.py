@@ -159,17 +159,6 @@ def test_a_long_report_is_cut_published_counted_and_flagged() -> None:
     assert receipt.text.endswith(f"\n\nArtifacts:\n{path} (report)\n")
 
 
-@pytest.mark.parametrize(("size", "published"), [(16 * 1024, False), (16 * 1024 + 1, True)])
-def test_a_report_beyond_the_inline_threshold_is_published_though_whole(
-    size: int, published: bool
-) -> None:
-    projection, receipt = run(reported(b"x" * size))
-    result = result_of(projection)
-    assert result["report_truncated"] is False
-    assert projection.omissions == ()
-    assert ("report_artifact" in result) is ("Artifacts:" in receipt.text) is published
-
-
 def test_a_report_that_lost_bytes_is_flagged() -> None:
     projection, receipt = run(reported(lossy(b"kept\n", 95, "report")))
     assert result_of(projection)["report_truncated"] is True

@@ -184,9 +184,9 @@ def test_a_killed_command_has_no_exit_status_and_says_so() -> None:
     assert (result["exit_status"], result["signal"]) == (None, 9)
 
 
-@pytest.mark.parametrize(("size", "published"), [(16 * 1024, False), (16 * 1024 + 1, True)])
+@pytest.mark.parametrize(("size", "published"), [(32_000, False), (32_001, True)])
 @pytest.mark.parametrize("side", ["stdout", "stderr"])
-def test_a_stream_beyond_the_inline_threshold_becomes_an_artifact(
+def test_a_stream_that_is_not_shown_whole_becomes_an_artifact(
     side: str, size: int, published: bool
 ) -> None:
     data = b"x" * size
@@ -194,7 +194,7 @@ def test_a_stream_beyond_the_inline_threshold_becomes_an_artifact(
     projection, receipt = run(output)
     result = result_of(projection)
     other = {"stdout": "stderr", "stderr": "stdout"}[side]
-    assert result[f"{side}_truncated"] is False
+    assert result[f"{side}_truncated"] is published
     assert f"{other}_artifact" not in result
     if published:
         path = artifact_path(whole(data, side))
@@ -407,20 +407,19 @@ losses = st.none() | st.tuples(
 )
 
 
-def policy_of(preview: int, more: int, inline: int, chars: int) -> Policy:
+def policy_of(preview: int, more: int, chars: int) -> Policy:
     budget = {
         "preview_chars": preview,
         "receipt_chars": preview + 2000 + more,
         "command_chars": chars,
     }
-    return policy_with(inline_bytes=inline, command=budget)
+    return policy_with(command=budget)
 
 
 policies = st.builds(
     policy_of,
     st.integers(1000, 6000),
     st.integers(0, 4000),
-    st.sampled_from([0, 100, 16_384, 1 << 20]),
     st.integers(16, 240),
 )
 
@@ -469,7 +468,7 @@ def test_any_command_has_a_bounded_repeatable_accounted_receipt(
         assert lost <= missing <= stream.produced_size
         assert result[f"{stream.role}_truncated"] is (missing > 0)
         index = result.get(f"{stream.role}_artifact")
-        assert (index is not None) == (missing > lost or stream.size > policy.inline_bytes)
+        assert (index is not None) == (missing > lost)
         if index is not None:
             assert result["artifacts"][index]["path"] == artifact_path(stream)
             assert projection.artifacts[index][0] == stream.role

@@ -31,7 +31,6 @@ from tooltrail.records import (
 )
 
 ONE = policy_with(command_batch={"max_items": 1})
-EAGER = policy_with(inline_bytes=0)
 
 
 FIVE = batch(
@@ -67,10 +66,10 @@ FIVE = batch(
         (
             "batch_artifacts",
             batch(
-                ran(1, "first", b"out 1\n", b"err 1\n"),
-                ran_in_terminal(2, "second", b"both 2\n", exit_status=0),
+                ran(1, "first", b"\0out 1\n", b"err 1\n"),
+                ran_in_terminal(2, "second", b"\0both 2\n", exit_status=0),
             ),
-            EAGER,
+            None,
         ),
     ],
 )

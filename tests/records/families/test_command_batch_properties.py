@@ -84,21 +84,20 @@ def named_streams(item: BatchItem) -> list[tuple[str, StreamRecord]]:
     return [(name, stream) for name, stream in pairs if stream is not None]
 
 
-def policy_of(preview: int, more: int, inline: int, most: int) -> Policy:
+def policy_of(preview: int, more: int, most: int) -> Policy:
     frame = 2000 + most * CommandBatchBudget.item_chars
     budget = {
         "preview_chars": preview,
         "receipt_chars": preview + frame + more,
         "max_items": most,
     }
-    return policy_with(inline_bytes=inline, command_batch=budget)
+    return policy_with(command_batch=budget)
 
 
 policies = st.builds(
     policy_of,
     st.integers(1000, 4000),
     st.integers(0, 2000),
-    st.sampled_from([0, 100, 16_384]),
     st.sampled_from([1, 2, 4, 64]),
 )
 
@@ -159,7 +158,7 @@ def test_any_batch_has_a_bounded_repeatable_accounted_receipt(
 
 
 def test_the_widest_frames_of_the_most_items_fit_into_the_smallest_receipt() -> None:
-    policy = policy_of(16_000, 0, 0, 64)
+    policy = policy_of(16_000, 0, 64)
     wide = "\u6f22" * 900
     rows = whole(b'{"a": "' + b"x" * 5000, "role")
     ending: dict[str, Any] = {"signal": 15, "timed_out": True, "timeout_ms": MAX_MS}

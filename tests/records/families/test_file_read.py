@@ -131,20 +131,6 @@ def test_whole_json_of_a_file_with_a_long_path_is_not_called_incomplete() -> Non
     assert (result["truncated"], result["content_truncated"]) == (True, False)
 
 
-@pytest.mark.parametrize(("size", "published"), [(16 * 1024, False), (16 * 1024 + 1, True)])
-def test_a_whole_file_beyond_the_inline_threshold_is_published_and_shown_alone(
-    size: int, *, published: bool
-) -> None:
-    data = b"x" * size
-    result = result_of(read(data))
-    assert run(read(data))[1].text == "x" * size + "\n"
-    assert result["truncated"] is False
-    assert ("content_artifact" in result) is published
-    if published:
-        assert result["artifacts"] == [{"path": artifact_path(whole(data))}]
-        assert result["content_artifact"] == 0
-
-
 @pytest.mark.parametrize(("size", "cut"), [(20_000, False), (20_001, True)])
 def test_a_file_is_shown_up_to_twenty_thousand_characters(size: int, *, cut: bool) -> None:
     projection, _ = run(read(b"x" * size))

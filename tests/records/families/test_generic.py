@@ -162,14 +162,6 @@ def test_a_long_text_is_cut_published_and_flagged() -> None:
     assert omitted(projection.omissions, "content.0", "bytes") == number(match["bytes"])
 
 
-def test_a_text_beyond_the_inline_threshold_is_published_though_shown_whole() -> None:
-    projection, _ = run(returned("tool", "x" * (16 * 1024 + 1)))
-    (item,) = result_of(projection)["content"]
-    assert (item["truncated"], item["artifact"]) == (False, 0)
-    projection, _ = run(returned("tool", "x" * (16 * 1024)))
-    assert "artifact" not in result_of(projection)["content"][0]
-
-
 def test_items_share_one_budget() -> None:
     projection, _ = run(returned("tool", "a" * 15_000, "b" * 15_000, "c" * 100))
     first, second, third = result_of(projection)["content"]
@@ -445,13 +437,6 @@ def test_a_long_structured_value_becomes_a_preview_and_an_artifact() -> None:
     assert receipt.text.endswith("\n[the JSON above is incomplete]\n")
 
 
-def test_a_structured_value_beyond_the_inline_threshold_is_published_though_whole() -> None:
-    projection, _ = run(returned("tool", structured="x" * 17_000))
-    result = result_of(projection)
-    assert (result["structured"], result["structured_artifact"]) == ("x" * 17_000, 0)
-    assert result["truncated"] is False
-
-
 def test_a_structured_value_that_lost_bytes_is_shown_as_the_text_it_is() -> None:
     structured = lossy(b'{"a":[1,2', 50, "structured")
     projection, receipt = run(output_of(structured=structured))
@@ -524,13 +509,13 @@ items = st.one_of(
 )
 
 
-def policy_of(preview: int, more: int, inline: int, most: int) -> Policy:
+def policy_of(preview: int, more: int, most: int) -> Policy:
     budget = {
         "preview_chars": preview,
         "receipt_chars": preview + 2000 + 160 * most + more,
         "max_items": most,
     }
-    return policy_with(inline_bytes=inline, generic=budget)
+    return policy_with(generic=budget)
 
 
 def rows(count: int) -> JsonValue:
@@ -550,7 +535,6 @@ policies = st.builds(
     policy_of,
     st.integers(1000, 6000),
     st.integers(0, 4000),
-    st.sampled_from([0, 100, 16_384]),
     st.sampled_from([1, 2, 5, 32, 64]),
 )
 
@@ -595,7 +579,7 @@ def test_any_content_has_a_bounded_repeatable_accounted_receipt(
 
 
 def test_items_are_hidden_only_where_there_is_no_room_for_them() -> None:
-    policy = policy_of(1000, 0, 16_384, 64)
+    policy = policy_of(1000, 0, 64)
     for size, most in ((10, 64), (30, 33), (100, 10), (5000, 2)):
         output = returned("tool", *["x" * size] * 80)
         result = result_of(run(output, policy)[0])
@@ -609,7 +593,7 @@ def test_items_are_hidden_only_where_there_is_no_room_for_them() -> None:
 @pytest.mark.parametrize("reason", ["the spool is full", "r" * 200])
 def test_items_that_lost_bytes_are_shown_with_text_and_their_path(reason: str) -> None:
     items = [text_item(lossy(b"a line\n" * 743, 9, reason=reason)) for _ in range(9)]
-    projection, _ = run(output_of(*items), policy_of(1000, 0, 16_384, 64))
+    projection, _ = run(output_of(*items), policy_of(1000, 0, 64))
     result = result_of(projection)
     assert len(result["content"]) == 2
     for item in result["content"]:
@@ -622,14 +606,14 @@ def test_items_that_lost_bytes_are_shown_with_text_and_their_path(reason: str) -
 def test_why_items_are_hidden_is_told() -> None:
     output = returned("tool", *["x" * 300] * 9)
     for most, reason in ((64, "no room for more than 3 items"), (2, "more than 2 items")):
-        projection, _ = run(output, policy_of(1000, 0, 16_384, most))
+        projection, _ = run(output, policy_of(1000, 0, most))
         reasons = {o.reason for o in projection.omissions if o.field == "content"}
         assert reasons == {reason}
 
 
 def test_a_structured_value_has_its_share_of_a_small_budget() -> None:
     output = returned("tool", *["line of text\n" * 400] * 5, structured=[*range(2000)])
-    result = result_of(run(output, policy_of(2000, 0, 16_384, 64))[0])
+    result = result_of(run(output, policy_of(2000, 0, 64))[0])
     texts = [item["text_preview"] for item in result["content"]]
     assert len(texts) == 3
     for text in texts:
@@ -649,9 +633,8 @@ def test_the_widest_frames_of_the_most_items_fit_into_the_smallest_receipt() -> 
 
 
 def test_every_index_points_at_the_artifact_of_its_own_item() -> None:
-    output = returned("tool", b"a", "b" * 17_000, b"c", structured="d" * 17_000)
-    policy = policy_with(generic={"preview_chars": 40_000, "receipt_chars": 60_000})
-    projection, _, publisher = surfaces(output, "generic", policy)
+    output = returned("tool", b"a", "b" * 30_000, b"c", structured="d" * 30_000)
+    projection, _, publisher = surfaces(output, "generic")
     result = result_of(projection)
     paths = [artifact["path"] for artifact in result["artifacts"]]
     indices = [item["artifact"] for item in result["content"]] + [result["structured_artifact"]]

@@ -124,15 +124,6 @@ def test_long_matches_are_cut_published_and_counted() -> None:
     assert receipt.text.endswith(f"\nArtifacts:\n{artifact_path(whole(data))} (matches)\n")
 
 
-def test_whole_matches_beyond_the_inline_threshold_are_published() -> None:
-    data = b"x" * (16 * 1024 + 1)
-    _, receipt = run(search(data, 1))
-    assert result_of(search(data, 1))["truncated"] is False
-    assert receipt.text == (
-        f"Found 1 match\n{'x' * len(data)}\n\nArtifacts:\n{artifact_path(whole(data))} (matches)\n"
-    )
-
-
 def test_what_the_tool_itself_held_back_is_no_omission() -> None:
     assert run(search(b"a\n", 120, 1))[0].omissions == ()
 

@@ -66,7 +66,7 @@ NAMELESS = SchemaViolation(path="", message='"name" is missing')
         ("structured_output_rejected", submitted({}, PRICE, NAMELESS, attempt=2), None),
         ("structured_output_hidden", submitted({}, *wrong(3)), SMALL),
         ("structured_output_one_hidden", submitted({}, *wrong(2), attempt=1000), SMALL),
-        ("structured_output_artifact", submitted("x" * 16_383), None),
+        ("structured_output_artifact", submitted("x" * 30_000), None),
     ],
 )
 def test_the_receipt_is_worded_as_in_the_golden_file(

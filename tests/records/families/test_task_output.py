@@ -24,8 +24,6 @@ from tooltrail.records import (
     default_families,
 )
 
-EAGER = policy_with(inline_bytes=0)
-
 
 def task(output: bytes | StreamRecord | None = None, **fields: Any) -> ObservedTask:
     stream = whole(output, "output") if isinstance(output, bytes) else output
@@ -79,7 +77,7 @@ def result_of(projection: Projection) -> dict[str, Any]:
                     failure=whole(b"Traceback\n", "failure"),
                 ),
             ),
-            EAGER,
+            None,
         ),
     ],
 )

@@ -160,7 +160,7 @@ def test_a_file_that_ends_in_the_middle_of_a_frame_is_recovered_as_far_as_it_goe
     store, session, call = sqlite_parts, next_id(), next_id()
     owner = dead_owner(store)
     file = store.spool / str(call) / "stdout.zst"
-    with Capture("stdout", file, edge_bytes=64, inline_bytes=0, frame_size=64 << 10) as capture:
+    with Capture("stdout", file, edge_bytes=64, frame_size=64 << 10) as capture:
         capture.write(LONG)
     data = file.read_bytes()
     file.write_bytes(data[: len(data) // 2 - cut])
@@ -178,7 +178,7 @@ def test_a_damaged_file_is_kept_as_evidence(sqlite_parts: StoreParts) -> None:
     store, session, call = sqlite_parts, next_id(), next_id()
     owner = dead_owner(store)
     file = store.spool / str(call) / "stdout.zst"
-    with Capture("stdout", file, edge_bytes=64, inline_bytes=0, frame_size=64 << 10) as capture:
+    with Capture("stdout", file, edge_bytes=64, frame_size=64 << 10) as capture:
         capture.write(LONG)
     data = bytearray(file.read_bytes())
     data[len(data) // 2] ^= 0xFF

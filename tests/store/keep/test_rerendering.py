@@ -268,16 +268,14 @@ tool_policies = st.builds(
 
 @settings(max_examples=times(10), deadline=None)
 @given(
-    inline_bytes=st.integers(0, 1 << 20),
     preview_chars=numbers,
     tools=st.dictionaries(st.text(st.characters(), min_size=1), tool_policies, max_size=4),
 )
 def test_any_policy_gives_the_same_receipt_again(
-    inline_bytes: int, preview_chars: int, tools: dict[str, ToolPolicy]
+    preview_chars: int, tools: dict[str, ToolPolicy]
 ) -> None:
     families = with_foreign()
     document = {
-        "inline_bytes": inline_bytes,
         "families": {"generic": {"preview_chars": preview_chars, "receipt_chars": 512_000}},
     }
     policy = load_policy(document, families).model_copy(update={"tools": tools})

@@ -60,25 +60,43 @@ class SparseRecord(Record):
         }
 
 
-class BoundedResult(SparseRecord):
-    """The canonical result of a family that cuts: `bounded` fills these fields.
+class _CutResult(SparseRecord):
+    """What `bounded` fills in any canonical result.
 
     Attributes:
-        truncated: whether anything was left out.
         hidden_artifact: index of the artifact that has what lists leave out.
         artifacts: what the indices of this result point at.
     """
 
-    truncated: bool = False
     hidden_artifact: int | None = None
     artifacts: tuple[ArtifactReference, ...] | None = None
+
+
+class BoundedResult(_CutResult):
+    """The canonical result of a family that shows output.
+
+    Attributes:
+        truncated: whether anything was left out.
+    """
+
+    truncated: bool = False
+
+
+class ConfirmingResult(_CutResult):
+    """The canonical result of a family that confirms an action in a few short fields.
+
+    Attributes:
+        truncated: true when anything was left out; absent otherwise.
+    """
+
+    truncated: bool | None = None
 
 
 def bounded(kind: type[RecordT], output: Record, cutter: Cutter, /, **fields: object) -> RecordT:
     """The canonical result of an output, when everything in it is cut.
 
     A field that is not given is that of the output with the same name, as it is, but no stream.
-    The fields of `BoundedResult` are the cutter's. A `truncated` that may be None is never false.
+    The fields of `BoundedResult` and `ConfirmingResult` are the cutter's.
 
     Args:
         kind: the model of the result.

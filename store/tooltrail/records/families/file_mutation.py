@@ -15,7 +15,7 @@ from tooltrail.records.envelope import ArtifactReference, CanonicalResult, Famil
 from tooltrail.records.families._paths import FilePath, path_label
 from tooltrail.records.families._shared import (
     SENTENCE_CHARS,
-    BoundedResult,
+    ConfirmingResult,
     SparseRecord,
     bounded,
     hidden_lines,
@@ -144,7 +144,7 @@ class FileMutationOutput(FamilyOutput):
         return f"{count:,} {'file was' if count == 1 else 'files were'} changed"
 
 
-class FileMutationResult(BoundedResult):
+class FileMutationResult(ConfirmingResult):
     """The canonical result of a tool that changed files.
 
     `hidden_artifact` lists the files, hunks and diagnostics that are left out here.

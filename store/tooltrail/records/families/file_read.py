@@ -98,8 +98,9 @@ def render_file_read(canonical: CanonicalResult, _budget: FileReadBudget) -> str
     else:
         # No room to indent: JSON is shown as the file has it, and only named when it is cut.
         (body,) = readable([(text, result.content_truncated)], 0)
-    artifacts = result.artifacts if result.content_truncated else None
-    return receipt([_heading(result) + body], artifacts, {result.content_artifact: "content"})
+    return receipt(
+        [_heading(result) + body], result.artifacts, {result.content_artifact: "content"}
+    )
 
 
 def _heading(result: FileReadResult) -> str:

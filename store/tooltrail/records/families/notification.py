@@ -14,8 +14,8 @@ from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
+    ConfirmingResult,
     Identifier,
-    SparseRecord,
     bounded,
     one_line,
 )
@@ -50,16 +50,12 @@ class NotificationOutput(FamilyOutput):
         return f"notification {_outcome(delivered=self.delivered)}: {self.channel}"
 
 
-class NotificationResult(SparseRecord):
-    """The canonical result: bounded, and made of JSON types.
-
-    `truncated` is there only when something was cut; a small result carries no idle flags.
-    """
+class NotificationResult(ConfirmingResult):
+    """The canonical result: bounded, and made of JSON types."""
 
     delivered: bool
     channel: str
     notification_id: str | None = None
-    truncated: bool | None = None
 
 
 def project_notification(

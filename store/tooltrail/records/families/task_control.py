@@ -13,7 +13,7 @@ from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
-    BoundedResult,
+    ConfirmingResult,
     bounded,
     hidden_lines,
     one_line,
@@ -104,14 +104,14 @@ class TaskInputOutput(FamilyOutput):
         return f"input {outcome}; task is {self.task.status}"
 
 
-class TaskStatusResult(BoundedResult):
+class TaskStatusResult(ConfirmingResult):
     """The canonical result of a look at a task."""
 
     action: Literal["status"]
     task: TaskSnapshot
 
 
-class TaskListResult(BoundedResult):
+class TaskListResult(ConfirmingResult):
     """The canonical result of a list: `returned` tasks were given, the first of them are here.
 
     `hidden_artifact` lists the others.
@@ -124,7 +124,7 @@ class TaskListResult(BoundedResult):
     tasks: tuple[TaskSnapshot, ...]
 
 
-class TaskStopResult(BoundedResult):
+class TaskStopResult(ConfirmingResult):
     """The canonical result of a request to end a task."""
 
     action: Literal["stop"]
@@ -133,7 +133,7 @@ class TaskStopResult(BoundedResult):
     force_stop_requested: bool
 
 
-class TaskInputResult(BoundedResult):
+class TaskInputResult(ConfirmingResult):
     """The canonical result of input for a task."""
 
     action: Literal["input"]
@@ -158,7 +158,7 @@ def project_task_control(
         return _project_list(result, budget, cutter)
     task = bound_task(result.task, "task", SENTENCE_CHARS, cutter)
     answer = result.model_dump(exclude={"task"})
-    return _RESULTS.validate_python({**answer, "task": task, "truncated": cutter.truncated})
+    return _RESULTS.validate_python({**answer, "task": task, "truncated": cutter.truncated or None})
 
 
 def _project_list(

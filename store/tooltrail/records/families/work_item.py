@@ -7,10 +7,11 @@ from pydantic import ConfigDict, Field, model_validator
 from tooltrail.records._model import Record, Sentence
 from tooltrail.records.budgets import Budget, ItemCount, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
+from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
+    ConfirmingResult,
     Identifier,
     SparseRecord,
     bound_texts,
@@ -101,11 +102,11 @@ class WorkItemOutput(FamilyOutput):
         return f"{count} work {'item' if count == 1 else 'items'} {self.action}"
 
 
-class WorkItemResult(SparseRecord):
+class WorkItemResult(ConfirmingResult):
     """The canonical result of the work item family.
 
     `item_count` counts all items of a list and `warning_count` all warnings; `hidden_artifact`
-    lists those that are left out. `truncated` is there only when something was cut.
+    lists those that are left out.
     """
 
     action: Action
@@ -115,9 +116,6 @@ class WorkItemResult(SparseRecord):
     transition: Transition | None = None
     warnings: tuple[str, ...] | None = None
     warning_count: Count | None = None
-    hidden_artifact: int | None = None
-    truncated: bool | None = None
-    artifacts: tuple[ArtifactReference, ...] | None = None
 
 
 def project_work_item(

@@ -10,6 +10,7 @@ from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
+    ConfirmingResult,
     Identifier,
     SparseRecord,
     bound_texts,
@@ -75,13 +76,12 @@ class WorkspaceOutput(FamilyOutput):
         return happened if self.workspace is None else f"{happened}: {self.workspace.path}"
 
 
-class WorkspaceResult(SparseRecord):
-    """The canonical result of the workspace family; `truncated` only when something was cut."""
+class WorkspaceResult(ConfirmingResult):
+    """The canonical result of the workspace family."""
 
     disposition: Disposition
     workspace: Workspace | None = None
     projection: str | None = None
-    truncated: bool | None = None
 
 
 def project_workspace(

@@ -8,10 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from tooltrail.artifacts import CapturedStream, salvage
+from tooltrail.artifacts import CapturedStream, open_plain, salvage
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import now
-from tooltrail.journal.frames import MAX_FRAME_BYTES
 from tooltrail.records import (
     CompleteOutput,
     InvalidRecordError,
@@ -28,9 +27,6 @@ _REASON: Final = (
     "the program that recorded the call ended before the call did; the output of its last second"
     " may be missing"
 )
-_INLINE_BYTES: Final = 16 << 10
-"""Longest recovered stream that is kept in memory, and travels with its fact."""
-
 _EDGE_BYTES: Final = 4 << 10
 """Bytes that a capture keeps of both ends. The ingester reads the file again, and ignores them."""
 
@@ -48,14 +44,13 @@ def ending_entries(spool: Path, started: CallStarted | AnswerStarted) -> list[En
         UnavailableError: the spool cannot be read or written now.
     """
     if isinstance(started, CallStarted):
-        captured = _read_left_output(spool, started, _INLINE_BYTES)
-        return [_interrupted(spool, started, captured)]
+        return [_interrupted(spool, started, _read_left_output(spool, started))]
     # Most ingesters never read an answer, and start without the wire formats.
     from tooltrail.journal.answers import PAYLOAD, cut_off_entries  # noqa: PLC0415
 
-    records = [one.record for one in _read_left_output(spool, started, MAX_FRAME_BYTES)]
-    payloads = [one.content for one in records if one.role == PAYLOAD]
-    return cut_off_entries(started, b"".join(one for one in payloads if one))
+    captured = _read_left_output(spool, started)
+    payloads = [_bytes_of(one) for one in captured if one.record.role == PAYLOAD]
+    return cut_off_entries(started, b"".join(payloads))
 
 
 def _interrupted(spool: Path, started: CallStarted, captured: list[CapturedStream]) -> Entry:
@@ -75,6 +70,16 @@ def _interrupted(spool: Path, started: CallStarted, captured: list[CapturedStrea
     return Entry(fact, [document, *(one.content for one in records if one.content is not None)])
 
 
+def _bytes_of(captured: CapturedStream) -> bytes:
+    if captured.staged is None:
+        return captured.record.content or b""
+    try:
+        with open_plain(captured.staged.open("rb")) as stored:
+            return stored.read()
+    except OSError as error:
+        raise UnavailableError(f"{captured.staged} cannot be read: {error.strerror}") from error
+
+
 def _stream_fact(spool: Path, captured: CapturedStream) -> StreamFact:
     spooled = None
     if captured.record.content is None and captured.staged is not None:
@@ -82,9 +87,7 @@ def _stream_fact(spool: Path, captured: CapturedStream) -> StreamFact:
     return StreamFact.of(captured.record, spooled)
 
 
-def _read_left_output(
-    spool: Path, started: CallStarted | AnswerStarted, inline_bytes: int
-) -> list[CapturedStream]:
+def _read_left_output(spool: Path, started: CallStarted | AnswerStarted) -> list[CapturedStream]:
     """The streams in the folder of a call or of an answer, captured once more and synced."""
     folder = spool / str(started.id)
     try:
@@ -93,7 +96,7 @@ def _read_left_output(
             if not file.name.endswith(_RECOVERED):
                 kept = spool / _DAMAGED / f"{started.id}-{file.name}"
                 with suppress(InvalidRecordError):  # not the file of a stream
-                    found.append(_salvage(file, kept, inline_bytes))
+                    found.append(_salvage(file, kept))
         if found:
             sync(folder)
     except OSError as error:
@@ -101,15 +104,13 @@ def _read_left_output(
     return found
 
 
-def _salvage(file: Path, kept: Path, inline_bytes: int) -> CapturedStream:
+def _salvage(file: Path, kept: Path) -> CapturedStream:
     """What can be decoded of a file; a damaged file is kept at another place, too."""
     role = file.name.removesuffix(_SUFFIX)
     staged = file.with_name(f"{role}{_RECOVERED}")
     # An ingester that was killed may have left one.
     staged.unlink(missing_ok=True)
-    salvaged = salvage(
-        file, role, staged, edge_bytes=_EDGE_BYTES, inline_bytes=inline_bytes, moves_to=kept
-    )
+    salvaged = salvage(file, role, staged, edge_bytes=_EDGE_BYTES, moves_to=kept)
     if salvaged.problem is not None:
         kept.parent.mkdir(mode=0o700, exist_ok=True)
         with suppress(FileExistsError):
