@@ -68,6 +68,7 @@ VALUES: dict[Any, st.SearchStrategy[Any]] = {
     Digest | None: st.none() | DIGESTS,
     InvocationState: st.sampled_from(get_args(InvocationState)),
     tuple[Digest, ...]: st.lists(DIGESTS, max_size=3).map(tuple),
+    tuple[str, ...]: st.lists(TEXT, max_size=3).map(tuple),
 }
 VALUES[tuple[StreamFact, ...]] = st.lists(instances(StreamFact), max_size=3).map(tuple)
 VALUES[tuple[OmissionFact, ...]] = st.lists(instances(OmissionFact), max_size=3).map(tuple)

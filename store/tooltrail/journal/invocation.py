@@ -14,7 +14,6 @@ from tooltrail.journal.environment import environment_json
 from tooltrail.journal.log import Acknowledge, Entry
 from tooltrail.journal.making import (
     Ended,
-    make_receipt,
     place_streams,
     shown_of,
     under_full_name,
@@ -32,12 +31,15 @@ from tooltrail.records import (
     StreamRecord,
     ToolCall,
     project,
+    render,
 )
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.facts import CallEnded, CallStarted
 from tooltrail.records.failures import error_of_interruption
 
 _NS_PER_MS: Final = 1_000_000
+_SEEN: Final = "seen"
+"""Renderer of a receipt that another program made, and that the model really saw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,7 +222,11 @@ class Invocation:
         namer, streams = ArtifactNamer(), output.streams
         family = self._recorder.families.of_output(output, self.family)
         projection = project(output, family, self.policy, namer)
-        receipt = make_receipt(projection, family, self.policy, seen)
+        receipt = (
+            render(projection.canonical, family, self.policy)
+            if seen is None
+            else Receipt(seen, _SEEN, 0, self.policy.digest)
+        )
         shared = {one.digest for one in streams}
         hidden = [one for digest, one in namer.named.items() if digest not in shared]
         placed = place_streams((*streams, *hidden), self._captured, self.spool)

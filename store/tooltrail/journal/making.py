@@ -15,15 +15,12 @@ from tooltrail.journal.log import Entry
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
-    Family,
     InvalidRecordError,
-    Policy,
     Projection,
     Receipt,
     StreamRecord,
     ToolCall,
     UnavailableError,
-    render,
 )
 from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.digests import Digest, digest_of
@@ -34,8 +31,6 @@ from tooltrail.records.facts import (
     StreamFact,
 )
 
-SEEN: Final = "seen"
-"""Renderer of a receipt that another program made, and that the model really saw."""
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_AHEAD: Final = timedelta(days=1)
@@ -141,15 +136,6 @@ def check_times(started_at: datetime | None, finished_at: datetime | None, now: 
             raise InvalidRecordError(f"{name} is far off: {moment}")
     if started_at and finished_at and finished_at < started_at:
         raise InvalidRecordError(f"finished_at {finished_at} is before started_at {started_at}")
-
-
-def make_receipt(
-    projection: Projection, family: Family, policy: Policy, seen: str | None
-) -> Receipt:
-    """The text that the model was really shown, or a rendered one where that is None."""
-    if seen is None:
-        return render(projection.canonical, family, policy)
-    return Receipt(seen, SEEN, 0, policy.digest)
 
 
 def _check_digest(stream: StreamRecord) -> None:

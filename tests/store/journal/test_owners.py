@@ -125,7 +125,7 @@ def test_what_is_no_name_of_a_lock_is_held_by_nobody_and_never_removed(
     tmp_path: Path, name: str
 ) -> None:
     file = tmp_path / FOLDER_NAME / f"{name}.lock"
-    file.parent.mkdir()
+    (tmp_path / FOLDER_NAME).mkdir()
     file.touch()
     assert not is_alive(tmp_path, name)
     remove_owner(tmp_path, name)

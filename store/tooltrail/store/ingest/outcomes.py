@@ -129,7 +129,14 @@ class OutcomeMaker:
         try:
             document = bodies[fact.output]
             if fact.shown is not None:
-                return _shown_outcome(fact, fact.shown, document, bodies)
+                shown = fact.shown
+                attached = {
+                    one.digest: StreamRecord.from_bytes(one.role, bodies[one.digest])
+                    for one in shown.artifacts
+                    if one.digest in bodies
+                }
+                texts = (document, bodies[shown.canonical], bodies[shown.receipt])
+                return _assembled(fact, shown, texts, bodies, attached)
             if policy not in self._policies:
                 raise InvalidRecordError(f"policy {policy} is missing")
             named = self._families.named(family)
@@ -219,18 +226,6 @@ def _filled(value: object, streams: Mapping[str, StreamRecord]) -> object:
             return [_filled(member, streams) for member in cast("list[object]", value)]
         case _:
             return value
-
-
-def _shown_outcome(
-    fact: CallEnded, shown: Shown, document: bytes, bodies: Mapping[Digest, bytes]
-) -> Outcome:
-    attached = {
-        one.digest: StreamRecord.from_bytes(one.role, bodies[one.digest])
-        for one in shown.artifacts
-        if one.digest in bodies
-    }
-    texts = (document, bodies[shown.canonical], bodies[shown.receipt])
-    return _assembled(fact, shown, texts, bodies, attached)
 
 
 def _assembled(
