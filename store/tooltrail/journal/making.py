@@ -1,6 +1,6 @@
 """Makes facts of what a program records: the start of a call, its end, a message."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -137,7 +137,8 @@ def ended_entry(
     projection = project(output, family, policy, namer)
     receipt = _receipt(projection, family, policy, seen)
     hidden = [one for digest, one in namer.named.items() if digest not in _digests(streams)]
-    placed = _place((*streams, *hidden), captured, spool / str(invocation))
+    published = {digest_of_path(one.reference.path) for one in projection.artifacts}
+    placed = _place((*streams, *hidden), captured, published, spool / str(invocation))
     document, canonical = output.to_json(), projection.canonical.to_json()
     shown = _shown(projection, digest_of(canonical), receipt, placed.facts[len(streams) :])
     known = None if output.result is None else output.result.facts()
@@ -174,14 +175,21 @@ class _Placed(NamedTuple):
 
 
 def _place(
-    streams: Sequence[StreamRecord], captured: Mapping[Digest, CapturedStream], folder: Path
+    streams: Sequence[StreamRecord],
+    captured: Mapping[Digest, CapturedStream],
+    published: Collection[Digest],
+    folder: Path,
 ) -> _Placed:
-    """Let streams in memory travel with the fact; the others are files in a folder of the spool."""
+    """Let streams in memory travel with the fact; the others are files in a folder of the spool.
+
+    An artifact that was captured stays a file: a disk that is full may still take a short fact.
+    """
     facts, bodies, files = list[StreamFact](), list[bytes](), list[Path]()
     for stream in streams:
-        spooled = None
-        if stream.content is None or stream.size > INLINE_BYTES:
-            path = _spooled_file(folder, stream, captured.get(stream.digest))
+        spooled, known = None, captured.get(stream.digest)
+        is_file = known is not None and known.staged is not None and stream.digest in published
+        if is_file or stream.content is None or stream.size > INLINE_BYTES:
+            path = _spooled_file(folder, stream, known)
             files.append(path)
             spooled = str(path.relative_to(folder.parent))
         else:
