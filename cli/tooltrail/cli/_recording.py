@@ -18,7 +18,6 @@ from tooltrail.journal.log import Entry, JournalLog, Position
 from tooltrail.journal.owners import Owner
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.command_documents import CommandEnd, ended_document, failed_document
-from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.default_policy_document import default_policy_json
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
@@ -38,7 +37,7 @@ _TICK_MS = 100
 """Chunks of one stream within this time are one line of the order."""
 
 _HELD_BYTES = 16 << 10
-"""Bytes of a stream that are held in memory before a spool file is opened."""
+"""Longest stream that stays in memory and travels with its fact; a longer one is a spool file."""
 
 _FD: dict[StreamName, int] = {"stdout": 1, "stderr": 2}
 
@@ -242,7 +241,7 @@ class Recording:
 
     def _stream_fact(self, captured: CapturedStream) -> StreamFact:
         known, spooled = captured.counted, None
-        if captured.staged is not None and known.size > INLINE_BYTES:
+        if captured.staged is not None and known.size > _HELD_BYTES:
             self._files.append(captured.staged)
             spooled = f"{self.id}/{captured.staged.name}"
         return StreamFact.of(known, spooled)

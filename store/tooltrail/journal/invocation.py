@@ -8,16 +8,18 @@ from pathlib import Path
 from typing import Final
 from uuid import UUID
 
-from tooltrail.artifacts import ArtifactNamer, Capture, CapturedStream, CaptureLimits, check_path
+from tooltrail.artifacts import (
+    ArtifactNamer,
+    Capture,
+    CapturedStream,
+    CaptureLimits,
+    check_path,
+    digest_of_path,
+)
 from tooltrail.journal.clock import now
 from tooltrail.journal.environment import environment_json
 from tooltrail.journal.log import Acknowledge, Entry
-from tooltrail.journal.making import (
-    Ended,
-    place_streams,
-    shown_of,
-    under_full_name,
-)
+from tooltrail.journal.making import Ended, place_streams, shown_of, under_full_name
 from tooltrail.journal.recorder import Recorder
 from tooltrail.records import (
     CanonicalResult,
@@ -229,7 +231,8 @@ class Invocation:
         )
         shared = {one.digest for one in streams}
         hidden = [one for digest, one in namer.named.items() if digest not in shared]
-        placed = place_streams((*streams, *hidden), self._captured, self.spool)
+        published = {digest_of_path(one.reference.path) for one in projection.artifacts}
+        placed = place_streams((*streams, *hidden), self._captured, published, self.spool)
         document, canonical = output.to_json(), projection.canonical.to_json()
         known = None if output.result is None else output.result.facts()
         fact = CallEnded(

@@ -1,6 +1,6 @@
 """Makes the parts of the fact that a call ended: its name, its streams, and what was shown."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -30,7 +30,6 @@ from tooltrail.records.facts import (
     Shown,
     StreamFact,
 )
-
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_AHEAD: Final = timedelta(days=1)
@@ -79,9 +78,14 @@ class Placed(NamedTuple):
 
 
 def place_streams(
-    streams: Sequence[StreamRecord], captured: Mapping[Digest, CapturedStream], folder: Path
+    streams: Sequence[StreamRecord],
+    captured: Mapping[Digest, CapturedStream],
+    published: Collection[Digest],
+    folder: Path,
 ) -> Placed:
     """Let streams in memory travel with the fact; the others are files in a folder of the spool.
+
+    An artifact that was captured stays a file: a disk that is full may still take a short fact.
 
     Raises:
         InvalidRecordError: the bytes of a stream are not at hand.
@@ -89,9 +93,10 @@ def place_streams(
     """
     facts, bodies, files = list[StreamFact](), list[bytes](), list[Path]()
     for stream in streams:
-        spooled = None
-        if stream.content is None or stream.size > INLINE_BYTES:
-            path = _spooled_file(folder, stream, captured.get(stream.digest))
+        spooled, known = None, captured.get(stream.digest)
+        is_file = known is not None and known.staged is not None and stream.digest in published
+        if is_file or stream.content is None or stream.size > INLINE_BYTES:
+            path = _spooled_file(folder, stream, known)
             files.append(path)
             spooled = str(path.relative_to(folder.parent))
         else:

@@ -86,6 +86,19 @@ def test_a_spooled_stream_is_projected_like_the_same_bytes_in_a_frame(
     assert_nothing_dangles(parts)
 
 
+def test_a_spooled_stream_that_is_shown_whole_is_a_body_and_no_artifact(
+    parts: StoreParts,
+) -> None:
+    session, call, data = next_id(), next_id(), b"a line\n" * 4_000
+    parts.ingest(started(session, call), ended_spooled(parts, session, call, data))
+    assert parts.rows(schema.artifacts, "digest") == []
+    assert parts.rows(schema.pending_artifacts, "digest") == []
+    offset = dict(parts.rows(schema.streams, "role", "receipt_offset"))["stdout"]
+    assert offset is not None or parts.body(digest_of(data)) == data
+    assert str(call) not in folders(parts)
+    assert_nothing_dangles(parts)
+
+
 def test_a_stream_in_a_frame_that_the_result_refers_to_is_an_artifact_too(
     parts: StoreParts,
 ) -> None:

@@ -25,6 +25,7 @@ from tooltrail.records import (
     render,
 )
 from tooltrail.records.canonical_json import decode, encode_text, with_lists
+from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.digests import Digest, digest_of, parse_digest
 from tooltrail.records.facts import CallEnded, Shown, StreamFact, shown_json
 from tooltrail.records.plain_text import storable
@@ -154,21 +155,25 @@ class OutcomeMaker:
         family: Family,
         policy: Policy,
     ) -> Outcome:
-        records = {one.role: self._record(one, bodies, policy) for one in fact.streams}
+        records = {one.role: self._record(fact, one, bodies, policy) for one in fact.streams}
+        short = {one.digest: one.content for one in records.values() if one.content is not None}
         output = read_output(document, family, records)
         namer = ArtifactNamer()
         projection = project(output, self._families.of_output(output, family), policy, namer)
         receipt = render(projection.canonical, family, policy)
         canonical, text = projection.canonical.to_json(), receipt.to_bytes()
         shown = made_shown(shown_of(projection, digest_of(canonical), receipt, ()))
-        return _assembled(fact, shown, (document, canonical, text), bodies, namer.named)
+        return _assembled(fact, shown, (document, canonical, text), short, namer.named)
 
     def _record(
-        self, stream: StreamFact, bodies: Mapping[Digest, bytes], policy: Policy
+        self, fact: CallEnded, stream: StreamFact, bodies: Mapping[Digest, bytes], policy: Policy
     ) -> StreamRecord:
-        if stream.spooled is not None:
+        if not is_body(fact, stream):
             return self._read_spooled(stream, policy.edge_bytes)
-        content = bodies[stream.digest]
+        if stream.spooled is None or stream.digest in bodies:
+            content = bodies[stream.digest]
+        else:
+            content = self._read_spooled(stream, INLINE_BYTES).head
         return StreamRecord(**stream_members(stream), head=content, content=content)
 
 
@@ -258,7 +263,7 @@ def _assembled(
     placed: list[tuple[StreamFact, int | None]] = []
     for stream in fact.streams:
         offset = -1
-        if stream.spooled is None:
+        if is_body(fact, stream):
             content = bodies[stream.digest]
             if len(content) != stream.size:
                 raise InvalidRecordError(
@@ -283,12 +288,21 @@ def _assembled(
     )
 
 
+def is_body(fact: CallEnded, stream: StreamFact) -> bool:
+    """Whether the bytes of a stream are a body, unless they are an artifact.
+
+    Where the ingester makes the result, so is a short stream in the spool that is shown whole.
+    """
+    return stream.spooled is None or (fact.shown is None and stream.size <= INLINE_BYTES)
+
+
 def _published(
     fact: CallEnded, shown: Shown, attached: Mapping[Digest, StreamRecord]
 ) -> list[PendingArtifact]:
     """The artifacts in the spool, and those whose bytes are in memory and not in the spool."""
-    spooled = {one.digest: one for one in fact.all_streams if one.spooled is not None}
     named = {one.digest for one in shown.artifacts}
+    files = [one for one in fact.all_streams if one.spooled is not None]
+    spooled = {one.digest: one for one in files if one.digest in named or not is_body(fact, one)}
     held = [attached[one] for one in sorted(named & attached.keys() - spooled.keys())]
     return [
         *(PendingArtifact(one) for one in spooled.values()),

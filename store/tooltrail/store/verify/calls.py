@@ -10,7 +10,7 @@ from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.known import Entry
-from tooltrail.store.ingest.outcomes import VERDICTS, verdict_of
+from tooltrail.store.ingest.outcomes import VERDICTS, is_body, verdict_of
 from tooltrail.store.verify.bodies import Needed
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable
@@ -93,7 +93,8 @@ def check_end(
         _check_arguments(checking, call)
     call.check_exactness(checking)
     artifacts = {one.digest for one in shown.artifacts}
-    _check_streams(checking, call, placed, artifacts, needed)
+    bodies = {one.digest for one in fact.streams if is_body(fact, one)} - artifacts
+    _check_streams(checking, call, placed, bodies, needed)
     for artifact in shown.artifacts:
         needed.artifacts.setdefault(artifact.digest, subject)
 
@@ -128,15 +129,14 @@ def _check_streams(
     checking: Checking,
     call: Call,
     placed: Sequence[tuple[StreamFact, Any]],
-    artifacts: Collection[Digest],
+    bodies: Collection[Digest],
     needed: Needed,
 ) -> None:
     """Check that the bytes of every stream are where its row says."""
     receipt = call.exact.get("receipt")
     for stream, offset in placed:
         if offset is None:
-            is_body = stream.spooled is None and stream.digest not in artifacts
-            wanted = needed.bodies if is_body else needed.artifacts
+            wanted = needed.bodies if stream.digest in bodies else needed.artifacts
             wanted.setdefault(stream.digest, call.subject)
         elif receipt is not None and not isinstance(offset, Unreadable):
             is_shared = call.inexact <= {"arguments"} and _stands_at(receipt, offset, stream)

@@ -23,7 +23,7 @@ from tooltrail.records.facts import (
 )
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows
-from tooltrail.store.ingest.outcomes import Outcome, OutcomeMaker, made_shown, text_of
+from tooltrail.store.ingest.outcomes import Outcome, OutcomeMaker, is_body, made_shown, text_of
 from tooltrail.store.references import expand_canonical, expand_output, stream_members
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable
@@ -217,7 +217,7 @@ class Receipts:
                 self._maker.learn_policy(policy, checking.body(policy) or b"")
             bodies = {fact.output: document}
             for stream in fact.streams:
-                if stream.spooled is None:
+                if is_body(fact, stream):
                     bodies[stream.digest] = self._content(checking, call, stream)
             made = self._maker.outcome(fact, bodies, family, policy)
         except (TooltrailError, LookupError, TypeError, ValueError) as error:
