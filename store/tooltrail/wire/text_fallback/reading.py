@@ -49,7 +49,7 @@ from tooltrail.wire.members import (
 )
 from tooltrail.wire.responses import Oddities, Response
 from tooltrail.wire.text_fallback.asking import read_tools
-from tooltrail.wire.text_fallback.calls_in_text import read_calls
+from tooltrail.wire.text_fallback.calls_in_text import read_calls, text_beside
 from tooltrail.wire.text_fallback.family import FoundResult, TextFamily
 from tooltrail.wire.text_fallback.limits import NAME
 
@@ -58,7 +58,7 @@ _ANSWER = frozenset({"id", "model", "error", "choices"})
 
 
 class _Pending:
-    """The calls that wait for their results."""
+    """The calls that wait for their results: those of the last message of the assistant."""
 
     def __init__(self, family: TextFamily) -> None:
         self._family = family
@@ -66,20 +66,19 @@ class _Pending:
         self._named: defaultdict[tuple[str | None, str | None], deque[int]] = defaultdict(deque)
 
     def ask(self, calls: Iterable[ToolCall]) -> None:
-        """A message of the assistant: its calls are the ones that wait from now on."""
+        """Wait for the results of these calls alone."""
         self._waiting = dict(enumerate(calls))
         self._named.clear()
         for number, call in self._waiting.items():
             call_id = call.call_id if self._family.tells_ids else None
-            self._named[call_id, spelled_name(call.namespace, call.tool_name)].append(number)
-            self._named[call_id, None].append(number)
+            for name in (spelled_name(call.namespace, call.tool_name), None):
+                self._named[call_id, name].append(number)
 
     def take(self, found: FoundResult) -> ToolCall | None:
         """The call that a block answers; None when it answers none."""
         numbers = self._named.get((found.call_id or None, found.tool_name), deque())
         while numbers:
-            call = self._waiting.pop(numbers.popleft(), None)
-            if call is not None:
+            if call := self._waiting.pop(numbers.popleft(), None):
                 return call
         return None
 
@@ -192,53 +191,26 @@ def _read_user(
     results: list[MessageBlock] = []
     said: list[MessageBlock] = []
     for block in _content(native.get("content")):
-        if isinstance(block, TextBlock):
-            found, texts = _read_results(family, block.text, pending)
-            results.extend(found)
-            said.extend(texts)
-        else:
+        if not isinstance(block, TextBlock):
             said.append(block)
+            continue
+        place = 0
+        for found in family.find_results(block.text):
+            if call := pending.take(found):
+                results.append(_result(found, call))
+                before = block.text[place : found.begin]
+                said += _content(text_beside(before, follows=place > 0, precedes=True))
+                place = found.end
+        said += _content(text_beside(block.text[place:], follows=place > 0, precedes=False))
     if results:
         yield Message(role="tool", blocks=tuple(results), origin=None if said else origin)
     if said or not results:
         yield Message(role="user", blocks=tuple(said), origin=origin)
 
 
-def _read_results(
-    family: TextFamily, text: str, pending: _Pending
-) -> tuple[tuple[ResultBlock, ...], tuple[TextBlock, ...]]:
-    """The results in a text, and what else it says."""
-    results: list[ResultBlock] = []
-    texts: list[str] = []
-    place = 0
-    for found in family.find_results(text):
-        call = pending.take(found)
-        if call is None:
-            continue
-        results.append(_result(found, call))
-        texts.append(_beside(text[place : found.begin], is_first=place == 0, is_last=False))
-        place = found.end
-    texts.append(_beside(text[place:], is_first=place == 0, is_last=True))
-    return tuple(results), tuple(TextBlock(text=one) for one in texts if one)
-
-
 def _result(found: FoundResult, call: ToolCall) -> ResultBlock:
     content = (TextBlock(text=found.text),) if found.text else ()
-    is_named = found.tool_name is not None
-    tool_name, namespace = (call.tool_name, call.namespace) if is_named else (None, None)
-    if found.status is None:
-        result = result_of_text(found.call_id, tool_name, content)
-    else:
-        result = ResultBlock(
-            call_id=found.call_id, tool_name=tool_name, status=found.status, content=content
-        )
-    return result.model_copy(update={"namespace": namespace}) if namespace else result
-
-
-def _beside(text: str, *, is_first: bool, is_last: bool) -> str:
-    """A text between results, without the blank lines that set them apart."""
-    if not is_first:
-        text = text.removeprefix("\n").removeprefix("\n")
-    if not is_last:
-        text = text.removesuffix("\n").removesuffix("\n")
-    return text
+    update: dict[str, object] = {} if found.status is None else {"status": found.status}
+    if found.tool_name is not None:
+        update |= {"tool_name": call.tool_name, "namespace": call.namespace}
+    return result_of_text(found.call_id, None, content).model_copy(update=update)
