@@ -37,8 +37,7 @@ class Body:
     Attributes:
         write: the body of a call, and whether it is to have the attribute `format="json"`; takes
             the name of the tool, the arguments, and the tags that the body must not have.
-        read: the name, which is not empty, and the arguments; takes the body, what the tags say,
-            and the same tags.
+        read: the name and the arguments; takes the body, what the tags say, and the same tags.
         is_text: whether it may be any text, which the next tag of a call ends, whichever it is.
     """
 
@@ -52,13 +51,7 @@ def _write_text(_: str, arguments: str, marks: tuple[str, ...]) -> tuple[str, bo
 
 
 def _read_text(body: str, said: Mapping[str, str], marks: tuple[str, ...]) -> tuple[str, str]:
-    return _named(said), tags(*marks).unescape(body)
-
-
-def _named(said: Mapping[str, str]) -> str:
-    if not said.get("name"):
-        raise InvalidRecordError("it has no name")
-    return said["name"]
+    return said.get("name", ""), tags(*marks).unescape(body)
 
 
 def _write_json(name: str, arguments: str, marks: tuple[str, ...]) -> tuple[str, bool]:
@@ -89,7 +82,7 @@ def _read_json(body: str, _: Mapping[str, str], __: tuple[str, ...]) -> tuple[st
     if not name.startswith('"') or arguments is None:
         raise InvalidRecordError("it has no name or no arguments")
     is_text = arguments.startswith('"')
-    return _named({"name": json.loads(name)}), json.loads(arguments) if is_text else arguments
+    return json.loads(name), json.loads(arguments) if is_text else arguments
 
 
 def _members(body: str) -> dict[str, str]:
@@ -146,8 +139,8 @@ def _tagged(name: str, value: JsonValue, marks: tuple[str, ...]) -> str:
 
 def _read_tags(body: str, said: Mapping[str, str], marks: tuple[str, ...]) -> tuple[str, str]:
     if said.get("format") == "json":
-        return _named(said), tags(*marks).unescape(body)
-    return _named(said), compact(dict(_parameters(body, marks)))
+        return said["name"], tags(*marks).unescape(body)
+    return said["name"], compact(dict(_parameters(body, marks)))
 
 
 def _parameters(body: str, marks: tuple[str, ...]) -> Iterator[tuple[str, JsonValue]]:

@@ -62,7 +62,30 @@ def read_calls(text: str, family: str = "tool_result") -> TextWithCalls:
     """
     reading = _Reading(text_family(family), text)
     reading.read()
-    return TextWithCalls(tuple(reading.blocks), tuple(reading.unread), tuple(reading.remarks))
+    blocks: list[TextBlock | CallBlock | ReasoningBlock] = []
+    unread, repeated, position = list[str](), RepeatedIds(), 0
+    for found in reading.found:
+        if not isinstance(found, TextCall):
+            blocks.append(found)
+            continue
+        if found.problem is not None:
+            unread.append(f"call {position} is not as it should be: {found.problem}")
+        blocks.append(repeated.flagged(_call(found, position)))
+        position += 1
+    return TextWithCalls(tuple(blocks), (*unread, *reading.unread), tuple(reading.remarks))
+
+
+def _call(found: TextCall, position: int) -> ToolCall:
+    namespace, tool_name = split_name(found.tool_name)
+    return ToolCall(
+        tool_name=tool_name,
+        namespace=namespace,
+        call_id=found.call_id or None,
+        arguments_raw=found.arguments,
+        kind=found.kind,
+        position=position,
+        flags=() if found.problem is None else ("incomplete",),
+    )
 
 
 def marked_text(family: TextFamily, text: str, *, everywhere: bool) -> str:
@@ -87,7 +110,7 @@ def text_beside(text: str, *, follows: bool, precedes: bool) -> str:
 
 class _Reading:
     def __init__(self, family: TextFamily, text: str) -> None:
-        self.blocks: list[TextBlock | CallBlock | ReasoningBlock] = []
+        self.found: list[TextBlock | TextCall | ReasoningBlock] = []
         self.unread: list[str] = []
         self.remarks: list[str] = []
         self._family = family
@@ -98,8 +121,6 @@ class _Reading:
         self._examples = re.compile(f"{_LINE}{family.call_begin}", _FLAGS)
         self._thought_ends = [found.span() for found in _CODE_OR_END.finditer(text) if found["end"]]
         self._unclosed: dict[str, int] = {}
-        self._repeated = RepeatedIds()
-        self._count = 0
         self._said = 0
         self._place = 0
         self._answer = 0
@@ -126,13 +147,13 @@ class _Reading:
             elif begins_line:
                 calls, self._place = self._family.take_calls(self._text, mark)
                 self._add_text(mark.start(), is_before=True)
-                self._add_calls(calls)
+                self.found += calls
                 self._said = self._place
             else:
                 self.remarks.append("what looks like a call stands inside of a line; it is text")
         self._add_text(len(self._text), is_before=False)
         if thoughts := self._thoughts(0, self._first_thought):
-            self.blocks.insert(0, thoughts)
+            self.found.insert(0, thoughts)
 
     def _take_thought(self, begin: re.Match[str]) -> None:
         end = self._thought_end(begin.end())
@@ -141,15 +162,12 @@ class _Reading:
             self.unread.append("what was thought has no end; there may be calls in it")
         self._add_text(begin.start(), is_before=True)
         if thoughts := self._thoughts(begin.end(), stop):
-            self.blocks.append(thoughts)
+            self.found.append(thoughts)
         self._go_on_behind_thoughts(after)
 
     def _was_thought(self, stop: int, after: int) -> None:
         """Find that all so far was thought: what looked like calls were none."""
-        self.blocks.clear()
-        self.unread.clear()
-        self._repeated = RepeatedIds()
-        self._count = 0
+        self.found.clear()
         self._first_thought = stop
         self._go_on_behind_thoughts(after)
 
@@ -200,21 +218,4 @@ class _Reading:
             return
         if text := text_beside(text, follows=self._said > 0, precedes=is_before):
             plain = self._family.marks.unescape(text)
-            self.blocks.append(TextBlock(text=FENCES.unescape(THOUGHTS.unescape(plain))))
-
-    def _add_calls(self, found: list[TextCall]) -> None:
-        for one in found:
-            if one.problem is not None:
-                self.unread.append(f"call {self._count} is not as it should be: {one.problem}")
-            namespace, tool_name = split_name(one.tool_name)
-            call = ToolCall(
-                tool_name=tool_name,
-                namespace=namespace,
-                call_id=one.call_id or None,
-                arguments_raw=one.arguments,
-                kind=one.kind,
-                position=self._count,
-                flags=() if one.problem is None else ("incomplete",),
-            )
-            self.blocks.append(self._repeated.flagged(call))
-            self._count += 1
+            self.found.append(TextBlock(text=FENCES.unescape(THOUGHTS.unescape(plain))))

@@ -217,6 +217,7 @@ class TextFamily:
         said, body = self._call.read(begin), _inner(body)
         try:
             name, arguments = self._body.read(body, said, self._in_calls)
+            problem = problem or (None if name else "it has no name")
         except InvalidRecordError as error:
             name, arguments, problem = said.get("name", ""), body, problem or str(error)
         kind: TextKind = "custom" if said.get("kind") == "custom" else "function"

@@ -30,6 +30,7 @@ from tooltrail.records import (
 )
 from tooltrail.wire._chat import answers as chat
 from tooltrail.wire._chat.answers import ChatSpelling, Flags, asks_for_call
+from tooltrail.wire._chat.streaming import ChatAssembler, Choice
 from tooltrail.wire._identifiers import spelled_name
 from tooltrail.wire._reading import (
     REASONING,
@@ -83,7 +84,7 @@ class _Pending:
         return None
 
 
-def spelling_of(family: TextFamily) -> ChatSpelling:
+def _spelling_of(family: TextFamily) -> ChatSpelling:
     """How the messages of answers are read in a family."""
     return ChatSpelling(NAME, partial(_blocks_of_answer, family), _extras, _has_text)
 
@@ -92,14 +93,49 @@ def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
     """An answer that was not streamed, with one message for each choice; or the text of one."""
     members: JsonObject = {"content": payload} if isinstance(payload, str) else payload
     if not members.get("choices") and "content" in members:
-        members = answer_of_text(members)
-    return chat.read_response(spelling_of(family), members)
+        members = _answer_of_text(members)
+    return chat.read_response(_spelling_of(family), members)
 
 
-def answer_of_text(members: JsonObject) -> JsonObject:
+def _answer_of_text(members: JsonObject) -> JsonObject:
     """An answer whose text is the member `content`, in the shape of a chat."""
     message: JsonValue = {**others(members, _ANSWER)}
     return {**members, "choices": [{"message": message}]}
+
+
+class TextAssembler:
+    """Puts the events of one answer together: those of a chat, or such that have a text each.
+
+    A call in text is known only when its end was seen, and whether it stands in a code block only
+    from what stands before it; so the text is put together first, and read as a whole.
+    """
+
+    def __init__(self, family: TextFamily) -> None:
+        spelling = _spelling_of(family)
+        self._chat = ChatAssembler(spelling)
+        self._text = Choice(spelling.is_part)
+        self._texts: list[JsonObject] = []
+
+    def feed(self, event: JsonObject) -> None:
+        """Take one event."""
+        self._chat.feed(event)
+        if event.get("choices") is None and "content" in event:
+            self._texts.append(event)
+            self._text.take(event)
+
+    def finish(self, *, is_done: bool = False) -> Response:
+        """The answer; calls of one that did not come to its end are incomplete."""
+        if not self._texts:
+            return self._chat.finish(is_done=is_done)
+        # As servers stream that complete a prompt.
+        self._chat.feed(_answer_of_text(self._text.native()))
+        answer = self._chat.finish(is_done=is_done)
+        # One event alone may be an answer that is not streamed; it says so when it is not the last.
+        is_last = self._texts[-1].get("stop", len(self._texts) == 1) is not False
+        unread = [*self._text.unread()]
+        if not (is_last or is_done):
+            unread.append("the answer does not say that it is done")
+        return answer.with_more(unread=unread, remarks=self._text.remarks)
 
 
 def _blocks_of_answer(

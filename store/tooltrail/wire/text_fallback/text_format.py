@@ -10,8 +10,7 @@ from tooltrail.wire.members import JsonObject
 from tooltrail.wire.text_fallback import asking
 from tooltrail.wire.text_fallback.families import text_family
 from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
-from tooltrail.wire.text_fallback.reading import read_history, read_response
-from tooltrail.wire.text_fallback.streaming import TextAssembler
+from tooltrail.wire.text_fallback.reading import TextAssembler, read_history, read_response
 from tooltrail.wire.text_fallback.writing import is_result, write_history
 
 

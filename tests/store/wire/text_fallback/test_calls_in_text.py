@@ -150,7 +150,7 @@ MALFORMED = [
             "</function_calls>"
         ),
         "(unnamed)",
-        "<a>1</a>",
+        '{"a":"1"}',
     ),
     (
         "anthropic-xml",
