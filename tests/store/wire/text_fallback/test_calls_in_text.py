@@ -200,6 +200,27 @@ def test_arguments_keep_the_spelling_of_the_model(arguments: str) -> None:
     assert read.text == "So."
 
 
+@pytest.mark.parametrize(
+    ("family", "begin", "end"),
+    [
+        ("hermes", '<tool_call>\n{"name": "write", "arguments": {"text": "', '"}}\n</tool_call>'),
+        (
+            "anthropic-xml",
+            "<function_calls>\n<invoke>\n<tool_name>write</tool_name>\n<parameters>\n<text>",
+            "</text>\n</parameters>\n</invoke>\n</function_calls>",
+        ),
+    ],
+)
+def test_a_call_that_is_quoted_in_the_arguments_of_another_is_not_run(
+    family: str, begin: str, end: str
+) -> None:
+    # The line ends in the text are not escaped, as models forget it.
+    read = read_calls(f"{begin}\n{spelled(family)}\n{end}", family)
+    assert read.calls
+    assert not any(call.is_executable for call in read.calls)
+    assert read.unread
+
+
 def test_a_malformed_call_takes_none_of_the_others_with_it() -> None:
     for family in ("tool_result", "hermes"):
         begin = '<tool_call name="lost">' if family == "tool_result" else "<tool_call>\nlost"
