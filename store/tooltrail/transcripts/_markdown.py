@@ -11,16 +11,7 @@ from collections.abc import Iterator
 from tooltrail.store.views import InvocationDetail, MessageView
 from tooltrail.transcripts._pairs import Pairs
 from tooltrail.transcripts._parts import parts_of
-from tooltrail.transcripts._wording import (
-    COMPACTED,
-    SHOWN,
-    arguments,
-    ended,
-    heading,
-    one_line,
-    shown,
-    stamp,
-)
+from tooltrail.transcripts._wording import arguments, ended, heading, one_line, outcome, stamp
 from tooltrail.transcripts.transcript import Transcript
 
 _BACKTICKS = re.compile("`{3,}")
@@ -59,12 +50,9 @@ def _call(detail: InvocationDetail, compacted: str | None) -> Iterator[str]:
     yield f"\n## {detail.summary.seq}. {_escape(heading(detail))}\n\n"
     yield f"Started {stamp(detail.summary.started_at)}.\n\n"
     yield _fenced(arguments(detail), "json")
-    if compacted is None:
-        yield f"\n{SHOWN.capitalize()}:\n\n"
-        yield _fenced(shown(detail), "text")
-    else:
-        yield f"\n{COMPACTED.capitalize()}:\n\n"
-        yield _fenced(compacted, "text")
+    label, text = outcome(detail, compacted)
+    yield f"\n{label.capitalize()}:\n\n"
+    yield _fenced(text, "text")
 
 
 def _fenced(text: str, language: str) -> str:

@@ -4,16 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from tooltrail.store.views import InvocationDetail, MessageView
-from tooltrail.transcripts._wording import (
-    COMPACTED,
-    SHOWN,
-    arguments,
-    heading,
-    indented,
-    one_line,
-    shown,
-    stamp,
-)
+from tooltrail.transcripts._wording import arguments, heading, indented, one_line, outcome, stamp
 from tooltrail.transcripts.transcript import Transcript
 
 if TYPE_CHECKING:
@@ -60,9 +51,6 @@ def _call(detail: InvocationDetail, compacted: str | None) -> Iterator[str]:
     summary = detail.summary
     yield f"\n#{summary.seq} {stamp(summary.started_at)} {heading(detail)}\n"
     yield indented(arguments(detail))
-    if compacted is None:
-        yield f"--- {SHOWN} ---\n"
-        yield indented(shown(detail))
-    else:
-        yield f"--- {COMPACTED} ---\n"
-        yield indented(compacted)
+    label, text = outcome(detail, compacted)
+    yield f"--- {label} ---\n"
+    yield indented(text)

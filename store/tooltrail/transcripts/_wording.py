@@ -4,11 +4,7 @@ from datetime import datetime
 
 from tooltrail.store.views import InvocationDetail
 
-OPEN = "[no result: the invocation has not ended]"
-
-SHOWN = "shown to the model"
-COMPACTED = "compacted"
-"""What stands under a call: a reader must never take the one for the other."""
+_OPEN = "[no result: the invocation has not ended]"
 
 
 def heading(detail: InvocationDetail) -> str:
@@ -23,9 +19,11 @@ def arguments(detail: InvocationDetail) -> str:
     return detail.arguments.decode("utf-8", "surrogatepass")
 
 
-def shown(detail: InvocationDetail) -> str:
-    """What the model was shown, or that there is nothing yet."""
-    return OPEN if detail.receipt is None else detail.receipt.text
+def outcome(detail: InvocationDetail, compacted: str | None) -> tuple[str, str]:
+    """What stands under a call, and a label: a reader must never take the one for the other."""
+    if compacted is not None:
+        return "compacted", compacted
+    return "shown to the model", _OPEN if detail.receipt is None else detail.receipt.text
 
 
 def stamp(moment: datetime) -> str:

@@ -1,6 +1,7 @@
 """The formats that a transcript is printed in, by name."""
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from importlib import import_module
 
 from tooltrail.transcripts.transcript import Transcript
@@ -16,20 +17,12 @@ _MODULES: Mapping[str, str] = {
 }
 
 
-class _Formats(Mapping[str, Writer]):
-    """The writers by name; each is imported when it is asked for."""
-
-    def __getitem__(self, name: str) -> Writer:
-        module = import_module(f"tooltrail.transcripts.{_MODULES[name]}")
-        writer: Writer = getattr(module, f"write_{name}")
-        return writer
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(_MODULES)
-
-    def __len__(self) -> int:
-        return len(_MODULES)
+def _write(name: str, transcript: Transcript) -> Iterator[str]:
+    # Imported here: a format may need the models of messages, which take long to import.
+    module = import_module(f"tooltrail.transcripts.{_MODULES[name]}")
+    writer: Writer = getattr(module, f"write_{name}")
+    return writer(transcript)
 
 
-FORMATS: Mapping[str, Writer] = _Formats()
+FORMATS: Mapping[str, Writer] = {name: partial(_write, name) for name in _MODULES}
 """The formats, by name."""

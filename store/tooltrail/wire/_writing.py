@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from pydantic import JsonValue
 
 from tooltrail.records import (
-    ContentBlock,
     MediaBlock,
     Message,
     MessageBlock,
@@ -172,7 +171,7 @@ class Writing:
         # A namespace is none of MCP's servers.
         return call.kind != "mcp" and self.is_namespace(call.namespace or "")
 
-    def content_text(self, blocks: tuple[ContentBlock, ...], where: str) -> str:
+    def content_text(self, blocks: Iterable[MessageBlock], where: str) -> str:
         """Content as one text: what is no text is described, and the report says so."""
         texts: list[str] = []
         for block in blocks:

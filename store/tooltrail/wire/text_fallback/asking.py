@@ -5,7 +5,7 @@ says so.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 from pydantic import JsonValue
 
@@ -16,12 +16,11 @@ from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, objects_in, text_in
 from tooltrail.wire.text_fallback.family import TextCall, TextFamily
-from tooltrail.wire.text_fallback.markup import tags
+from tooltrail.wire.text_fallback.markup import body_without, tags
 
 _TAG = "tools"
 _MARKS = tags(_TAG)
-_BEGIN = re.compile(rf"^<{_TAG}>\n", re.MULTILINE)
-_END = re.compile(rf"\n</{_TAG}>$", re.MULTILINE)
+_OFFERED = re.compile(rf"^<{_TAG}>\n({body_without(_TAG)})^</{_TAG}>$", re.MULTILINE)
 _HEAD = "You can call these tools; each line is one of them, as JSON."
 _HOW = "To call one, write lines of your own like these, outside of any code block:"
 
@@ -49,29 +48,19 @@ def _line(writing: Writing, tool: ToolDefinition, where: str) -> str:
         writing.note("schema_reduced", where, "nothing enforces what is only described")
     writing.note_dropped(tool.extras, where)
     members: JsonValue = {"type": tool.kind, tool.kind: native}
-    return _MARKS.respelled(compact(writing.clean.value(members, where)))
+    return _MARKS.respell(compact(writing.clean.value(members, where)))
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
     """The tools that the system messages of a request offer."""
-    return tuple(tool for line in _lines(request) if (tool := _read_tool(line)) is not None)
-
-
-def _lines(request: JsonObject) -> Iterator[str]:
-    for message in objects_in(request.get("messages")):
-        content = message.get("content")
-        if message.get("role") == "system" and isinstance(content, str):
-            yield from _lines_in(content)
-
-
-def _lines_in(content: str) -> Iterator[str]:
-    place = 0
-    while begin := _BEGIN.search(content, place):
-        end = _END.search(content, begin.end())
-        if end is None:
-            return
-        yield from content[begin.end() : end.start()].split("\n")
-        place = end.end()
+    return tuple(
+        tool
+        for message in objects_in(request.get("messages"))
+        if message.get("role") == "system"
+        for lines in _OFFERED.findall(text_in(message.get("content")) or "")
+        for line in lines.split("\n")
+        if (tool := _read_tool(line)) is not None
+    )
 
 
 def _read_tool(line: str) -> ToolDefinition | None:

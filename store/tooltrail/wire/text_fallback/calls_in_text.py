@@ -12,29 +12,21 @@ end of it was thought. Tags in code are text.
 
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
-from tooltrail.records import (
-    CallBlock,
-    CallFlag,
-    MessageBlock,
-    ReasoningBlock,
-    TextBlock,
-    ToolCall,
-)
+from tooltrail.records import CallBlock, ReasoningBlock, TextBlock, ToolCall
 from tooltrail.wire._identifiers import split_name
 from tooltrail.wire._reading import RepeatedIds
 from tooltrail.wire.text_fallback.families import text_family
 from tooltrail.wire.text_fallback.family import TextCall, TextFamily
 from tooltrail.wire.text_fallback.markup import FENCES, THOUGHTS
 
+_FLAGS = re.MULTILINE | re.IGNORECASE
 _FENCE = r"^ {0,3}(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[^\n]*$"
 _THOUGHT = r"<(?P<ends>/?)(?P<thought>think|thinking)>"
+_LINE = r"^[ \t\r]*+"
+_WHITE = re.compile(r"[ \t\r]*+")
 _CODE_OR_END = re.compile(r"(?<!`)`+[^`\n]+`+|(?P<end></think(?:ing)?>)", re.IGNORECASE)
-_FENCE_END = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t\r]*$", re.MULTILINE)
-_REHEARSED = "what looks like a call was thought; it is none"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,14 +60,32 @@ def read_calls(text: str, family: str = "tool_result") -> TextWithCalls:
     Raises:
         NotFoundError: there is no family of that name.
     """
-    reading = _Reading(text_family(family), text, _thought_ends(text))
+    reading = _Reading(text_family(family), text)
     reading.read()
-    return TextWithCalls(tuple(reading.blocks), tuple(reading.unread), tuple(reading.remarks))
+    blocks: list[TextBlock | CallBlock | ReasoningBlock] = []
+    unread, repeated, position = list[str](), RepeatedIds(), 0
+    for found in reading.found:
+        if not isinstance(found, TextCall):
+            blocks.append(found)
+            continue
+        if found.problem is not None:
+            unread.append(f"call {position} is not as it should be: {found.problem}")
+        blocks.append(repeated.flagged(_call(found, position)))
+        position += 1
+    return TextWithCalls(tuple(blocks), (*unread, *reading.unread), tuple(reading.remarks))
 
 
-def plain_text(family: TextFamily, text: str) -> str:
-    """The text of an assistant as it was before `marked_text`."""
-    return FENCES.unescape(THOUGHTS.unescape(family.marks.unescape(text)))
+def _call(found: TextCall, position: int) -> ToolCall:
+    namespace, tool_name = split_name(found.tool_name)
+    return ToolCall(
+        tool_name=tool_name,
+        namespace=namespace,
+        call_id=found.call_id or None,
+        arguments_raw=found.arguments,
+        kind=found.kind,
+        position=position,
+        flags=() if found.problem is None else ("incomplete",),
+    )
 
 
 def marked_text(family: TextFamily, text: str, *, everywhere: bool) -> str:
@@ -89,188 +99,123 @@ def marked_text(family: TextFamily, text: str, *, everywhere: bool) -> str:
     return family.marks.escape(THOUGHTS.escape(FENCES.escape(text, everywhere=everywhere)))
 
 
+def text_beside(text: str, *, follows: bool, precedes: bool) -> str:
+    """The text behind or before a call or a result, without the blank line that parts them."""
+    if follows:
+        text = text.removeprefix("\n").removeprefix("\n")
+    if precedes:
+        text = text.removesuffix("\n").removesuffix("\n")
+    return text
+
+
 class _Reading:
-    def __init__(
-        self, family: TextFamily, text: str, thought_ends: Sequence[tuple[int, int]]
-    ) -> None:
-        self.blocks: list[TextBlock | CallBlock | ReasoningBlock] = []
+    def __init__(self, family: TextFamily, text: str) -> None:
+        self.found: list[TextBlock | TextCall | ReasoningBlock] = []
         self.unread: list[str] = []
         self.remarks: list[str] = []
         self._family = family
         self._text = text
-        self._thought_ends = thought_ends
-        self._fence_ends: dict[str, list[tuple[int, int]]] | None = None
-        self._repeated = RepeatedIds()
-        self._count = 0
+        self._marks = re.compile(
+            rf"{_FENCE}|(?P<line>{_LINE})?+(?:{_THOUGHT}|{family.call_begin})", _FLAGS
+        )
+        self._examples = re.compile(f"{_LINE}{family.call_begin}", _FLAGS)
+        self._thought_ends = [found.span() for found in _CODE_OR_END.finditer(text) if found["end"]]
+        self._unclosed: dict[str, int] = {}
         self._said = 0
         self._place = 0
         self._answer = 0
         self._first_thought = 0
 
-    def read(self, *, has_thoughts: bool = True) -> None:
-        """Take the text apart; in that of a thought, tags of thoughts mean nothing.
+    def read(self) -> None:
+        """Take the text apart.
 
         `_said` is how far it is taken, `_place` where to look for what comes next, and `_answer`
         where it goes on behind the last thought.
         """
-        pattern = _pattern(self._family.call_begin, has_thoughts=has_thoughts)
-        while mark := pattern.search(self._text, self._place):
-            if mark["ends"]:
-                self._take_thought_end(mark)
+        while mark := self._marks.search(self._text, self._place):
+            self._place = mark.end()
+            begins_line = mark["line"] is not None or mark.start() == self._answer
+            if mark["fence"]:
+                self._skip_code(mark)
+            elif mark["ends"]:
+                end = self._thought_end(mark.start())
+                if end and end[1] == mark.end():
+                    self._was_thought(*end)
             elif mark["thought"]:
-                self._take_thought(mark)
-            elif mark["fence"]:
-                self._skip_code(mark, pattern)
-            elif self._begins_line(mark.start()):
-                self._take_calls(mark)
+                if begins_line:
+                    self._take_thought(mark)
+            elif begins_line:
+                calls, self._place = self._family.take_calls(self._text, mark)
+                self._add_text(mark.start(), is_before=True)
+                self.found += calls
+                self._said = self._place
             else:
-                self._place = mark.end()
                 self.remarks.append("what looks like a call stands inside of a line; it is text")
         self._add_text(len(self._text), is_before=False)
-        if thought := self._text[: self._first_thought].strip("\r\n"):
-            self.blocks.insert(0, ReasoningBlock(text=thought))
-
-    def _take_calls(self, begin: re.Match[str]) -> None:
-        calls, self._place = self._family.take_calls(self._text, begin)
-        if calls:
-            self._add_text(begin.start(), is_before=True)
-            self._add_calls(calls)
-            self._said = self._place
+        if thoughts := self._thoughts(0, self._first_thought):
+            self.found.insert(0, thoughts)
 
     def _take_thought(self, begin: re.Match[str]) -> None:
-        if not self._begins_line(begin.start()):
-            self._place = begin.end()
-            return
         end = self._thought_end(begin.end())
         stop, after = (len(self._text),) * 2 if end is None else end
         if end is None:
             self.unread.append("what was thought has no end; there may be calls in it")
         self._add_text(begin.start(), is_before=True)
-        if thought := self._text[begin.end() : stop].strip("\r\n"):
-            self.blocks.append(ReasoningBlock(text=thought))
-            rehearsed = _Reading(self._family, thought, ())
-            rehearsed.read(has_thoughts=False)
-            self._tell_rehearsed(rehearsed.blocks)
-        self._said = self._place = self._answer = after
-
-    def _take_thought_end(self, end: re.Match[str]) -> None:
-        if self._thought_end(end.start()) == end.span():
-            self._was_thought(end.start(), end.end())
-        else:
-            self._place = end.end()
+        if thoughts := self._thoughts(begin.end(), stop):
+            self.found.append(thoughts)
+        self._go_on_behind_thoughts(after)
 
     def _was_thought(self, stop: int, after: int) -> None:
         """Find that all so far was thought: what looked like calls were none."""
-        self._tell_rehearsed(self.blocks)
-        self.blocks.clear()
-        self.unread.clear()
-        self._repeated = RepeatedIds()
-        self._count = 0
+        self.found.clear()
         self._first_thought = stop
-        self._said = self._place = self._answer = after
+        self._go_on_behind_thoughts(after)
 
-    def _tell_rehearsed(self, blocks: Sequence[MessageBlock]) -> None:
-        if any(isinstance(block, CallBlock) for block in blocks):
-            self.remarks.append(_REHEARSED)
+    def _go_on_behind_thoughts(self, after: int) -> None:
+        white = _WHITE.match(self._text, after)
+        self._said = self._place = after
+        self._answer = after if white is None else white.end()
+
+    def _thoughts(self, begin: int, end: int) -> ReasoningBlock | None:
+        """What was thought in this part of the text; None where that is nothing."""
+        text = self._text[begin:end].strip("\r\n")
+        if self._examples.search(text):
+            self.remarks.append("what looks like a call was thought; it is none")
+        return ReasoningBlock(text=text) if text else None
 
     def _thought_end(self, place: int) -> tuple[int, int] | None:
         """Where the first end of thoughts from here on begins and ends."""
         following = bisect_left(self._thought_ends, (place, 0))
         return self._thought_ends[following] if following < len(self._thought_ends) else None
 
-    def _skip_code(self, fence: re.Match[str], pattern: re.Pattern[str]) -> None:
+    def _skip_code(self, fence: re.Match[str]) -> None:
         end = self._fence_end(fence)
         if end is None and (thought := self._thought_end(fence.end())):
             # A code block that was begun in thoughts does not go on behind them.
             self._was_thought(*thought)
             return
         self._place = len(self._text) if end is None else end
-        for inside in pattern.finditer(self._text, fence.end(), self._place):
-            if not (inside["fence"] or inside["thought"]):
-                self.remarks.append("what looks like a call stands in a code block; it is text")
-                return
+        if self._examples.search(self._text, fence.end(), self._place):
+            self.remarks.append("what looks like a call stands in a code block; it is text")
 
     def _fence_end(self, fence: re.Match[str]) -> int | None:
         """Where the code block ends that begins here."""
-        if self._fence_ends is None:
-            self._fence_ends = _last_fence_ends(self._text)
         mark = fence["fence"]
-        last = self._fence_ends.get(mark[0], [])
-        of_length = bisect_left(last, (len(mark), 0))
-        # Looked for only where there is one: else each fence would go through the whole rest.
-        if of_length == len(last) or last[of_length][1] < fence.end():
+        kind, length = mark[0], len(mark)
+        # Looked for only where there may be one: else each fence would go through the whole rest.
+        if length >= self._unclosed.get(kind, length + 1):
             return None
-        closing = re.compile(rf"^ {{0,3}}{mark[0]}{{{len(mark)},}}[ \t\r]*$", re.MULTILINE)
+        closing = re.compile(rf"^ {{0,3}}{kind}{{{length},}}[ \t\r]*$", re.MULTILINE)
         end = closing.search(self._text, fence.end())
+        if end is None:
+            self._unclosed[kind] = length
         return None if end is None else end.end()
-
-    def _begins_line(self, place: int) -> bool:
-        # Going back costs no more than what stands between this mark and the one before it.
-        while place > self._answer and self._text[place - 1] in " \t\r":
-            place -= 1
-        return place == self._answer or self._text[place - 1] == "\n"
 
     def _add_text(self, end: int, *, is_before: bool) -> None:
         """Take the text up to here, which stands before a call or a thought, or at the end."""
         text = self._text[self._said : end]
-        if is_before:
-            line = text.rfind("\n") + 1
-            text = text[:line] if not text[line:].strip(" \t\r") else text
-            text = _without_blank_line(text, at_end=True)
-        if self._said > 0:
-            text = _without_blank_line(text, at_end=False)
-        if text:
-            self.blocks.append(TextBlock(text=plain_text(self._family, text)))
-
-    def _add_calls(self, found: Sequence[TextCall]) -> None:
-        for one in found:
-            if one.problem is not None:
-                self.unread.append(f"call {self._count} is not as it should be: {one.problem}")
-            self.blocks.append(self._repeated.flagged(self._call(one)))
-            self._count += 1
-
-    def _call(self, found: TextCall) -> ToolCall:
-        flags: tuple[CallFlag, ...] = () if found.problem is None else ("incomplete",)
-        namespace, tool_name = split_name(found.tool_name)
-        return ToolCall(
-            tool_name=tool_name,
-            namespace=namespace,
-            call_id=found.call_id or None,
-            arguments_raw=found.arguments,
-            kind=found.kind,
-            position=self._count,
-            flags=flags,
-        )
-
-
-@lru_cache(maxsize=32)
-def _pattern(call_begin: str, *, has_thoughts: bool) -> re.Pattern[str]:
-    # Without thoughts the groups are there all the same, of what matches nowhere.
-    thought = _THOUGHT if has_thoughts else rf"(?!){_THOUGHT}"
-    begins = f"{_FENCE}|{thought}|(?:{call_begin})"
-    return re.compile(begins, re.MULTILINE | re.IGNORECASE)
-
-
-def _thought_ends(text: str) -> list[tuple[int, int]]:
-    """Where thoughts may end: at the tags that stand in no code inside of a line."""
-    return [found.span() for found in _CODE_OR_END.finditer(text) if found["end"]]
-
-
-def _last_fence_ends(text: str) -> dict[str, list[tuple[int, int]]]:
-    """Of each character of fences, the lengths of the last ends of code blocks, and their places.
-
-    An end is not among them where one of its length or more follows it.
-    """
-    last: dict[str, list[tuple[int, int]]] = {}
-    for end in reversed([*_FENCE_END.finditer(text)]):
-        known = last.setdefault(end["fence"][0], [])
-        if not known or known[-1][0] < len(end["fence"]):
-            known.append((len(end["fence"]), end.start()))
-    return last
-
-
-def _without_blank_line(text: str, *, at_end: bool) -> str:
-    """Without two ends of lines at most on one side, which an exporter puts beside calls."""
-    for _ in range(2):
-        text = text.removesuffix("\n") if at_end else text.removeprefix("\n")
-    return text
+        if is_before and not text.strip(" \t\r"):
+            return
+        if text := text_beside(text, follows=self._said > 0, precedes=is_before):
+            plain = self._family.marks.unescape(text)
+            self.found.append(TextBlock(text=FENCES.unescape(THOUGHTS.unescape(plain))))

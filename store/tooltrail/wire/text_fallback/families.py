@@ -4,11 +4,52 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from tooltrail.records import NotFoundError
-from tooltrail.wire.text_fallback import anthropic_xml, hermes, tagged
-from tooltrail.wire.text_fallback.family import TextFamily
+from tooltrail.wire.text_fallback.bodies import JSON, TAGS, TEXT
+from tooltrail.wire.text_fallback.family import Frame, TextFamily
+
+_TOOL_RESULT = TextFamily(
+    "tool_result",
+    call=Frame("<tool_call{attributes}>", "</tool_call>", ("id", "name", "kind")),
+    body=TEXT,
+    result=Frame("<tool_result{attributes}>", "</tool_result>", ("id", "name", "status")),
+)
+"""Of no family of models, and understood by those that read XML-like text."""
+
+_HERMES = TextFamily(
+    "hermes",
+    call=Frame("<tool_call>", "</tool_call>"),
+    body=JSON,
+    result=Frame("<tool_response>", "</tool_response>"),
+)
+"""Hermes of Nous Research, Qwen 2.5 and 3, and models trained like them.
+
+Source: the chat templates of Qwen 2.5 and Qwen 3 (`tokenizer_config.json`), and the README of
+NousResearch/Hermes-Function-Calling. The results of a batch stand in one message of the user, as
+plain text (Qwen; Hermes itself writes JSON with `name` and `content` there). Calls and results
+belong together by their order.
+"""
+
+_ANTHROPIC_XML = TextFamily(
+    "anthropic-xml",
+    call=Frame(
+        "<invoke>\n<tool_name>{name}</tool_name>\n<parameters{attributes}>",
+        "</parameters>\n</invoke>",
+        ("format",),
+    ),
+    body=TAGS,
+    result=Frame("<result>\n<tool_name>{name}</tool_name>\n<stdout>", "</stdout>\n</result>"),
+    error=Frame("<error>", "</error>"),
+    calls_in="function_calls",
+    results_in="function_results",
+)
+"""Claude before it had tools of its own, in the Messages API.
+
+Source: docs.anthropic.com, "Legacy tool use" (`/claude/docs/legacy-tool-use`), and the system
+prompt that it gives. Names and order say what belongs together.
+"""
 
 FAMILIES: Mapping[str, TextFamily] = MappingProxyType(
-    {module.FAMILY.name: module.FAMILY for module in (tagged, hermes, anthropic_xml)}
+    {family.name: family for family in (_TOOL_RESULT, _HERMES, _ANTHROPIC_XML)}
 )
 """The families by name."""
 

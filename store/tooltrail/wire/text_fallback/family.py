@@ -1,14 +1,24 @@
-"""What a text format is: how one family of models reads calls and results, and writes calls."""
+"""How a family of models spells calls and results: a row of a table, with its reader and writer."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
-from tooltrail.records import ResultStatus
-from tooltrail.wire.text_fallback.markup import Escaping
+from tooltrail.records import InvalidRecordError, ResultStatus
+from tooltrail.wire.text_fallback.bodies import Body, end_of_json
+from tooltrail.wire.text_fallback.markup import (
+    body_without,
+    escape_attribute,
+    tags,
+    unescape_attribute,
+)
 
 TextKind = Literal["function", "custom"]
+
+_STATUSES: Mapping[str, ResultStatus] = {one: one for one in get_args(ResultStatus)}
+# It begins where white space does: else what has only that would be gone through from each of it.
+_ATTRIBUTE = re.compile(r'(?<!\s)\s++([a-z]++)="([^"<>]*+)"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,31 +73,198 @@ class FoundResult:
 
 
 @dataclass(frozen=True, slots=True)
-class TextFamily:
-    """How one family of models reads calls and results.
+class Frame:
+    """The tags around a body.
 
-    Attributes:
-        write_calls: all calls of one batch as one text.
-        write_results: all results of one batch as one text.
-        call_begin: a pattern of the beginning of calls, for lines of any case.
-        take_calls: the calls that begin with a match of it, none where it turned out to be no
-            call; and where they end, and the text goes on.
-        find_results: the blocks of results in a text, in order.
-        marks: what an assistant's own text must not have.
-        tells_ids: whether calls and results say the id.
-        tells_kinds: whether calls say that they are free text.
-        tells_errors: whether results say that they are failures; else their text has a prefix.
-        tells_status: whether results say in all detail how they came out.
+    In `begin`, `{name}` stands for the name of the tool, and `{attributes}` for attributes of these
+    names. Readers take white space of any kind for a line end, and letters of either case.
     """
 
-    name: str
-    write_calls: Callable[[Sequence[TextCall]], str]
-    write_results: Callable[[Sequence[TextResult]], str]
-    call_begin: str
-    take_calls: Callable[[str, re.Match[str]], tuple[list[TextCall], int]]
-    find_results: Callable[[str], Iterator[FoundResult]]
-    marks: Escaping
-    tells_ids: bool = False
-    tells_kinds: bool = False
-    tells_errors: bool = False
-    tells_status: bool = False
+    begin: str
+    end: str
+    attributes: tuple[str, ...] = ()
+
+    @property
+    def tags(self) -> list[str]:
+        """The names of the tags in front of the body."""
+        return re.findall(r"<(\w+)", self.begin)
+
+    def write(self, body: str, said: Mapping[str, str | None]) -> str:
+        """The body between its tags, which say what they have a place for."""
+        spelled = {name: escape_attribute(value) for name, value in said.items() if value}
+        attributes = "".join(
+            f' {name}="{spelled[name]}"' for name in self.attributes if name in spelled
+        )
+        begin = self.begin.format(name=spelled.get("name", ""), attributes=attributes)
+        return f"{begin}\n{body}\n{self.end}"
+
+    def read(self, begin: re.Match[str]) -> dict[str, str]:
+        """What the tags say, of which this is a match."""
+        groups = begin.groupdict()
+        found = _ATTRIBUTE.findall(groups.get("attributes") or "")
+        said = {name.lower(): unescape_attribute(value) for name, value in found}
+        if groups.get("name") is not None:
+            said["name"] = unescape_attribute(groups["name"].strip("\r\n"))
+        return said
+
+
+class TextFamily:
+    """How one family of models spells calls and results.
+
+    Args:
+        name: of the family.
+        call: what stands around the body of a call.
+        body: what stands in it.
+        result: what stands around the text of a result.
+        error: the same of a failure, where it is another.
+        calls_in: the tag around all calls of one batch, where there is one.
+        results_in: the tag around all results of one batch, the same.
+
+    Attributes:
+        tells_ids: whether calls and results say the id.
+        tells_kinds: whether calls say that they are free text.
+        tells_status: whether results say in all detail how they came out.
+        tells_errors: whether results say that they are failures; else their text has a prefix.
+        marks: what an assistant's own text must not have.
+        call_begin: a pattern of the beginning of calls, for lines of any case.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        call: Frame,
+        body: Body,
+        result: Frame,
+        error: Frame | None = None,
+        calls_in: str | None = None,
+        results_in: str | None = None,
+    ) -> None:
+        self.name = name
+        self._call, self._body, self._result, self._error = call, body, result, error
+        self._calls_in, self._results_in = calls_in, results_in
+        self.tells_ids = "id" in call.attributes
+        self.tells_kinds = "kind" in call.attributes
+        self.tells_status = "status" in result.attributes
+        self.tells_errors = self.tells_status or error is not None
+        outer = calls_in or call.tags[0], results_in or result.tags[0]
+        around = outer[1], *(frame.tags[-1] for frame in (result, error) if frame)
+        self.marks = tags(*outer)
+        self._in_calls = *outer, call.tags[-1]
+        self._in_results = tags(*outer, *around)
+        self.call_begin = _pattern(f"<{calls_in}>" if calls_in else call.begin)
+        self._calls_mark = _compiled(rf"</{'?' if body.is_text else ''}{outer[0]}\b")
+        self._calls_end = _compiled(rf"</{outer[0]}\s*>")
+        self._call_begin = _compiled(rf"\s*{_pattern(call.begin)}")
+        self._call_end = _compiled(_pattern(call.end))
+        self._results_begin = _compiled(rf"^<{outer[1]}\s*>")
+        self._results_end = _compiled(rf"\s*</{outer[1]}\s*>")
+        begin, end = _pattern(result.begin), _pattern(result.end)
+        if error:
+            begin = rf"(?:{begin}|(?P<error>{_pattern(error.begin)}))"
+            end = rf"(?(error){_pattern(error.end)}|{end})"
+        before = r"\s*" if results_in else "^"
+        self._result_block = _compiled(rf"{before}{begin}(?P<text>{body_without(*around)}){end}")
+
+    def write_calls(self, calls: Sequence[TextCall]) -> str:
+        """All calls of one batch as one text."""
+        return _together(self._calls_in, [self._written(call) for call in calls])
+
+    def _written(self, call: TextCall) -> str:
+        body, is_json = self._body.write(call.tool_name, call.arguments, self._in_calls)
+        said = {
+            "id": call.call_id,
+            "name": call.tool_name,
+            "kind": None if call.kind == "function" else call.kind,
+            "format": "json" if is_json else None,
+        }
+        return self._call.write(body, said)
+
+    def write_results(self, results: Sequence[TextResult]) -> str:
+        """All results of one batch as one text."""
+        written: list[str] = []
+        for one in results:
+            failed = one.status not in {"ok", "unknown"}
+            frame = self._error if self._error and failed else self._result
+            said = {"id": one.call_id, "name": one.tool_name, "status": one.status}
+            written.append(frame.write(self._in_results.escape(one.text), said))
+        return _together(self._results_in, written)
+
+    def take_calls(self, text: str, begin: re.Match[str]) -> tuple[list[TextCall], int]:
+        """The calls that begin with a match of `call_begin`, and where the text goes on."""
+        # JSON says itself where it ends: a text in it may have tags.
+        mark = self._calls_mark.search(text, end_of_json(text, begin.end()) or begin.end())
+        end = mark and self._calls_end.match(text, mark.start())
+        stop = mark.start() if mark else len(text)
+        after = end.end() if end else stop
+        problem = None if end else "it has no end"
+        if not self._calls_in:
+            return [self._read_call(begin, text[begin.end() : stop], problem)], after
+        calls, place = list[TextCall](), begin.end()
+        while opened := self._call_begin.match(text, place, stop):
+            closed = self._call_end.search(text, opened.end(), stop)
+            if closed is None:
+                break
+            calls.append(self._read_call(opened, text[opened.end() : closed.start()], None))
+            place = closed.end()
+        # The end is the stop sequence of such requests, so it may not be there.
+        rest = text[place:stop].strip()
+        if rest or not calls:
+            calls.append(TextCall("", None, rest, problem=problem or "it is no call"))
+        return calls, after
+
+    def _read_call(self, begin: re.Match[str], body: str, problem: str | None) -> TextCall:
+        said, body = self._call.read(begin), _inner(body)
+        try:
+            name, arguments = self._body.read(body, said, self._in_calls)
+            problem = problem or (None if name else "it has no name")
+        except InvalidRecordError as error:
+            name, arguments, problem = said.get("name", ""), body, problem or str(error)
+        kind: TextKind = "custom" if said.get("kind") == "custom" else "function"
+        return TextCall(name, said.get("id"), arguments, kind, problem)
+
+    def find_results(self, text: str) -> Iterator[FoundResult]:
+        """The results in a text, in order; what is not as the family says is none."""
+        if not self._results_in:
+            for one in self._result_block.finditer(text):
+                yield self._found(one, one.start(), one.end())
+            return
+        for begin in self._results_begin.finditer(text):
+            batch, place, start = list[re.Match[str]](), begin.end(), begin.start()
+            while block := self._result_block.match(text, place):
+                batch.append(block)
+                place = block.end()
+            if end := self._results_end.match(text, place):
+                for block in batch:
+                    # They stand in one block, which is cut out with the first of them.
+                    yield self._found(block, start, end.end())
+                    start = end.end()
+
+    def _found(self, one: re.Match[str], begin: int, end: int) -> FoundResult:
+        said, status = self._result.read(one), None
+        if self.tells_status:
+            status = _STATUSES.get(said.get("status", ""), "unknown")
+        elif self._error:
+            status = "error" if one["error"] else "ok"
+        text = self._in_results.unescape(_inner(one["text"]))
+        return FoundResult(begin, end, text, said.get("id"), said.get("name"), status)
+
+
+def _pattern(spelled: str) -> str:
+    """A pattern of tags that a frame spells."""
+    pattern = spelled.replace(">", r"\s*>").replace("\n", r"\s*")
+    pattern = pattern.replace("{name}", "(?P<name>[^<>]*+)")
+    return pattern.replace("{attributes}", r"\b(?P<attributes>[^<>]*+)")
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.IGNORECASE | re.MULTILINE)
+
+
+def _together(tag: str | None, blocks: list[str]) -> str:
+    return "\n".join([f"<{tag}>", *blocks, f"</{tag}>"]) if tag else "\n\n".join(blocks)
+
+
+def _inner(body: str) -> str:
+    """What stands between two tags, without the line ends beside them."""
+    return body.removeprefix("\n").removesuffix("\n")

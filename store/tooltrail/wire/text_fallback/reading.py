@@ -30,6 +30,7 @@ from tooltrail.records import (
 )
 from tooltrail.wire._chat import answers as chat
 from tooltrail.wire._chat.answers import ChatSpelling, Flags, asks_for_call
+from tooltrail.wire._chat.streaming import ChatAssembler, Choice
 from tooltrail.wire._identifiers import spelled_name
 from tooltrail.wire._reading import (
     REASONING,
@@ -49,7 +50,7 @@ from tooltrail.wire.members import (
 )
 from tooltrail.wire.responses import Oddities, Response
 from tooltrail.wire.text_fallback.asking import read_tools
-from tooltrail.wire.text_fallback.calls_in_text import read_calls
+from tooltrail.wire.text_fallback.calls_in_text import read_calls, text_beside
 from tooltrail.wire.text_fallback.family import FoundResult, TextFamily
 from tooltrail.wire.text_fallback.limits import NAME
 
@@ -58,7 +59,7 @@ _ANSWER = frozenset({"id", "model", "error", "choices"})
 
 
 class _Pending:
-    """The calls that wait for their results."""
+    """The calls that wait for their results: those of the last message of the assistant."""
 
     def __init__(self, family: TextFamily) -> None:
         self._family = family
@@ -66,25 +67,24 @@ class _Pending:
         self._named: defaultdict[tuple[str | None, str | None], deque[int]] = defaultdict(deque)
 
     def ask(self, calls: Iterable[ToolCall]) -> None:
-        """A message of the assistant: its calls are the ones that wait from now on."""
+        """Wait for the results of these calls alone."""
         self._waiting = dict(enumerate(calls))
         self._named.clear()
         for number, call in self._waiting.items():
             call_id = call.call_id if self._family.tells_ids else None
-            self._named[call_id, spelled_name(call.namespace, call.tool_name)].append(number)
-            self._named[call_id, None].append(number)
+            for name in (spelled_name(call.namespace, call.tool_name), None):
+                self._named[call_id, name].append(number)
 
     def take(self, found: FoundResult) -> ToolCall | None:
         """The call that a block answers; None when it answers none."""
         numbers = self._named.get((found.call_id or None, found.tool_name), deque())
         while numbers:
-            call = self._waiting.pop(numbers.popleft(), None)
-            if call is not None:
+            if call := self._waiting.pop(numbers.popleft(), None):
                 return call
         return None
 
 
-def spelling_of(family: TextFamily) -> ChatSpelling:
+def _spelling_of(family: TextFamily) -> ChatSpelling:
     """How the messages of answers are read in a family."""
     return ChatSpelling(NAME, partial(_blocks_of_answer, family), _extras, _has_text)
 
@@ -93,14 +93,49 @@ def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
     """An answer that was not streamed, with one message for each choice; or the text of one."""
     members: JsonObject = {"content": payload} if isinstance(payload, str) else payload
     if not members.get("choices") and "content" in members:
-        members = answer_of_text(members)
-    return chat.read_response(spelling_of(family), members)
+        members = _answer_of_text(members)
+    return chat.read_response(_spelling_of(family), members)
 
 
-def answer_of_text(members: JsonObject) -> JsonObject:
+def _answer_of_text(members: JsonObject) -> JsonObject:
     """An answer whose text is the member `content`, in the shape of a chat."""
     message: JsonValue = {**others(members, _ANSWER)}
     return {**members, "choices": [{"message": message}]}
+
+
+class TextAssembler:
+    """Puts the events of one answer together: those of a chat, or such that have a text each.
+
+    A call in text is known only when its end was seen, and whether it stands in a code block only
+    from what stands before it; so the text is put together first, and read as a whole.
+    """
+
+    def __init__(self, family: TextFamily) -> None:
+        spelling = _spelling_of(family)
+        self._chat = ChatAssembler(spelling)
+        self._text = Choice(spelling.is_part)
+        self._texts: list[JsonObject] = []
+
+    def feed(self, event: JsonObject) -> None:
+        """Take one event."""
+        self._chat.feed(event)
+        if event.get("choices") is None and "content" in event:
+            self._texts.append(event)
+            self._text.take(event)
+
+    def finish(self, *, is_done: bool = False) -> Response:
+        """The answer; calls of one that did not come to its end are incomplete."""
+        if not self._texts:
+            return self._chat.finish(is_done=is_done)
+        # As servers stream that complete a prompt.
+        self._chat.feed(_answer_of_text(self._text.native()))
+        answer = self._chat.finish(is_done=is_done)
+        # One event alone may be an answer that is not streamed; it says so when it is not the last.
+        is_last = self._texts[-1].get("stop", len(self._texts) == 1) is not False
+        unread = [*self._text.unread()]
+        if not (is_last or is_done):
+            unread.append("the answer does not say that it is done")
+        return answer.with_more(unread=unread, remarks=self._text.remarks)
 
 
 def _blocks_of_answer(
@@ -192,53 +227,26 @@ def _read_user(
     results: list[MessageBlock] = []
     said: list[MessageBlock] = []
     for block in _content(native.get("content")):
-        if isinstance(block, TextBlock):
-            found, texts = _read_results(family, block.text, pending)
-            results.extend(found)
-            said.extend(texts)
-        else:
+        if not isinstance(block, TextBlock):
             said.append(block)
+            continue
+        place = 0
+        for found in family.find_results(block.text):
+            if call := pending.take(found):
+                results.append(_result(found, call))
+                before = block.text[place : found.begin]
+                said += _content(text_beside(before, follows=place > 0, precedes=True))
+                place = found.end
+        said += _content(text_beside(block.text[place:], follows=place > 0, precedes=False))
     if results:
         yield Message(role="tool", blocks=tuple(results), origin=None if said else origin)
     if said or not results:
         yield Message(role="user", blocks=tuple(said), origin=origin)
 
 
-def _read_results(
-    family: TextFamily, text: str, pending: _Pending
-) -> tuple[tuple[ResultBlock, ...], tuple[TextBlock, ...]]:
-    """The results in a text, and what else it says."""
-    results: list[ResultBlock] = []
-    texts: list[str] = []
-    place = 0
-    for found in family.find_results(text):
-        call = pending.take(found)
-        if call is None:
-            continue
-        results.append(_result(found, call))
-        texts.append(_beside(text[place : found.begin], is_first=place == 0, is_last=False))
-        place = found.end
-    texts.append(_beside(text[place:], is_first=place == 0, is_last=True))
-    return tuple(results), tuple(TextBlock(text=one) for one in texts if one)
-
-
 def _result(found: FoundResult, call: ToolCall) -> ResultBlock:
     content = (TextBlock(text=found.text),) if found.text else ()
-    is_named = found.tool_name is not None
-    tool_name, namespace = (call.tool_name, call.namespace) if is_named else (None, None)
-    if found.status is None:
-        result = result_of_text(found.call_id, tool_name, content)
-    else:
-        result = ResultBlock(
-            call_id=found.call_id, tool_name=tool_name, status=found.status, content=content
-        )
-    return result.model_copy(update={"namespace": namespace}) if namespace else result
-
-
-def _beside(text: str, *, is_first: bool, is_last: bool) -> str:
-    """A text between results, without the blank lines that set them apart."""
-    if not is_first:
-        text = text.removeprefix("\n").removeprefix("\n")
-    if not is_last:
-        text = text.removesuffix("\n").removesuffix("\n")
-    return text
+    update: dict[str, object] = {} if found.status is None else {"status": found.status}
+    if found.tool_name is not None:
+        update |= {"tool_name": call.tool_name, "namespace": call.namespace}
+    return result_of_text(found.call_id, None, content).model_copy(update=update)

@@ -1,6 +1,5 @@
 """The format of messages of text alone, for each family of models."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
@@ -11,8 +10,7 @@ from tooltrail.wire.members import JsonObject
 from tooltrail.wire.text_fallback import asking
 from tooltrail.wire.text_fallback.families import text_family
 from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
-from tooltrail.wire.text_fallback.reading import read_history, read_response
-from tooltrail.wire.text_fallback.streaming import TextAssembler
+from tooltrail.wire.text_fallback.reading import TextAssembler, read_history, read_response
 from tooltrail.wire.text_fallback.writing import is_result, write_history
 
 
@@ -22,17 +20,6 @@ def text_format(family_name: str) -> WireFormat:
     Raises:
         NotFoundError: there is no such family.
     """
-    return _format(family_name, partial(_write_as, family_name))
-
-
-def _write_as(family_name: str, writing: Writing, conversation: Conversation) -> JsonObject:
-    writing.policy = replace(writing.policy, text_family=family_name)
-    return write_history(writing, conversation)
-
-
-def _format(
-    family_name: str, history_writer: Callable[[Writing, Conversation], JsonObject]
-) -> WireFormat:
     family = text_family(family_name)
     return WireFormat(
         name=NAME,
@@ -40,7 +27,7 @@ def _format(
         response_reader=partial(read_response, family),
         new_assembler=partial(TextAssembler, family),
         history_reader=partial(read_history, family),
-        history_writer=history_writer,
+        history_writer=partial(_write_as, family_name),
         is_result=is_result,
         tools_writer=partial(asking.write_tools, family),
         tools_reader=asking.read_tools,
@@ -48,5 +35,10 @@ def _format(
     )
 
 
-FORMAT = _format("tool_result", write_history)
+def _write_as(family_name: str, writing: Writing, conversation: Conversation) -> JsonObject:
+    writing.policy = replace(writing.policy, text_family=family_name)
+    return write_history(writing, conversation)
+
+
+FORMAT = replace(text_format("tool_result"), history_writer=write_history)
 """Writes the family that the policy names, and reads `tool_result`; see `text_format`."""

@@ -132,9 +132,15 @@ MALFORMED = [
     ),
     (
         "hermes",
-        '<tool_call>\n{"name": "now", "arguments": {"a": }}\n</tool_call>',
+        '<tool_call>\n{"name": "now", "arguments": {"a": 1}, "name": "rm"}\n</tool_call>',
         "(unnamed)",
-        '{"name": "now", "arguments": {"a": }}',
+        '{"name": "now", "arguments": {"a": 1}, "name": "rm"}',
+    ),
+    (
+        "hermes",
+        '<tool_call>\n{"name": "now", "arguments": {"a": 1]}\n</tool_call>',
+        "(unnamed)",
+        '{"name": "now", "arguments": {"a": 1]}',
     ),
     ("anthropic-xml", "<function_calls>\nnow()\n</function_calls>", "(unnamed)", "now()"),
     (
@@ -144,7 +150,7 @@ MALFORMED = [
             "</function_calls>"
         ),
         "(unnamed)",
-        "<a>1</a>",
+        '{"a":"1"}',
     ),
     (
         "anthropic-xml",
@@ -169,6 +175,50 @@ def test_a_call_that_is_not_as_its_family_says_is_flagged_and_kept_whole(
     assert not call.is_executable
     assert read.unread
     assert read.unread[0].startswith("call 0 is not as it should be: ")
+
+
+@pytest.mark.parametrize("arguments", ['{"a": }', '{"a" 1}', '{"a":1,"a":2}', "[1,]"])
+def test_arguments_that_are_no_json_are_kept_with_the_name_and_not_run(arguments: str) -> None:
+    body = f'{{"name": "now", "arguments": {arguments}}}'
+    (call,) = read_calls(f"<tool_call>\n{body}\n</tool_call>", "hermes").calls
+    assert (call.tool_name, call.arguments_raw) == ("now", arguments)
+    assert call.parse_error is not None
+    assert not call.is_executable
+
+
+@pytest.mark.parametrize(
+    "arguments", ['{ "b":1.50,\n "a":[2]}', '{"a": "</tool_call>"}', "7", '{"\\u0062": "}"}']
+)
+def test_arguments_keep_the_spelling_of_the_model(arguments: str) -> None:
+    told = f'<tool_call>\n{{ "arguments" :{arguments} , "name":"now"}}</tool_call>\n\nSo.'
+    read = read_calls(told, "hermes")
+    assert [(one.tool_name, one.arguments_raw) for one in read.calls] == [("now", arguments)]
+    assert read.text == "So."
+    told = f'<tool_call name="now">\n{arguments}\n</tool_call>\n\nSo.'
+    read = read_calls(told, "tool_result")
+    assert [(one.tool_name, one.arguments_raw) for one in read.calls] == [("now", arguments)]
+    assert read.text == "So."
+
+
+@pytest.mark.parametrize(
+    ("family", "begin", "end"),
+    [
+        ("hermes", '<tool_call>\n{"name": "write", "arguments": {"text": "', '"}}\n</tool_call>'),
+        (
+            "anthropic-xml",
+            "<function_calls>\n<invoke>\n<tool_name>write</tool_name>\n<parameters>\n<text>",
+            "</text>\n</parameters>\n</invoke>\n</function_calls>",
+        ),
+    ],
+)
+def test_a_call_that_is_quoted_in_the_arguments_of_another_is_not_run(
+    family: str, begin: str, end: str
+) -> None:
+    # The line ends in the text are not escaped, as models forget it.
+    read = read_calls(f"{begin}\n{spelled(family)}\n{end}", family)
+    assert read.calls
+    assert not any(call.is_executable for call in read.calls)
+    assert read.unread
 
 
 def test_a_malformed_call_takes_none_of_the_others_with_it() -> None:
