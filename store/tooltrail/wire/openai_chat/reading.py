@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from pydantic import JsonValue
 
 from tooltrail.records import (
-    CallFlag,
     Conversation,
     Message,
     MessageBlock,
@@ -19,19 +18,17 @@ from tooltrail.records import (
     ResultBlock,
     Role,
     TextBlock,
-    ToolCall,
 )
 from tooltrail.wire._chat.answers import (
     NO_FLAGS,
     ChatSpelling,
     Flags,
     asks_for_call,
-    odd_calls,
 )
+from tooltrail.wire._chat.calls import read_calls, unread_calls
 from tooltrail.wire._reading import (
     REASONING,
     ROLES,
-    RepeatedIds,
     merge_results,
     message_of_request,
     result_of_text,
@@ -41,10 +38,8 @@ from tooltrail.wire._reading import (
 )
 from tooltrail.wire.members import (
     JsonObject,
-    object_in,
     objects_in,
     others,
-    raw_arguments,
     text_in,
 )
 from tooltrail.wire.openai_chat.asking import read_tools
@@ -56,10 +51,6 @@ _TEXTS = ("refusal", *REASONING)
 MESSAGE = frozenset({"role", "content", "tool_calls", "function_call", "annotations", *_TEXTS})
 """Members of a message that are read."""
 
-CALL = frozenset({"id", "type", "function", "custom", "index"})
-"""Members of a call that are read."""
-
-_TOLD = {"function": frozenset({"name", "arguments"}), "custom": frozenset({"name", "input"})}
 _ROLES: Mapping[str, Role] = {**ROLES, "function": "tool"}
 _SAID = frozenset({"role", "content"})
 _RESULT = frozenset({"role", "content", "tool_call_id", "name"})
@@ -73,21 +64,10 @@ def _blocks_of_answer(native: JsonObject, odd: Oddities, flags: Flags) -> Iterat
 
 def _unread_of(native: JsonObject) -> Iterator[str]:
     """What of the message of an answer is not what it is to be, each one a sentence."""
-    yield from odd_calls(native)
     content = native.get("content")
     if not isinstance(content, str | list | None) and not is_part(content):
         yield "content of the message is no text"
-    for call in objects_in(native.get("tool_calls")):
-        custom = call.get("custom")
-        body = custom if isinstance(custom, dict) else call.get("function")
-        if not isinstance(call.get("id"), str | None):
-            yield "the id of a call is no text"
-        if custom and call.get("function"):
-            yield "a call is of a function and of a custom tool"
-        if not isinstance(body, dict):
-            yield "a call has nothing to call"
-        elif not isinstance(body.get("name"), str | None):
-            yield "the name of a call is no text"
+    yield from unread_calls(native)
 
 
 def _remarks_of(native: JsonObject) -> Iterator[str]:
@@ -110,9 +90,7 @@ def assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[Me
         yield from read_content(content)
     if refusal := text_in(native.get("refusal")):
         yield TextBlock(text=refusal, is_refusal=True)
-    repeated = RepeatedIds()
-    for position, call in enumerate(_native_calls(native)):
-        yield repeated.flagged(_read_call(call, position, flags.get(position, ())))
+    yield from read_calls(_native_calls(native), flags)
 
 
 def message_extras(native: JsonObject) -> JsonObject:
@@ -139,33 +117,6 @@ def _native_calls(native: JsonObject) -> list[JsonObject]:
     if asks_for_call(legacy):
         calls.append({"function": legacy})
     return calls
-
-
-def _read_call(native: JsonObject, position: int, flags: tuple[CallFlag, ...]) -> ToolCall:
-    is_custom = isinstance(native.get("custom"), dict)
-    member = "custom" if is_custom else "function"
-    members = object_in(native.get(member))
-    arguments = members.get("input" if is_custom else "arguments")
-    if not isinstance(arguments, str | None):
-        flags = (*flags, "arguments_were_object")
-    return ToolCall(
-        tool_name=text_in(members.get("name")) or "",
-        arguments_raw=raw_arguments(arguments),
-        call_id=text_in(native.get("id")),
-        kind="custom" if is_custom else "function",
-        position=position,
-        flags=flags,
-        extras=_call_extras(native, member, members),
-    )
-
-
-def _call_extras(native: JsonObject, member: str, members: JsonObject) -> JsonObject:
-    extras = others(native, CALL)
-    if besides := others(members, _TOLD[member]):
-        extras[member] = besides
-    call_id = native.get("id")
-    # An id that is no text is none to any caller, and still what the provider said.
-    return extras if isinstance(call_id, str | None) else {**extras, "id": call_id}
 
 
 SPELLING = ChatSpelling(NAME, _blocks_of_answer, message_extras, is_part)

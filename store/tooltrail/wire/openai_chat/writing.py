@@ -19,12 +19,13 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
+from tooltrail.wire._chat.calls import CALL
 from tooltrail.wire._reading import REASONING
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_chat.parts import is_part, write_media
-from tooltrail.wire.openai_chat.reading import CALL, MESSAGE
+from tooltrail.wire.openai_chat.reading import MESSAGE
 
 _RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 _SAID_BY = ("content", "refusal", "audio")
