@@ -1,10 +1,15 @@
-"""The calls in the message of a chat: `tool_calls`, each of a function or of a custom tool."""
+"""The calls in the messages of a chat, and the results that messages of the role `tool` bring."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
-from tooltrail.records import CallBlock, CallFlag, ToolCall
+from pydantic import JsonValue
+
+from tooltrail.records import CallBlock, CallFlag, ResultBlock, ToolCall
 from tooltrail.wire._chat.answers import NO_FLAGS, Flags, odd_calls
-from tooltrail.wire._reading import RepeatedIds
+from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
+from tooltrail.wire._reading import RepeatedIds, result_of_text
+from tooltrail.wire._steps import Answered
+from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import (
     JsonObject,
     object_in,
@@ -68,3 +73,38 @@ def _call_extras(native: JsonObject, member: str, members: JsonObject) -> JsonOb
     call_id = native.get("id")
     # An id that is no text is none to any caller, and still what the provider said.
     return extras if isinstance(call_id, str | None) else {**extras, "id": call_id}
+
+
+def write_call(writing: Writing, answered: Answered, arguments: str) -> JsonObject:
+    """A call of a function, of whatever kind it is; the report says what is no function."""
+    kind = answered.call.kind
+    if kind in {"builtin", "mcp"}:
+        note = f"a {kind} call is a function call here"
+        writing.note("provider_data_dropped", answered.where, note)
+    function: JsonObject = {"name": answered.wire_name, "arguments": arguments}
+    return {"id": answered.wire_id, "type": "function", "function": function}
+
+
+def read_result(
+    native: JsonObject, known: frozenset[str], read: Callable[[JsonValue], Part] = read_part
+) -> ResultBlock:
+    """The result that a message brings; all else that it has is among the extras.
+
+    Args:
+        native: the message.
+        known: members that the format reads, or writes.
+        read: gives the block of a part of the content.
+    """
+    content = native.get("content")
+    call_id = native.get("tool_call_id")
+    name = native.get("name") if "name" in known else None
+    extras = others(native, known)
+    for member, found in (("tool_call_id", call_id), ("name", name)):
+        if not isinstance(found, str | None):
+            extras[member] = found
+    is_value = not isinstance(content, str | list | None) and not is_part(content)
+    blocks = () if is_value else tuple(read_content(content, read))
+    value: JsonValue = content if is_value else None
+    return result_of_text(text_in(call_id), text_in(name), blocks).model_copy(
+        update={"structured": value, "has_structured": is_value, "extras": extras}
+    )

@@ -8,14 +8,11 @@ besides goes back with the message that asked for it.
 
 from collections.abc import Iterator, Mapping
 
-from pydantic import JsonValue
-
 from tooltrail.records import (
     Conversation,
     Message,
     MessageBlock,
     Origin,
-    ResultBlock,
     Role,
     TextBlock,
 )
@@ -24,14 +21,15 @@ from tooltrail.wire._chat.answers import (
     ChatSpelling,
     Flags,
     asks_for_call,
+    odd_texts,
 )
-from tooltrail.wire._chat.calls import read_calls, unread_calls
+from tooltrail.wire._chat.calls import read_calls, read_result, unread_calls
+from tooltrail.wire._chat.parts import is_part, read_content
 from tooltrail.wire._reading import (
     REASONING,
     ROLES,
     merge_results,
     message_of_request,
-    result_of_text,
     spoken_in,
     thoughts_in,
     with_origins,
@@ -44,7 +42,6 @@ from tooltrail.wire.members import (
 )
 from tooltrail.wire.openai_chat.asking import read_tools
 from tooltrail.wire.openai_chat.limits import NAME
-from tooltrail.wire.openai_chat.parts import is_part, read_content
 from tooltrail.wire.responses import Oddities
 
 _TEXTS = ("refusal", *REASONING)
@@ -53,7 +50,9 @@ MESSAGE = frozenset({"role", "content", "tool_calls", "function_call", "annotati
 
 _ROLES: Mapping[str, Role] = {**ROLES, "function": "tool"}
 _SAID = frozenset({"role", "content"})
-_RESULT = frozenset({"role", "content", "tool_call_id", "name"})
+
+RESULT = frozenset({"role", "content", "tool_call_id", "name"})
+"""Members of a result that are read."""
 
 
 def _blocks_of_answer(native: JsonObject, odd: Oddities, flags: Flags) -> Iterator[MessageBlock]:
@@ -75,9 +74,8 @@ def _remarks_of(native: JsonObject) -> Iterator[str]:
     content = native.get("content")
     if isinstance(content, dict) and is_part(content):
         yield "content of the message is no text"
-    for name in _TEXTS:
-        if not isinstance(native.get(name), str | None):
-            yield f"{name} of the message is no text"
+    for name in odd_texts(native, _TEXTS):
+        yield f"{name} of the message is no text"
 
 
 def assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[MessageBlock]:
@@ -95,10 +93,7 @@ def assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[Me
 
 def message_extras(native: JsonObject) -> JsonObject:
     """What a message of the assistant says besides, and members of a kind that is not read."""
-    extras = others(native, MESSAGE)
-    for name in _TEXTS:
-        if not isinstance(native.get(name), str | None):
-            extras[name] = native[name]
+    extras = others(native, MESSAGE) | odd_texts(native, _TEXTS)
     if native.get("annotations") and not _has_annotations(native):
         extras["annotations"] = native["annotations"]
     if not isinstance(native.get("function_call"), dict | None):
@@ -133,7 +128,7 @@ def read_history(request: JsonObject) -> Conversation:
 
 def _read_message(native: JsonObject, role: Role) -> Message:
     if role == "tool":
-        result = _read_result(native)
+        result = read_result(native, RESULT)
         # So that a name goes back where one was sent; see `_write_result`.
         named = Origin(wire_format=NAME) if result.tool_name else None
         return Message(role=role, blocks=(result,), origin=named)
@@ -143,19 +138,3 @@ def _read_message(native: JsonObject, role: Role) -> Message:
     else:
         blocks, extras = tuple(read_content(native.get("content"))), others(native, _SAID)
     return message_of_request(NAME, role, blocks, extras)
-
-
-def _read_result(native: JsonObject) -> ResultBlock:
-    content = native.get("content")
-    call_id, name = native.get("tool_call_id"), native.get("name")
-    extras = others(native, _RESULT)
-    for member, found in (("tool_call_id", call_id), ("name", name)):
-        if not isinstance(found, str | None):
-            extras[member] = found
-    is_value = not isinstance(content, str | list | None) and not is_part(content)
-    blocks = () if is_value else tuple(read_content(content))
-    result = result_of_text(text_in(call_id), text_in(name), blocks)
-    value: JsonValue = content if is_value else None
-    return result.model_copy(
-        update={"structured": value, "has_structured": is_value, "extras": extras}
-    )
