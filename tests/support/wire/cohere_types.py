@@ -4,9 +4,10 @@ The client itself would bring a tokenizer and the client of a hub of models. Bes
 what its server says of names (docs.cohere.com/reference/errors), and that every call has an id.
 """
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import Field
+from typing_extensions import TypedDict
 
 Name = Annotated[str, Field(pattern="^[a-zA-Z_][a-zA-Z0-9_]*$")]
 Words = Annotated[str, Field(min_length=1)]
