@@ -109,7 +109,7 @@ SUCCESSES: list[tuple[str, dict[str, Any], list[tuple[str, bytes]], Any]] = [
             "tool_call_id": "c",
             "content": [{"type": "document", "document": {"data": "two ü", "id": "d"}}],
         },
-        [TextBlock(text="two ü", extras={"document": {"id": "d"}})],
+        [TEXT],
         None,
     ),
     (
