@@ -149,6 +149,8 @@ def _error(wire_format: str, message: str) -> Any:
             return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
         case "ollama":
             return {"error": message}
+        case "cohere":
+            return {"message": message, "id": "e"}
         case "gemini":
             return {"error": {"code": 400, "message": message, "status": "INVALID_ARGUMENT"}}
         case _:
