@@ -76,6 +76,30 @@ ANTHROPIC: dict[str, Any] = {
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
     ],
 }
+BEDROCK: dict[str, Any] = {
+    "output": {
+        "message": {
+            "role": "assistant",
+            "content": [
+                {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "x"}}},
+                {"text": "a"},
+                {"toolUse": {"toolUseId": "a", "name": "f", "input": {"a": 1}}},
+                {
+                    "toolUse": {
+                        "toolUseId": "b",
+                        "name": "g",
+                        "input": {},
+                        "type": "server_tool_use",
+                    }
+                },
+                {"toolResult": {"toolUseId": "b", "content": [{"json": {}}]}},
+                {"citationsContent": {"content": [{"text": "b"}], "citations": []}},
+                {"image": {"format": "png", "source": {"bytes": "aGk="}}},
+            ],
+        }
+    },
+    "stopReason": "tool_use",
+}
 GEMINI: dict[str, Any] = {
     "candidates": [
         {
@@ -125,6 +149,7 @@ ANSWERS = [
     ("openai", CHAT),
     ("openai-responses", RESPONSES),
     ("anthropic", ANTHROPIC),
+    ("bedrock", BEDROCK),
     ("gemini", GEMINI),
     ("ollama", OLLAMA),
     ("mcp", MCP),
@@ -160,6 +185,18 @@ TOOLS: list[tuple[str, dict[str, Any]]] = [
             "tools": [{"name": "f", "input_schema": {}}, {"type": "bash_20250124", "name": "bash"}],
             "tool_choice": {"type": "tool", "name": "f"},
             "output_config": {"format": {"type": "json_schema", "schema": {}}},
+        },
+    ),
+    (
+        "bedrock",
+        {
+            "toolConfig": {
+                "tools": [
+                    {"toolSpec": {"name": "f", "inputSchema": {"json": {}}, "strict": True}},
+                    {"cachePoint": {"type": "default"}},
+                ],
+                "toolChoice": {"tool": {"name": "f"}},
+            }
         },
     ),
     (
@@ -254,7 +291,7 @@ def test_an_answer_with_any_value_in_it_is_read_as_what_it_is(
         again = read_stream(known, [odd, odd])
         assert set(runnable(again)) <= set(asked(odd)), odd
         failed = known.read_response({**odd, "error": {"message": "m"}})
-        if name in ("openai", "text-fallback", "ollama", "gemini"):
+        if name in ("openai", "text-fallback", "ollama", "gemini", "bedrock"):
             assert failed.failure is not None
             assert runnable(failed) == [], odd
 
@@ -275,6 +312,7 @@ TOOL_NAMES = {
     "openai": ["f", "g"],
     "openai-responses": ["f", "n"],
     "anthropic": ["f", "bash"],
+    "bedrock": ["f"],
     "gemini": ["f"],
     "ollama": ["f"],
     "mcp": ["f"],
@@ -341,6 +379,23 @@ EVENTS: list[tuple[str, list[dict[str, Any]]]] = [
             {"type": "error", "error": {"type": "x", "message": "y"}},
         ],
     ),
+    (
+        "bedrock",
+        [
+            {"messageStart": {"role": "assistant"}},
+            {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "a"}}},
+            {
+                "contentBlockStart": {
+                    "contentBlockIndex": 1,
+                    "start": {"toolUse": {"toolUseId": "a", "name": "f"}},
+                }
+            },
+            {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"toolUse": {"input": "{}"}}}},
+            {"contentBlockStop": {"contentBlockIndex": 1}},
+            {"messageStop": {"stopReason": "tool_use"}},
+            {"throttlingException": {"message": "y"}},
+        ],
+    ),
     ("gemini", [GEMINI, GEMINI]),
     ("ollama", [OLLAMA | {"done": False}, OLLAMA]),
     ("mcp", [MCP, MCP]),
@@ -363,6 +418,9 @@ def test_a_stream_with_any_value_in_it_is_read(name: str, events: list[dict[str,
                 assert arguments in said, odd
 
 
+TARGETS = ("openai", "openai-responses", "anthropic", "bedrock", "gemini", "ollama")
+
+
 @pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])
 def test_what_was_read_of_it_can_be_told_to_every_provider(
     name: str, answer: dict[str, Any]
@@ -373,7 +431,7 @@ def test_what_was_read_of_it_can_be_told_to_every_provider(
         with suppress(InvalidRecordError):
             messages = known.read_response(odd).messages
             asked = Conversation.of([Message.of("user", "a"), *messages])
-            for target in ("openai", "openai-responses", "anthropic", "gemini", "ollama"):
+            for target in TARGETS:
                 policy = ExportPolicy(replay_provider_data=False)
                 export = wire_format(target).write_history(asked, policy)
                 assert request_problems(target, export.request) == [], (target, odd)

@@ -17,9 +17,17 @@ from tests.support.wire.recorded import Exchange
 from tooltrail.records import Conversation, Message, MessageBlock, ResultBlock, TextBlock
 from tooltrail.wire import DEFAULT_EXPORT_POLICY, Response, read_stream, wire_format
 
-FORMATS = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
-CALLS = {"openai": 74, "openai-responses": 43, "anthropic": 61, "gemini": 85, "ollama": 0}
+CALLS = {
+    "openai": 74,
+    "openai-responses": 43,
+    "anthropic": 61,
+    "bedrock": 34,
+    "gemini": 85,
+    "ollama": 0,
+}
 """Calls in the first choices of all recorded answers."""
+
+FORMATS = tuple(CALLS)
 
 ODD = {
     "parallel-tool-call-wrapper.1.chunks.txt": 3,  # events that are no JSON, the last one too
@@ -98,7 +106,14 @@ def streams_with_calls(name: str) -> list[bytes]:
     return streams
 
 
-STREAMS = {"openai": 22, "openai-responses": 18, "anthropic": 13, "gemini": 50, "ollama": 3}
+STREAMS = {
+    "openai": 22,
+    "openai-responses": 18,
+    "anthropic": 13,
+    "bedrock": 9,
+    "gemini": 50,
+    "ollama": 3,
+}
 
 
 @needs_corpus
@@ -158,7 +173,7 @@ def test_every_recorded_history_can_be_read_and_sent_again(name: str) -> None:
         again = known.read_history(export.request)
         if not export.report:
             assert joined(without_names(again)) == joined(without_names(conversation))
-    assert count >= {"ollama": 15, "gemini": 42, "anthropic": 66}.get(name, 60)
+    assert count >= {"bedrock": 17, "ollama": 15, "gemini": 42, "anthropic": 66}.get(name, 60)
 
 
 def without_tools(request: dict[str, object]) -> dict[str, object]:
