@@ -25,7 +25,7 @@ def bedrock_rules(messages: Sequence[JsonObject]) -> Iterator[str]:
     ids: list[Any] = []
     names: list[Any] = []
     for number, message in enumerate(messages):
-        where, blocks = f"messages[{number}]", list(message.get("content") or ())
+        where, blocks = f"messages[{number}]", _blocks(message)
         yield from _answers(blocks, asked, where)
         calls = [one["toolUse"] for one in blocks if "toolUse" in one]
         asked = [one["toolUseId"] for one in calls if one.get("type") != "server_tool_use"]
@@ -41,6 +41,10 @@ def bedrock_rules(messages: Sequence[JsonObject]) -> Iterator[str]:
     for name in names:
         if not _DOCUMENT_NAME.fullmatch(name):
             yield f"the name {name!r} of a document is not legal"
+
+
+def _blocks(message: JsonObject) -> list[Any]:
+    return list(message.get("content") or ())
 
 
 def _answers(blocks: list[Any], asked: list[Any], where: str) -> Iterator[str]:

@@ -104,9 +104,12 @@ def read_history(request: JsonObject) -> Conversation:
         messages.append(message_of_request(NAME, "system", _blocks(system)))
     for native, role in spoken_in(request):
         blocks = tuple(_blocks(native.get("content"), is_user=role == "user"))
-        runs = by_speaker(blocks) if role == "user" and blocks else [(role, blocks)]
         extras = others(native, _MESSAGE)
-        messages += [message_of_request(NAME, speaker, said, extras) for speaker, said in runs]
+        if role != "user" or not blocks:
+            messages.append(message_of_request(NAME, role, blocks, extras))
+            continue
+        for speaker, said in by_speaker(blocks):
+            messages.append(message_of_request(NAME, speaker, said, extras))
     return Conversation.of(messages, read_tools(request))
 
 

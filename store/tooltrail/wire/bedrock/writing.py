@@ -98,7 +98,7 @@ def _result(writing: Writing, answered: Answered) -> JsonObject:
     if result.is_error and any(not isinstance(block, TextBlock) for block in shown):
         # Beside an error Anthropic's models take text alone.
         shown = (TextBlock(text=writing.content_text(shown, where)),)
-    content = [*_parts(writing, answered.source, shown, where)]
+    content: list[JsonValue] = [*_parts(writing, answered.source, shown, where)]
     if content and result.has_structured:
         writing.note("structured_dropped", where, "the structured value beside the content")
     elif isinstance(result.structured, dict):

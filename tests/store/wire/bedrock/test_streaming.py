@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from tests.support.wire.streams import read_events, told
 
-from tooltrail.records import ProviderBlock, ReasoningBlock, TextBlock
-from tooltrail.wire import Response
+from tooltrail.records import MediaBlock, ProviderBlock, ReasoningBlock, TextBlock
+from tooltrail.wire import Response, event_of, read_stream, wire_format
 
 START: dict[str, Any] = {"messageStart": {"role": "assistant"}}
 CALL: dict[str, Any] = {"toolUse": {"toolUseId": "t1", "name": "f"}}
@@ -82,6 +82,17 @@ def test_what_amazon_ran_goes_back_as_it_came_and_is_no_call_for_the_caller() ->
         {"toolResult": {**result, "content": [{"json": {"stdOut": "3"}}]}},
         {"reasoningContent": {"redactedContent": "aGk="}},
     ]
+
+
+def test_the_bytes_that_boto3_gives_are_base64_as_in_json() -> None:
+    hidden = [piece(0, reasoningContent={"redactedContent": b"hi"}), stopped("end_turn")]
+    native: Any = {"reasoningContent": {"redactedContent": "aGk="}}
+    block_of_stream, *_ = read_stream(wire_format("bedrock"), hidden).message.blocks
+    assert block_of_stream == ProviderBlock(native=native)
+    content = [{"image": {"format": "png", "source": {"bytes": b"hi"}}}]
+    answer = event_of({"output": {"message": {"content": content}}})
+    (image,) = wire_format("bedrock").read_response(answer).message.blocks
+    assert image == MediaBlock(kind="image", media_type="image/png", data="aGk=")
 
 
 def test_a_citation_amid_a_text_is_remarked_and_stops_no_call() -> None:

@@ -63,8 +63,8 @@ def test_documents_have_legal_names_that_differ_and_a_text_beside_them() -> None
     odd = PDF.model_copy(update={"name": "ü/a..b"})
     asked = Message(role="user", blocks=(unnamed, odd, PDF, unnamed, PNG))
     export = exported(asked)
-    (message,) = export.request["messages"]  # type: ignore[misc, union-attr]
-    parts: Any = message["content"]  # type: ignore[index, call-overload]
+    request: Any = export.request
+    parts: list[dict[str, Any]] = request["messages"][0]["content"]
     names = [part["document"]["name"] for part in parts if "document" in part]
     assert names == ["document", "-a-b", "a b", "document 4"]
     assert [list(part) for part in parts[-2:]] == [["image"], ["text"]]
@@ -117,7 +117,7 @@ def test_ids_of_other_providers_are_as_the_server_takes_them() -> None:
 def test_thoughts_go_back_to_bedrock_alone() -> None:
     thought: dict[str, Any] = {"reasoningText": {"text": "hm", "signature": "x"}}
     content = [{"reasoningContent": thought}, {"text": "a"}]
-    answer = {"output": {"message": {"role": "assistant", "content": content}}}
+    answer: Any = {"output": {"message": {"role": "assistant", "content": content}}}
     message = KNOWN.read_response({**answer, "stopReason": "end_turn"}).message
     assert isinstance(message.blocks[0], ReasoningBlock)
     asked = Conversation.of([Message.of("user", "go"), message])
@@ -129,8 +129,8 @@ def test_thoughts_go_back_to_bedrock_alone() -> None:
 
 def test_a_text_with_citations_is_a_text_to_all() -> None:
     cited = {"content": [{"text": "Green."}, {"text": " Blue."}], "citations": [{"title": "a"}]}
-    content = [{"citationsContent": cited}]
-    message = KNOWN.read_response({"output": {"message": {"content": content}}}).message
+    answer: Any = {"output": {"message": {"content": [{"citationsContent": cited}]}}}
+    message = KNOWN.read_response(answer).message
     assert message.text == "Green. Blue."
     export = KNOWN.write_history(Conversation.of([Message.of("user", "go"), message]))
     assert [change.detail for change in export.report] == ["citationsContent"]
@@ -139,7 +139,8 @@ def test_a_text_with_citations_is_a_text_to_all() -> None:
 def test_objects_beside_a_text_of_a_result_are_read_as_json() -> None:
     content = [{"text": "a"}, {"json": {"b": [1]}}]
     block = {"toolResult": {"toolUseId": "c", "content": content, "status": "success"}}
-    (message,) = KNOWN.read_history({"messages": [{"role": "user", "content": [block]}]}).messages
+    request: Any = {"messages": [{"role": "user", "content": [block]}]}
+    (message,) = KNOWN.read_history(request).messages
     assert message.results[0].content == (TextBlock(text="a"), TextBlock(text='{"b":[1]}'))
 
 
