@@ -25,7 +25,7 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.bedrock.limits import MEDIA
 from tooltrail.wire.bedrock.reading import CALL, read_block
 from tooltrail.wire.media_uris import has_bytes
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
 
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9 ()\[\]-]+| {2,}")
 _NAME_CHARS = 190
@@ -60,10 +60,11 @@ def _fit_documents(writing: Writing, message: JsonObject, names: set[str]) -> No
     results = (object_in(part.get("toolResult")).get("content") for part in spoken)
     for part in (*spoken, *(part for content in results for part in objects_in(content))):
         if isinstance(document := part.get("document"), dict):
-            given = str(document.get("name"))
-            document["name"] = _new_name(given, names)
-            if document["name"] != given:
-                note = f"the document {given!a} is {document['name']!r} here"
+            given = document.get("name")
+            name = _new_name(text_in(given) or _UNNAMED, names)
+            part["document"] = {**document, "name": name}
+            if name != given:
+                note = f"the document {given!a} is {name!r} here"
                 writing.note("block_described", "messages", note)
     if any("document" in part for part in spoken) and not any("text" in part for part in spoken):
         writing.note("message_added", "messages", f"{_BESIDE!r} stands beside a document")
@@ -71,7 +72,7 @@ def _fit_documents(writing: Writing, message: JsonObject, names: set[str]) -> No
 
 
 def _new_name(given: str, names: set[str]) -> str:
-    legal = _ILLEGAL.sub("-", given).strip()[:_NAME_CHARS] or _UNNAMED
+    legal = _ILLEGAL.sub("-", given)[:_NAME_CHARS].strip() or _UNNAMED
     name, number = legal, len(names)
     while name.lower() in names:
         number += 1
@@ -127,14 +128,14 @@ def _parts(
                     yield {"text": writing.clean.text(block.text, where)}
                 else:
                     writing.note("block_dropped", where, "[text without a word]")
-            case ReasoningBlock() if writing.replays(message) and block.text.strip():
+            case ReasoningBlock() if writing.replays(message) and (block.text or block.extras):
                 thought = writing.beside({"text": block.text}, message, block.extras, where)
                 yield {"reasoningContent": {"reasoningText": thought}}
             case ProviderBlock() if _is_native(writing, message, block):
-                yield block.native
+                yield {**object_in(block.native)}
             case MediaBlock() if message.role in ("user", "tool") and _is_sendable(block):
                 yield _media(writing, message, block, where)
-            case ReasoningBlock() | ProviderBlock():
+            case ReasoningBlock() | ProviderBlock() if message.role != "tool":
                 writing.dropped_block(block, where)
             case _:
                 yield {"text": writing.described(block, where)}

@@ -72,6 +72,18 @@ def test_documents_have_legal_names_that_differ_and_a_text_beside_them() -> None
     assert exported(Message(role="user", blocks=(PDF, TextBlock(text="a")))).report.changes == ()
 
 
+def test_a_document_that_gets_another_name_keeps_its_own_in_the_record() -> None:
+    source = {"s3Location": {"uri": "s3://bucket/a.pdf"}}
+    block = {"document": {"name": "a", "format": "pdf", "source": source}}
+    request: Any = {"messages": [{"role": "user", "content": [block, block, {"text": "x"}]}]}
+    conversation = KNOWN.read_history(request)
+    before = conversation.model_dump_json()
+    messages: Any = KNOWN.write_history(conversation).request["messages"]
+    names = [part["document"]["name"] for part in messages[0]["content"][:2]]
+    assert names == ["a", "a 2"]
+    assert conversation.model_dump_json() == before
+
+
 @pytest.mark.parametrize(
     ("members", "content", "kinds"),
     [
