@@ -13,10 +13,7 @@ NAME = "bedrock"
 
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 MEDIA = {
-    "image/gif": ("image", "gif"),
-    "image/jpeg": ("image", "jpeg"),
-    "image/png": ("image", "png"),
-    "image/webp": ("image", "webp"),
+    **{f"image/{one}": ("image", one) for one in ("gif", "jpeg", "png", "webp")},
     "application/msword": ("document", "doc"),
     "application/pdf": ("document", "pdf"),
     "application/vnd.ms-excel": ("document", "xls"),
