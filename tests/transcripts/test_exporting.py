@@ -37,7 +37,7 @@ from tooltrail.transcripts import (
 )
 from tooltrail.wire import Change, ExportPolicy, ExportRefusedError
 
-FORMAT_NAMES = ("openai", "openai-responses", "anthropic", "ollama", "gemini", "cohere")
+FORMAT_NAMES = ("openai", "openai-responses", "anthropic", "bedrock", "ollama", "gemini", "cohere")
 
 
 def called(session: Session, call: ToolCall, text: str) -> None:

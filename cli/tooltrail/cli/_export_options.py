@@ -22,6 +22,7 @@ PROVIDERS = (
     "openai",
     "openai-responses",
     "anthropic",
+    "bedrock",
     "ollama",
     "gemini",
     "cohere",

@@ -147,7 +147,8 @@ class WireFormat:
         elif self.choice_writer is None:
             writing.note_unforced(choice)
         else:
-            request = {**request, **self.choice_writer(writing, choice)}
+            chosen = self.choice_writer(writing, choice)
+            request = writing.with_extras(request, chosen, "tool_choice")
         return writing.export(request)
 
     def write_structured(self, wanted: StructuredFormat) -> Export:
@@ -176,6 +177,7 @@ FORMAT_MODULES: Mapping[str, str] = MappingProxyType(
         "openai": "tooltrail.wire.openai_chat",
         "openai-responses": "tooltrail.wire.openai_responses",
         "anthropic": "tooltrail.wire.anthropic",
+        "bedrock": "tooltrail.wire.bedrock",
         "ollama": "tooltrail.wire.ollama",
         "gemini": "tooltrail.wire.gemini",
         "cohere": "tooltrail.wire.cohere",

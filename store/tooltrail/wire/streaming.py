@@ -5,6 +5,7 @@ is whole. What ended too early is flagged `incomplete`, and what cannot be read 
 The answer is the same wherever the chunks begin and end.
 """
 
+import base64
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Protocol, cast, runtime_checkable
@@ -99,16 +100,42 @@ class ResponseStream:
 def event_of(chunk: object) -> JsonObject:
     """The JSON object that an event is, or an answer, as official clients give both.
 
+    AWS's client gives bytes; they are base64, as in the JSON of the API.
+
     Raises:
         InvalidRecordError: it is neither a mapping nor a client's object.
     """
     if isinstance(chunk, Mapping):
-        return cast("JsonObject", dict(cast("Mapping[str, object]", chunk)))
+        members = dict(cast("Mapping[str, object]", chunk))
+        return cast("JsonObject", _encoded(members) if _holds_bytes(members) else members)
     if isinstance(chunk, Dumpable):
         # What the provider did not send stays away; aliases are the names on the wire.
         dumped = chunk.model_dump(mode="json", by_alias=True, exclude_unset=True)
         return cast("JsonObject", dict(dumped))
     raise InvalidRecordError(f"{type(chunk).__name__} is no part of a stream")
+
+
+def _holds_bytes(value: object) -> bool:
+    rest = [value]
+    while rest:
+        part = rest.pop()
+        if isinstance(part, dict):
+            rest.extend(cast("dict[str, object]", part).values())
+        elif isinstance(part, list):
+            rest.extend(cast("list[object]", part))
+        elif isinstance(part, bytes):
+            return True
+    return False
+
+
+def _encoded(value: object) -> object:
+    """The value with base64 in the place of bytes."""
+    if isinstance(value, dict):
+        members = cast("dict[str, object]", value)
+        return {name: _encoded(member) for name, member in members.items()}
+    if isinstance(value, list):
+        return [_encoded(item) for item in cast("list[object]", value)]
+    return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 
 def read_stream(

@@ -49,8 +49,9 @@ def read_tool_result(format_name: str, native: JsonObject) -> ResultBlock:
         format_name: of the wire format.
         native: the smallest object that the format has for a result. `openai`, `ollama`, `cohere`:
             a message of role `tool`. `openai-responses`: an item such as `function_call_output`.
-            `anthropic`: a `tool_result` block. `gemini`: a part with a `functionResponse`. `mcp`: a
-            `CallToolResult`, or the response of JSON-RPC around it. `text-fallback`: a message.
+            `anthropic`: a `tool_result` block. `bedrock`: a block with a `toolResult`. `gemini`: a
+            part with a `functionResponse`. `mcp`: a `CallToolResult`, or the response of JSON-RPC
+            around it. `text-fallback`: a message.
 
     Raises:
         NotFoundError: no such format.
@@ -77,6 +78,7 @@ def _of_messages(native: JsonObject) -> JsonObject:
 _REQUESTS: dict[str, Callable[[JsonObject], JsonObject]] = {
     "openai-responses": lambda native: {"input": [native]},
     "anthropic": lambda native: {"messages": [{"role": "user", "content": [native]}]},
+    "bedrock": lambda native: {"messages": [{"role": "user", "content": [native]}]},
     "gemini": lambda native: {"contents": [{"role": "user", "parts": [native]}]},
 }
 """The smallest request around a result, where that is not a list of messages."""

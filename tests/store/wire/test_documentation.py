@@ -41,7 +41,9 @@ def test_every_format_and_every_change_is_in_the_page() -> None:
 
 
 def test_what_each_format_can_carry_is_as_the_page_says() -> None:
-    names = ("openai", "openai-responses", "anthropic", "gemini", "ollama", "cohere", "mcp")
+    head = PAGE.split("## What each format can carry\n", 1)[1].strip().splitlines()[0]
+    names = re.findall(r"`([a-z-]+)`", head)
+    assert set(names) == set(FORMAT_MODULES) - {"text-fallback"}
     rows = {row[0]: row[1:] for row in table("What each format can carry")}
     scopes = {"request": "the request", "batch": "the batch", "none": ""}
     for name, *cells in zip(names, *rows.values(), strict=True):
@@ -106,6 +108,13 @@ def anthropic(stop: str, *content: dict[str, Any]) -> dict[str, Any]:
     return {**head, "content": content, "stop_reason": stop, "stop_sequence": None, "usage": usage}
 
 
+def converse(stop: str, *content: dict[str, Any]) -> dict[str, Any]:
+    usage = {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2}
+    message = {"role": "assistant", "content": content}
+    metrics = {"latencyMs": 1}
+    return {"output": {"message": message}, "stopReason": stop, "usage": usage, "metrics": metrics}
+
+
 def gemini(part: dict[str, Any]) -> dict[str, Any]:
     content = {"role": "model", "parts": [part]}
     return {"candidates": [{"index": 0, "content": content, "finishReason": "STOP"}]}
@@ -161,6 +170,16 @@ TALKS: dict[str, tuple[str, list[dict[str, Any]], Any]] = {
         ],
         [{"name": "add", "description": "Adds.", "input_schema": SCHEMA}],
     ),
+    "Amazon Bedrock": (
+        "bedrock",
+        [
+            converse(
+                "tool_use", {"toolUse": {"toolUseId": "call_1", "name": "add", "input": ASKED}}
+            ),
+            converse("end_turn", {"text": "3"}),
+        ],
+        [{"toolSpec": {"name": "add", "description": "Adds.", "inputSchema": {"json": SCHEMA}}}],
+    ),
     "Google Gemini": (
         "gemini",
         [gemini({"functionCall": {"name": "add", "args": ASKED}}), gemini({"text": "3"})],
@@ -199,6 +218,10 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", fake.url)
         monkeypatch.setenv("OLLAMA_HOST", fake.url)
         monkeypatch.setenv("CO_API_URL", fake.url)
+        monkeypatch.setenv("AWS_ENDPOINT_URL_BEDROCK_RUNTIME", fake.url)
+        monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+        for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            monkeypatch.setenv(name, "x")
         for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "CO_API_KEY"):
             monkeypatch.setenv(name, "x")
         yield fake
@@ -217,7 +240,9 @@ def test_the_example_for_each_client_runs_and_is_on_record(
     sqlite_store: Store, provider: FakeProvider, title: str
 ) -> None:
     name, answers, tools = TALKS[title]
-    pytest.importorskip({"gemini": "google.genai"}.get(name, name.partition("-")[0]))
+    pytest.importorskip(
+        {"bedrock": "boto3", "gemini": "google.genai"}.get(name, name.partition("-")[0])
+    )
     for answer in answers:
         provider.will_answer(answer)
     with sqlite_store.open_session() as session:

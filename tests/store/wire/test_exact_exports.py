@@ -99,6 +99,7 @@ NORMAL = {
     "openai": _Normal(has_flag=False, is_value=False),
     "openai-responses": _Normal(has_flag=False, is_value=False),
     "anthropic": _Normal(has_flag=True, is_value=True),
+    "bedrock": _Normal(has_flag=True, is_value=True),
     "gemini": _Normal(has_flag=True, is_value=True),
     "ollama": _Normal(has_flag=False, is_value=True),
     "cohere": _Normal(has_flag=False, is_value=False),

@@ -90,6 +90,12 @@ ASKED: dict[str, Any] = {
             "content": [{"type": "tool_use", "id": "call_a", "name": "get_weather", "input": ARGS}],
         }
     ],
+    "bedrock": [
+        {
+            "role": "assistant",
+            "content": [{"toolUse": {"toolUseId": "call_a", "name": "get_weather", "input": ARGS}}],
+        }
+    ],
     "ollama": [
         {
             "role": "assistant",
@@ -126,6 +132,18 @@ RESULTS: dict[str, Any] = {
         "role": "user",
         "content": [{"type": "tool_result", "tool_use_id": "call_a", "content": "18 C"}],
     },
+    "bedrock": {
+        "role": "user",
+        "content": [
+            {
+                "toolResult": {
+                    "toolUseId": "call_a",
+                    "content": [{"text": "18 C"}],
+                    "status": "success",
+                }
+            }
+        ],
+    },
     "ollama": {
         "role": "tool",
         "tool_name": "get_weather",
@@ -161,6 +179,18 @@ ERRORS: dict[str, Any] = {
                 "tool_use_id": "call_a",
                 "content": "no",
                 "is_error": True,
+            }
+        ],
+    },
+    "bedrock": {
+        "role": "user",
+        "content": [
+            {
+                "toolResult": {
+                    "toolUseId": "call_a",
+                    "content": [{"text": "no"}],
+                    "status": "error",
+                }
             }
         ],
     },
@@ -209,7 +239,7 @@ def history(name: str, text: str, *, is_error: bool) -> list[Any]:
     (told,) = again.messages[2].results
     assert (told.call_id, told.is_error) == ("call_a", is_error)
     # Where there is no flag, what the model is shown says it.
-    prefix = "ERROR: " if is_error and name not in ("anthropic", "gemini") else ""
+    prefix = "ERROR: " if is_error and name not in ("anthropic", "bedrock", "gemini") else ""
     assert told.content == (TextBlock(text=prefix + text),)
     (items,) = request.values()
     assert isinstance(items, list)
@@ -286,6 +316,13 @@ CHOICES: list[tuple[str, ToolChoice, dict[str, Any]]] = [
         {"tool_choice": {"type": "any", "disable_parallel_tool_use": True}},
     ),
     ("anthropic", ToolChoice("tool", ("f",)), {"tool_choice": {"type": "tool", "name": "f"}}),
+    ("bedrock", ToolChoice("auto"), {"toolConfig": {"toolChoice": {"auto": {}}}}),
+    ("bedrock", ToolChoice("required"), {"toolConfig": {"toolChoice": {"any": {}}}}),
+    (
+        "bedrock",
+        ToolChoice("tool", ("f",)),
+        {"toolConfig": {"toolChoice": {"tool": {"name": "f"}}}},
+    ),
     (
         "gemini",
         ToolChoice("auto"),
@@ -313,7 +350,11 @@ CHOICES: list[tuple[str, ToolChoice, dict[str, Any]]] = [
 ]
 
 
-TYPES = {"toolConfig": "tool_config", "generationConfig": "generation_config"}
+TYPES = {
+    "toolConfig": "tool_config",
+    "generationConfig": "generation_config",
+    "outputConfig": "OutputConfig",
+}
 
 
 def check_types(name: str, request_members: dict[str, Any]) -> None:
@@ -349,6 +390,13 @@ UNENFORCED: list[tuple[str, ToolChoice, dict[str, Any], str]] = [
         ToolChoice("tool", ("f", "g")),
         {"tool_choice": {"type": "any"}},
         "any tool may be called, not only f, g",
+    ),
+    ("bedrock", ToolChoice("none"), {}, "none: the model may call a tool"),
+    (
+        "bedrock",
+        ToolChoice("auto", parallel=False),
+        {"toolConfig": {"toolChoice": {"auto": {}}}},
+        "nothing keeps the model from calling several tools at once",
     ),
     (
         "cohere",
@@ -391,6 +439,19 @@ SHAPES: dict[str, Any] = {
         "text": {"format": {"type": "json_schema", "name": "response", "schema": SCHEMA}}
     },
     "anthropic": {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
+    "bedrock": {
+        "outputConfig": {
+            "textFormat": {
+                "type": "json_schema",
+                "structure": {
+                    "jsonSchema": {
+                        "name": "response",
+                        "schema": json.dumps(SCHEMA, separators=(",", ":")),
+                    }
+                },
+            }
+        }
+    },
     "ollama": {"format": SCHEMA},
     "cohere": {"response_format": {"type": "json_object", "json_schema": SCHEMA}},
     "gemini": {
@@ -412,7 +473,7 @@ def test_structured_output(name: str) -> None:
 @pytest.mark.parametrize("name", SHAPES)
 def test_the_name_of_a_shape_is_written_or_told(name: str) -> None:
     export = wire_format(name).write_structured(StructuredFormat(SCHEMA, name="weather"))
-    if name.startswith("openai"):
+    if name.startswith(("openai", "bedrock")):
         assert json.dumps(export.request) == json.dumps(SHAPES[name]).replace(
             '"response"', '"weather"'
         )
@@ -436,7 +497,7 @@ def test_a_tool_of_free_text() -> None:
             "format": {"type": "grammar", "syntax": "regex", "definition": "a+"},
         }
     ]
-    for name in ("anthropic", "gemini", "cohere"):
+    for name in ("anthropic", "bedrock", "gemini", "cohere"):
         export = wire_format(name).write_tools([tool])
         assert export.report.of_kind("schema_reduced")
         (read,) = wire_format(name).read_tools(export.request)
@@ -447,6 +508,7 @@ def test_a_tool_of_free_text() -> None:
 PROVIDED: list[tuple[str, list[Any]]] = [
     ("anthropic", [{"type": "web_search_20250305", "name": "web_search", "max_uses": 5}]),
     ("openai-responses", [{"type": "web_search"}, {"type": "mcp", "server_label": "x"}]),
+    ("bedrock", [{"systemTool": {"name": "nova_grounding"}}]),
     ("gemini", [{"googleSearch": {}}, {"codeExecution": {}}]),
 ]
 
@@ -454,8 +516,9 @@ PROVIDED: list[tuple[str, list[Any]]] = [
 @pytest.mark.parametrize(("name", "tools"), PROVIDED)
 def test_a_tool_that_the_provider_brings_goes_back_to_it_alone(name: str, tools: list[Any]) -> None:
     known = wire_format(name)
-    definitions = known.read_tools({"tools": tools})
-    assert known.write_tools(definitions).request == {"tools": tools}
+    request: Any = {"toolConfig": {"tools": tools}} if name == "bedrock" else {"tools": tools}
+    definitions = known.read_tools(request)
+    assert known.write_tools(definitions).request == request
     other = wire_format("openai").write_tools(definitions)
     assert len(other.report.of_kind("provider_data_dropped")) == len(tools)
 

@@ -41,7 +41,7 @@ def test_what_is_not_named_is_exact(value: Decimal) -> None:
         assert (rounded_numbers(text) == []) == exact
 
 
-@pytest.mark.parametrize("name", ["anthropic", "gemini", "ollama", "mcp"])
+@pytest.mark.parametrize("name", ["anthropic", "bedrock", "gemini", "ollama", "mcp"])
 def test_formats_without_text_for_arguments_say_so(name: str) -> None:
     raw = '{"a":0.12345678901234567890123}'
     call = CallBlock(call=ToolCall(tool_name="f", call_id="a", arguments_raw=raw))

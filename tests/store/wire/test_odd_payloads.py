@@ -76,6 +76,30 @@ ANTHROPIC: dict[str, Any] = {
         {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "aGk="}},
     ],
 }
+BEDROCK: dict[str, Any] = {
+    "output": {
+        "message": {
+            "role": "assistant",
+            "content": [
+                {"reasoningContent": {"reasoningText": {"text": "hm", "signature": "x"}}},
+                {"text": "a"},
+                {"toolUse": {"toolUseId": "a", "name": "f", "input": {"a": 1}}},
+                {
+                    "toolUse": {
+                        "toolUseId": "b",
+                        "name": "g",
+                        "input": {},
+                        "type": "server_tool_use",
+                    }
+                },
+                {"toolResult": {"toolUseId": "b", "content": [{"json": {}}]}},
+                {"citationsContent": {"content": [{"text": "b"}], "citations": []}},
+                {"image": {"format": "png", "source": {"bytes": "aGk="}}},
+            ],
+        }
+    },
+    "stopReason": "tool_use",
+}
 GEMINI: dict[str, Any] = {
     "candidates": [
         {
@@ -136,6 +160,7 @@ ANSWERS = [
     ("openai", CHAT),
     ("openai-responses", RESPONSES),
     ("anthropic", ANTHROPIC),
+    ("bedrock", BEDROCK),
     ("gemini", GEMINI),
     ("ollama", OLLAMA),
     ("cohere", COHERE),
@@ -172,6 +197,18 @@ TOOLS: list[tuple[str, dict[str, Any]]] = [
             "tools": [{"name": "f", "input_schema": {}}, {"type": "bash_20250124", "name": "bash"}],
             "tool_choice": {"type": "tool", "name": "f"},
             "output_config": {"format": {"type": "json_schema", "schema": {}}},
+        },
+    ),
+    (
+        "bedrock",
+        {
+            "toolConfig": {
+                "tools": [
+                    {"toolSpec": {"name": "f", "inputSchema": {"json": {}}, "strict": True}},
+                    {"cachePoint": {"type": "default"}},
+                ],
+                "toolChoice": {"tool": {"name": "f"}},
+            }
         },
     ),
     (
@@ -273,7 +310,7 @@ def test_an_answer_with_any_value_in_it_is_read_as_what_it_is(
         again = read_stream(known, [odd, odd])
         assert set(runnable(again)) <= set(asked(odd)), odd
         failed = known.read_response({**odd, "error": {"message": "m"}})
-        if name in ("openai", "text-fallback", "ollama", "gemini", "cohere"):
+        if name in ("openai", "text-fallback", "ollama", "gemini", "cohere", "bedrock"):
             assert failed.failure is not None
             assert runnable(failed) == [], odd
 
@@ -294,6 +331,7 @@ TOOL_NAMES = {
     "openai": ["f", "g"],
     "openai-responses": ["f", "n"],
     "anthropic": ["f", "bash"],
+    "bedrock": ["f"],
     "gemini": ["f"],
     "ollama": ["f"],
     "cohere": ["f"],
@@ -361,6 +399,23 @@ EVENTS: list[tuple[str, list[dict[str, Any]]]] = [
             {"type": "error", "error": {"type": "x", "message": "y"}},
         ],
     ),
+    (
+        "bedrock",
+        [
+            {"messageStart": {"role": "assistant"}},
+            {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "a"}}},
+            {
+                "contentBlockStart": {
+                    "contentBlockIndex": 1,
+                    "start": {"toolUse": {"toolUseId": "a", "name": "f"}},
+                }
+            },
+            {"contentBlockDelta": {"contentBlockIndex": 1, "delta": {"toolUse": {"input": "{}"}}}},
+            {"contentBlockStop": {"contentBlockIndex": 1}},
+            {"messageStop": {"stopReason": "tool_use"}},
+            {"throttlingException": {"message": "y"}},
+        ],
+    ),
     ("gemini", [GEMINI, GEMINI]),
     ("ollama", [OLLAMA | {"done": False}, OLLAMA]),
     (
@@ -400,7 +455,7 @@ def test_a_stream_with_any_value_in_it_is_read(name: str, events: list[dict[str,
                 assert arguments in said, odd
 
 
-TARGETS = ("openai", "openai-responses", "anthropic", "gemini", "ollama", "cohere")
+TARGETS = ("openai", "openai-responses", "anthropic", "bedrock", "gemini", "ollama", "cohere")
 
 
 @pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])

@@ -39,6 +39,8 @@ def answered(name: str, arguments: str) -> bytes:
         b'"call_id":"a","name":"f","arguments":%s}]}' % text,
         "anthropic": b'{"type":"message","role":"assistant","stop_reason":"tool_use","content":'
         b'[{"type":"tool_use","id":"a","name":"f","input":%s}]}' % value,
+        "bedrock": b'{"stopReason":"tool_use","output":{"message":{"role":"assistant","content":'
+        b'[{"toolUse":{"toolUseId":"a","name":"f","input":%s}}]}}}' % value,
         "gemini": b'{"candidates":[{"finishReason":"STOP","content":{"role":"model","parts":'
         b'[{"functionCall":{"name":"f","args":%s}}]}}]}' % value,
         "ollama": b'{"done":true,"done_reason":"stop","message":{"role":"assistant","tool_calls":'
@@ -182,6 +184,18 @@ PIECES: dict[str, tuple[dict[str, Any], ...]] = {
         {"type": "content_block_stop", "index": 0},
         {"type": "message_delta", "delta": {"stop_reason": "tool_use"}},
         {"type": "message_stop"},
+    ),
+    "bedrock": (
+        {"messageStart": {"role": "assistant"}},
+        {
+            "contentBlockStart": {
+                "contentBlockIndex": 0,
+                "start": {"toolUse": {"toolUseId": "a", "name": "f"}},
+            }
+        },
+        {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"toolUse": {"input": "{}"}}}},
+        {"contentBlockStop": {"contentBlockIndex": 0}},
+        {"messageStop": {"stopReason": "tool_use"}},
     ),
     "gemini": (
         {"candidates": [{"content": {"parts": [{"text": "a"}]}}]},

@@ -21,6 +21,7 @@ CALLS = {
     "openai": 74,
     "openai-responses": 43,
     "anthropic": 61,
+    "bedrock": 34,
     "gemini": 85,
     "ollama": 0,
     "cohere": 7,
@@ -110,6 +111,7 @@ STREAMS = {
     "openai": 22,
     "openai-responses": 18,
     "anthropic": 13,
+    "bedrock": 9,
     "gemini": 50,
     "ollama": 3,
     "cohere": 2,
@@ -173,7 +175,9 @@ def test_every_recorded_history_can_be_read_and_sent_again(name: str) -> None:
         again = known.read_history(export.request)
         if not export.report:
             assert joined(without_names(again)) == joined(without_names(conversation))
-    assert count >= {"ollama": 15, "gemini": 42, "anthropic": 66, "cohere": 3}.get(name, 60)
+    assert count >= {"bedrock": 17, "ollama": 15, "gemini": 42, "anthropic": 66, "cohere": 3}.get(
+        name, 60
+    )
 
 
 def without_tools(request: dict[str, object]) -> dict[str, object]:

@@ -31,7 +31,7 @@ from tooltrail.wire import (
     wire_format,
 )
 
-FORMATS = ("openai", "openai-responses", "anthropic", "gemini", "ollama", "cohere")
+FORMATS = ("openai", "openai-responses", "anthropic", "bedrock", "gemini", "ollama", "cohere")
 
 
 def changed(change: Callable[[MessageBlock], MessageBlock]) -> Callable[[Message], Message]:
@@ -87,6 +87,7 @@ LOSSES: dict[str, Callable[[MessageBlock], MessageBlock]] = {
     "openai": by_prefix,
     "openai-responses": by_prefix,
     "anthropic": by_flag,
+    "bedrock": by_flag,
     "gemini": by_key,
     "ollama": for_ollama,
     "cohere": by_prefix,
@@ -204,6 +205,7 @@ anything: st.SearchStrategy[Any] = st.recursive(
                 "role content messages input contents parts type text id call_id name function "
                 "tool_calls functionCall args delta choices index message candidates item output "
                 "content_block error tools tool_choice source data "
+                "toolUse toolResult toolUseId json contentBlockIndex start "
             ),
             inner,
             max_size=4,
@@ -216,6 +218,7 @@ objects = st.dictionaries(
         "messages input contents choices message candidates content output error type "
         "delta item index content_block response tools tool_choice toolConfig text "
         "response_format output_config generationConfig system promptFeedback "
+        "contentBlockStart contentBlockDelta messageStart messageStop "
     ),
     anything,
     max_size=4,

@@ -29,7 +29,7 @@ from tooltrail.wire import (
     wire_format,
 )
 
-JOINED = ["openai", "anthropic", "gemini", "ollama", "cohere", "mcp"]
+JOINED = ["openai", "anthropic", "bedrock", "gemini", "ollama", "cohere", "mcp"]
 Tool = tuple[str | None, str]
 
 

@@ -67,6 +67,13 @@ def anthropic(extra: Any) -> JsonObject:
     return {"type": "message", "role": "assistant", "content": content, "stop_reason": "tool_use"}
 
 
+def bedrock(extra: Any) -> JsonObject:
+    call: JsonObject = {"toolUse": {"toolUseId": "a", "name": "f", "input": {}}}
+    content: list[JsonValue] = [{"text": "so"}, call, {"odd": extra}]
+    message: JsonObject = {"role": "assistant", "content": content}
+    return {"output": {"message": message}, "stopReason": "tool_use"}
+
+
 def gemini(extra: Any) -> JsonObject:
     parts: list[JsonValue] = [{"text": "so"}, {"functionCall": {"name": "f"}}, {"odd": extra}]
     return {"candidates": [{"content": {"parts": parts}, "finishReason": "STOP"}]}
@@ -82,6 +89,7 @@ ANSWERS: dict[str, Callable[[Any], JsonObject]] = {
     "openai": chat,
     "openai-responses": responses,
     "anthropic": anthropic,
+    "bedrock": bedrock,
     "gemini": gemini,
     "ollama": ollama,
 }
@@ -113,6 +121,7 @@ def test_an_answer_that_a_record_can_hold_is_read_as_ever(name: str) -> None:
         ("openai", "messages"),
         ("openai-responses", "input"),
         ("anthropic", "messages"),
+        ("bedrock", "messages"),
         ("gemini", "contents"),
         ("ollama", "messages"),
     ],

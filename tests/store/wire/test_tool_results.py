@@ -99,6 +99,26 @@ SUCCESSES: list[tuple[str, dict[str, Any], list[tuple[str, bytes]], Any]] = [
         None,
     ),
     ("anthropic", {"type": "tool_result", "tool_use_id": "c"}, [], None),
+    (
+        "bedrock",
+        {
+            "toolResult": {
+                "toolUseId": "c",
+                "content": [
+                    {"text": "two ü"},
+                    {"image": {"format": "png", "source": {"bytes": BASE64}}},
+                ],
+            }
+        },
+        [TEXT, IMAGE],
+        None,
+    ),
+    (
+        "bedrock",
+        {"toolResult": {"toolUseId": "c", "status": "success", "content": [{"json": {"a": [1]}}]}},
+        [],
+        {"a": [1]},
+    ),
     ("gemini", {"functionResponse": {"name": "f", "response": {"output": "two ü"}}}, [TEXT], None),
     ("gemini", {"functionResponse": {"name": "f", "response": {"a": [1]}}}, [], {"a": [1]}),
     ("ollama", {"role": "tool", "tool_name": "f", "content": "two ü"}, [TEXT], None),
@@ -158,6 +178,16 @@ FAILURES: list[tuple[str, dict[str, Any]]] = [
             "tool_use_id": "c",
             "is_error": True,
             "content": "ERROR: no such file",
+        },
+    ),
+    (
+        "bedrock",
+        {
+            "toolResult": {
+                "toolUseId": "c",
+                "status": "error",
+                "content": [{"text": "ERROR: no such file"}],
+            }
         },
     ),
     ("gemini", {"functionResponse": {"name": "f", "response": {"error": "ERROR: no such file"}}}),

@@ -36,6 +36,13 @@ MESSAGES_USAGE: JsonObject = {
     "output_tokens": 7,
     "service_tier": "standard",
 }
+CONVERSE_USAGE: JsonObject = {
+    "inputTokens": 3,
+    "cacheWriteInputTokens": 5,
+    "cacheReadInputTokens": 32,
+    "outputTokens": 7,
+    "totalTokens": 47,
+}
 GEMINI_USAGE: JsonObject = {
     "promptTokenCount": 38,
     "toolUsePromptTokenCount": 2,
@@ -70,6 +77,10 @@ WHOLE: dict[str, tuple[JsonObject, TokenCounts]] = {
     "openai-responses": ({"status": "completed", "output": [], "usage": RESPONSES_USAGE}, ALL),
     "anthropic": (
         {"type": "message", "content": [{"type": "text", "text": "hi"}], "usage": MESSAGES_USAGE},
+        ALL,
+    ),
+    "bedrock": (
+        {"output": {"message": {"content": [{"text": "hi"}]}}, "usage": CONVERSE_USAGE},
         ALL,
     ),
     "gemini": (
@@ -124,6 +135,14 @@ STREAMED: dict[str, tuple[Events, TokenCounts]] = {
                 "usage": {"output_tokens": 7},
             },
             {"type": "message_stop"},
+        ],
+        ALL,
+    ),
+    "bedrock": (
+        [
+            {"contentBlockDelta": {"contentBlockIndex": 0, "delta": {"text": "hi"}}},
+            {"messageStop": {"stopReason": "end_turn"}},
+            {"metadata": {"usage": CONVERSE_USAGE, "metrics": {"latencyMs": 1}}},
         ],
         ALL,
     ),
@@ -323,6 +342,10 @@ def test_what_was_told_last_counts(told: list[tuple[int, int]]) -> None:
 
 
 NAMES = {
+    "bedrock": (
+        ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
+        ("outputTokens",),
+    ),
     "openai": (("prompt_tokens",), ("completion_tokens",)),
     "openai-responses": (("input_tokens",), ("output_tokens",)),
     "anthropic": (
@@ -339,14 +362,14 @@ NAMES = {
 }
 """The members that are input, and those that are output, each with its sum."""
 
+LEAST = {"bedrock": 29, "cohere": 6, "ollama": 12}
+
 THOUGHTS_BESIDE = "xai"
 """Part of the names of recordings whose output leaves the thoughts out."""
 
 
 @pytest.mark.skipif(not recorded.exchanges(), reason="the corpus is not there")
-@pytest.mark.parametrize(
-    ("name", "least"), [(n, {"ollama": 12, "cohere": 6}.get(n, 75)) for n in NAMES]
-)
+@pytest.mark.parametrize(("name", "least"), [(n, LEAST.get(n, 75)) for n in NAMES])
 def test_recorded_answers_have_the_tokens_that_their_payloads_tell(name: str, least: int) -> None:
     found = 0
     for exchange in recorded.of_format(name):

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from tests.support.wire import anthropic_checks, chat_checks, gemini_checks, responses_checks
+from tests.support.wire.bedrock_checks import bedrock_rules
 from tests.support.wire.ollama_checks import ollama_rules
 from tests.support.wire.sendable import value_problems
 
@@ -39,6 +40,11 @@ def responses_problems(items: History, *, continues: bool = False) -> list[str]:
 def anthropic_problems(messages: History) -> list[str]:
     """Of the messages of Anthropic Messages."""
     return [*value_problems(messages, "messages"), *anthropic_checks.anthropic_rules(messages)]
+
+
+def bedrock_problems(messages: History) -> list[str]:
+    """Of the messages of Bedrock Converse."""
+    return [*value_problems(messages, "messages"), *bedrock_rules(messages)]
 
 
 def gemini_problems(contents: History) -> list[str]:
@@ -74,6 +80,7 @@ _CHECKS: dict[str, tuple[str, Callable[[History], list[str]]]] = {
     "openai": ("messages", chat_problems),
     "openai-responses": ("input", responses_problems),
     "anthropic": ("messages", anthropic_problems),
+    "bedrock": ("messages", bedrock_problems),
     "gemini": ("contents", gemini_problems),
     "ollama": ("messages", ollama_problems),
     "cohere": ("messages", cohere_problems),

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from pydantic import JsonValue
+
 from tooltrail.records import ToolDefinition
 from tooltrail.wire import Export, ToolChoice, WireFormat
 
@@ -14,5 +16,16 @@ def written_choice(
     """The export of tools and choice, without the members that the tools alone have."""
     export = known.write_tools(tools, choice)
     offered = known.write_tools(tools).request
-    said = {name: value for name, value in export.request.items() if name not in offered}
+    said = {
+        name: _besides(value, offered.get(name))
+        for name, value in export.request.items()
+        if value != offered.get(name)
+    }
     return replace(export, request=said)
+
+
+def _besides(value: JsonValue, offered: JsonValue) -> JsonValue:
+    """What a member says of the choice, where the tools are in the member, too."""
+    if not isinstance(value, dict) or not isinstance(offered, dict):
+        return value
+    return {name: one for name, one in value.items() if name not in offered}

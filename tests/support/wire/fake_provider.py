@@ -25,6 +25,7 @@ _PATHS = (
     (re.compile(r"/v1/chat/completions"), "openai"),
     (re.compile(r"/v1/responses"), "openai-responses"),
     (re.compile(r"/v1/messages"), "anthropic"),
+    (re.compile(r"/model/[^/]+/converse(-stream)?"), "bedrock"),
     (re.compile(r"/api/chat"), "ollama"),
     (re.compile(r"/v2/chat"), "cohere"),
     (re.compile(r"/v1(beta)?/models/[^/:]+:(generateContent|streamGenerateContent)"), "gemini"),
@@ -34,6 +35,7 @@ _ITEMS = {
     "openai": ("messages", "openai.message"),
     "openai-responses": ("input", "openai-responses.item"),
     "anthropic": ("messages", "anthropic.message"),
+    "bedrock": ("messages", "bedrock.Message"),
     "ollama": ("messages", "ollama.message"),
     "gemini": ("contents", "gemini.content"),
     "cohere": ("messages", "cohere.message"),
@@ -137,6 +139,13 @@ def request_problems(wire_format: str, body: Any) -> list[str]:
     found = [
         f"{member}[{n}]/{told}" for n, item in enumerate(items) for told in problems(target, item)
     ]
+    if wire_format == "bedrock":
+        for member, target in (
+            ("toolConfig", "ToolConfiguration"),
+            ("outputConfig", "OutputConfig"),
+        ):
+            if member in body:
+                found += problems(f"bedrock.{target}", body[member])
     if wire_format in _TOOLS:
         for number, tool in enumerate(body.get("tools") or ()):
             found += [f"tools[{number}]/{told}" for told in problems(_TOOLS[wire_format], tool)]
@@ -147,6 +156,8 @@ def _error(wire_format: str, message: str) -> Any:
     match wire_format:
         case "anthropic":
             return {"type": "error", "error": {"type": "invalid_request_error", "message": message}}
+        case "bedrock":
+            return {"message": message}
         case "ollama":
             return {"error": message}
         case "cohere":

@@ -22,6 +22,7 @@ FOLDERS = ("provider_http", "provider_sse", "openai_chat", "mcp")
 
 _SSE_NAMES = (
     ("anthropic__", "anthropic"),
+    ("amazon-bedrock__", "bedrock"),
     ("openai__src__responses", "openai-responses"),
     ("azure__", "openai-responses"),
     ("open-responses__", "openai-responses"),
@@ -116,6 +117,7 @@ def _of_address(uri: str) -> str | None:
         ("/chat/completions", "openai"),
         ("/responses", "openai-responses"),
         ("api.anthropic.com/v1/messages", "anthropic"),
+        ("/converse", "bedrock"),
         ("/api/chat", "ollama"),
         ("api.cohere.com/v2/chat", "cohere"),
         (":generateContent", "gemini"),
@@ -262,6 +264,17 @@ def _gemini_calls(events: list[Any]) -> Iterator[object]:
                     yield (number, place)
 
 
+def _bedrock_calls(events: list[Any]) -> Iterator[object]:
+    """Those of a server's own tools are of another type; whole answers and streams name both."""
+    for event in events:
+        message = (event.get("output") or {}).get("message") or {}
+        begun = (event.get("contentBlockStart") or {}).get("start") or {}
+        for block in (*(message.get("content") or ()), begun):
+            call = block.get("toolUse")
+            if call and call.get("type") != "server_tool_use":
+                yield call["toolUseId"]
+
+
 def _ollama_calls(events: list[Any]) -> Iterator[object]:
     for number, event in enumerate(events):
         for place, _ in enumerate((event.get("message") or {}).get("tool_calls") or ()):
@@ -280,6 +293,7 @@ _COUNTS: dict[str, Callable[[list[Any]], Iterator[object]]] = {
     "openai": _chat_calls,
     "openai-responses": _responses_calls,
     "anthropic": _anthropic_calls,
+    "bedrock": _bedrock_calls,
     "gemini": _gemini_calls,
     "ollama": _ollama_calls,
     "cohere": _cohere_calls,

@@ -15,6 +15,7 @@ import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from pydantic import TypeAdapter, WithJsonSchema
 from tests.support.wire import cohere_types
+from tests.support.wire.aws_models import schema_of
 from tests.support.wire.schema_amendments import amended
 
 
@@ -45,6 +46,11 @@ def _cohere(name: str) -> Any:
     return Annotated[Any, WithJsonSchema(getattr(cohere_types, name))]
 
 
+def _bedrock(name: str) -> Any:
+    pytest.importorskip("botocore")
+    return Annotated[Any, WithJsonSchema(schema_of("bedrock-runtime", name))]
+
+
 def _mcp(revision: str, name: str) -> Any:
     return getattr(pytest.importorskip(f"mcp_types.{revision}"), name)
 
@@ -62,6 +68,9 @@ TARGETS: dict[str, Callable[[], Any]] = {
     "anthropic.tool": lambda: _anthropic("ToolUnionParam"),
     "anthropic.tool_choice": lambda: _anthropic("ToolChoiceParam"),
     "anthropic.output_config": lambda: _anthropic("OutputConfigParam"),
+    "bedrock.Message": lambda: _bedrock("Message"),
+    "bedrock.ToolConfiguration": lambda: _bedrock("ToolConfiguration"),
+    "bedrock.OutputConfig": lambda: _bedrock("OutputConfig"),
     "gemini.content": lambda: _gemini("Content"),
     "gemini.tool": lambda: _gemini("Tool"),
     "gemini.tool_config": lambda: _gemini("ToolConfig"),

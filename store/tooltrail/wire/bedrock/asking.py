@@ -1,0 +1,76 @@
+"""What a request to Converse asks for besides its messages: tools, choice, shape."""
+
+from collections.abc import Iterable
+
+from tooltrail.records import ToolDefinition
+from tooltrail.wire._tools import free_text_schema, read_function, write_head
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.bedrock.limits import NAME
+from tooltrail.wire.members import JsonObject, object_in, objects_in, others, spelled
+from tooltrail.wire.requests import ShapeSpelling, ToolChoice
+
+_SPEC = frozenset({"name", "description", "inputSchema", "strict"})
+_SYSTEM = "systemTool"
+_BARE: JsonObject = {"type": "object"}
+
+
+def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
+    """`{"toolConfig": {"tools": […]}}`; a tool without parameters has the schema of an object."""
+    written = writing.tools(tools, _write_tool)
+    return {"toolConfig": written} if written else {}
+
+
+def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
+    extras = writing.tool_extras(tool, where)
+    if _SYSTEM in extras:
+        return extras
+    spec = {**extras, **write_head(writing, tool, where)}
+    if spec.get("description") == "":
+        writing.note("schema_reduced", where, "dropped: an empty description")
+        del spec["description"]
+    is_text = tool.kind == "custom"
+    schema = free_text_schema(writing, "input", where) if is_text else tool.parameters or {}
+    spec["inputSchema"] = {"json": {**_BARE, **schema}}
+    return {"toolSpec": spec if tool.strict is None else {**spec, "strict": tool.strict}}
+
+
+def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
+    """The tools of a request, without its points of caching; one of Amazon's is in `extras`."""
+    natives = objects_in(object_in(request.get("toolConfig")).get("tools"))
+    return tuple(_read_tool(one) for one in natives if "toolSpec" in one or _SYSTEM in one)
+
+
+def _read_tool(native: JsonObject) -> ToolDefinition:
+    if _SYSTEM in native:
+        return ToolDefinition(name=_SYSTEM, wire_format=NAME, extras=native)
+    spec = object_in(native["toolSpec"])
+    schema = object_in(spec.get("inputSchema")).get("json")
+    return read_function(spec, None if schema == _BARE else schema, others(spec, _SPEC), NAME)
+
+
+def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
+    """`{"toolConfig": {"toolChoice": …}}`; it forces one tool or any, and forbids none."""
+    named = [*writing.chosen(choice)]
+    native: JsonObject = {"auto" if choice.mode == "auto" else "any": {}}
+    if choice.mode == "tool" and len(named) == 1:
+        native = {"tool": {"name": named[0][0]}}
+    elif choice.mode == "tool":
+        writing.note_choice(f"any tool may be called, not only {', '.join(choice.names)}")
+    if choice.parallel is False:
+        writing.note_choice("nothing keeps the model from calling several tools at once")
+    writing.note_free_choice(choice)
+    if choice.mode == "none":
+        # The server wants the tools where the history has calls, so they stay on offer.
+        writing.note_choice("none: the model may call a tool")
+        return {}
+    return {"toolConfig": {"toolChoice": native}}
+
+
+def _write_shape(name: str, schema: JsonObject) -> JsonObject:
+    definition: JsonObject = {"name": name, "schema": spelled(schema)}
+    return {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": definition}}}
+
+
+SHAPE = ShapeSpelling(
+    "outputConfig", lambda wanted: _write_shape(wanted.name, wanted.schema), is_named=True
+)

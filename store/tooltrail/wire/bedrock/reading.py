@@ -1,0 +1,198 @@
+"""Converse into the canonical conversation: answers, and the messages of requests.
+
+A block has one member, which says what it is. What Amazon ran itself, and every block that is not
+known, is kept as it came. The input of a call that was streamed is the text of its fragments.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    CallBlock,
+    ContentBlock,
+    Conversation,
+    MediaBlock,
+    Message,
+    MessageBlock,
+    Origin,
+    ProviderBlock,
+    ReasoningBlock,
+    ResultBlock,
+    TextBlock,
+    ToolCall,
+)
+from tooltrail.wire._reading import (
+    RepeatedIds,
+    by_speaker,
+    message_of_answer,
+    message_of_request,
+    spoken_in,
+)
+from tooltrail.wire.bedrock.asking import read_tools
+from tooltrail.wire.bedrock.limits import MEDIA, NAME
+from tooltrail.wire.members import (
+    JsonObject,
+    list_in,
+    object_in,
+    objects_in,
+    others,
+    raw_arguments,
+    spelled,
+    text_in,
+)
+from tooltrail.wire.responses import ProviderFailure, Response, failure_of
+
+_WHOLE = frozenset({"end_turn", "tool_use", "stop_sequence", None})
+"""Reasons to stop after which the last call is whole; any other may have cut it off."""
+
+CALL = frozenset({"toolUseId", "name", "input", "type"})
+_TYPE = frozenset({"type"})
+_RESULT = frozenset({"toolUseId", "content", "status"})
+_MESSAGE = frozenset({"role", "content"})
+_MEDIA = frozenset({"format", "source", "name"})
+_MEDIA_TYPES = {place: media_type for media_type, place in MEDIA.items()}
+
+
+def read_response(payload: JsonObject) -> Response:
+    """An answer that was not streamed."""
+    failure = read_failure(payload)
+    message = object_in(payload.get("output")).get("message")
+    if isinstance(message, dict) and isinstance(message.get("content"), list):
+        return read_answer(message, payload, failure)
+    return Response.of((), failure, () if failure else ("the answer has no message",))
+
+
+def read_failure(payload: JsonObject) -> ProviderFailure | None:
+    """The error that an answer, or an event of a stream, is."""
+    name = next((one for one in payload if one.endswith("Exception")), None)
+    is_error = isinstance(payload.get("message"), str)
+    error = payload.get(name or "error") or (payload if name or is_error else None)
+    failure = failure_of(error, payload, ("__type", "type", "code")) if error else None
+    return failure if failure is None or name is None else replace(failure, kind=name)
+
+
+def read_answer(
+    native: JsonObject, end: JsonObject, failure: ProviderFailure | None, *, is_done: bool = True
+) -> Response:
+    """The answer that is this message; `end` says why the model stopped."""
+    reason = text_in(end.get("stopReason"))
+    origin = Origin(wire_format=NAME, finish_reason=reason, extras=others(native, _MESSAGE))
+    blocks, is_cut = [*_blocks(native.get("content"))], reason not in _WHOLE
+    message = message_of_answer(blocks, origin, is_complete=is_done, is_cut=is_cut)
+    return Response.of((message,), failure, [*_unread(native, message)])
+
+
+def _unread(native: JsonObject, message: Message) -> Iterator[str]:
+    """What of an answer's blocks, and of the calls read of them, is not as it is to be."""
+    for part in list_in(native.get("content")):
+        members = others(object_in(part), _TYPE)
+        if len(members) != 1:
+            yield "a block of the content is not an object of one member"
+        elif "toolUse" in members and not text_in(object_in(members["toolUse"]).get("name")):
+            yield "a call has no name"
+    for call in message.calls:
+        if not isinstance(call.arguments, dict) and call.parse_error is None:
+            yield "the input of a call is no object"
+
+
+def read_history(request: JsonObject) -> Conversation:
+    """The messages and tools of a request, its `system` as the first message."""
+    messages: list[Message] = []
+    if system := list_in(request.get("system")):
+        messages.append(message_of_request(NAME, "system", _blocks(system)))
+    for native, role in spoken_in(request):
+        blocks = tuple(_blocks(native.get("content"), is_user=role == "user"))
+        extras = others(native, _MESSAGE)
+        if role != "user" or not blocks:
+            messages.append(message_of_request(NAME, role, blocks, extras))
+            continue
+        for speaker, said in by_speaker(blocks):
+            messages.append(message_of_request(NAME, speaker, said, extras))
+    return Conversation.of(messages, read_tools(request))
+
+
+def _blocks(content: JsonValue, *, is_user: bool = False) -> Iterator[MessageBlock]:
+    position, repeated = 0, RepeatedIds()
+    for part in list_in(content):
+        block = read_block(part, position, is_user=is_user)
+        if isinstance(block, CallBlock):
+            position += 1
+            block = repeated.flagged(block.call)
+        yield block
+
+
+def read_block(part: JsonValue, position: int = 0, *, is_user: bool = False) -> MessageBlock:
+    """One block of a message; the user alone brings results of the caller's tools."""
+    member, value = _only(part)
+    native = object_in(value)
+    match member, value:
+        case "toolUse", {"name": str()} if native.get("type", "tool_use") == "tool_use":
+            return CallBlock(call=_call(native, position))
+        case "toolUse", {"name": str()}:
+            # The type is `server_tool_use`, or one of which nobody knows who is to run it.
+            call = _call(native, 0).model_copy(update={"by_provider": True})
+            whole: JsonValue = {"toolUse": {**native, "input": call.arguments}}
+            return ProviderBlock(native=part if call.parse_error else whole, call=call)
+        case "toolResult", dict() if is_user:
+            return _result(native)
+        case "reasoningContent", {"reasoningText": {"text": str(text), **extras}}:
+            return ReasoningBlock(text=text, extras=extras)
+        case "citationsContent", {"content": list(said)}:
+            text = "".join(text_in(one.get("text")) or "" for one in objects_in(said))
+            return TextBlock(text=text, extras={member: native})
+        case _:
+            return _content_block(part)
+
+
+def _only(part: JsonValue) -> tuple[str, JsonValue]:
+    """The one member that a block has; a name that none has where there are several, or none."""
+    members = [*others(object_in(part), _TYPE).items()]
+    return members[0] if len(members) == 1 else ("", None)
+
+
+def _call(native: JsonObject, position: int) -> ToolCall:
+    return ToolCall(
+        tool_name=text_in(native.get("name")) or "",
+        arguments_raw=raw_arguments(native.get("input")) or "{}",
+        call_id=text_in(native.get("toolUseId")),
+        position=position,
+        extras=others(native, CALL),
+    )
+
+
+def _result(native: JsonObject) -> ResultBlock:
+    """A result; an object that stands alone in it is its structured value."""
+    parts, status = list_in(native.get("content")), native.get("status")
+    member, structured = _only(parts[0]) if len(parts) == 1 else ("", None)
+    has_structured = member == "json" and isinstance(structured, dict)
+    return ResultBlock(
+        call_id=text_in(native.get("toolUseId")),
+        status="ok" if status == "success" else "error" if status == "error" else "unknown",
+        content=() if has_structured else tuple(map(_content_block, parts)),
+        structured=structured if has_structured else None,
+        has_structured=has_structured,
+        extras=others(native, _RESULT),
+    )
+
+
+def _content_block(part: JsonValue) -> ContentBlock:
+    """What stands in messages and in results alike, and JSON, which the model reads as a text."""
+    member, value = _only(part)
+    native = object_in(value)
+    match member, value:
+        case "text", str(text):
+            return TextBlock(text=text)
+        case "json", _:
+            return TextBlock(text=spelled(value))
+        case ("image" | "document") as kind, {"source": {"bytes": str(data)}}:
+            return MediaBlock(
+                kind=kind,
+                media_type=_MEDIA_TYPES.get((kind, str(native.get("format")))),
+                data=data,
+                name=text_in(native.get("name")),
+                extras=others(native, _MEDIA),
+            )
+        case _:
+            return ProviderBlock(native=part)

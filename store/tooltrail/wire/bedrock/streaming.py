@@ -1,0 +1,124 @@
+"""ConverseStream, put together event by event: each event is an object with one member.
+
+Blocks of text and of thoughts have no first event. The input of a call comes in fragments of JSON
+that can break anywhere; it is read once the answer has ended.
+"""
+
+from dataclasses import dataclass, field
+
+from pydantic import JsonValue
+
+from tooltrail.wire.bedrock.reading import read_answer, read_failure, read_response
+from tooltrail.wire.members import JsonObject, object_in
+from tooltrail.wire.responses import ProviderFailure, Response
+
+_BLOCK = "contentBlock"
+"""What the names of events of a block begin with; behind it stands `Start`, `Delta` or `Stop`."""
+
+_WITHOUT_START = ("text", "reasoningContent")
+
+
+@dataclass(slots=True)
+class _Block:
+    """A block as far as it has come: its kind, its first event, and the pieces that came since."""
+
+    kind: str = ""
+    begun: JsonObject = field(default_factory=dict[str, JsonValue])
+    pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
+    items: list[JsonValue] = field(default_factory=list[JsonValue])
+    has_ended: bool = False
+
+    def take(self, kind: str, value: JsonValue) -> bool:
+        """Take a piece; False if it is none of this block."""
+        if kind != self.kind and (self.kind or kind not in _WITHOUT_START):
+            return False
+        self.kind = kind
+        for name, piece in value.items() if isinstance(value, dict) else [(kind, value)]:
+            if isinstance(piece, str):
+                self.pieces.setdefault(name, []).append(piece)
+            elif isinstance(piece, list):
+                self.items += piece
+            else:
+                return False
+        return True
+
+    def whole(self) -> JsonObject:
+        """The block as an answer that is not streamed has it."""
+        texts: JsonObject = {name: "".join(pieces) for name, pieces in self.pieces.items()}
+        if self.kind == "text":
+            return texts
+        if self.kind == "reasoningContent" and "redactedContent" not in texts:
+            texts = {"reasoningText": texts}
+        content: JsonObject = {"content": self.items} if self.kind == "toolResult" else {}
+        return {self.kind: {**self.begun, **texts, **content}}
+
+
+class ConverseAssembler:
+    """Puts the events of one answer together."""
+
+    def __init__(self) -> None:
+        self._message: JsonObject | None = None
+        self._blocks: dict[int, _Block] = {}
+        self._end: JsonObject | None = None
+        self._whole: JsonObject | None = None
+        self._failure: ProviderFailure | None = None
+        self._unread: list[str] = []
+        self._remarks: list[str] = []
+
+    def feed(self, event: JsonObject) -> None:
+        """Take one event; those of kinds that are not known change nothing, unless of a block."""
+        self._failure = self._failure or read_failure(event)
+        for name, value in event.items() or [("", None)]:
+            match name, value:
+                case "messageStart", dict() if self._message is None and not self._blocks:
+                    self._message = value
+                case "messageStop", dict():
+                    self._end = value
+                case "output", _:
+                    self._whole = event
+                case (("" | "messageStart" | "messageStop"), _):
+                    self._unread.append(f"an event {name!r} has nothing, or stands twice")
+                case _ if name.startswith(_BLOCK):
+                    self._take(name.removeprefix(_BLOCK), object_in(value))
+                case _:
+                    pass
+
+    def _take(self, name: str, members: JsonObject) -> None:
+        """Take an event of a block."""
+        index, start = members.get("contentBlockIndex"), members.get("start")
+        place = index if isinstance(index, int) else -1
+        is_new, block = place not in self._blocks, self._blocks.setdefault(place, _Block())
+        if place < 0 or block.has_ended or self._end is not None:
+            self._unread.append(f"an event of block {index}, which is not open")
+        elif name == "Stop":
+            block.has_ended = True
+        elif name == "Start" and is_new and isinstance(start, dict):
+            for kind, begun in start.items():
+                block.kind, block.begun = kind, object_in(begun)
+        elif name == "Delta":
+            self._take_delta(block, object_in(members.get("delta")))
+        else:
+            self._unread.append(f"an event {name!r} of block {index}")
+
+    def _take_delta(self, block: _Block, delta: JsonObject) -> None:
+        for kind, piece in delta.items() or [("toolUse", None)]:
+            if not block.take(kind, piece):
+                # Of a block that is no call it may be news of the provider's.
+                odd = self._unread if "toolUse" in (kind, block.kind) else self._remarks
+                odd.append(f"a piece {kind!r} of a block {block.kind!r}")
+
+    def finish(self, *, is_done: bool = False) -> Response:
+        """The answer; calls of one that did not come to its end are incomplete."""
+        if self._message is not None or self._blocks:
+            blocks = [block for _, block in sorted(self._blocks.items()) if block.kind]
+            content: list[JsonValue] = [block.whole() for block in blocks]
+            is_whole = (is_done or self._end is not None) and self._failure is None
+            native: JsonObject = {**(self._message or {}), "content": content}
+            answer = read_answer(native, self._end or {}, self._failure, is_done=is_whole)
+            if self._whole is not None:
+                self._unread.append("the stream has a whole message, too")
+        elif self._whole is not None:
+            answer = read_response(self._whole)
+        else:
+            answer = Response.of((), None, () if self._failure else ("there is no message",))
+        return answer.with_more(self._failure, self._unread, self._remarks)

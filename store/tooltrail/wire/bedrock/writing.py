@@ -1,0 +1,174 @@
+"""The canonical conversation as the messages of a request to Converse.
+
+All results of a batch stand in one message of the user, first in it and in the order of the calls.
+Messages of one role are merged, for the roles take turns. The server refuses a text without a word,
+a document without a text beside it, and two documents of one name.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    Conversation,
+    MediaBlock,
+    Message,
+    MessageBlock,
+    ProviderBlock,
+    ReasoningBlock,
+    TextBlock,
+)
+from tooltrail.wire._steps import Answered
+from tooltrail.wire._turns import TurnSpelling, write_turns
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.bedrock.limits import MEDIA
+from tooltrail.wire.bedrock.reading import CALL, read_block
+from tooltrail.wire.media_uris import has_bytes
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
+
+_ILLEGAL = re.compile(r"[^a-zA-Z0-9 ()\[\]-]+| {2,}")
+_NAME_CHARS = 190
+"""Characters of a document's name at most; the server takes 200."""
+
+_UNNAMED = "document"
+_BESIDE = "(a document)"
+
+
+def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
+    """`{"system": …, "messages": […]}`, the former where the conversation begins with one."""
+    system, messages = write_turns(writing, conversation, _SPELLING)
+    names: set[str] = set()
+    for message in messages:
+        _fit_documents(writing, message, names)
+    request: JsonObject = {"messages": [*messages]}
+    return {"system": system, **request} if system else request
+
+
+def is_result(item: JsonObject) -> bool:
+    """Whether a message brings results of tools."""
+    return any(map(_is_result, objects_in(item.get("content"))))
+
+
+def _is_result(block: JsonValue) -> bool:
+    return "toolResult" in object_in(block)
+
+
+def _fit_documents(writing: Writing, message: JsonObject, names: set[str]) -> None:
+    """Give each document a legal name that none before has, and a text beside it."""
+    spoken = objects_in(message["content"])
+    results = (object_in(part.get("toolResult")).get("content") for part in spoken)
+    for part in (*spoken, *(part for content in results for part in objects_in(content))):
+        if isinstance(document := part.get("document"), dict):
+            given = document.get("name")
+            name = _new_name(text_in(given) or _UNNAMED, names)
+            part["document"] = {**document, "name": name}
+            if name != given:
+                note = f"the document {given!a} is {name!r} here"
+                writing.note("block_described", "messages", note)
+    if any("document" in part for part in spoken) and not any("text" in part for part in spoken):
+        writing.note("message_added", "messages", f"{_BESIDE!r} stands beside a document")
+        message["content"] = [*list_in(message["content"]), {"text": _BESIDE}]
+
+
+def _new_name(given: str, names: set[str]) -> str:
+    legal = _ILLEGAL.sub("-", given)[:_NAME_CHARS].strip() or _UNNAMED
+    name, number = legal, len(names)
+    while name.lower() in names:
+        number += 1
+        name = f"{legal} {number}"
+    names.add(name.lower())
+    return name
+
+
+def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
+    call, where = answered.call, answered.where
+    if call.kind not in ("function", "custom"):
+        writing.note("provider_data_dropped", where, f"kind {call.kind}")
+    native: JsonObject = {
+        "toolUseId": answered.wire_id,
+        "name": answered.wire_name,
+        "input": writing.arguments_object(call, where, "input"),
+    }
+    return {"toolUse": writing.beside(native, message, call.extras, where, CALL)}
+
+
+def _result(writing: Writing, answered: Answered) -> JsonObject:
+    result, where = answered.result, answered.where
+    shown = result.content
+    if result.is_error and any(not isinstance(block, TextBlock) for block in shown):
+        # Beside an error Anthropic's models take text alone.
+        shown = (TextBlock(text=writing.content_text(shown, where)),)
+    content: list[JsonValue] = [*_parts(writing, answered.source, shown, where)]
+    if content and result.has_structured:
+        writing.note("structured_dropped", where, "the structured value beside the content")
+    elif isinstance(result.structured, dict):
+        content = [{"json": writing.clean.value(result.structured, where)}]
+    elif not content:
+        bare = result.model_copy(update={"content": ()})
+        text = writing.result_text(bare, where, prefix=False, has_status=True)
+        content = [{"text": text}]
+    native: JsonObject = {"toolUseId": answered.wire_id, "content": content}
+    if result.status != "unknown":
+        writing.note_status(result, where)
+        native["status"] = "error" if result.is_error else "success"
+    return {"toolResult": writing.beside(native, answered.source, result.extras, where)}
+
+
+def _parts(
+    writing: Writing, message: Message, blocks: Iterable[MessageBlock | Answered], where: str
+) -> Iterator[JsonValue]:
+    for block in blocks:
+        match block:
+            case Answered():
+                yield _call(writing, message, block)
+            case TextBlock():
+                writing.note_text(block, where)
+                if block.text.strip():
+                    yield {"text": writing.clean.text(block.text, where)}
+                else:
+                    writing.note("block_dropped", where, "[text without a word]")
+            case ReasoningBlock() if writing.replays(message) and (block.text or block.extras):
+                thought = writing.beside({"text": block.text}, message, block.extras, where)
+                yield {"reasoningContent": {"reasoningText": thought}}
+            case ProviderBlock() if _is_native(writing, message, block):
+                yield {**object_in(block.native)}
+            case MediaBlock() if message.role in ("user", "tool") and _is_sendable(block):
+                yield _media(writing, message, block, where)
+            case ReasoningBlock() | ProviderBlock() if message.role != "tool":
+                writing.dropped_block(block, where)
+            case _:
+                yield {"text": writing.described(block, where)}
+
+
+def _is_native(writing: Writing, message: Message, block: ProviderBlock) -> bool:
+    """Whether it goes back as it came; half of a call and its result would be refused."""
+    member = next(iter(object_in(block.native)), "")
+    is_half = member == "toolUse" and block.call is None
+    is_half = is_half or (member == "toolResult" and message.role != "assistant")
+    return writing.replays(message) and not is_half and read_block(block.native) == block
+
+
+def _is_sendable(block: MediaBlock) -> bool:
+    return block.media_type in MEDIA and has_bytes(block)
+
+
+def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject:
+    member, spelled = MEDIA[block.media_type or ""]
+    native: JsonObject = {"format": spelled, "source": {"bytes": block.data}}
+    if block.kind != member:
+        writing.note("block_described", where, f"{block.kind} of type {block.media_type}")
+    if member == "document":
+        native["name"] = block.name or _UNNAMED
+    writing.note_media(block, where, "uri", *["name"] * (member == "image"))
+    return {member: writing.beside(native, message, block.extras, where)}
+
+
+_SPELLING = TurnSpelling(
+    assistant="assistant",
+    content="content",
+    text=lambda text: {"text": text},
+    parts=_parts,
+    result=_result,
+    is_result=_is_result,
+)
