@@ -1,7 +1,7 @@
 """What all exporters share: texts, arguments and results made to fit, and an account of it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
@@ -30,7 +30,7 @@ from tooltrail.wire.exports import (
 )
 from tooltrail.wire.media_uris import is_file_name, is_public
 from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.requests import SCHEMA_NAME, ShapeSpelling, StructuredFormat, ToolChoice
+from tooltrail.wire.requests import ToolChoice
 from tooltrail.wire.text_fallback.limits import CAPABILITIES as TEXT_CAPABILITIES
 
 ERROR_PREFIX = "ERROR: "
@@ -323,19 +323,6 @@ class Writing:
             self.note_dropped(tool.extras, where)
             return {}
         return dict(tool.extras)
-
-    def shape(self, wanted: StructuredFormat, spelling: ShapeSpelling | None) -> JsonObject:
-        """The member of a request that asks for an answer of a shape."""
-        if spelling is None:
-            note = f"nothing enforces a shape of the answer, such as {wanted.name}"
-            self.note("schema_reduced", "format", note)
-            return {}
-        where = spelling.member
-        if spelling.is_named:
-            wanted = replace(wanted, name=self.names.of(wanted.name, where))
-        elif wanted.name != SCHEMA_NAME:
-            self.note("schema_reduced", where, "dropped: name")
-        return {where: spelling.write(wanted)}
 
     def with_message_extras(self, native: JsonObject, message: Message, where: str) -> JsonObject:
         """What is written, with what a provider said of the whole message; see `beside`."""

@@ -13,7 +13,7 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.members import JsonObject
-from tooltrail.wire.requests import ShapeSpelling, StructuredFormat, ToolChoice
+from tooltrail.wire.requests import ToolChoice
 from tooltrail.wire.responses import Response
 from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
 from tooltrail.wire.usage import NO_USAGE, UsageSpelling, usage_in
@@ -54,7 +54,6 @@ class WireFormat:
         tools_writer: see `write_tools`.
         choice_writer: the members for a choice of tools that are offered; None for a format that
             has no such member, and cannot force one.
-        shape: how a request asks for an answer of a shape; None where it cannot.
         usage: how an answer tells the tokens that it took.
     """
 
@@ -68,7 +67,6 @@ class WireFormat:
     tools_reader: Callable[[JsonObject], tuple[ToolDefinition, ...]]
     tools_writer: Callable[[Writing, Iterable[ToolDefinition]], JsonObject]
     choice_writer: Callable[[Writing, ToolChoice], JsonObject] | None
-    shape: ShapeSpelling | None = None
     usage: UsageSpelling = NO_USAGE
 
     def read_response(
@@ -142,6 +140,9 @@ class WireFormat:
         if self.choice_writer is None and choice.mode == "none":
             return writing.export({})
         request = self.tools_writer(writing, offered)
+        if choice.mode == "tool" and not choice.names:
+            writing.note_choice("no tool is named; any may be called")
+            choice = replace(choice, mode="required")
         if not request:
             writing.note_no_tools(choice)
         elif self.choice_writer is None:
@@ -149,11 +150,6 @@ class WireFormat:
         else:
             request = {**request, **self.choice_writer(writing, choice)}
         return writing.export(request)
-
-    def write_structured(self, wanted: StructuredFormat) -> Export:
-        """The members that ask for an answer of a shape."""
-        writing = self._writing()
-        return writing.export(writing.shape(wanted, self.shape))
 
     def unsplit(self, servers: AbstractSet[str]) -> AbstractSet[str]:
         """Those of the servers whose names a reader of this format has not split already."""
