@@ -138,6 +138,8 @@ class _Planner:
         said = _without(message, ResultBlock)
         if message.role == "tool":
             self._writing.note_message_extras(message, where)
+            if not message.blocks:
+                self._writing.note("message_empty", where, "it brings no result; left out")
             if said.blocks:
                 self._writing.note("role_changed", where, "what is no result is said by the user")
                 return Message(role="user", blocks=said.blocks)
