@@ -14,9 +14,9 @@ from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.requests import ToolChoice
-from tooltrail.wire.responses import Response
+from tooltrail.wire.responses import Response, odd_calls
 from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
-from tooltrail.wire.usage import NO_USAGE, UsageSpelling, usage_in
+from tooltrail.wire.usage import NO_USAGE, TokenCounts, UsageSpelling, usage_in
 
 
 class Assembler(Protocol):
@@ -82,13 +82,18 @@ class WireFormat:
         """
         counts = usage_in([self.usage.find(payload)], self.usage)
         if is_bounded(payload):
-            read = replace(self.response_reader(payload), usage=counts)
+            read = self.response_reader(payload)
         else:
-            odd = self.response_reader(bounded_event(payload))
-            read = Response.of(
-                odd.messages, odd.failure, (*odd.unread, TOO_DEEP), odd.remarks, counts
-            )
-        return read.with_servers(self.unsplit(servers))
+            read = self.response_reader(bounded_event(payload)).with_more(unread=[TOO_DEEP])
+        return self.finished(read, counts, servers)
+
+    def finished(
+        self, read: Response, counts: TokenCounts | None, servers: AbstractSet[str]
+    ) -> Response:
+        """An answer as a caller gets it: its calls are looked at, and its tokens are in it."""
+        if not self.capabilities.arguments_are_text:
+            read = read.with_more(unread=odd_calls(read.messages))
+        return replace(read, usage=counts).with_servers(self.unsplit(servers))
 
     def read_history(
         self, request: JsonObject, servers: AbstractSet[str] = NO_SERVERS

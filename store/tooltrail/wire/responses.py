@@ -1,6 +1,6 @@
 """What a provider answered, read into the canonical conversation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -8,6 +8,7 @@ from typing import Self
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message, ToolCall
+from tooltrail.records.tool_calls import UNNAMED
 from tooltrail.wire._identifiers import split_servers
 from tooltrail.wire._reading import cut_message
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
@@ -57,6 +58,15 @@ def failure_in(payload: JsonObject) -> ProviderFailure | None:
         return None
     # The type of the whole payload says only that it is an error.
     return failure_of(others(payload, _TYPE) if error is payload else error, error)
+
+
+def odd_calls(messages: Iterable[Message]) -> Iterator[str]:
+    """What of the calls of an answer is not as it is to be, where arguments are objects."""
+    for call in (call for message in messages for call in message.calls):
+        if call.tool_name == UNNAMED:
+            yield "a call has no name"
+        if not isinstance(call.arguments, dict) and call.parse_error is None:
+            yield "the arguments of a call are no object"
 
 
 @dataclass(slots=True)

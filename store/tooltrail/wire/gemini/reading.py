@@ -9,7 +9,6 @@ from tooltrail.records import (
     ContentBlock,
     Conversation,
     InvalidRecordError,
-    MediaBlock,
     Message,
     MessageBlock,
     Origin,
@@ -19,12 +18,11 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, by_speaker, is_for_provider, message_of_request
+from tooltrail.wire._reading import RepeatedIds, by_speaker, message_of_request
 from tooltrail.wire.gemini.asking import read_tools
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.partial_arguments import is_in_pieces
 from tooltrail.wire.gemini.parts import camel, media_of_part
-from tooltrail.wire.media_uris import is_public
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
@@ -54,7 +52,6 @@ _PIECES = frozenset({"willContinue", "partialArgs"})
 _TEXT = frozenset({"text"})
 _RESPONSE = frozenset({"id", "name", "response", "parts"})
 _BY_PROVIDER = {"executableCode": "code_execution", "toolCall": "tool"}
-_UNNAMED = ToolCall(tool_name="").tool_name
 NONE: AbstractSet[int] = frozenset()
 
 
@@ -62,43 +59,27 @@ def read_response(payload: JsonObject) -> Response:
     """An answer that was not streamed, with one message for each candidate."""
     payload = camel(payload)
     candidates = [camel(one) for one in objects_in(payload.get("candidates"))]
-    messages = tuple(
+    messages = [
         read_candidate(payload, candidate, position)
         for position, candidate in enumerate(candidates)
-    )
+    ]
     failure = read_failure(payload) or failed_call(candidates)
-    unread = list(unread_of_event(payload))
+    unread = list(unread_of(payload))
     if not (candidates or failure or unread):
-        unread = ["the answer has neither candidates nor an error"]
-    for candidate, message in zip(candidates, messages, strict=True):
-        unread += [*unread_of(candidate), *unread_calls(message)]
-    return Response.of(messages, failure, tuple(unread))
+        unread.append("the answer has neither candidates nor an error")
+    return Response.of(messages, failure, unread)
 
 
-def unread_of_event(event: JsonObject) -> tuple[str, ...]:
-    """What an answer, or an event of a stream, has in the place of candidates that is none."""
-    is_read = are_objects(event.get("candidates"))
-    return () if is_read else ("the candidates are not what they are to be",)
-
-
-def unread_of(candidate: JsonObject) -> tuple[str, ...]:
-    """What a candidate has in the place of its content, or of parts, that is none."""
-    content = candidate.get("content")
-    if not isinstance(content, dict | None):
-        return ("the content is no object",)
-    is_read = are_objects(object_in(content).get("parts"))
-    return () if is_read else ("parts of the content is not what it is to be",)
-
-
-def unread_calls(message: Message) -> Iterator[str]:
-    """What of the calls of an answer is not as it is to be."""
-    for call in message.calls:
-        if call.tool_name == _UNNAMED:
-            yield "a call has no name"
-        if not isinstance(call.arguments, dict) and call.parse_error is None:
-            yield "the arguments of a call are no object"
-        if is_in_pieces(object_in(call.extras.get("functionCall"))):
-            yield "a call is in pieces, and not whole"
+def unread_of(event: JsonObject) -> Iterator[str]:
+    """What an answer, or an event of a stream, has in the place of candidates or of their parts."""
+    if not are_objects(event.get("candidates")):
+        yield "the candidates are not what they are to be"
+    for candidate in objects_in(event.get("candidates")):
+        content = candidate.get("content")
+        if not isinstance(content, dict | None):
+            yield "the content is no object"
+        elif not are_objects(object_in(content).get("parts")):
+            yield "parts of the content is not what it is to be"
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -163,8 +144,7 @@ def read_history(request: JsonObject) -> Conversation:
     given, system = request.get("contents"), request.get("systemInstruction")
     messages: list[Message] = []
     if system:
-        blocks = tuple(_blocks(_parts_of(system), NONE))
-        messages.append(message_of_request(NAME, "system", blocks, is_own=_is_ours))
+        messages.append(message_of_request(NAME, "system", _blocks(_parts_of(system), NONE)))
     if isinstance(given, dict | str):
         given = [given]
     if not isinstance(given, list):
@@ -180,12 +160,12 @@ def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
     blocks = tuple(_blocks(_parts_of(native), NONE))
     match native.get("role", "user"):
         case "model":
-            yield message_of_request(NAME, "assistant", blocks, is_own=_is_ours)
+            yield message_of_request(NAME, "assistant", blocks)
         case "user" | "function":
             if not blocks:
                 yield Message(role="user")
             for role, said in by_speaker(blocks):
-                yield message_of_request(NAME, role, said, is_own=_is_ours)
+                yield message_of_request(NAME, role, said)
         case _:
             raise InvalidRecordError(f"contents[{position}] has no role that is known")
 
@@ -196,14 +176,6 @@ def _parts_of(content: JsonValue) -> list[JsonValue]:
     if parts is None:
         return []
     return parts if isinstance(parts, list) else [parts]
-
-
-def _is_ours(block: MessageBlock) -> bool:
-    if isinstance(block, ResultBlock) and any(map(_is_ours, block.content)):
-        return True
-    if isinstance(block, MediaBlock) and block.uri is not None and not is_public(block.uri):
-        return True
-    return is_for_provider(block)
 
 
 def _blocks(parts: list[JsonValue], cut: AbstractSet[int] | None) -> Iterator[MessageBlock]:

@@ -93,8 +93,7 @@ def _media(writing: Writing, message: Message, block: MediaBlock, where: str) ->
     native = part_of_media(block, tells_place=tells_place)
     if native is None:
         return None
-    if block.data is not None and block.uri is not None:
-        writing.note("block_described", where, f"of {block.kind}: no uri here")
+    writing.note_media(block, where, *(["uri"] if block.data is not None else []))
     if block.kind != kind_of(block.media_type):
         writing.note("block_described", where, f"{block.kind} of type {block.media_type}")
     return _part(writing, native, message, block.extras, where)

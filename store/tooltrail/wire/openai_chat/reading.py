@@ -21,13 +21,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._chat.answers import (
-    NO_FLAGS,
-    ChatSpelling,
-    Flags,
-    asks_for_call,
-    odd_calls,
-)
+from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, asks_for_call, odd_calls
 from tooltrail.wire._reading import (
     REASONING,
     ROLES,
@@ -39,14 +33,7 @@ from tooltrail.wire._reading import (
     thoughts_in,
     with_origins,
 )
-from tooltrail.wire.members import (
-    JsonObject,
-    object_in,
-    objects_in,
-    others,
-    raw_arguments,
-    text_in,
-)
+from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
 from tooltrail.wire.openai_chat.asking import read_tools
 from tooltrail.wire.openai_chat.limits import NAME
 from tooltrail.wire.openai_chat.parts import is_part, read_content
