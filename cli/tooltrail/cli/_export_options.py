@@ -18,7 +18,15 @@ from tooltrail.cli._output import say, write_file
 if TYPE_CHECKING:
     from tooltrail.wire import ExportReport
 
-PROVIDERS = ("openai", "openai-responses", "anthropic", "ollama", "gemini", "text-fallback")
+PROVIDERS = (
+    "openai",
+    "openai-responses",
+    "anthropic",
+    "ollama",
+    "gemini",
+    "cohere",
+    "text-fallback",
+)
 """The wire formats that a conversation can be written in, known before they are imported."""
 
 STDOUT = Path("-")

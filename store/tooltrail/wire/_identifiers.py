@@ -180,6 +180,8 @@ class ToolNames:
         if not stem or not (stem[0].isalpha() or stem[0] == "_"):
             stem = f"_{stem}"
         made = f"{stem[: self._capabilities.tool_name_length - _NAME_DIGITS - 1]}_{digest}"
+        if not self._is_legal(made):  # Cohere takes no hyphen.
+            made = made.replace("-", "_")
         # Readers must not split a made name.
         return _SEPARATORS.sub("__", made)
 

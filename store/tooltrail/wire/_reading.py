@@ -37,7 +37,7 @@ ROLES: Mapping[str, Role] = {role: role for role in get_args(Role)}
 REASONING = ("reasoning_content", "reasoning")
 """Members of a message in which servers of chats put what the model thought."""
 
-CUT_SHORT = frozenset({"length", "content_filter"})
+CUT_SHORT = frozenset({"length", "content_filter", "MAX_TOKENS"})
 """Finish reasons after which the last call may be incomplete."""
 
 

@@ -179,6 +179,7 @@ FORMAT_MODULES: Mapping[str, str] = MappingProxyType(
         "anthropic": "tooltrail.wire.anthropic",
         "ollama": "tooltrail.wire.ollama",
         "gemini": "tooltrail.wire.gemini",
+        "cohere": "tooltrail.wire.cohere",
         "mcp": "tooltrail.wire.mcp",
         "text-fallback": "tooltrail.wire.text_fallback",
     }

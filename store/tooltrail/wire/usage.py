@@ -6,7 +6,7 @@ A stream repeats them, each time up to that event. The last value of each member
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TypeGuard
+from typing import TypeGuard, cast
 
 from pydantic import JsonValue
 
@@ -91,17 +91,19 @@ def usage_in(found: Iterable[JsonValue], spelling: UsageSpelling) -> TokenCounts
 def counts_in(value: JsonValue) -> dict[str, int]:
     """The counts among the members of an object, and of the objects in it."""
     found: dict[str, int] = {}
-    if isinstance(value, dict):
-        for name, member in value.items():
-            if isinstance(member, dict):
-                found |= {f"{name}.{part}": one for part, one in member.items() if _is_count(one)}
-            elif _is_count(member):
-                found[name] = member
+    for name, member in object_in(value).items():
+        if isinstance(member, dict):
+            parts = {f"{name}.{part}": one for part, one in member.items()}
+            found |= {part: int(one) for part, one in parts.items() if _is_count(one)}
+        elif _is_count(member):
+            found[name] = int(member)
     return found
 
 
-def _is_count(value: JsonValue) -> TypeGuard[int]:
-    return type(value) is int and 0 <= value <= MOST_TOKENS
+def _is_count(value: JsonValue) -> TypeGuard[int | float]:
+    """Whether a value is a whole number; clients whose types have floats give `40.0` for 40."""
+    is_whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    return is_whole and 0 <= cast("float", value) <= MOST_TOKENS
 
 
 def _total(counts: Mapping[str, int], *names: str) -> int | None:

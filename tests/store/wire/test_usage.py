@@ -182,6 +182,8 @@ def test_formats_of_text_and_of_tools_tell_no_tokens(name: str) -> None:
         ({"prompt_tokens": 4, "completion_tokens": 2}, TokenCounts(4, 2)),
         ({"prompt_tokens": 0, "completion_tokens": 0}, TokenCounts(0, 0)),
         ({"prompt_tokens": 4}, TokenCounts(4)),
+        # Clients whose types have floats give a count so.
+        ({"prompt_tokens": 4.0}, TokenCounts(4)),
         ({"prompt_tokens": 4, "prompt_cache_hit_tokens": 3}, TokenCounts(4, None, 3)),
         ({"prompt_tokens": 4, "num_cached_tokens": 3}, TokenCounts(4, None, 3)),
         ({"prompt_tokens": 4, "cached_tokens": 3}, TokenCounts(4, None, 3)),
@@ -251,7 +253,7 @@ def test_a_stream_that_broke_off_tells_what_it_told_so_far() -> None:
     assert response.message.is_complete is False
 
 
-ODD: list[Any] = ["7", -1, True, None, 7.0, [7], {"a": 7}, (1 << 53), 10**5_000]
+ODD: list[Any] = ["7", -1, True, None, 7.5, float("inf"), [7], {"a": 7}, (1 << 53), 10**5_000]
 
 
 @pytest.mark.parametrize("odd", ODD, ids=range(len(ODD)))

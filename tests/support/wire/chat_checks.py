@@ -12,21 +12,34 @@ _ID_LENGTH = 40
 """Characters of an id; older models refuse more, newer ones more than 64."""
 
 
-def chat_rules(messages: Sequence[JsonObject]) -> Iterator[str]:
-    """Every call is answered at once, in order, by text, and every id stands once."""
+def chat_rules(
+    messages: Sequence[JsonObject], *, id_length: int = _ID_LENGTH, takes_parts: bool = False
+) -> Iterator[str]:
+    """Every call is answered at once, in order, by text, and every id stands once.
+
+    Args:
+        messages: of a request.
+        id_length: characters of an id at most.
+        takes_parts: whether a result may be a list of parts.
+    """
     pending: list[Any] = []
     seen: list[Any] = []
     for number, message in enumerate(messages):
         where = f"messages[{number}]"
         if message.get("role") in {"tool", "function"}:
             yield from _result(message, pending, where)
+            if not takes_parts and not isinstance(message.get("content"), str):
+                yield f"{where} is no text"
             continue
         if pending:
             yield f"{where} comes before the results of {pending}"
         pending = []
         for call in message.get("tool_calls") or ():
             pending.append(call.get("id"))
-            yield from _call(call, where)
+            yield from _named(call.get("function") or call.get("custom") or {}, where)
+            call_id = call.get("id")
+            if not isinstance(call_id, str) or not 0 < len(call_id) <= id_length:
+                yield f"{where}: the id {call_id!r} is empty or too long"
         seen += pending
         if legacy := message.get("function_call"):
             pending.append(legacy.get("name"))
@@ -35,13 +48,6 @@ def chat_rules(messages: Sequence[JsonObject]) -> Iterator[str]:
     if pending:
         yield f"there are no results of {pending}"
     yield from repeated(seen, "id")
-
-
-def _call(call: JsonObject, where: str) -> Iterator[str]:
-    call_id = call.get("id")
-    if not isinstance(call_id, str) or not 0 < len(call_id) <= _ID_LENGTH:
-        yield f"{where}: the id {call_id!r} is empty or too long"
-    yield from _named(call.get("function") or call.get("custom") or {}, where)
 
 
 def _named(told: JsonObject, where: str) -> Iterator[str]:
@@ -58,8 +64,8 @@ def _result(message: JsonObject, pending: list[Any], where: str) -> Iterator[str
         if asked != pending[0]:
             yield f"{where} is not in the order of the calls"
         pending.remove(asked)
-    if not isinstance(message.get("content"), str) or not message["content"]:
-        yield f"{where} is no text, or empty"
+    if not message.get("content"):
+        yield f"{where} is empty"
 
 
 def _empty(message: JsonObject, where: str) -> Iterator[str]:

@@ -9,6 +9,7 @@ every server takes is narrower than what most take. Results stand in the order o
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -50,6 +51,12 @@ def ollama_problems(messages: History) -> list[str]:
     return [*value_problems(messages, "messages"), *ollama_rules(messages)]
 
 
+def cohere_problems(messages: History) -> list[str]:
+    """Of the messages of Cohere's chat."""
+    rules = chat_checks.chat_rules(messages, id_length=sys.maxsize, takes_parts=True)
+    return [*value_problems(messages, "messages"), *rules]
+
+
 def history_problems(wire_format: str, request: Mapping[str, Any]) -> list[str]:
     """The rules that a request breaks, whose history is where its format has it."""
     member, check = _CHECKS[wire_format]
@@ -69,4 +76,5 @@ _CHECKS: dict[str, tuple[str, Callable[[History], list[str]]]] = {
     "anthropic": ("messages", anthropic_problems),
     "gemini": ("contents", gemini_problems),
     "ollama": ("messages", ollama_problems),
+    "cohere": ("messages", cohere_problems),
 }

@@ -26,6 +26,7 @@ _PATHS = (
     (re.compile(r"/v1/responses"), "openai-responses"),
     (re.compile(r"/v1/messages"), "anthropic"),
     (re.compile(r"/api/chat"), "ollama"),
+    (re.compile(r"/v2/chat"), "cohere"),
     (re.compile(r"/v1(beta)?/models/[^/:]+:(generateContent|streamGenerateContent)"), "gemini"),
 )
 _STREAM_TYPES = {"ollama": "application/x-ndjson"}
@@ -35,12 +36,14 @@ _ITEMS = {
     "anthropic": ("messages", "anthropic.message"),
     "ollama": ("messages", "ollama.message"),
     "gemini": ("contents", "gemini.content"),
+    "cohere": ("messages", "cohere.message"),
 }
 _TOOLS = {
     "openai": "openai.tool",
     "openai-responses": "openai-responses.tool",
     "anthropic": "anthropic.tool",
     "gemini": "gemini.tool",
+    "cohere": "cohere.tool",
 }
 
 

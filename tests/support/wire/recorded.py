@@ -27,6 +27,7 @@ _SSE_NAMES = (
     ("open-responses__", "openai-responses"),
     ("xai__src__responses", "openai-responses"),
     ("google__src____fixtures", "gemini"),
+    ("cohere__", "cohere"),
     ("alibaba__", "openai"),
     ("deepseek__", "openai"),
     ("groq__", "openai"),
@@ -116,6 +117,7 @@ def _of_address(uri: str) -> str | None:
         ("/responses", "openai-responses"),
         ("api.anthropic.com/v1/messages", "anthropic"),
         ("/api/chat", "ollama"),
+        ("api.cohere.com/v2/chat", "cohere"),
         (":generateContent", "gemini"),
         (":streamGenerateContent", "gemini"),
     ):
@@ -266,10 +268,19 @@ def _ollama_calls(events: list[Any]) -> Iterator[object]:
             yield (number, place)
 
 
+def _cohere_calls(events: list[Any]) -> Iterator[object]:
+    """Where a call begins, it has its id."""
+    for event in events:
+        message = event.get("message") or (event.get("delta") or {}).get("message") or {}
+        calls = message.get("tool_calls") or ()
+        yield from (one["id"] for one in (calls, *calls) if isinstance(one, dict) and "id" in one)
+
+
 _COUNTS: dict[str, Callable[[list[Any]], Iterator[object]]] = {
     "openai": _chat_calls,
     "openai-responses": _responses_calls,
     "anthropic": _anthropic_calls,
     "gemini": _gemini_calls,
     "ollama": _ollama_calls,
+    "cohere": _cohere_calls,
 }

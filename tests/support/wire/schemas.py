@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
 from pydantic import TypeAdapter
+from tests.support.wire import cohere_types
 from tests.support.wire.schema_amendments import amended
 
 
@@ -40,6 +41,10 @@ def _ollama(name: str) -> Any:
     return getattr(pytest.importorskip("ollama._types"), name)
 
 
+def _cohere(name: str) -> Any:
+    return getattr(cohere_types, name)
+
+
 def _mcp(revision: str, name: str) -> Any:
     return getattr(pytest.importorskip(f"mcp_types.{revision}"), name)
 
@@ -63,6 +68,10 @@ TARGETS: dict[str, Callable[[], Any]] = {
     "gemini.generation_config": lambda: _gemini("GenerationConfig"),
     "ollama.message": lambda: _ollama("Message"),
     "ollama.tool": lambda: _ollama("Tool"),
+    "cohere.message": lambda: _cohere("Message"),
+    "cohere.tool": lambda: _cohere("Tool"),
+    "cohere.tool_choice": lambda: _cohere("ToolChoice"),
+    "cohere.response_format": lambda: _cohere("ResponseFormat"),
     "mcp-2025.result": lambda: _mcp("_v2025_11_25", "CallToolResult"),
     "mcp-2025.request": lambda: _mcp("_v2025_11_25", "CallToolRequest"),
     "mcp-2025.tool": lambda: _mcp("_v2025_11_25", "Tool"),

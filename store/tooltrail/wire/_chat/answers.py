@@ -9,12 +9,15 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from tooltrail.records import CallFlag, Message, MessageBlock, Origin
-from tooltrail.wire._reading import CUT_SHORT, message_of_answer, origin_of_choice
-from tooltrail.wire.members import JsonObject, are_objects, object_in, objects_in
+from tooltrail.wire._reading import CUT_SHORT, REASONING, message_of_answer, origin_of_choice
+from tooltrail.wire.members import JsonObject, are_objects, object_in, objects_in, text_in
 from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
 
-_FAILED = "error"
-"""The reason to end of an answer that some servers could not go on with."""
+_FAILED = frozenset({"error", "ERROR", "TIMEOUT"})
+"""Reasons to end of answers that servers could not go on with."""
+
+TEXTS = ("content", "refusal", *REASONING)
+"""Members of a delta whose texts are pieces of one text."""
 
 Flags = Mapping[int, tuple[CallFlag, ...]]
 """Flags of calls, by their position."""
@@ -31,12 +34,14 @@ class ChatSpelling:
         blocks: what the message of an answer says; takes what is not as the format says.
         extras: what such a message has besides.
         is_part: whether an object in the place of a content is a part that is understood.
+        texts: members of a delta whose texts are pieces of one text.
     """
 
     name: str
     blocks: Callable[[JsonObject, Oddities, Flags], Iterable[MessageBlock]]
     extras: Callable[[JsonObject], JsonObject]
     is_part: Callable[[JsonValue], bool]
+    texts: tuple[str, ...] = TEXTS
 
     def read_message(
         self,
@@ -87,7 +92,7 @@ def choice_failure(choice: JsonObject) -> ProviderFailure | None:
     """The error that a choice tells, as gateways do when a server behind them fails."""
     if choice.get("error"):
         return failure_in({"error": choice["error"]})
-    if choice.get("finish_reason") == _FAILED:
+    if text_in(choice.get("finish_reason")) in _FAILED:
         return ProviderFailure("", None, choice)
     return None
 
@@ -96,6 +101,12 @@ def odd_calls(native: JsonObject) -> Iterator[str]:
     """What a message, or a delta of one, has in the place of calls that is none."""
     if not are_objects(native.get("tool_calls")):
         yield "tool_calls of the message is not what it is to be"
+
+
+def odd_texts(native: JsonObject, names: Iterable[str]) -> JsonObject:
+    """The members of these names that are to be texts, and are not."""
+    found = {name: native.get(name) for name in names}
+    return {name: value for name, value in found.items() if not isinstance(value, str | None)}
 
 
 def asks_for_call(legacy: JsonValue) -> bool:

@@ -12,6 +12,7 @@ from pydantic import JsonValue
 
 from tooltrail.records import Message
 from tooltrail.wire._chat.answers import (
+    TEXTS,
     ChatSpelling,
     asks_for_call,
     choice_failure,
@@ -19,14 +20,11 @@ from tooltrail.wire._chat.answers import (
     read_response,
 )
 from tooltrail.wire._chat.fragments import Calls, place_in
-from tooltrail.wire._reading import REASONING, origin_of_choice
+from tooltrail.wire._reading import origin_of_choice
 from tooltrail.wire.members import JsonObject, objects_in
 from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
 
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
-_JOINED = ("content", "refusal", *REASONING)
-"""Members of a delta whose texts are pieces of one text."""
-
 _SOUND = ("data", "transcript")
 """Members of `audio` that come in pieces; base64 does too, in whole groups of characters."""
 
@@ -65,9 +63,10 @@ class _Member:
 
 @dataclass(slots=True)
 class Choice:
-    """A choice as far as it has come."""
+    """A choice as far as it has come; see `ChatSpelling` for `is_part` and `joined`."""
 
     is_part: Callable[[JsonValue], bool]
+    joined: tuple[str, ...] = TEXTS
     texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     parts: list[JsonValue] = field(default_factory=list[JsonValue])
     calls: Calls = field(default_factory=Calls)
@@ -95,7 +94,7 @@ class Choice:
     def take(self, delta: JsonObject) -> None:
         """Take what is new in one chunk."""
         for name, value in delta.items():
-            if name in _JOINED:
+            if name in self.joined:
                 self._take_text(name, value)
             elif name == "tool_calls":
                 self.odd.update(dict.fromkeys(odd_calls(delta)))
@@ -178,7 +177,7 @@ class ChatAssembler:
             self._unread["the index of a choice is no number"] = None
         state = self._choices.get(index or 0)
         if state is None:
-            state = self._choices[index or 0] = Choice(self._spelling.is_part)
+            state = self._choices[index or 0] = Choice(self._spelling.is_part, self._spelling.texts)
         if choice.get("finish_reason"):
             state.head = choice
         if isinstance(delta, dict):

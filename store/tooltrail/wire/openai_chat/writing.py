@@ -19,14 +19,14 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
+from tooltrail.wire._chat.calls import CALL, write_call
+from tooltrail.wire._chat.parts import is_part, write_media
 from tooltrail.wire._reading import REASONING
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, text_in
-from tooltrail.wire.openai_chat.parts import is_part, write_media
-from tooltrail.wire.openai_chat.reading import CALL, MESSAGE
+from tooltrail.wire.openai_chat.reading import MESSAGE, RESULT
 
-_RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 _SAID_BY = ("content", "refusal", "audio")
 """Members of which a message without calls needs one."""
 
@@ -80,13 +80,7 @@ def _write_answers(writing: Writing, step: Answers) -> JsonObject:
 def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
     arguments = writing.arguments_text(call, where)
-    if call.kind in {"builtin", "mcp"}:
-        writing.note("provider_data_dropped", where, f"a {call.kind} call is a function call here")
-    native: JsonObject = {
-        "id": answered.wire_id,
-        "type": "function",
-        "function": {"name": answered.wire_name, "arguments": arguments},
-    }
+    native = write_call(writing, answered, arguments)
     if call.kind == "custom":
         native["type"] = "custom"
         native["custom"] = {"name": answered.wire_name, "input": arguments}
@@ -105,7 +99,7 @@ def _write_result(writing: Writing, step: Answers, answered: Answered) -> JsonOb
         # Its provider sent the name, which is none of the members that every server takes.
         is_same = (result.namespace, result.tool_name) == (call.namespace, call.tool_name)
         native["name"] = answered.wire_name if is_same else result.tool_name
-    return writing.beside(native, step.message, result.extras, where, _RESULT)
+    return writing.beside(native, step.message, result.extras, where, RESULT)
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,12 @@ its block, under the names that it has there. A part of an unknown type is a `Pr
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from pydantic import JsonValue
 
-from tooltrail.records import MediaBlock, Message, ProviderBlock, TextBlock
+from tooltrail.records import MediaBlock, Message, MessageBlock, ProviderBlock, TextBlock
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.media_uris import (
     FILE,
@@ -30,21 +31,17 @@ _MEDIA_TYPE = re.compile(r"[a-zA-Z0-9.+-]+/[a-zA-Z0-9.+-]+")
 _TEXT = frozenset({"type", "text"})
 _REFUSAL = frozenset({"type", "refusal"})
 
-
-def read_content(content: JsonValue) -> Iterator[TextBlock | MediaBlock | ProviderBlock]:
-    """The blocks of a text, of a list of parts, or of one part; an empty text has none."""
-    if isinstance(content, list):
-        yield from map(_read_part, content)
-    elif content is not None and content != "":
-        yield _read_part(content)
+Part = TextBlock | MediaBlock | ProviderBlock
+PartT = TypeVar("PartT", bound=MessageBlock)
 
 
 def is_part(content: JsonValue) -> bool:
     """Whether it is a part that is understood."""
-    return not isinstance(_read_part(content), ProviderBlock)
+    return not isinstance(read_part(content), ProviderBlock)
 
 
-def _read_part(part: JsonValue) -> TextBlock | MediaBlock | ProviderBlock:
+def read_part(part: JsonValue) -> Part:
+    """The block of a part, or of a text."""
     if isinstance(part, str):
         return TextBlock(text=part)
     members = object_in(part)
@@ -55,6 +52,16 @@ def _read_part(part: JsonValue) -> TextBlock | MediaBlock | ProviderBlock:
             return TextBlock(text=text, is_refusal=True, extras=others(members, _REFUSAL))
         case _:
             return _read_media(members) or ProviderBlock(native=part)
+
+
+def read_content(
+    content: JsonValue, read: Callable[[JsonValue], PartT] = read_part
+) -> Iterator[PartT]:
+    """The blocks of a text, of a list of parts, or of one part; an empty text has none."""
+    if isinstance(content, list):
+        yield from map(read, content)
+    elif content is not None and content != "":
+        yield read(content)
 
 
 def _read_media(part: JsonObject) -> MediaBlock | None:

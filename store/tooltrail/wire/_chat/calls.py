@@ -1,0 +1,103 @@
+"""The calls in the messages of a chat, and the results that messages of the role `tool` bring."""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from pydantic import JsonValue
+
+from tooltrail.records import CallBlock, CallFlag, ResultBlock, ToolCall
+from tooltrail.wire._chat.answers import NO_FLAGS, Flags, odd_calls
+from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
+from tooltrail.wire._reading import RepeatedIds, result_of_text
+from tooltrail.wire._steps import Answered
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
+
+CALL = frozenset({"id", "type", "function", "custom", "index"})
+"""Members of a call that are read."""
+
+_TOLD = {"function": frozenset({"name", "arguments"}), "custom": frozenset({"name", "input"})}
+
+
+def unread_calls(native: JsonObject) -> Iterator[str]:
+    """What of the calls of a message is not what it is to be, each one a sentence."""
+    yield from odd_calls(native)
+    for call in objects_in(native.get("tool_calls")):
+        custom = call.get("custom")
+        body = custom if isinstance(custom, dict) else call.get("function")
+        if not isinstance(call.get("id"), str | None):
+            yield "the id of a call is no text"
+        if custom and call.get("function"):
+            yield "a call is of a function and of a custom tool"
+        if not isinstance(body, dict):
+            yield "a call has nothing to call"
+        elif not isinstance(body.get("name"), str | None):
+            yield "the name of a call is no text"
+
+
+def read_calls(natives: Iterable[JsonObject], flags: Flags = NO_FLAGS) -> Iterator[CallBlock]:
+    """The blocks of the calls of one message, in their order."""
+    repeated = RepeatedIds()
+    for position, call in enumerate(natives):
+        yield repeated.flagged(_read_call(call, position, flags.get(position, ())))
+
+
+def _read_call(native: JsonObject, position: int, flags: tuple[CallFlag, ...]) -> ToolCall:
+    is_custom = isinstance(native.get("custom"), dict)
+    member = "custom" if is_custom else "function"
+    members = object_in(native.get(member))
+    arguments = members.get("input" if is_custom else "arguments")
+    if not isinstance(arguments, str | None):
+        flags = (*flags, "arguments_were_object")
+    return ToolCall(
+        tool_name=text_in(members.get("name")) or "",
+        arguments_raw=raw_arguments(arguments),
+        call_id=text_in(native.get("id")),
+        kind="custom" if is_custom else "function",
+        position=position,
+        flags=flags,
+        extras=_call_extras(native, member, members),
+    )
+
+
+def _call_extras(native: JsonObject, member: str, members: JsonObject) -> JsonObject:
+    extras = others(native, CALL)
+    if besides := others(members, _TOLD[member]):
+        extras[member] = besides
+    call_id = native.get("id")
+    # An id that is no text is none to any caller, and still what the provider said.
+    return extras if isinstance(call_id, str | None) else {**extras, "id": call_id}
+
+
+def write_call(writing: Writing, answered: Answered, arguments: str) -> JsonObject:
+    """A call of a function, of whatever kind it is; the report says what is no function."""
+    kind = answered.call.kind
+    if kind in {"builtin", "mcp"}:
+        note = f"a {kind} call is a function call here"
+        writing.note("provider_data_dropped", answered.where, note)
+    function: JsonObject = {"name": answered.wire_name, "arguments": arguments}
+    return {"id": answered.wire_id, "type": "function", "function": function}
+
+
+def read_result(
+    native: JsonObject, known: frozenset[str], read: Callable[[JsonValue], Part] = read_part
+) -> ResultBlock:
+    """The result that a message brings; all else that it has is among the extras.
+
+    Args:
+        native: the message.
+        known: members that the format reads, or writes.
+        read: gives the block of a part of the content.
+    """
+    content = native.get("content")
+    call_id = native.get("tool_call_id")
+    name = native.get("name") if "name" in known else None
+    extras = others(native, known)
+    for member, found in (("tool_call_id", call_id), ("name", name)):
+        if not isinstance(found, str | None):
+            extras[member] = found
+    is_value = not isinstance(content, str | list | None) and not is_part(content)
+    blocks = () if is_value else tuple(read_content(content, read))
+    value: JsonValue = content if is_value else None
+    return result_of_text(text_in(call_id), text_in(name), blocks).model_copy(
+        update={"structured": value, "has_structured": is_value, "extras": extras}
+    )

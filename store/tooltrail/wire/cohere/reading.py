@@ -1,0 +1,114 @@
+"""Cohere's chat into the canonical conversation: answers, and the messages of requests.
+
+An answer is one of a chat with one choice. The plan for its tools, which the model makes before it
+calls them, is reasoning. A document of a result is what its tool gave, so it is a text, whose
+extras make it a document again. Citations are extras of the message.
+"""
+
+from collections.abc import Iterator
+
+from pydantic import JsonValue
+
+from tooltrail.records import Conversation, Message, MessageBlock, ReasoningBlock, Role, TextBlock
+from tooltrail.wire._chat import answers
+from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, odd_texts
+from tooltrail.wire._chat.calls import read_calls, read_result, unread_calls
+from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
+from tooltrail.wire._reading import merge_results, message_of_request, spoken_in
+from tooltrail.wire.cohere.asking import read_tools
+from tooltrail.wire.cohere.limits import NAME
+from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
+from tooltrail.wire.responses import Oddities, Response
+
+DOCUMENT, PLAN, THINKING = "document", "tool_plan", "thinking"
+MESSAGE = frozenset({"role", "content", "tool_calls", PLAN, THINKING})
+"""Members of a message of the assistant that are read; in a stream, thoughts have one."""
+
+RESULT = frozenset({"role", "content", "tool_call_id"})
+"""Members of a result that are read."""
+
+_SAID = frozenset({"role", "content"})
+_THOUGHTS = (PLAN, THINKING)
+
+
+def read_response(payload: JsonObject) -> Response:
+    """An answer in one piece."""
+    return answers.read_response(SPELLING, as_chat(payload))
+
+
+def as_chat(payload: JsonObject) -> JsonObject:
+    """An answer, or the body of an error, in the shape of a chat; else no choice at all.
+
+    The body of an error is `{"message": "…", "id": "…"}`.
+    """
+    message = payload.get("message")
+    if isinstance(message, str):
+        return {"error": payload}
+    choices: list[JsonValue] = [payload] if isinstance(message, dict) else []
+    return {**payload, "choices": choices}
+
+
+def _blocks_of_answer(native: JsonObject, odd: Oddities, flags: Flags) -> Iterator[MessageBlock]:
+    content = native.get("content")
+    if not isinstance(content, str | list | None) and not is_part(content):
+        odd.unread.append("content of the message is no text")
+    odd.unread += unread_calls(native)
+    odd.remarks += [f"{name} of the message is no text" for name in odd_texts(native, _THOUGHTS)]
+    return _assistant_blocks(native, flags)
+
+
+def _assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[MessageBlock]:
+    """What a message of the assistant says, in the order in which it is written here."""
+    if plan := text_in(native.get(PLAN)):
+        yield ReasoningBlock(text=plan, extras={"member": PLAN})
+    if thought := text_in(native.get(THINKING)):
+        yield ReasoningBlock(text=thought)
+    yield from read_content(native.get("content"), _read_said)
+    yield from read_calls(objects_in(native.get("tool_calls")), flags)
+
+
+def _read_said(part: JsonValue) -> Part | ReasoningBlock:
+    match part:
+        case {"type": "thinking", "thinking": str(text), **rest}:
+            return ReasoningBlock(text=text, extras=others(rest, frozenset()))
+        case _:
+            return read_part(part)
+
+
+def _message_extras(native: JsonObject) -> JsonObject:
+    return {**others(native, MESSAGE), **odd_texts(native, _THOUGHTS)}
+
+
+SPELLING = ChatSpelling(NAME, _blocks_of_answer, _message_extras, is_part, ("content", *_THOUGHTS))
+"""How the messages of answers are read here."""
+
+
+def read_history(request: JsonObject) -> Conversation:
+    """The messages and tools of a request."""
+    read = (_read_message(native, role) for native, role in spoken_in(request))
+    return Conversation.of(merge_results(read), read_tools(request))
+
+
+def _read_message(native: JsonObject, role: Role) -> Message:
+    blocks: list[MessageBlock]
+    extras: JsonObject = {}
+    if role == "assistant":
+        blocks, extras = [*_assistant_blocks(native)], _message_extras(native)
+    elif role == "tool":
+        blocks = [read_result(native, RESULT, _read_given)]
+    else:
+        blocks, extras = [*read_content(native.get("content"))], others(native, _SAID)
+    return message_of_request(NAME, role, blocks, extras)
+
+
+def _read_given(part: JsonValue) -> Part:
+    """The block of a part of a result: the data of a document, as JSON where they are no text."""
+    match part:
+        case {"type": "document", "document": {"data": data, **rest}} if data is not None:
+            document = others(rest, frozenset())
+            if not isinstance(data, str):
+                document["data"] = data
+            extras = others(object_in(part), frozenset({"type", DOCUMENT}))
+            return TextBlock(text=raw_arguments(data), extras={**extras, DOCUMENT: document})
+        case _:
+            return read_part(part)

@@ -1,0 +1,186 @@
+"""The canonical conversation as the messages of a request to Cohere.
+
+A message of the assistant has its plan, its content and its calls, in this order, whatever the
+order in which they were said. Each result is a message of its own, with a text. Documents and
+thoughts go back to Cohere alone.
+"""
+
+from collections.abc import Iterable
+
+from pydantic import JsonValue
+
+from tooltrail.records import (
+    Conversation,
+    MediaBlock,
+    Message,
+    MessageBlock,
+    ProviderBlock,
+    ReasoningBlock,
+    TextBlock,
+)
+from tooltrail.wire._chat.calls import CALL, write_call
+from tooltrail.wire._chat.parts import is_part, write_media
+from tooltrail.wire._reading import is_for_provider, result_of_text
+from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._writing import Writing
+from tooltrail.wire.cohere.asking import FREE_TEXT
+from tooltrail.wire.cohere.reading import DOCUMENT, MESSAGE, PLAN, RESULT, THINKING
+from tooltrail.wire.members import JsonObject, object_in, others, raw_arguments, spelled, text_in
+
+_DOCUMENT = frozenset({DOCUMENT})
+
+
+def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
+    """`{"messages": […]}`."""
+    messages: list[JsonValue] = []
+    for step in steps(writing, conversation):
+        if isinstance(step, Answers):
+            calls: list[JsonValue] = [_write_call(writing, step, one) for one in step.answered]
+            spoken = _spoken(writing, step.message, step.blocks(), step.where)
+            messages.append(_said(writing, step, {**spoken, "tool_calls": calls}))
+            messages.extend(_write_result(writing, answered) for answered in step.answered)
+            continue
+        spoken = _spoken(writing, step.message, step.message.blocks, step.where)
+        if "content" in spoken:
+            messages.append(_said(writing, step, spoken))
+        else:
+            writing.note("message_empty", step.where, "nothing is said in it; left out")
+    return {"messages": messages}
+
+
+def is_result(item: JsonObject) -> bool:
+    """Whether a message brings the result of a tool."""
+    return item.get("role") == "tool"
+
+
+def _said(writing: Writing, step: Said | Answers, spoken: JsonObject) -> JsonObject:
+    message = step.message
+    role = "system" if message.role == "developer" else message.role
+    writing.note_role(message.role, role, step.where)
+    extras = {} if message.origin is None else message.origin.extras
+    return writing.beside({"role": role, **spoken}, message, extras, step.where, MESSAGE)
+
+
+def _spoken(
+    writing: Writing, message: Message, blocks: Iterable[MessageBlock | Answered], where: str
+) -> JsonObject:
+    """What a message says beside its calls, which have their place among the blocks."""
+    plans, parts, places = list[str](), list[JsonValue](), list[int]()
+    for block in blocks:
+        if isinstance(block, Answered):
+            places.append(2)
+        elif isinstance(block, ReasoningBlock) and _is_plan(writing, message, block):
+            writing.note_dropped(block.extras.keys() - {"member"}, where)
+            plans.append(block.text)
+            places.append(0)
+        elif (part := _write_part(writing, message, block, where)) is not None:
+            parts.append(part)
+            places.append(1)
+    if places != sorted(places):
+        writing.note("order_changed", where, "the plan stands first, then the content, the calls")
+    plan: JsonObject = {PLAN: writing.joined(plans, where)} if plans else {}
+    return {**plan, "content": _content(parts)} if parts else plan
+
+
+def _is_plan(writing: Writing, message: Message, block: ReasoningBlock) -> bool:
+    is_named = block.extras.get("member") == PLAN and bool(block.text)
+    return is_named and _goes_back(writing, message, block)
+
+
+def _goes_back(writing: Writing, message: Message, block: ReasoningBlock | ProviderBlock) -> bool:
+    """Whether something that is for its provider alone is sent here."""
+    if not writing.replays(message):
+        return False
+    if isinstance(block, ReasoningBlock):
+        return message.role == "assistant"
+    native = object_in(block.native)
+    return text_in(native.get("type")) is not None and not is_part(native)
+
+
+def _content(parts: list[JsonValue]) -> JsonValue:
+    """One text as a text, anything more as parts."""
+    match parts:
+        case [{"type": "text", "text": text, **rest}] if not rest:
+            return text
+        case _:
+            return parts
+
+
+def _write_part(
+    writing: Writing, message: Message, block: MessageBlock, where: str
+) -> JsonObject | None:
+    """The part of a block; None where it has none, which the report says."""
+    part: JsonObject | None = None
+    if isinstance(block, TextBlock):
+        return _write_text(writing, message, block, where)
+    if isinstance(block, ReasoningBlock | ProviderBlock):
+        if not _goes_back(writing, message, block):
+            writing.dropped_block(block, where)
+        elif isinstance(block, ReasoningBlock):
+            part = {"type": THINKING, THINKING: block.text}
+            return writing.beside(part, message, block.extras, where)
+        else:
+            part = object_in(block.native)
+            writing.note_extras(block, where)
+        return part
+    if isinstance(block, MediaBlock) and block.kind == "image" and message.role == "user":
+        part = write_media(writing, message, block, where)
+    if part is None:
+        writing.note_extras(block, where)
+        part = {"type": "text", "text": writing.described(block, where)}
+    return part
+
+
+def _write_text(
+    writing: Writing, message: Message, block: TextBlock, where: str
+) -> JsonObject | None:
+    """The part of a text, or of a document whose data are this text; None for no characters."""
+    writing.note_refusal(block, where)
+    text, document = writing.clean.text(block.text, where), block.extras.get(DOCUMENT)
+    if (
+        isinstance(document, dict)
+        and writing.replays(message)
+        and raw_arguments(document.get("data", block.text)) == block.text
+    ):
+        native: JsonObject = {"type": DOCUMENT, DOCUMENT: {"data": text, **document}}
+        return writing.beside(native, message, others(block.extras, _DOCUMENT), where)
+    native = {"type": "text", "text": text}
+    part = writing.beside(native, message, block.extras, where, _DOCUMENT)
+    if block.text or len(part) > len(native):
+        return part
+    writing.note("block_dropped", where, "a text without characters")
+    return None
+
+
+def _write_call(writing: Writing, step: Answers, answered: Answered) -> JsonObject:
+    call, where = answered.call, answered.where
+    if call.kind == "custom":
+        arguments = spelled(writing.arguments_object(call, where, FREE_TEXT))
+    else:
+        arguments = writing.arguments_text(call, where)
+    native = write_call(writing, answered, arguments)
+    return writing.beside(native, step.message, call.extras, where, CALL)
+
+
+def _write_result(writing: Writing, answered: Answered) -> JsonObject:
+    result, where = answered.result, answered.where
+    native: JsonObject = {
+        "role": "tool",
+        "tool_call_id": answered.wire_id,
+        "content": _result_parts(writing, answered) or writing.result_text(result, where),
+    }
+    return writing.beside(native, answered.source, result.extras, where, RESULT)
+
+
+def _result_parts(writing: Writing, answered: Answered) -> list[JsonValue]:
+    """The parts that go back to Cohere as they came; none where the result is to be a text.
+
+    Parts have no room for a structured value, nor for a status that their text does not tell.
+    """
+    result, source = answered.result, answered.source
+    told = result_of_text(None, None, result.content)
+    is_as_told = result.status == told.status and not result.has_structured
+    if not (writing.replays(source) and is_as_told and any(map(is_for_provider, told.content))):
+        return []
+    parts = (_write_part(writing, source, block, answered.where) for block in result.content)
+    return [part for part in parts if part is not None]
