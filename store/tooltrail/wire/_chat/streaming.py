@@ -72,9 +72,7 @@ class Choice:
     calls: Calls = field(default_factory=Calls)
     head: JsonObject = field(default_factory=dict[str, JsonValue])
     members: dict[str, _Member] = field(default_factory=dict[str, _Member])
-    odd_texts: dict[str, _Member] = field(default_factory=dict[str, _Member])
     odd: dict[str, None] = field(default_factory=dict[str, None])
-    remarks: dict[str, None] = field(default_factory=dict[str, None])
 
     def native(self) -> JsonObject:
         """The message as an answer that is not streamed has it."""
@@ -84,7 +82,7 @@ class Choice:
             members["content"] = self.parts
         if self.calls.calls:
             members["tool_calls"] = [call.native() for call in self.calls.calls]
-        return {**_joined(self.members), **members}
+        return {**{name: member.joined() for name, member in self.members.items()}, **members}
 
     def unread(self) -> Iterator[str]:
         """What of it was not as a delta is, or is in doubt."""
@@ -110,11 +108,11 @@ class Choice:
     def _take_text(self, name: str, value: JsonValue) -> None:
         if isinstance(value, str):
             self.texts.setdefault(name, []).append(value)
-        elif name == "content" and (
-            isinstance(value, list) or (isinstance(value, dict) and self.is_part(value))
-        ):
-            if isinstance(value, dict):
-                self.remarks[f"{name} of a delta is no text"] = None
+        elif value is None:
+            return
+        elif name != "content":
+            self.members.setdefault(name, _Member()).take(value)
+        elif isinstance(value, list) or self.is_part(value):
             for part in value if isinstance(value, list) else [value]:
                 match part:
                     case {"type": "text", "text": str(text), **rest} if not rest:
@@ -122,20 +120,13 @@ class Choice:
                     case _:
                         self._end_part()
                         self.parts.append(part)
-        elif value is not None and name == "content":
-            self.odd[f"{name} of a delta is no text"] = None
-        elif value is not None:
-            self.remarks[f"{name} of a delta is no text"] = None
-            self.odd_texts.setdefault(name, _Member()).take(value)
+        else:
+            self.odd["content of a delta is no text"] = None
 
     def _end_part(self) -> None:
         """What was said up to a part that is no text is a part in front of it."""
         if text := "".join(self.texts.pop("content", ())):
             self.parts.append({"type": "text", "text": text})
-
-
-def _joined(members: dict[str, _Member]) -> JsonObject:
-    return {name: member.joined() for name, member in members.items()}
 
 
 class ChatAssembler:
@@ -197,7 +188,6 @@ class ChatAssembler:
         odd = Oddities([*self._unread])
         for choice in self._choices.values():
             odd.unread += choice.unread()
-            odd.remarks += choice.remarks
         messages = [
             self._message(choice, index, odd, is_done=is_done)
             for index, choice in sorted(self._choices.items())
@@ -206,15 +196,10 @@ class ChatAssembler:
 
     def _message(self, choice: Choice, index: int, odd: Oddities, *, is_done: bool) -> Message:
         head = {**choice.head, "index": index}
-        message = self._spelling.read_message(
+        return self._spelling.read_message(
             choice.native(),
             origin_of_choice(self._spelling.name, self._head, head, index),
             odd,
             is_complete=(is_done or bool(choice.head)) and self._failure is None,
             flags={n: call.flags() for n, call in enumerate(choice.calls.calls)},
         )
-        if not choice.odd_texts or message.origin is None:
-            return message
-        extras = {**message.origin.extras, **_joined(choice.odd_texts)}
-        origin = message.origin.model_copy(update={"extras": extras})
-        return message.model_copy(update={"origin": origin})

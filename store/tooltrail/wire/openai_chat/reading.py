@@ -38,26 +38,11 @@ RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 
 
 def _blocks_of_answer(native: JsonObject, odd: Oddities, flags: Flags) -> Iterator[MessageBlock]:
-    odd.unread += _unread_of(native)
-    odd.remarks += _remarks_of(native)
-    return assistant_blocks(native, flags)
-
-
-def _unread_of(native: JsonObject) -> Iterator[str]:
-    """What of the message of an answer is not what it is to be, each one a sentence."""
     content = native.get("content")
     if not isinstance(content, str | list | None) and not is_part(content):
-        yield "content of the message is no text"
-    yield from unread_calls(native)
-
-
-def _remarks_of(native: JsonObject) -> Iterator[str]:
-    """What of the message of an answer is odd too, and of no call; it is read, or in the extras."""
-    content = native.get("content")
-    if isinstance(content, dict) and is_part(content):
-        yield "content of the message is no text"
-    for name in odd_texts(native, _TEXTS):
-        yield f"{name} of the message is no text"
+        odd.unread.append("content of the message is no text")
+    odd.unread += unread_calls(native)
+    return assistant_blocks(native, flags)
 
 
 def assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[MessageBlock]:

@@ -5,7 +5,7 @@ calls of one turn collapse into one message, the text first. What the model thou
 a provider said, goes back to the provider that said it alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -163,16 +163,12 @@ class _Speech:
         """What a request takes of what an answer said: of sound nothing but its id."""
         if "audio" not in extras:
             return extras
-        others = {name: value for name, value in extras.items() if name != "audio"}
         audio = object_in(extras["audio"])
         audio_id = text_in(audio.get("id"))
-        kept: JsonObject = {} if audio_id is None else {"id": audio_id}
-        if audio != kept or not kept:
-            unsaid = ", ".join(sorted(audio.keys() - kept.keys()))
-            self.writing.note(
-                "provider_data_dropped", self.where, f"audio: {unsaid}" if unsaid else "audio"
-            )
-        return {**others, "audio": kept} if kept else others
+        unsaid = ", ".join(sorted(audio.keys() - ({"id"} if audio_id else ())))
+        if unsaid:
+            self.writing.note("provider_data_dropped", self.where, f"audio: {unsaid}")
+        return {**extras, "audio": {"id": audio_id} if audio_id else None}
 
     def _spoken(self, blocks: Sequence[MessageBlock]) -> JsonValue:
         """What an assistant says: a text, unless its provider said parts of its own with it."""
@@ -194,31 +190,28 @@ class _Speech:
 
     def content(self, blocks: Sequence[MessageBlock]) -> JsonValue:
         """One text as a text, anything more as parts."""
-        parts = list(self._parts(blocks))
+        parts = [part for block in blocks if (part := self._part(block, is_alone=len(blocks) == 1))]
         # A list without parts is refused; a text without characters is not.
         is_text = not parts or (len(parts) == 1 and parts[0].keys() == {"type", "text"})
         return [*parts] if not is_text else parts[0]["text"] if parts else ""
 
-    def _parts(self, blocks: Sequence[MessageBlock]) -> Iterator[JsonObject]:
-        for block in blocks:
-            part = self._own_part(block)
-            if part is not None:
+    def _part(self, block: MessageBlock, *, is_alone: bool) -> JsonObject | None:
+        """The part of a block; None where the block is left out."""
+        match block:
+            case ProviderBlock() if part := self._own_part(block):
                 self.writing.note_extras(block, self.where)
-            elif isinstance(block, MediaBlock) and self.message.role == "user":
-                part = write_media(self.writing, self.message, block, self.where)
-            elif isinstance(block, TextBlock):
-                part = self._text_part(block)
-                if part is None:
-                    if len(blocks) > 1:
-                        self.writing.note("block_dropped", self.where, "a text without characters")
-                    continue
-            elif isinstance(block, ReasoningBlock | ProviderBlock):
+                return part
+            case ProviderBlock() | ReasoningBlock():
                 self.writing.dropped_block(block, self.where)
-                continue
-            if part is None:
-                members: JsonObject = {"type": "text", "text": self._text([block])}
-                part = members
-            yield part
+                return None
+            case MediaBlock() if self.message.role == "user" and (
+                part := write_media(self.writing, self.message, block, self.where)
+            ):
+                return part
+            case TextBlock():
+                return self._text_part(block, is_alone=is_alone)
+            case _:
+                return {"type": "text", "text": self._text([block])}
 
     def _own_part(self, block: MessageBlock) -> JsonObject | None:
         """A part that its provider alone understands, if it goes back to it."""
@@ -227,12 +220,14 @@ class _Speech:
         native = object_in(block.native)
         return native if text_in(native.get("type")) and not is_part(native) else None
 
-    def _text_part(self, block: TextBlock) -> JsonObject | None:
+    def _text_part(self, block: TextBlock, *, is_alone: bool) -> JsonObject | None:
         """The part of a text; None for one in which nothing is said."""
         self.writing.note_refusal(block, self.where)
-        native: JsonObject = {
-            "type": "text",
-            "text": self.writing.clean.text(block.text, self.where),
-        }
+        text = self.writing.clean.text(block.text, self.where)
+        native: JsonObject = {"type": "text", "text": text}
         part = self.writing.beside(native, self.message, block.extras, self.where)
-        return part if block.text or len(part) > len(native) else None
+        if text or len(part) > len(native):
+            return part
+        if not is_alone:
+            self.writing.note("block_dropped", self.where, "a text without characters")
+        return None
