@@ -98,15 +98,28 @@ def cut_message(message: Message) -> Message:
 
 
 def message_of_answer(
-    blocks: list[MessageBlock], origin: Origin, *, is_complete: bool, is_cut: bool
+    blocks: list[MessageBlock],
+    origin: Origin,
+    *,
+    is_complete: bool,
+    is_cut: bool,
+    cut: AbstractSet[int] = frozenset(),
 ) -> Message:
     """The message of an answer, in which the calls that may be incomplete are flagged.
 
     If the answer was cut short, only its last call can be incomplete. If its end is unknown, every
     call can be.
+
+    Args:
+        blocks: what is said.
+        origin: of the answer.
+        is_complete: whether it came to its end.
+        is_cut: whether its end was cut off.
+        cut: the places of blocks that did not come to theirs.
     """
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
-    for number in calls if not is_complete else calls[-1:] if is_cut else ():
+    open_calls = calls if not is_complete else calls[-1:] if is_cut else []
+    for number in {*open_calls, *cut}:
         blocks[number] = cut_off(blocks[number])
     is_whole = is_complete and not is_cut
     return Message(role="assistant", blocks=tuple(blocks), origin=origin, is_complete=is_whole)

@@ -121,17 +121,12 @@ class _Planner:
         if self._writing.capabilities.takes_orphans:
             return Message(role="user")
         parts = [
-            text_result(
-                self._writing,
-                self._family,
-                one,
-                where,
-                name=self._orphan_name(one, where),
-                call_id=one.call_id,
-            )
-            for one in orphans
+            self._told(one, self._orphan_name(one, where), one.call_id, where) for one in orphans
         ]
         return Message.of("user", self._family.write_results(parts))
+
+    def _told(self, result: ResultBlock, name: str, call_id: str | None, where: str) -> TextResult:
+        return text_result(self._writing, self._family, result, where, name=name, call_id=call_id)
 
     def _without_results(self, message: Message, where: str) -> Message | None:
         """What a message says beside results; None when that is nothing."""
@@ -208,13 +203,11 @@ class _Planner:
         calls = TextBlock(text=self._family.write_calls([self._asked(one) for one in kept]))
         yield Said(said.model_copy(update={"blocks": (*said.blocks, calls)}), where)
         parts = [
-            text_result(
-                self._writing,
-                self._family,
+            self._told(
                 one.result or self._no_result(),
+                self._text_name(one.block.call, one.where),
+                one.block.call.call_id,
                 one.where,
-                name=self._text_name(one.block.call, one.where),
-                call_id=one.block.call.call_id,
             )
             for one in kept
         ]

@@ -36,6 +36,7 @@ from tooltrail.wire.text_fallback.limits import CAPABILITIES as TEXT_CAPABILITIE
 ERROR_PREFIX = "ERROR: "
 """What the text of a failure begins with in formats without an error flag."""
 
+_NO_OUTPUT = "(no output)"
 _SHOWN_CHARS = 40
 _INVALID = "invalid_json"
 _WRAPPED = "arguments"
@@ -226,7 +227,10 @@ class Writing:
             self.note_status(result, where)
         if prefix:
             text = self.prefixed(text, result, where)
-        return text or self._empty_output(where)
+        if text or not self.capabilities.marks_empty_output:
+            return text
+        self.note("output_empty", where, f"the empty output is {_NO_OUTPUT!r} here")
+        return _NO_OUTPUT
 
     def note_status(self, result: ResultBlock, where: str) -> None:
         """Tell what a flag for errors does not say of how a call came out."""
@@ -246,22 +250,12 @@ class Writing:
             self.note("error_as_prefix", where, note)
         return text
 
-    def _empty_output(self, where: str) -> str:
-        able = self.capabilities
-        marker = self.policy.empty_output if able.marks_empty_output else ""
-        if not marker and not able.takes_empty_output:
-            marker = "(no output)"
-        if marker:
-            self.note("output_empty", where, f"the empty output is {marker!r} here")
-        return marker
-
     def arguments_text(self, call: ToolCall, where: str) -> str:
         """The arguments for a format that has them as text: as they came, as far as possible."""
-        if call.kind != "custom" and (not call.arguments_raw or call.arguments_raw.isspace()):
-            return "{}"
         if call.kind == "custom":
             return self.clean.text(call.arguments_raw, where)
-        return self.clean.json_text(call.arguments_raw, where)
+        raw = call.arguments_raw
+        return "{}" if not raw or raw.isspace() else self.clean.json_text(raw, where)
 
     def arguments_object(self, call: ToolCall, where: str, free_text: str = _WRAPPED) -> JsonObject:
         """The arguments for a format that has them as an object; nothing of them is lost.
@@ -285,10 +279,9 @@ class Writing:
 
     def dropped_block(self, block: MessageBlock, where: str) -> None:
         """Say that a block does not fit into this format."""
-        if isinstance(block, ProviderBlock):
-            self.note("provider_data_dropped", where, describe_block(block))
-        else:
-            self.note("block_dropped", where, describe_block(block))
+        is_own = isinstance(block, ProviderBlock)
+        kind: ChangeKind = "provider_data_dropped" if is_own else "block_dropped"
+        self.note(kind, where, describe_block(block))
 
     def note_thoughts(self, block: ReasoningBlock, native: str, where: str) -> None:
         """Say that reasoning goes back as its provider has it, where its text says another thing.

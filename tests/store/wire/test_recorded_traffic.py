@@ -23,7 +23,7 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, ExportPolicy, Response, read_stream, wire_format
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, Response, read_stream, wire_format
 
 FORMATS = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
 CALLS = {"openai": 74, "openai-responses": 43, "anthropic": 61, "gemini": 85, "ollama": 0}
@@ -73,13 +73,17 @@ def test_calls_of_each_chat_server_may_run_and_go_back_as_they_came(server: str)
     assert len(answers) == CHAT_SERVERS[server]
     for answer in answers:
         assert all(call.is_executable for call in answer.calls)
-        results = [ResultBlock(call_id=call.call_id, status="unknown") for call in answer.calls]
+        done = TextBlock(text="done")
+        results = [
+            ResultBlock(call_id=call.call_id, status="unknown", content=(done,))
+            for call in answer.calls
+        ]
         said = [
             Message.of("user", "go"),
             answer.message,
             Message(role="tool", blocks=tuple(results)),
         ]
-        export = known.write_history(Conversation.of(said), ExportPolicy(empty_output=""))
+        export = known.write_history(Conversation.of(said), DEFAULT_EXPORT_POLICY)
         assert not export.report
         again = known.read_history(export.request).messages[1]
         # An index is in answers alone, and so is the flag that it was missing.

@@ -21,7 +21,7 @@ from tooltrail.wire._chat.answers import (
 )
 from tooltrail.wire._chat.fragments import Calls, place_in
 from tooltrail.wire._reading import origin_of_choice
-from tooltrail.wire.members import JsonObject, objects_in
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
 from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
 
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
@@ -29,36 +29,20 @@ _SOUND = ("data", "transcript")
 """Members of `audio` that come in pieces; base64 does too, in whole groups of characters."""
 
 
-@dataclass(slots=True)
-class _Member:
-    """A member that comes in pieces: lists go on, and so do the texts of sound; others are said."""
-
-    value: JsonValue = None
-    sounds: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-
-    def take(self, value: JsonValue) -> None:
-        """Take a piece, which stays as it is."""
-        if isinstance(value, list) and isinstance(self.value, list):
-            self.value.extend(value)
-        elif isinstance(value, list):
-            self.value = [*value]
-        elif isinstance(value, dict):
-            if not isinstance(self.value, dict):
-                self.value, self.sounds = {}, {}
-            for name, one in value.items():
-                if name in _SOUND and isinstance(one, str):
-                    self.sounds.setdefault(name, []).append(one)
-                else:
-                    self.sounds.pop(name, None)
-                self.value[name] = one
-        else:
-            self.value = value
-
-    def joined(self) -> JsonValue:
-        """The member with its pieces joined."""
-        if not isinstance(self.value, dict):
-            return self.value
-        return {**self.value, **{name: "".join(one) for name, one in self.sounds.items()}}
+def _joined(pieces: list[JsonValue]) -> JsonValue:
+    """A member of its pieces: lists go on, and so do the texts of sound; others are said anew."""
+    last = pieces[-1]
+    if isinstance(last, list):
+        return [item for piece in pieces for item in list_in(piece)]
+    if not isinstance(last, dict):
+        return last
+    objects = [object_in(piece) for piece in pieces]
+    whole = {name: value for one in objects for name, value in one.items()}
+    for name in _SOUND:
+        texts = [one[name] for one in objects if name in one]
+        if texts and all(isinstance(text, str) for text in texts):
+            whole[name] = "".join(map(str, texts))
+    return whole
 
 
 @dataclass(slots=True)
@@ -71,7 +55,7 @@ class Choice:
     parts: list[JsonValue] = field(default_factory=list[JsonValue])
     calls: Calls = field(default_factory=Calls)
     head: JsonObject = field(default_factory=dict[str, JsonValue])
-    members: dict[str, _Member] = field(default_factory=dict[str, _Member])
+    members: dict[str, list[JsonValue]] = field(default_factory=dict[str, list[JsonValue]])
     odd: dict[str, None] = field(default_factory=dict[str, None])
 
     def native(self) -> JsonObject:
@@ -82,7 +66,7 @@ class Choice:
             members["content"] = self.parts
         if self.calls.calls:
             members["tool_calls"] = [call.native() for call in self.calls.calls]
-        return {**{name: member.joined() for name, member in self.members.items()}, **members}
+        return {**{name: _joined(pieces) for name, pieces in self.members.items()}, **members}
 
     def unread(self) -> Iterator[str]:
         """What of it was not as a delta is, or is in doubt."""
@@ -103,7 +87,7 @@ class Choice:
                 elif value and not isinstance(value, dict):
                     self.odd["function_call of a delta is no object"] = None
             elif name not in _DELTA and value is not None:
-                self.members.setdefault(name, _Member()).take(value)
+                self.members.setdefault(name, []).append(value)
 
     def _take_text(self, name: str, value: JsonValue) -> None:
         if isinstance(value, str):
@@ -111,7 +95,7 @@ class Choice:
         elif value is None:
             return
         elif name != "content":
-            self.members.setdefault(name, _Member()).take(value)
+            self.members.setdefault(name, []).append(value)
         elif isinstance(value, list) or self.is_part(value):
             for part in value if isinstance(value, list) else [value]:
                 match part:

@@ -23,7 +23,13 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, by_speaker, cut_off, message_of_request, spoken_in
+from tooltrail.wire._reading import (
+    RepeatedIds,
+    by_speaker,
+    message_of_answer,
+    message_of_request,
+    spoken_in,
+)
 from tooltrail.wire.anthropic.asking import read_tools
 from tooltrail.wire.anthropic.limits import NAME
 from tooltrail.wire.anthropic.media import read_media
@@ -31,7 +37,7 @@ from tooltrail.wire.members import JsonObject, are_objects, object_in, others, s
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 _CUT_SHORT = {"max_tokens", "model_context_window_exceeded", "refusal"}
-"""Reasons to stop that may cut the last block off."""
+"""Reasons to stop that may cut the last call off."""
 
 _CALL = frozenset({"type", "id", "name", "input", "toolset_name"})
 _MESSAGE = frozenset({"type", "id", "role", "model", "content", "stop_reason", "usage"})
@@ -82,11 +88,6 @@ def read_message(
         is_complete: whether the answer came to its end.
         cut: the places of blocks that may not be whole all the same.
     """
-    blocks = list(_blocks(native.get("content"), raw))
-    is_cut = text_in(native.get("stop_reason")) in _CUT_SHORT
-    for number, block in enumerate(blocks):
-        if not is_complete or number in cut or (is_cut and number == len(blocks) - 1):
-            blocks[number] = cut_off(block)
     origin = Origin(
         wire_format=NAME,
         model=text_in(native.get("model")),
@@ -94,11 +95,12 @@ def read_message(
         finish_reason=text_in(native.get("stop_reason")),
         extras=others(native, _MESSAGE),
     )
-    return Message(
-        role="assistant",
-        blocks=tuple(blocks),
-        origin=origin,
-        is_complete=is_complete and not is_cut,
+    return message_of_answer(
+        [*_blocks(native.get("content"), raw)],
+        origin,
+        is_complete=is_complete,
+        is_cut=origin.finish_reason in _CUT_SHORT,
+        cut=cut,
     )
 
 

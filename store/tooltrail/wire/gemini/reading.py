@@ -1,6 +1,6 @@
 """Gemini's answers and contents into the canonical conversation."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from pydantic import JsonValue
@@ -15,10 +15,11 @@ from tooltrail.records import (
     ProviderBlock,
     ReasoningBlock,
     ResultBlock,
+    Role,
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, by_speaker, message_of_request
+from tooltrail.wire._reading import RepeatedIds, by_speaker, message_of_answer, message_of_request
 from tooltrail.wire.gemini.asking import read_tools
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.partial_arguments import is_in_pieces
@@ -45,6 +46,7 @@ _FAILED = {
 }
 """Reasons to finish that say that a call went wrong."""
 
+_ROLES: Mapping[str, Role] = {"model": "assistant", "user": "user", "function": "user"}
 _CALL_PART = frozenset({"functionCall"})
 _RESPONSE_PART = frozenset({"functionResponse"})
 _CALL = frozenset({"id", "name", "args"})
@@ -52,7 +54,6 @@ _PIECES = frozenset({"willContinue", "partialArgs"})
 _TEXT = frozenset({"text"})
 _RESPONSE = frozenset({"id", "name", "response", "parts"})
 _BY_PROVIDER = {"executableCode": "code_execution", "toolCall": "tool"}
-NONE: AbstractSet[int] = frozenset()
 
 
 def read_response(payload: JsonObject) -> Response:
@@ -111,7 +112,7 @@ def read_candidate(
     position: int,
     *,
     is_complete: bool = True,
-    cut: AbstractSet[int] = NONE,
+    cut: AbstractSet[int] = frozenset(),
 ) -> Message:
     """The message of one candidate.
 
@@ -131,11 +132,13 @@ def read_candidate(
         finish_reason=reason,
         choice=index if isinstance(index, int) and index >= 0 else position,
     )
-    parts = _parts_of(candidate.get("content"))
-    read = _blocks(parts, None if not is_whole else cut)
     # The last event of an ordinary stream has an empty text beside the reason to finish.
-    blocks = [one for one in read if not _is_nothing(one)]
-    return Message(role="assistant", blocks=tuple(blocks), origin=origin, is_complete=is_whole)
+    blocks = [
+        block
+        for block in _blocks(_parts_of(candidate.get("content")), cut)
+        if not isinstance(block, TextBlock) or block.text or block.extras
+    ]
+    return message_of_answer(blocks, origin, is_complete=is_whole, is_cut=False)
 
 
 def read_history(request: JsonObject) -> Conversation:
@@ -144,7 +147,7 @@ def read_history(request: JsonObject) -> Conversation:
     given, system = request.get("contents"), request.get("systemInstruction")
     messages: list[Message] = []
     if system:
-        messages.append(message_of_request(NAME, "system", _blocks(_parts_of(system), NONE)))
+        messages.append(message_of_request(NAME, "system", _blocks(_parts_of(system))))
     if isinstance(given, dict | str):
         given = [given]
     if not isinstance(given, list):
@@ -152,22 +155,13 @@ def read_history(request: JsonObject) -> Conversation:
     for position, native in enumerate(given):
         # A text, or a list of parts, is the user's, as the official client takes both.
         content: JsonObject = native if isinstance(native, dict) else {"parts": native}
-        messages.extend(_read_messages(content, position))
-    return Conversation.of(messages, read_tools(request))
-
-
-def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
-    blocks = tuple(_blocks(_parts_of(native), NONE))
-    match native.get("role", "user"):
-        case "model":
-            yield message_of_request(NAME, "assistant", blocks)
-        case "user" | "function":
-            if not blocks:
-                yield Message(role="user")
-            for role, said in by_speaker(blocks):
-                yield message_of_request(NAME, role, said)
-        case _:
+        role = _ROLES.get(str(content.get("role", "user")))
+        if role is None:
             raise InvalidRecordError(f"contents[{position}] has no role that is known")
+        blocks = tuple(_blocks(_parts_of(content)))
+        runs = by_speaker(blocks) if role == "user" and blocks else [(role, blocks)]
+        messages.extend(message_of_request(NAME, *run) for run in runs)
+    return Conversation.of(messages, read_tools(request))
 
 
 def _parts_of(content: JsonValue) -> list[JsonValue]:
@@ -178,25 +172,19 @@ def _parts_of(content: JsonValue) -> list[JsonValue]:
     return parts if isinstance(parts, list) else [parts]
 
 
-def _blocks(parts: list[JsonValue], cut: AbstractSet[int] | None) -> Iterator[MessageBlock]:
-    """The blocks of parts; `cut` has the places of calls that are incomplete, None for all."""
+def _blocks(parts: list[JsonValue], cut: AbstractSet[int] = frozenset()) -> Iterator[MessageBlock]:
+    """The blocks of parts; `cut` has the places of calls that are incomplete."""
     position = 0
     repeated = RepeatedIds()
     for number, value in enumerate(parts):
         part = camel(object_in(value))
         if "functionCall" in part:
-            call = _call(part, position, is_cut=cut is None or number in cut)
-            yield repeated.flagged(call)
+            yield repeated.flagged(_call(part, position, is_cut=number in cut))
             position += 1
         elif isinstance(value, str):
             yield TextBlock(text=value)
         else:
             yield _block(part, value)
-
-
-def _is_nothing(block: MessageBlock) -> bool:
-    """Whether it is an empty text of which nothing else is said."""
-    return isinstance(block, TextBlock) and not (block.text or block.extras)
 
 
 def _block(part: JsonObject, native: JsonValue) -> MessageBlock:
