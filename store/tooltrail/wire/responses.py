@@ -8,13 +8,13 @@ from typing import Self
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message, ToolCall
-from tooltrail.records.tool_calls import UNNAMED
 from tooltrail.wire._identifiers import split_servers
 from tooltrail.wire._reading import cut_message
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.usage import TokenCounts
 
 _TYPE = frozenset({"type"})
+_UNNAMED = ToolCall(tool_name="").tool_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def failure_in(payload: JsonObject) -> ProviderFailure | None:
 def odd_calls(messages: Iterable[Message]) -> Iterator[str]:
     """What of the calls of an answer is not as it is to be, where arguments are objects."""
     for call in (call for message in messages for call in message.calls):
-        if call.tool_name == UNNAMED:
+        if call.tool_name == _UNNAMED:
             yield "a call has no name"
         if not isinstance(call.arguments, dict) and call.parse_error is None:
             yield "the arguments of a call are no object"
