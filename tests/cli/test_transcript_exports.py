@@ -15,7 +15,7 @@ from tests.support.wire.fake_provider import request_problems
 from tooltrail.records import CompleteOutput, GenericOutput, ToolCall
 from tooltrail.store import record_response
 
-PROVIDERS = ("openai", "openai-responses", "anthropic", "ollama", "gemini")
+PROVIDERS = ("openai", "openai-responses", "anthropic", "ollama", "gemini", "cohere")
 ANSWER: dict[str, Any] = {
     "id": "c1",
     "model": "m",

@@ -36,7 +36,7 @@ from tooltrail.transcripts import (
 )
 from tooltrail.wire import Change, ExportPolicy, ExportRefusedError
 
-FORMAT_NAMES = ("openai", "openai-responses", "anthropic", "ollama", "gemini")
+FORMAT_NAMES = ("openai", "openai-responses", "anthropic", "ollama", "gemini", "cohere")
 
 
 def called(session: Session, call: ToolCall, text: str) -> None:

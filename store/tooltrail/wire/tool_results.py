@@ -28,8 +28,8 @@ def complete_output_of(
         tool_name: the name that the model used.
         native: see `read_tool_result`.
         is_error: whether the tool failed, for a format that has no error flag (`openai`,
-            `openai-responses`, `ollama`). None: as the result says; without a flag, a text that
-            begins with `ERROR: ` is a failure.
+            `openai-responses`, `ollama`, `cohere`). None: as the result says; without a flag, a
+            text that begins with `ERROR: ` is a failure.
 
     Raises:
         NotFoundError: no such format.
@@ -47,8 +47,8 @@ def read_tool_result(format_name: str, native: JsonObject) -> ResultBlock:
 
     Args:
         format_name: of the wire format.
-        native: the smallest object that the format has for a result. `openai`, `ollama`: a message
-            of role `tool`. `openai-responses`: an item such as `function_call_output`.
+        native: the smallest object that the format has for a result. `openai`, `ollama`, `cohere`:
+            a message of role `tool`. `openai-responses`: an item such as `function_call_output`.
             `anthropic`: a `tool_result` block. `gemini`: a part with a `functionResponse`. `mcp`: a
             `CallToolResult`, or the response of JSON-RPC around it. `text-fallback`: a message.
 

@@ -25,7 +25,7 @@ def written(name: str, call: ToolCall) -> tuple[ToolCall, list[tuple[str, str]]]
     return again, [(change.kind, change.detail) for change in export.report]
 
 
-@pytest.mark.parametrize("name", ["openai", "anthropic", "gemini", "ollama"])
+@pytest.mark.parametrize("name", ["openai", "anthropic", "gemini", "ollama", "cohere"])
 @pytest.mark.parametrize("kind", ["mcp", "builtin"])
 def test_the_kind_of_a_call_is_told_to_be_unsaid(name: str, kind: CallKind) -> None:
     again, report = written(name, ToolCall(tool_name="f", call_id="a", kind=kind))
@@ -35,7 +35,7 @@ def test_the_kind_of_a_call_is_told_to_be_unsaid(name: str, kind: CallKind) -> N
     assert kind in detail
 
 
-@pytest.mark.parametrize("name", ["anthropic", "gemini"])
+@pytest.mark.parametrize("name", ["anthropic", "gemini", "cohere"])
 def test_free_text_is_where_the_tool_that_was_offered_has_it(name: str) -> None:
     call = ToolCall(tool_name="sql", kind="custom", arguments_raw="SELECT 1", call_id="a")
     again, report = written(name, call)

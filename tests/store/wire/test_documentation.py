@@ -41,7 +41,7 @@ def test_every_format_and_every_change_is_in_the_page() -> None:
 
 
 def test_what_each_format_can_carry_is_as_the_page_says() -> None:
-    names = ("openai", "openai-responses", "anthropic", "gemini", "ollama", "mcp")
+    names = ("openai", "openai-responses", "anthropic", "gemini", "ollama", "cohere", "mcp")
     rows = {row[0]: row[1:] for row in table("What each format can carry")}
     scopes = {"request": "the request", "batch": "the batch", "none": ""}
     for name, *cells in zip(names, *rows.values(), strict=True):
@@ -116,6 +116,10 @@ def ollama(**message: Any) -> dict[str, Any]:
     return {**head, "message": {"role": "assistant", "content": "", **message}}
 
 
+def cohere(**message: Any) -> dict[str, Any]:
+    return {"id": "c", "finish_reason": "COMPLETE", "message": {"role": "assistant", **message}}
+
+
 TALKS: dict[str, tuple[str, list[dict[str, Any]], Any]] = {
     "OpenAI Chat Completions": (
         "openai",
@@ -162,6 +166,11 @@ TALKS: dict[str, tuple[str, list[dict[str, Any]], Any]] = {
         [gemini({"functionCall": {"name": "add", "args": ASKED}}), gemini({"text": "3"})],
         [{"function_declarations": [FUNCTION]}],
     ),
+    "Cohere": (
+        "cohere",
+        [cohere(tool_calls=[CHAT_CALL]), cohere(content=[{"type": "text", "text": "3"}])],
+        [{"type": "function", "function": FUNCTION}],
+    ),
     "Ollama": (
         "ollama",
         [
@@ -189,7 +198,8 @@ def provider(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeProvider]:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", fake.url)
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", fake.url)
         monkeypatch.setenv("OLLAMA_HOST", fake.url)
-        for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY"):
+        monkeypatch.setenv("CO_API_URL", fake.url)
+        for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "CO_API_KEY"):
             monkeypatch.setenv(name, "x")
         yield fake
     # A client that an example leaves open must not warn in another test.

@@ -101,6 +101,7 @@ NORMAL = {
     "anthropic": _Normal(has_flag=True, is_value=True),
     "gemini": _Normal(has_flag=True, is_value=True),
     "ollama": _Normal(has_flag=False, is_value=True),
+    "cohere": _Normal(has_flag=False, is_value=False),
 }
 
 

@@ -31,6 +31,7 @@ TOOLS: dict[str, Any] = {
     "openai-responses": [{"type": "function", **FUNCTION, "strict": None}],
     "anthropic": [{"name": "get_weather", "description": "Weather", "input_schema": SCHEMA}],
     "ollama": [{"type": "function", "function": FUNCTION}],
+    "cohere": [{"type": "function", "function": FUNCTION}],
     "gemini": [
         {
             "functionDeclarations": [
@@ -97,6 +98,18 @@ ASKED: dict[str, Any] = {
             ],
         }
     ],
+    "cohere": [
+        {
+            "role": "assistant",
+            "tool_calls": [
+                {
+                    "id": "call_a",
+                    "type": "function",
+                    "function": {"name": "get_weather", "arguments": '{"city":"Paris"}'},
+                }
+            ],
+        }
+    ],
     "gemini": [
         {
             "role": "model",
@@ -106,6 +119,7 @@ ASKED: dict[str, Any] = {
 }
 RESULTS: dict[str, Any] = {
     "openai": {"role": "tool", "tool_call_id": "call_a", "content": "18 C"},
+    "cohere": {"role": "tool", "tool_call_id": "call_a", "content": "18 C"},
     "openai-responses": {"type": "function_call_output", "call_id": "call_a", "output": "18 C"},
     "anthropic": {
         "role": "user",
@@ -132,6 +146,7 @@ RESULTS: dict[str, Any] = {
 }
 ERRORS: dict[str, Any] = {
     "openai": {"role": "tool", "tool_call_id": "call_a", "content": "ERROR: no"},
+    "cohere": {"role": "tool", "tool_call_id": "call_a", "content": "ERROR: no"},
     "openai-responses": {
         "type": "function_call_output",
         "call_id": "call_a",
@@ -240,6 +255,9 @@ CHOICES: list[tuple[str, ToolChoice, dict[str, Any]]] = [
             }
         },
     ),
+    ("cohere", ToolChoice("auto"), {}),
+    ("cohere", ToolChoice("none"), {"tool_choice": "NONE"}),
+    ("cohere", ToolChoice("required"), {"tool_choice": "REQUIRED"}),
     ("openai-responses", ToolChoice("auto"), {"tool_choice": "auto"}),
     ("openai-responses", ToolChoice("none"), {"tool_choice": "none"}),
     ("openai-responses", ToolChoice("required"), {"tool_choice": "required"}),
@@ -332,6 +350,12 @@ UNENFORCED: list[tuple[str, ToolChoice, dict[str, Any], str]] = [
         "any tool may be called, not only f, g",
     ),
     (
+        "cohere",
+        ToolChoice("tool", ("f",)),
+        {"tool_choice": "REQUIRED"},
+        "any tool may be called, not only f",
+    ),
+    (
         "gemini",
         ToolChoice("required", parallel=False),
         {"toolConfig": {"functionCallingConfig": {"mode": "ANY"}}},
@@ -368,7 +392,7 @@ def test_a_tool_of_free_text() -> None:
             "format": {"type": "grammar", "syntax": "regex", "definition": "a+"},
         }
     ]
-    for name in ("anthropic", "gemini"):
+    for name in ("anthropic", "gemini", "cohere"):
         export = wire_format(name).write_tools([tool])
         assert export.report.of_kind("schema_reduced")
         (read,) = wire_format(name).read_tools(export.request)

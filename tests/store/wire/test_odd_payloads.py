@@ -107,6 +107,17 @@ OLLAMA: dict[str, Any] = {
         "tool_calls": [{"id": "a", "function": {"index": 0, "name": "f", "arguments": {"a": 1}}}],
     },
 }
+COHERE: dict[str, Any] = {
+    "id": "c",
+    "finish_reason": "TOOL_CALL",
+    "message": {
+        "role": "assistant",
+        "content": [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "a"}],
+        "tool_plan": "hm",
+        "tool_calls": [CALL],
+        "citations": [{"start": 0, "end": 1}],
+    },
+}
 MCP: dict[str, Any] = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -127,6 +138,7 @@ ANSWERS = [
     ("anthropic", ANTHROPIC),
     ("gemini", GEMINI),
     ("ollama", OLLAMA),
+    ("cohere", COHERE),
     ("mcp", MCP),
     ("text-fallback", CHAT),
 ]
@@ -178,6 +190,13 @@ TOOLS: list[tuple[str, dict[str, Any]]] = [
         {
             "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
             "format": {"type": "object"},
+        },
+    ),
+    (
+        "cohere",
+        {
+            "tools": [{"type": "function", "function": {"name": "f", "parameters": {}}}],
+            "strict_tools": True,
         },
     ),
     ("mcp", {"tools": [{"name": "f", "inputSchema": {}, "outputSchema": {}}]}),
@@ -254,7 +273,7 @@ def test_an_answer_with_any_value_in_it_is_read_as_what_it_is(
         again = read_stream(known, [odd, odd])
         assert set(runnable(again)) <= set(asked(odd)), odd
         failed = known.read_response({**odd, "error": {"message": "m"}})
-        if name in ("openai", "text-fallback", "ollama", "gemini"):
+        if name in ("openai", "text-fallback", "ollama", "gemini", "cohere"):
             assert failed.failure is not None
             assert runnable(failed) == [], odd
 
@@ -277,6 +296,7 @@ TOOL_NAMES = {
     "anthropic": ["f", "bash"],
     "gemini": ["f"],
     "ollama": ["f"],
+    "cohere": ["f"],
     "mcp": ["f"],
 }
 
@@ -343,6 +363,23 @@ EVENTS: list[tuple[str, list[dict[str, Any]]]] = [
     ),
     ("gemini", [GEMINI, GEMINI]),
     ("ollama", [OLLAMA | {"done": False}, OLLAMA]),
+    (
+        "cohere",
+        [
+            {"type": "message-start", "id": "c", "delta": {"message": {"role": "assistant"}}},
+            *(
+                {"type": kind, "index": 0, "delta": {"message": message}}
+                for kind, message in (
+                    ("content-delta", {"content": {"text": "a"}}),
+                    ("tool-plan-delta", {"tool_plan": "hm"}),
+                    ("tool-call-start", {"tool_calls": CALL}),
+                    ("tool-call-delta", {"tool_calls": {"function": {"arguments": ""}}}),
+                    ("citation-start", {"citations": {"start": 0}}),
+                )
+            ),
+            {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}},
+        ],
+    ),
     ("mcp", [MCP, MCP]),
 ]
 
@@ -363,6 +400,9 @@ def test_a_stream_with_any_value_in_it_is_read(name: str, events: list[dict[str,
                 assert arguments in said, odd
 
 
+TARGETS = ("openai", "openai-responses", "anthropic", "gemini", "ollama", "cohere")
+
+
 @pytest.mark.parametrize(("name", "answer"), ANSWERS, ids=[name for name, _ in ANSWERS])
 def test_what_was_read_of_it_can_be_told_to_every_provider(
     name: str, answer: dict[str, Any]
@@ -373,7 +413,7 @@ def test_what_was_read_of_it_can_be_told_to_every_provider(
         with suppress(InvalidRecordError):
             messages = known.read_response(odd).messages
             asked = Conversation.of([Message.of("user", "a"), *messages])
-            for target in ("openai", "openai-responses", "anthropic", "gemini", "ollama"):
+            for target in TARGETS:
                 policy = ExportPolicy(replay_provider_data=False)
                 export = wire_format(target).write_history(asked, policy)
                 assert request_problems(target, export.request) == [], (target, odd)

@@ -43,6 +43,8 @@ def answered(name: str, arguments: str) -> bytes:
         b'[{"functionCall":{"name":"f","args":%s}}]}}]}' % value,
         "ollama": b'{"done":true,"done_reason":"stop","message":{"role":"assistant","tool_calls":'
         b'[{"function":%s}]}}' % (function % value),
+        "cohere": b'{"id":"c","finish_reason":"TOOL_CALL","message":{"tool_calls":'
+        b'[{"id":"a","type":"function","function":%s}]}}' % (function % text),
         "mcp": b'{"jsonrpc":"2.0","id":1,"result":{"content":[],"structuredContent":%s}}' % value,
         "text-fallback": b'{"content":%s}' % told,
     }
@@ -190,6 +192,20 @@ PIECES: dict[str, tuple[dict[str, Any], ...]] = {
         {"message": {"content": "a"}, "done": False},
         {"message": {"tool_calls": [{"function": {"name": "f", "arguments": {}}}]}, "done": False},
         {"message": {"content": ""}, "done": True, "done_reason": "stop"},
+    ),
+    "cohere": (
+        {"type": "message-start", "id": "c", "delta": {"message": {"role": "assistant"}}},
+        {
+            "type": "tool-call-start",
+            "index": 0,
+            "delta": {"message": {"tool_calls": {"id": "a", "function": {"name": "f"}}}},
+        },
+        {
+            "type": "tool-call-delta",
+            "index": 0,
+            "delta": {"message": {"tool_calls": {"function": {"arguments": "{}"}}}},
+        },
+        {"type": "message-end", "delta": {"finish_reason": "TOOL_CALL"}},
     ),
     "text-fallback": (
         {"choices": [{"delta": {"content": '<tool_call name="f">'}}]},

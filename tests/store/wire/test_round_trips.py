@@ -31,7 +31,7 @@ from tooltrail.wire import (
     wire_format,
 )
 
-FORMATS = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
+FORMATS = ("openai", "openai-responses", "anthropic", "gemini", "ollama", "cohere")
 
 
 def changed(change: Callable[[MessageBlock], MessageBlock]) -> Callable[[Message], Message]:
@@ -89,6 +89,7 @@ LOSSES: dict[str, Callable[[MessageBlock], MessageBlock]] = {
     "anthropic": by_flag,
     "gemini": by_key,
     "ollama": for_ollama,
+    "cohere": by_prefix,
 }
 
 

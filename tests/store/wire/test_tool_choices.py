@@ -53,7 +53,9 @@ def test_the_choices_of_responses_are_as_its_server_takes_them() -> None:
     assert free["mode"] == "auto"
 
 
-@pytest.mark.parametrize("name", ["anthropic", "gemini", "ollama", "mcp", "text-fallback"])
+@pytest.mark.parametrize(
+    "name", ["anthropic", "gemini", "cohere", "ollama", "mcp", "text-fallback"]
+)
 @pytest.mark.parametrize("choice", [FREE, ToolChoice("required", ("x", "y"))])
 def test_where_any_tool_may_be_called_it_is_told(name: str, choice: ToolChoice) -> None:
     named = written_choice(wire_format(name), choice, TOOLS[:2])

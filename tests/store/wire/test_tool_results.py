@@ -103,6 +103,16 @@ SUCCESSES: list[tuple[str, dict[str, Any], list[tuple[str, bytes]], Any]] = [
     ("gemini", {"functionResponse": {"name": "f", "response": {"a": [1]}}}, [], {"a": [1]}),
     ("ollama", {"role": "tool", "tool_name": "f", "content": "two ü"}, [TEXT], None),
     (
+        "cohere",
+        {
+            "role": "tool",
+            "tool_call_id": "c",
+            "content": [{"type": "document", "document": {"data": "two ü", "id": "d"}}],
+        },
+        [TEXT],
+        None,
+    ),
+    (
         "mcp",
         {
             "content": [
@@ -152,6 +162,7 @@ FAILURES: list[tuple[str, dict[str, Any]]] = [
     ),
     ("gemini", {"functionResponse": {"name": "f", "response": {"error": "ERROR: no such file"}}}),
     ("ollama", {"role": "tool", "tool_name": "f", "content": "ERROR: no such file"}),
+    ("cohere", {"role": "tool", "tool_call_id": "c", "content": "ERROR: no such file"}),
     ("mcp", {"isError": True, "content": [{"type": "text", "text": "ERROR: no such file"}]}),
 ]
 

@@ -45,6 +45,11 @@ GEMINI_USAGE: JsonObject = {
     "totalTokenCount": 47,
     "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 38}],
 }
+COHERE_USAGE: JsonObject = {
+    "billed_units": {"input_tokens": 12, "output_tokens": 5},
+    "tokens": {"input_tokens": 40, "output_tokens": 7},
+    "cached_tokens": 32,
+}
 OLLAMA_USAGE: JsonObject = {
     "prompt_eval_count": 40,
     "eval_count": 7,
@@ -75,6 +80,10 @@ WHOLE: dict[str, tuple[JsonObject, TokenCounts]] = {
         ALL,
     ),
     "ollama": ({"message": {"content": "hi"}, "done": True, **OLLAMA_USAGE}, NONE_CACHED),
+    "cohere": (
+        {"message": {"content": [{"type": "text", "text": "hi"}]}, "usage": COHERE_USAGE},
+        ALL,
+    ),
 }
 
 STREAMED: dict[str, tuple[Events, TokenCounts]] = {
@@ -137,6 +146,17 @@ STREAMED: dict[str, tuple[Events, TokenCounts]] = {
             {"message": {"content": "i"}, "done": True, **OLLAMA_USAGE},
         ],
         NONE_CACHED,
+    ),
+    "cohere": (
+        [
+            {
+                "type": "content-delta",
+                "index": 0,
+                "delta": {"message": {"content": {"text": "hi"}}},
+            },
+            {"type": "message-end", "delta": {"finish_reason": "COMPLETE", "usage": COHERE_USAGE}},
+        ],
+        ALL,
     ),
 }
 
@@ -314,6 +334,8 @@ NAMES = {
         ("candidatesTokenCount", "thoughtsTokenCount"),
     ),
     "ollama": (("prompt_eval_count",), ("eval_count",)),
+    # Those of `billed_units` stand in front of these.
+    "cohere": (("input_tokens",), ("output_tokens",)),
 }
 """The members that are input, and those that are output, each with its sum."""
 
@@ -322,7 +344,9 @@ THOUGHTS_BESIDE = "xai"
 
 
 @pytest.mark.skipif(not recorded.exchanges(), reason="the corpus is not there")
-@pytest.mark.parametrize(("name", "least"), [(n, 12 if n == "ollama" else 75) for n in NAMES])
+@pytest.mark.parametrize(
+    ("name", "least"), [(n, {"ollama": 12, "cohere": 6}.get(n, 75)) for n in NAMES]
+)
 def test_recorded_answers_have_the_tokens_that_their_payloads_tell(name: str, least: int) -> None:
     found = 0
     for exchange in recorded.of_format(name):

@@ -4,97 +4,56 @@ The client itself would bring a tokenizer and the client of a hub of models. Bes
 what its server says of names (docs.cohere.com/reference/errors), and that every call has an id.
 """
 
-from typing import Annotated, Any, Literal, NotRequired, TypedDict
+from typing import Any
 
-from pydantic import Field
-
-Name = Annotated[str, Field(pattern="^[a-zA-Z_][a-zA-Z0-9_]*$")]
-Words = Annotated[str, Field(min_length=1)]
+Schema = dict[str, Any]
 
 
-class Text(TypedDict):
-    type: Literal["text"]
-    text: str
+def _object(optional: Schema | None = None, **required: Schema) -> Schema:
+    return {
+        "type": "object",
+        "properties": {**required, **(optional or {})},
+        "required": [*required],
+    }
 
 
-class Thinking(TypedDict):
-    type: Literal["thinking"]
-    thinking: str
+def _is(value: str) -> Schema:
+    return {"const": value}
 
 
-class ImageUrl(TypedDict):
-    url: str
-    detail: NotRequired[Literal["auto", "low", "high"]]
+def _content(*parts: Schema) -> Schema:
+    return {"anyOf": [_WORDS, {"type": "array", "items": {"anyOf": [*parts]}}]}
 
 
-class Image(TypedDict):
-    type: Literal["image_url"]
-    image_url: ImageUrl
+_TEXT, _MAP = {"type": "string"}, {"type": "object"}
+_WORDS = {**_TEXT, "minLength": 1}
+_NAME = {**_TEXT, "pattern": "^[a-zA-Z_][a-zA-Z0-9_]*$"}
 
+_SAID = _object(type=_is("text"), text=_TEXT)
+_THOUGHT = _object(type=_is("thinking"), thinking=_TEXT)
+_IMAGE = _object({"detail": {"enum": ["auto", "low", "high"]}}, url=_TEXT)
+_SHOWN = _object(type=_is("image_url"), image_url=_IMAGE)
+# Its own guides send the data of a tool as text; the client's type has an object alone.
+_DOCUMENT = _object({"id": _TEXT}, data={"type": ["object", "string"]})
+_GIVEN = _object(type=_is("document"), document=_DOCUMENT)
 
-class Data(TypedDict):
-    # Its own guides send the data of a tool as text; the client's type has an object alone.
-    data: dict[str, Any] | str
-    id: NotRequired[str]
-
-
-class Document(TypedDict):
-    type: Literal["document"]
-    document: Data
-
-
-class Asked(TypedDict):
-    name: Name
-    arguments: str
-
-
-class Call(TypedDict):
-    id: Words
-    type: Literal["function"]
-    function: Asked
-
-
-class System(TypedDict):
-    role: Literal["system"]
-    content: Words | list[Text]
-
-
-class User(TypedDict):
-    role: Literal["user"]
-    content: Words | list[Text | Image]
-
-
-class Assistant(TypedDict):
-    role: Literal["assistant"]
-    content: NotRequired[Words | list[Text | Thinking]]
-    tool_plan: NotRequired[str]
-    tool_calls: NotRequired[list[Call]]
-    citations: NotRequired[list[dict[str, Any]]]
-
-
-class Result(TypedDict):
-    role: Literal["tool"]
-    tool_call_id: Words
-    content: Words | list[Text | Document]
-
-
-Message = System | User | Assistant | Result
-
-
-class Function(TypedDict):
-    name: Name
-    description: NotRequired[str]
-    parameters: dict[str, Any]
-
-
-class Tool(TypedDict):
-    type: Literal["function"]
-    function: Function
-
-
-class ResponseFormat(TypedDict):
-    type: Literal["json_object"]
-    json_schema: NotRequired[dict[str, Any]]
-
-
-ToolChoice = Literal["REQUIRED", "NONE"]
+_CALLED = _object(name=_NAME, arguments=_TEXT)
+_CALL = _object(id=_WORDS, type=_is("function"), function=_CALLED)
+_OF_ASSISTANT: Schema = {
+    "content": _content(_SAID, _THOUGHT),
+    "tool_plan": _TEXT,
+    "tool_calls": {"type": "array", "items": _CALL},
+    "citations": {"type": "array", "items": _MAP},
+}
+MESSAGE: Schema = {
+    "anyOf": [
+        _object(role=_is("system"), content=_content(_SAID)),
+        _object(role=_is("user"), content=_content(_SAID, _SHOWN)),
+        _object(_OF_ASSISTANT, role=_is("assistant")),
+        _object(role=_is("tool"), tool_call_id=_WORDS, content=_content(_SAID, _GIVEN)),
+    ]
+}
+_FUNCTION = _object({"description": _TEXT}, name=_NAME, parameters=_MAP)
+TOOL = _object(type=_is("function"), function=_FUNCTION)
+TOOL_CHOICE: Schema = {"enum": ["REQUIRED", "NONE"]}
+RESPONSE_FORMAT = _object({"json_schema": _MAP}, type=_is("json_object"))

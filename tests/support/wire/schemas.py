@@ -9,11 +9,11 @@ client's types is in `tests.support.wire.schema_amendments`.
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Annotated, Any
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, WithJsonSchema
 from tests.support.wire import cohere_types
 from tests.support.wire.schema_amendments import amended
 
@@ -42,7 +42,7 @@ def _ollama(name: str) -> Any:
 
 
 def _cohere(name: str) -> Any:
-    return getattr(cohere_types, name)
+    return Annotated[Any, WithJsonSchema(getattr(cohere_types, name))]
 
 
 def _mcp(revision: str, name: str) -> Any:
@@ -68,10 +68,10 @@ TARGETS: dict[str, Callable[[], Any]] = {
     "gemini.generation_config": lambda: _gemini("GenerationConfig"),
     "ollama.message": lambda: _ollama("Message"),
     "ollama.tool": lambda: _ollama("Tool"),
-    "cohere.message": lambda: _cohere("Message"),
-    "cohere.tool": lambda: _cohere("Tool"),
-    "cohere.tool_choice": lambda: _cohere("ToolChoice"),
-    "cohere.response_format": lambda: _cohere("ResponseFormat"),
+    "cohere.message": lambda: _cohere("MESSAGE"),
+    "cohere.tool": lambda: _cohere("TOOL"),
+    "cohere.tool_choice": lambda: _cohere("TOOL_CHOICE"),
+    "cohere.response_format": lambda: _cohere("RESPONSE_FORMAT"),
     "mcp-2025.result": lambda: _mcp("_v2025_11_25", "CallToolResult"),
     "mcp-2025.request": lambda: _mcp("_v2025_11_25", "CallToolRequest"),
     "mcp-2025.tool": lambda: _mcp("_v2025_11_25", "Tool"),

@@ -54,10 +54,13 @@ def read_part(part: JsonValue) -> Part:
             return _read_media(members) or ProviderBlock(native=part)
 
 
-def read_content(
-    content: JsonValue, read: Callable[[JsonValue], PartT] = read_part
-) -> Iterator[PartT]:
-    """The blocks of a text, of a list of parts, or of one part; an empty text has none."""
+def read_content(content: JsonValue, read: Callable[[JsonValue], PartT]) -> Iterator[PartT]:
+    """The blocks of a text, of a list of parts, or of one part; an empty text has none.
+
+    Args:
+        content: of a message.
+        read: gives the block of a part; `read_part`, where a format has no parts of its own.
+    """
     if isinstance(content, list):
         yield from map(read, content)
     elif content is not None and content != "":

@@ -67,9 +67,10 @@ def _assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[M
 
 
 def _read_said(part: JsonValue) -> Part | ReasoningBlock:
-    match part:
-        case {"type": "thinking", "thinking": str(text), **rest}:
-            return ReasoningBlock(text=text, extras=others(rest, frozenset()))
+    members = object_in(part)
+    match members:
+        case {"type": "thinking", "thinking": str(text)}:
+            return ReasoningBlock(text=text, extras=others(members, frozenset({"type", THINKING})))
         case _:
             return read_part(part)
 
@@ -96,18 +97,18 @@ def _read_message(native: JsonObject, role: Role) -> Message:
     elif role == "tool":
         blocks = [read_result(native, RESULT, _read_given)]
     else:
-        blocks, extras = [*read_content(native.get("content"))], others(native, _SAID)
+        blocks, extras = [*read_content(native.get("content"), read_part)], others(native, _SAID)
     return message_of_request(NAME, role, blocks, extras)
 
 
 def _read_given(part: JsonValue) -> Part:
     """The block of a part of a result: the data of a document, as JSON where they are no text."""
-    match part:
-        case {"type": "document", "document": {"data": data, **rest}} if data is not None:
-            document = others(rest, frozenset())
-            if not isinstance(data, str):
-                document["data"] = data
-            extras = others(object_in(part), frozenset({"type", DOCUMENT}))
-            return TextBlock(text=raw_arguments(data), extras={**extras, DOCUMENT: document})
-        case _:
-            return read_part(part)
+    members = object_in(part)
+    document = object_in(members.get(DOCUMENT))
+    data = document.get("data")
+    if members.get("type") != DOCUMENT or data is None:
+        return read_part(part)
+    told = frozenset({"data"} if isinstance(data, str) else ())
+    extras = others(members, frozenset({"type", DOCUMENT}))
+    extras[DOCUMENT] = others(document, told)
+    return TextBlock(text=raw_arguments(data), extras=extras)

@@ -110,25 +110,23 @@ def _write_part(
     writing: Writing, message: Message, block: MessageBlock, where: str
 ) -> JsonObject | None:
     """The part of a block; None where it has none, which the report says."""
-    part: JsonObject | None = None
     if isinstance(block, TextBlock):
         return _write_text(writing, message, block, where)
     if isinstance(block, ReasoningBlock | ProviderBlock):
         if not _goes_back(writing, message, block):
             writing.dropped_block(block, where)
-        elif isinstance(block, ReasoningBlock):
-            part = {"type": THINKING, THINKING: block.text}
-            return writing.beside(part, message, block.extras, where)
-        else:
-            part = object_in(block.native)
+            return None
+        if isinstance(block, ProviderBlock):
             writing.note_extras(block, where)
-        return part
-    if isinstance(block, MediaBlock) and block.kind == "image" and message.role == "user":
+            return object_in(block.native)
+        thought: JsonObject = {"type": THINKING, THINKING: block.text}
+        return writing.beside(thought, message, block.extras, where)
+    if isinstance(block, MediaBlock) and (block.kind, message.role) == ("image", "user"):
         part = write_media(writing, message, block, where)
-    if part is None:
-        writing.note_extras(block, where)
-        part = {"type": "text", "text": writing.described(block, where)}
-    return part
+        if part is not None:
+            return part
+    writing.note_extras(block, where)
+    return {"type": "text", "text": writing.described(block, where)}
 
 
 def _write_text(

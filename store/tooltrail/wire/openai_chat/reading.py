@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from tooltrail.records import Conversation, Message, MessageBlock, Origin, Role, TextBlock
 from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, asks_for_call, odd_texts
 from tooltrail.wire._chat.calls import read_calls, read_result, unread_calls
-from tooltrail.wire._chat.parts import is_part, read_content
+from tooltrail.wire._chat.parts import is_part, read_content, read_part
 from tooltrail.wire._reading import (
     REASONING,
     ROLES,
@@ -52,7 +52,7 @@ def assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[Me
     if _has_annotations(native) and isinstance(content, str):
         yield TextBlock(text=content, extras={"annotations": native["annotations"]})
     else:
-        yield from read_content(content)
+        yield from read_content(content, read_part)
     if refusal := text_in(native.get("refusal")):
         yield TextBlock(text=refusal, is_refusal=True)
     yield from read_calls(_native_calls(native), flags)
@@ -103,5 +103,8 @@ def _read_message(native: JsonObject, role: Role) -> Message:
     if role == "assistant":
         blocks, extras = tuple(assistant_blocks(native)), message_extras(native)
     else:
-        blocks, extras = tuple(read_content(native.get("content"))), others(native, _SAID)
+        blocks, extras = (
+            tuple(read_content(native.get("content"), read_part)),
+            others(native, _SAID),
+        )
     return message_of_request(NAME, role, blocks, extras)
