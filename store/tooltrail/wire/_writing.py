@@ -317,10 +317,12 @@ class Writing:
             return {}
         return dict(tool.extras)
 
-    def with_message_extras(self, native: JsonObject, message: Message, where: str) -> JsonObject:
+    def with_message_extras(
+        self, native: JsonObject, message: Message, where: str, known: frozenset[str] = frozenset()
+    ) -> JsonObject:
         """What is written, with what a provider said of the whole message; see `beside`."""
         extras = {} if message.origin is None else message.origin.extras
-        return self.beside(native, message, extras, where)
+        return self.beside(native, message, extras, where, known)
 
     def note_message_extras(self, message: Message, where: str) -> None:
         """Tell of what was said of a whole message, where a format has no place for it."""

@@ -25,6 +25,9 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
 }
 """The members that a piece may have its value in, and what it is there."""
 
+PIECES = frozenset({"willContinue", "partialArgs"})
+"""Members of a call that comes in pieces."""
+
 _Step = str | int
 
 

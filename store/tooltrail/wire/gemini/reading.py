@@ -22,7 +22,7 @@ from tooltrail.records import (
 from tooltrail.wire._reading import RepeatedIds, by_speaker, message_of_answer, message_of_request
 from tooltrail.wire.gemini.asking import read_tools
 from tooltrail.wire.gemini.limits import NAME
-from tooltrail.wire.gemini.partial_arguments import is_in_pieces
+from tooltrail.wire.gemini.partial_arguments import PIECES, is_in_pieces
 from tooltrail.wire.gemini.parts import camel, media_of_part
 from tooltrail.wire.members import (
     JsonObject,
@@ -50,7 +50,6 @@ _ROLES: Mapping[str, Role] = {"model": "assistant", "user": "user", "function": 
 _CALL_PART = frozenset({"functionCall"})
 _RESPONSE_PART = frozenset({"functionResponse"})
 _CALL = frozenset({"id", "name", "args"})
-_PIECES = frozenset({"willContinue", "partialArgs"})
 _TEXT = frozenset({"text"})
 _RESPONSE = frozenset({"id", "name", "response", "parts"})
 _BY_PROVIDER = {"executableCode": "code_execution", "toolCall": "tool"}
@@ -206,7 +205,7 @@ def _call(part: JsonObject, position: int, *, is_cut: bool) -> ToolCall:
     extras = others(part, _CALL_PART)
     is_whole = not is_in_pieces(members)
     # That nothing is to come says nothing of a call that is whole.
-    if more := others(members, _CALL | _PIECES if is_whole else _CALL):
+    if more := others(members, _CALL | PIECES if is_whole else _CALL):
         extras["functionCall"] = more
     args = members.get("args")
     return ToolCall(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message
-from tooltrail.wire.gemini.partial_arguments import PartialArguments, goes_on
+from tooltrail.wire.gemini.partial_arguments import PIECES, PartialArguments, goes_on
 from tooltrail.wire.gemini.parts import camel
 from tooltrail.wire.gemini.reading import failed_call, read_candidate, read_failure, unread_of
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
@@ -19,7 +19,6 @@ from tooltrail.wire.responses import ProviderFailure, Response
 _SIGNATURE = "thoughtSignature"
 _CONTENT = frozenset({"content", "index"})
 _TEXT = frozenset({"text"})
-_PIECES = frozenset({"willContinue", "partialArgs"})
 
 
 @dataclass(slots=True)
@@ -57,7 +56,7 @@ class _Candidate:
             self.end("another call begins before the arguments of the one before it ended")
         if self.open_call is None:
             self.call_at = len(self.parts)
-            self.parts.append({**part, "functionCall": others(members, _PIECES)})
+            self.parts.append({**part, "functionCall": others(members, PIECES)})
             if not (goes_on(members) or members.get("partialArgs") is not None):
                 return
             self.open_call = PartialArguments(dict(object_in(members.get("args"))))

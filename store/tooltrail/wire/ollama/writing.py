@@ -142,9 +142,8 @@ def _spoken(
     native: JsonObject = {"content": _joined(writing, texts, where)}
     if thoughts:
         native["thinking"] = _joined(writing, thoughts, where)
-    extras = {} if message.origin is None else message.origin.extras
     spoken = {**native, **_images(writing, images, where)}
-    return writing.beside(spoken, message, extras, where, MESSAGE)
+    return writing.with_message_extras(spoken, message, where, MESSAGE)
 
 
 def _text(writing: Writing, block: MessageBlock, where: str) -> str:

@@ -64,8 +64,7 @@ def _write_said(writing: Writing, step: Said) -> JsonObject | None:
         "role": message.role,
         "content": _Speech(writing, message, where).content(message.blocks),
     }
-    extras = message.origin.extras if message.origin else {}
-    return writing.beside(native, message, extras, where, MESSAGE)
+    return writing.with_message_extras(native, message, where, MESSAGE)
 
 
 def _write_answers(writing: Writing, step: Answers) -> JsonObject:
