@@ -9,6 +9,7 @@ import re
 from collections.abc import Container, Iterable
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
+from itertools import count
 from typing import TypeAlias
 
 from tooltrail.records import (
@@ -53,18 +54,17 @@ class CallIds:
 
     def given(self, call_id: str, batch: int, where: str) -> str:
         """The id on the wire of a call that has one: its own, if that is legal and free."""
-        wire_id = call_id if self._is_legal(call_id) else self._made(call_id, batch)
-        if wire_id != call_id:
-            detail = f"{call_id[:_SHOWN_CHARS]!a} is {wire_id} here"
-            self._report.add("id_renamed", where, detail)
-        self._used.add(wire_id)
+        if self._is_legal(call_id):
+            self._used.add(call_id)
+            return call_id
+        wire_id = self._made(call_id, batch)
+        self._report.add("id_renamed", where, f"{call_id[:_SHOWN_CHARS]!a} is {wire_id} here")
         return wire_id
 
     def synthesised(self, batch: int, position: int, where: str) -> str:
         """An id for a call that has none."""
         wire_id = self._made(str(position), batch)
         self._report.add("id_synthesised", where, f"the call has no id; it is {wire_id} here")
-        self._used.add(wire_id)
         return wire_id
 
     def _is_legal(self, call_id: str) -> bool:
@@ -76,13 +76,13 @@ class CallIds:
         )
 
     def _made(self, call_id: str, batch: int) -> str:
-        attempt = 0
-        while True:
+        for attempt in count():
             seed = f"{batch}\0{attempt}\0{call_id}".encode("utf-8", "surrogatepass")
             wire_id = self._spelled(sha256(seed).hexdigest())
             if wire_id not in self._used:
-                return wire_id
-            attempt += 1
+                break
+        self._used.add(wire_id)
+        return wire_id
 
     def _spelled(self, digits: str) -> str:
         able = self._capabilities

@@ -83,11 +83,6 @@ class Writing:
             self.note_choice("the model may call several tools at once")
         self.note_free_choice(choice)
 
-    def note_no_tools(self, choice: ToolChoice) -> None:
-        """Tell of a choice that wants a call where no tool is offered."""
-        if choice.mode in ("required", "tool"):
-            self.note_choice("no tool is offered, so none can be called")
-
     def note_choice(self, note: str) -> None:
         """Tell what nothing enforces of a choice."""
         self.note("choice_not_enforced", "tool_choice", note)

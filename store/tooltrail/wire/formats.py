@@ -139,29 +139,29 @@ class WireFormat:
         Where no tool is offered, nothing is said of a choice: servers refuse a choice among none.
         A format without a choice offers no tools in the mode `none`.
         """
-        writing, offered = self._writing(), tuple(tools)
-        if choice is None:
-            return writing.export(self.tools_writer(writing, offered))
-        if self.choice_writer is None and choice.mode == "none":
+        writing = Writing(self.name, self.capabilities, DEFAULT_EXPORT_POLICY)
+        if choice is not None and choice.mode == "none" and self.choice_writer is None:
             return writing.export({})
-        request = self.tools_writer(writing, offered)
+        request = self.tools_writer(writing, tuple(tools))
+        if choice is not None:
+            request = {**request, **self._choice(writing, choice, has_tools=bool(request))}
+        return writing.export(request)
+
+    def _choice(self, writing: Writing, choice: ToolChoice, *, has_tools: bool) -> JsonObject:
         if choice.mode == "tool" and not choice.names:
             writing.note_choice("no tool is named; any may be called")
             choice = replace(choice, mode="required")
-        if not request:
-            writing.note_no_tools(choice)
-        elif self.choice_writer is None:
+        if has_tools and self.choice_writer is not None:
+            return self.choice_writer(writing, choice)
+        if has_tools:
             writing.note_unforced(choice)
-        else:
-            request = {**request, **self.choice_writer(writing, choice)}
-        return writing.export(request)
+        elif choice.mode in ("required", "tool"):
+            writing.note_choice("no tool is offered, so none can be called")
+        return {}
 
     def unsplit(self, servers: AbstractSet[str]) -> AbstractSet[str]:
         """Those of the servers whose names a reader of this format has not split already."""
         return NO_SERVERS if self.capabilities.names_servers else servers
-
-    def _writing(self) -> Writing:
-        return Writing(self.name, self.capabilities, DEFAULT_EXPORT_POLICY)
 
 
 def _bounded(request: JsonObject) -> JsonObject:
