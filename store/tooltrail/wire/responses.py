@@ -119,11 +119,10 @@ class Response:
         self,
         failure: ProviderFailure | None = None,
         unread: Iterable[str] = (),
-        remarks: Iterable[str] = (),
     ) -> Self:
         """The answer, with what else the stream around it told."""
         failure, problems = self.failure or failure, (*unread, *self.unread)
-        return self.of(self.messages, failure, problems, (*remarks, *self.remarks), self.usage)
+        return self.of(self.messages, failure, problems, self.remarks, self.usage)
 
     def with_servers(self, servers: AbstractSet[str]) -> Self:
         """The answer, in which the tools of these servers have their own names."""

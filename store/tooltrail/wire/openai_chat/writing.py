@@ -111,52 +111,48 @@ class _Speech:
 
     def assistant(self, blocks: Sequence[MessageBlock | Answered]) -> JsonObject:
         """The message without its calls, which have their place among the blocks."""
-        members: dict[str, list[str]] = {}
+        texts: dict[str, list[str]] = {}
         spoken: list[MessageBlock] = []
         places: list[int] = []
         for block in blocks:
-            if isinstance(block, Answered):
-                member: str | None = "tool_calls"
-            elif isinstance(block, ReasoningBlock):
-                member = self._take_thoughts(block, members)
-            elif isinstance(block, TextBlock) and block.is_refusal:
-                member = self._take_refusal(block, members)
-            else:
-                spoken.append(block)
-                is_silent = isinstance(block, TextBlock) and not block.text
-                member = None if is_silent else "content"
-            if member is not None:
+            member = "tool_calls" if isinstance(block, Answered) else self._member(block)
+            if member is not None and (not isinstance(block, TextBlock) or block.text):
                 places.append(_PLACES.index(member))
+            if isinstance(block, Answered) or member is None:
+                continue
+            if member == "content":
+                spoken.append(block)
+            elif isinstance(block, TextBlock | ReasoningBlock) and block.text:
+                texts.setdefault(member, []).append(self.writing.clean.text(block.text, self.where))
         if places != sorted(places):
             note = "what was thought stands first, then text, a refusal, and the calls"
             self.writing.note("order_changed", self.where, note)
         native: JsonObject = {"role": "assistant", "content": self._spoken(spoken)}
-        for name, texts in members.items():
-            native[name] = self.writing.joined(texts, self.where)
+        for name, pieces in texts.items():
+            native[name] = self.writing.joined(pieces, self.where)
         extras = self.message.origin.extras if self.message.origin else {}
         if self.writing.replays(self.message):
             extras = self._taken_back(extras)
         return self.writing.beside(native, self.message, extras, self.where, MESSAGE)
 
-    def _take_thoughts(self, block: ReasoningBlock, members: dict[str, list[str]]) -> str | None:
-        """The member in which reasoning goes back to who said it; None where it does not."""
-        member = block.extras.get("member")
-        if not (isinstance(member, str) and member in REASONING and block.text):
-            member = None
-        if member is None or not self.writing.replays(self.message):
-            self.writing.dropped_block(block, self.where)
-            return None
-        self.writing.note_dropped(block.extras.keys() - {"member"}, self.where)
-        members.setdefault(member, []).append(block.text)
-        return member
-
-    def _take_refusal(self, block: TextBlock, members: dict[str, list[str]]) -> str | None:
-        self.writing.note_extras(block, self.where)
-        if not block.text:
-            self.writing.note("block_dropped", self.where, "a refusal without words")
-            return None
-        members.setdefault("refusal", []).append(self.writing.clean.text(block.text, self.where))
-        return "refusal"
+    def _member(self, block: MessageBlock) -> str | None:
+        """The member that tells a block; None where none does."""
+        match block:
+            case ReasoningBlock(extras={"member": str(member)}) if (
+                member in REASONING and block.text and self.writing.replays(self.message)
+            ):
+                self.writing.note_dropped(block.extras.keys() - {"member"}, self.where)
+                return member
+            case ReasoningBlock():
+                self.writing.dropped_block(block, self.where)
+                return None
+            case TextBlock(is_refusal=True):
+                self.writing.note_extras(block, self.where)
+                if not block.text:
+                    self.writing.note("block_dropped", self.where, "a refusal without words")
+                return "refusal"
+            case _:
+                return "content"
 
     def _taken_back(self, extras: JsonObject) -> JsonObject:
         """What a request takes of what an answer said: of sound nothing but its id."""
