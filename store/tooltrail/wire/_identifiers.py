@@ -10,7 +10,7 @@ from collections.abc import Container, Iterable
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from itertools import count
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 from tooltrail.records import (
     CallBlock,
@@ -31,6 +31,8 @@ NO_SERVERS: AbstractSet[str] = frozenset()
 _SEPARATORS = re.compile("_{3,}")
 _Tool: TypeAlias = tuple[str | None, str]
 """The server that has a tool, if one has, and the tool's name there."""
+
+NamedT = TypeVar("NamedT", ToolCall, ResultBlock, ToolDefinition)
 
 _PREFIX = "call_"
 _ID_DIGITS = 24
@@ -226,28 +228,26 @@ def split_servers(message: Message, servers: AbstractSet[str]) -> Message:
     )
 
 
-def _split_block(block: MessageBlock, servers: AbstractSet[str]) -> MessageBlock:
-    if isinstance(block, CallBlock) and block.call.namespace is None:
-        server, name = split_name(block.call.tool_name, servers)
-        call = block.call.model_copy(update={"namespace": server, "tool_name": name})
-        return block.model_copy(update={"call": call})
-    if isinstance(block, ResultBlock) and block.tool_name and block.namespace is None:
-        server, name = split_name(block.tool_name, servers)
-        return block.model_copy(update={"namespace": server, "tool_name": name})
-    return block
-
-
 def split_tools(
     tools: Iterable[ToolDefinition], servers: AbstractSet[str]
 ) -> tuple[ToolDefinition, ...]:
     """Like `split_servers`, for tool definitions."""
-    split = ((tool, *split_name(tool.name, servers)) for tool in tools)
-    return tuple(
-        tool.model_copy(update={"namespace": server, "name": name})
-        if name != tool.name and tool.namespace is None
-        else tool
-        for tool, server, name in split
-    )
+    return tuple(_split(tool, "name", servers) for tool in tools)
+
+
+def _split_block(block: MessageBlock, servers: AbstractSet[str]) -> MessageBlock:
+    if isinstance(block, CallBlock):
+        return block.model_copy(update={"call": _split(block.call, "tool_name", servers)})
+    return _split(block, "tool_name", servers) if isinstance(block, ResultBlock) else block
+
+
+def _split(one: NamedT, member: str, servers: AbstractSet[str]) -> NamedT:
+    """What has the name of a tool, as it is when its server has a field."""
+    whole: str | None = getattr(one, member)
+    if not whole or one.namespace is not None:
+        return one
+    server, name = split_name(whole, servers)
+    return one if name == whole else one.model_copy(update={"namespace": server, member: name})
 
 
 def _reads_as_both(name: str, servers: Container[str] | None) -> bool:

@@ -95,7 +95,9 @@ def read_answer(
         failure: what the provider said of one.
         is_done: whether something else than `last` says that the answer came to its end.
     """
-    unread = [f"{name} of the message is not what it is to be" for name in _odd(native)]
+    # Whatever was thought, no call is a part of it.
+    odd = _odd(native).keys() - {"thinking"}
+    unread = [f"{name} of the message is not what it is to be" for name in sorted(odd)]
     is_whole = is_done or last.get("done") is True
     if not is_whole and failure is None:
         unread.append("the answer does not say that it is done")
@@ -103,7 +105,7 @@ def read_answer(
         wire_format=NAME,
         model=text_in(last.get("model")),
         finish_reason=text_in(last.get("done_reason")),
-        extras=_extras(native),
+        extras=others(native, MESSAGE) | _odd(native),
     )
     message = message_of_answer(
         [*_blocks(native)],
@@ -115,22 +117,14 @@ def read_answer(
 
 
 def _odd(native: JsonObject) -> JsonObject:
-    """The members that may be of a call, and are not what they are to be."""
-    content, images, calls = (native.get(name) for name in ("content", "images", "tool_calls"))
-    is_read = {
-        "content": isinstance(content, str | None),
-        "images": images is None
-        or (isinstance(images, list) and all(isinstance(one, str) for one in images)),
-        "tool_calls": calls is None or (isinstance(calls, list) and all(map(_is_call, calls))),
-    }
-    return {name: native[name] for name, is_fine in is_read.items() if not is_fine}
-
-
-def _extras(native: JsonObject) -> JsonObject:
-    """What a message says besides, and members of a kind that is not read."""
-    thinking = native.get("thinking")
-    odd = {} if isinstance(thinking, str | None) else {"thinking": thinking}
-    return others(native, MESSAGE) | _odd(native) | odd
+    """The members that are not what they are to be; they are kept as extras."""
+    odd = [name for name in ("content", "thinking") if not isinstance(native.get(name), str | None)]
+    images, calls = native.get("images"), native.get("tool_calls")
+    if images is not None and [*filter(_is_text, list_in(images))] != images:
+        odd.append("images")
+    if calls is not None and [*filter(_is_call, list_in(calls))] != calls:
+        odd.append("tool_calls")
+    return {name: native[name] for name in odd}
 
 
 def read_history(request: JsonObject) -> Conversation:
@@ -151,7 +145,7 @@ def _read_message(native: JsonObject, position: int) -> Message:
         return Message(
             role="system", blocks=(ProviderBlock(native=native),), origin=Origin(wire_format=NAME)
         )
-    return message_of_request(NAME, role, _blocks(native), _extras(native))
+    return message_of_request(NAME, role, _blocks(native), others(native, MESSAGE) | _odd(native))
 
 
 def _read_result(native: JsonObject) -> ResultBlock:
@@ -176,6 +170,10 @@ def _content_blocks(native: JsonObject) -> Iterator[TextBlock | MediaBlock]:
     for image in list_in(native.get("images")):
         if isinstance(image, str):
             yield image_of_base64(image)
+
+
+def _is_text(native: JsonValue) -> bool:
+    return isinstance(native, str)
 
 
 def _is_call(native: JsonValue) -> bool:
