@@ -84,7 +84,8 @@ class WireFormat:
         if is_bounded(payload):
             read = self.response_reader(payload)
         else:
-            read = self.response_reader(bounded_event(payload)).with_more(unread=[TOO_DEEP])
+            odd = self.response_reader(bounded_event(payload))
+            read = Response.of(odd.messages, odd.failure, (*odd.unread, TOO_DEEP), odd.remarks)
         return self.finished(read, counts, servers)
 
     def finished(
