@@ -12,7 +12,7 @@ from .exports import (
 )
 from .formats import FORMAT_MODULES, Assembler, WireFormat, wire_format
 from .members import JsonObject
-from .requests import SCHEMA_NAME, StructuredFormat, ToolChoice
+from .requests import ToolChoice
 from .responses import ProviderFailure, Response
 from .streaming import Chunk, ResponseStream, event_of, read_stream
 from .tool_results import complete_output_of, read_tool_result
@@ -21,7 +21,6 @@ from .usage import TokenCounts
 __all__ = [
     "DEFAULT_EXPORT_POLICY",
     "FORMAT_MODULES",
-    "SCHEMA_NAME",
     "Assembler",
     "Capabilities",
     "Change",
@@ -35,7 +34,6 @@ __all__ = [
     "ProviderFailure",
     "Response",
     "ResponseStream",
-    "StructuredFormat",
     "TokenCounts",
     "ToolChoice",
     "WireFormat",

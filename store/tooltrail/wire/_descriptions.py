@@ -2,13 +2,7 @@
 
 from hashlib import sha256
 
-from tooltrail.records import (
-    MediaBlock,
-    MessageBlock,
-    ProviderBlock,
-    ReasoningBlock,
-    ResourceBlock,
-)
+from tooltrail.records import MediaBlock, MessageBlock, ProviderBlock, ReasoningBlock, ResourceBlock
 from tooltrail.wire._clean_text import sendable
 from tooltrail.wire.media_uris import decoded
 from tooltrail.wire.members import object_in

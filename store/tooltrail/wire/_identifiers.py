@@ -9,7 +9,8 @@ import re
 from collections.abc import Container, Iterable
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
-from typing import TypeAlias
+from itertools import count
+from typing import TypeAlias, TypeVar
 
 from tooltrail.records import (
     CallBlock,
@@ -27,6 +28,8 @@ NO_SERVERS: AbstractSet[str] = frozenset()
 _SEPARATORS = re.compile(f"{SERVER_SEPARATOR}+")
 _Tool: TypeAlias = tuple[str | None, str]
 """The server that has a tool, if one has, and the tool's name there."""
+
+NamedT = TypeVar("NamedT", ToolCall, ResultBlock, ToolDefinition)
 
 _PREFIX = "call_"
 _ID_DIGITS = 24
@@ -50,18 +53,17 @@ class CallIds:
 
     def given(self, call_id: str, batch: int, where: str) -> str:
         """The id on the wire of a call that has one: its own, if that is legal and free."""
-        wire_id = call_id if self._is_legal(call_id) else self._made(call_id, batch)
-        if wire_id != call_id:
-            detail = f"{call_id[:_SHOWN_CHARS]!a} is {wire_id} here"
-            self._report.add("id_renamed", where, detail)
-        self._used.add(wire_id)
+        if self._is_legal(call_id):
+            self._used.add(call_id)
+            return call_id
+        wire_id = self._made(call_id, batch)
+        self._report.add("id_renamed", where, f"{call_id[:_SHOWN_CHARS]!a} is {wire_id} here")
         return wire_id
 
     def synthesised(self, batch: int, position: int, where: str) -> str:
         """An id for a call that has none."""
         wire_id = self._made(str(position), batch)
         self._report.add("id_synthesised", where, f"the call has no id; it is {wire_id} here")
-        self._used.add(wire_id)
         return wire_id
 
     def _is_legal(self, call_id: str) -> bool:
@@ -73,13 +75,13 @@ class CallIds:
         )
 
     def _made(self, call_id: str, batch: int) -> str:
-        attempt = 0
-        while True:
+        for attempt in count():
             seed = f"{batch}\0{attempt}\0{call_id}".encode("utf-8", "surrogatepass")
             wire_id = self._spelled(sha256(seed).hexdigest())
             if wire_id not in self._used:
-                return wire_id
-            attempt += 1
+                break
+        self._used.add(wire_id)
+        return wire_id
 
     def _spelled(self, digits: str) -> str:
         able = self._capabilities
@@ -223,28 +225,26 @@ def split_servers(message: Message, servers: AbstractSet[str]) -> Message:
     )
 
 
-def _split_block(block: MessageBlock, servers: AbstractSet[str]) -> MessageBlock:
-    if isinstance(block, CallBlock) and block.call.namespace is None:
-        server, name = split_name(block.call.tool_name, servers)
-        call = block.call.model_copy(update={"namespace": server, "tool_name": name})
-        return block.model_copy(update={"call": call})
-    if isinstance(block, ResultBlock) and block.tool_name and block.namespace is None:
-        server, name = split_name(block.tool_name, servers)
-        return block.model_copy(update={"namespace": server, "tool_name": name})
-    return block
-
-
 def split_tools(
     tools: Iterable[ToolDefinition], servers: AbstractSet[str]
 ) -> tuple[ToolDefinition, ...]:
     """Like `split_servers`, for tool definitions."""
-    split = ((tool, *split_name(tool.name, servers)) for tool in tools)
-    return tuple(
-        tool.model_copy(update={"namespace": server, "name": name})
-        if name != tool.name and tool.namespace is None
-        else tool
-        for tool, server, name in split
-    )
+    return tuple(_split(tool, "name", servers) for tool in tools)
+
+
+def _split_block(block: MessageBlock, servers: AbstractSet[str]) -> MessageBlock:
+    if isinstance(block, CallBlock):
+        return block.model_copy(update={"call": _split(block.call, "tool_name", servers)})
+    return _split(block, "tool_name", servers) if isinstance(block, ResultBlock) else block
+
+
+def _split(one: NamedT, member: str, servers: AbstractSet[str]) -> NamedT:
+    """What has the name of a tool, as it is when its server has a field."""
+    whole: str | None = getattr(one, member)
+    if not whole or one.namespace is not None:
+        return one
+    server, name = split_name(whole, servers)
+    return one if name == whole else one.model_copy(update={"namespace": server, member: name})
 
 
 def _reads_as_both(name: str, servers: Container[str] | None) -> bool:

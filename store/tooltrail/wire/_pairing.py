@@ -13,25 +13,7 @@ from tooltrail.wire._identifiers import spelled_name
 from tooltrail.wire.exports import ExportReport
 
 
-@dataclass(slots=True)
-class Asked:
-    """A call, and its result once that is found.
-
-    Attributes:
-        number: of the call in its batch, from 0.
-        where: it stands, as a report says it.
-        is_late: whether other messages stand between the call and its result.
-    """
-
-    block: CallBlock
-    number: int
-    where: str
-    result: ResultBlock | None = None
-    is_late: bool = False
-    source: Message | None = None
-
-
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Batch:
     """The calls of one message of the assistant.
 
@@ -44,30 +26,30 @@ class Batch:
 
     message: Message
     number: int
-    asked: list[Asked]
+    asked: list["Asked"] = field(default_factory=list["Asked"])
     is_past: bool = False
     furthest: int = -1
 
 
+@dataclass(slots=True, eq=False)
+class Asked:
+    """A call, and its result once that is found.
+
+    Attributes:
+        number: of the call in its batch, from 0.
+        where: it stands, as a report says it.
+    """
+
+    batch: Batch = field(repr=False)
+    block: CallBlock
+    number: int
+    where: str
+    result: ResultBlock | None = None
+    source: Message | None = None
+
+
 _Name = tuple[str, str | None]
 """By what a result may name its call: a key, an id, or a tool, which may be any."""
-
-
-@dataclass(slots=True)
-class _Candidates:
-    """The calls of one batch that a result may name alike, and how many of them have one."""
-
-    batch: Batch
-    calls: list[Asked] = field(default_factory=list[Asked])
-    answered: int = 0
-
-    def next(self) -> Asked | None:
-        """The first call without a result."""
-        while self.answered < len(self.calls):
-            if self.calls[self.answered].result is None:
-                return self.calls[self.answered]
-            self.answered += 1
-        return None
 
 
 class Paired:
@@ -77,16 +59,16 @@ class Paired:
         batches: by the index of their message.
         orphans: results without a call, by the index of their message.
 
-    `_open` has for each name the batches with such calls, without those at its end that have all
-    their results; `_latest` has the last of them in any case.
+    `_open` has for each name the calls of each batch that it may mean, the first one last, without
+    those at its end that have a result; `_latest` has the first call of the last batch in any case.
     """
 
     def __init__(self, report: ExportReport) -> None:
         self.batches: dict[int, Batch] = {}
         self.orphans: dict[int, list[ResultBlock]] = {}
         self._report = report
-        self._open: defaultdict[_Name, list[_Candidates]] = defaultdict(list)
-        self._latest: dict[_Name, _Candidates] = {}
+        self._open: defaultdict[_Name, list[list[Asked]]] = defaultdict(list)
+        self._latest: dict[_Name, Asked] = {}
         self._fresh: list[Batch] = []
 
     def take(self, index: int, message: Message) -> None:
@@ -104,40 +86,41 @@ class Paired:
                 self.orphans.setdefault(index, []).append(result)
 
     def _take_calls(self, index: int, message: Message, calls: list[CallBlock]) -> None:
-        asked = [Asked(one, n, f"messages[{index}].calls[{n}]") for n, one in enumerate(calls)]
-        batch = Batch(message, len(self.batches), asked)
-        self.batches[index] = batch
+        batch = self.batches[index] = Batch(message, len(self.batches))
         self._fresh.append(batch)
-        named: dict[_Name, _Candidates] = {}
-        for one in asked:
-            for name in _names_of_call(one.block):
-                named.setdefault(name, _Candidates(batch)).calls.append(one)
+        named: defaultdict[_Name, list[Asked]] = defaultdict(list)
+        for number, block in enumerate(calls):
+            where = f"messages[{index}].calls[{number}]"
+            batch.asked.append(Asked(batch, block, number, where))
+        for asked in reversed(batch.asked):
+            for name in _names_of_call(asked.block):
+                named[name].append(asked)
         for name, candidates in named.items():
             self._open[name].append(candidates)
-        self._latest.update(named)
+            self._latest[name] = candidates[-1]
 
     def _place(self, result: ResultBlock, source: Message, where: str) -> bool:
         name = _name_of_result(result)
         waiting = self._open.get(name, [])
         while waiting:
-            asked = waiting[-1].next()
-            if asked is not None:
-                self._answer(waiting[-1].batch, asked, result, source, where)
+            calls = waiting[-1]
+            while calls and calls[-1].result is not None:
+                calls.pop()
+            if calls:
+                self._answer(calls[-1], result, source, where)
                 return True
             waiting.pop()
-        latest = self._latest.get(name)
-        if latest is None or name[0] == "tool":
+        asked = self._latest.get(name)
+        if asked is None or name[0] == "tool":
             return False
-        taken = latest.calls[0]
-        message = f"{taken.where} has a result already; this later one counts"
+        message = f"{asked.where} has a result already; this later one counts"
         self._report.add("result_repeated", where, message)
-        self._answer(latest.batch, taken, result, source, where)
+        self._answer(asked, result, source, where)
         return True
 
-    def _answer(
-        self, batch: Batch, asked: Asked, result: ResultBlock, source: Message, where: str
-    ) -> None:
-        asked.result, asked.source, asked.is_late = result, source, batch.is_past
+    def _answer(self, asked: Asked, result: ResultBlock, source: Message, where: str) -> None:
+        batch = asked.batch
+        asked.result, asked.source = result, source
         if batch.is_past:
             self._report.add("result_moved", where, f"it came late; here it follows {asked.where}")
         elif asked.number < batch.furthest:

@@ -1,6 +1,6 @@
 """What readers of several formats share: calls cut off, data for one provider, results."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from itertools import groupby
 from typing import TypeVar, get_args
@@ -24,7 +24,7 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.wire._writing import ERROR_PREFIX
-from tooltrail.wire.media_uris import is_file_name
+from tooltrail.wire.media_uris import is_public
 from tooltrail.wire.members import JsonObject, object_in, text_in
 
 BlockT = TypeVar("BlockT", bound=MessageBlock)
@@ -98,15 +98,28 @@ def cut_message(message: Message) -> Message:
 
 
 def message_of_answer(
-    blocks: list[MessageBlock], origin: Origin, *, is_complete: bool, is_cut: bool
+    blocks: list[MessageBlock],
+    origin: Origin,
+    *,
+    is_complete: bool,
+    is_cut: bool,
+    cut: AbstractSet[int] = frozenset(),
 ) -> Message:
     """The message of an answer, in which the calls that may be incomplete are flagged.
 
     If the answer was cut short, only its last call can be incomplete. If its end is unknown, every
     call can be.
+
+    Args:
+        blocks: what is said.
+        origin: of the answer.
+        is_complete: whether it came to its end.
+        is_cut: whether its end was cut off.
+        cut: the places of blocks that did not come to theirs.
     """
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
-    for number in calls if not is_complete else calls[-1:] if is_cut else ():
+    open_calls = calls if not is_complete else calls[-1:] if is_cut else []
+    for number in {*open_calls, *cut}:
         blocks[number] = cut_off(blocks[number])
     is_whole = is_complete and not is_cut
     return Message(role="assistant", blocks=tuple(blocks), origin=origin, is_complete=is_whole)
@@ -144,7 +157,6 @@ def message_of_request(
     role: Role,
     blocks: Iterable[MessageBlock],
     extras: JsonObject | None = None,
-    is_own: Callable[[MessageBlock], bool] | None = None,
 ) -> Message:
     """A message of a request, with an origin where something in it is for its provider alone.
 
@@ -153,10 +165,9 @@ def message_of_request(
         role: who says it.
         blocks: what is said.
         extras: what else is said of the whole message.
-        is_own: whether a block says something for this format alone; see `is_for_provider`.
     """
     said = tuple(blocks)
-    is_native = bool(extras) or any(map(is_own or is_for_provider, said))
+    is_native = bool(extras) or any(map(is_for_provider, said))
     origin = Origin(wire_format=wire_format, extras=extras or {}) if is_native else None
     return Message(role=role, blocks=said, origin=origin)
 
@@ -194,7 +205,7 @@ def is_for_provider(block: MessageBlock) -> bool:
     """Whether a block says something that can be written for its provider alone."""
     if isinstance(block, CallBlock):
         return block.call.kind == "builtin" or bool(block.call.extras)
-    if isinstance(block, MediaBlock) and is_file_name(block.uri):
+    if isinstance(block, MediaBlock) and block.uri is not None and not is_public(block.uri):
         return True
     if isinstance(block, ResultBlock) and any(map(is_for_provider, block.content)):
         return True

@@ -121,23 +121,20 @@ class _Planner:
         if self._writing.capabilities.takes_orphans:
             return Message(role="user")
         parts = [
-            text_result(
-                self._writing,
-                self._family,
-                one,
-                where,
-                name=self._orphan_name(one, where),
-                call_id=one.call_id,
-            )
-            for one in orphans
+            self._told(one, self._orphan_name(one, where), one.call_id, where) for one in orphans
         ]
         return Message.of("user", self._family.write_results(parts))
+
+    def _told(self, result: ResultBlock, name: str, call_id: str | None, where: str) -> TextResult:
+        return text_result(self._writing, self._family, result, where, name=name, call_id=call_id)
 
     def _without_results(self, message: Message, where: str) -> Message | None:
         """What a message says beside results; None when that is nothing."""
         said = _without(message, ResultBlock)
         if message.role == "tool":
             self._writing.note_message_extras(message, where)
+            if not message.blocks:
+                self._writing.note("message_empty", where, "it brings no result; left out")
             if said.blocks:
                 self._writing.note("role_changed", where, "what is no result is said by the user")
                 return Message(role="user", blocks=said.blocks)
@@ -155,11 +152,13 @@ class _Planner:
             said = _without(batch.message, CallBlock, ResultBlock)
             if said.blocks:
                 yield Said(said, where)
-        elif self._is_native(kept):
-            answered = tuple(self._answered(asked, batch) for asked in kept)
+            return
+        is_native = self._is_native(kept)
+        answered = tuple(self._answered(asked, batch, is_native=is_native) for asked in kept)
+        if is_native:
             yield Answers(_without(batch.message, ResultBlock), answered, where)
         else:
-            yield from self._batch_as_text(batch, kept, where)
+            yield from self._batch_as_text(batch.message, answered, where)
 
     def _keeps(self, asked: Asked) -> bool:
         is_kept = self._writing.policy.unanswered != "drop"
@@ -170,65 +169,50 @@ class _Planner:
     def _no_result(self) -> ResultBlock:
         if self._writing.policy.unanswered == "unknown":
             return ResultBlock(status="unknown", content=(TextBlock(text=_UNKNOWN),))
-        return no_result()
+        return ResultBlock(status="interrupted", content=(TextBlock(text=_NO_RESULT),))
 
     def _is_native(self, kept: list[Asked]) -> bool:
-        if not self._writing.capabilities.needs_call_ids:
-            return True
-        if self._writing.policy.ids == "synthesise":
-            return True
-        return all(asked.block.call.call_id for asked in kept)
+        is_free = not self._writing.capabilities.needs_call_ids
+        is_free = is_free or self._writing.policy.ids == "synthesise"
+        return is_free or all(asked.block.call.call_id for asked in kept)
 
-    def _answered(self, asked: Asked, batch: Batch) -> Answered:
-        call, where, number = asked.block.call, asked.where, batch.number
-        self._note_incomplete(call, where)
-        self._writing.note_extras(asked.block, where)
-        needs_id = self._writing.capabilities.needs_call_ids
-        is_kept = self._writing.policy.identifiers == "keep"
-        wire_id: str | None
-        # An id that was made for a call without one stays away from a format that needs none.
-        if call.call_id and (needs_id or "id_synthesised" not in call.flags):
-            wire_id = call.call_id if is_kept else self._ids.given(call.call_id, number, where)
+    def _answered(self, asked: Asked, batch: Batch, *, is_native: bool) -> Answered:
+        call, where, writing = asked.block.call, asked.where, self._writing
+        if "incomplete" in call.flags:
+            writing.note("incomplete_unsaid", where, "the call was cut off, or may have been")
+        writing.note_extras(asked.block, where)
+        if is_native:
+            wire_id = self._wire_id(call, batch.number, where)
+            name = writing.call_name(call, batch.message, where)
         else:
-            wire_id = self._ids.synthesised(number, call.position, where) if needs_id else None
-        name = self._writing.call_name(call, batch.message, where)
+            wire_id = call.call_id
+            name = writing.text_names.of(call.tool_name, where, call.namespace)
         result, source = asked.result or self._no_result(), asked.source or Message(role="tool")
         return Answered(call, wire_id, name, result, where, source)
 
-    def _note_incomplete(self, call: ToolCall, where: str) -> None:
-        if "incomplete" in call.flags:
-            self._writing.note("incomplete_unsaid", where, "the call was cut off, or may have been")
+    def _wire_id(self, call: ToolCall, batch: int, where: str) -> str | None:
+        needs_id = self._writing.capabilities.needs_call_ids
+        # An id that was made for a call without one stays away from a format that needs none.
+        if call.call_id and (needs_id or "id_synthesised" not in call.flags):
+            is_kept = self._writing.policy.identifiers == "keep"
+            return call.call_id if is_kept else self._ids.given(call.call_id, batch, where)
+        return self._ids.synthesised(batch, call.position, where) if needs_id else None
 
-    def _batch_as_text(self, batch: Batch, kept: list[Asked], where: str) -> Iterator[Step]:
-        self._writing.note("batch_as_text", where, "a call has no id, which this format needs")
-        said = _without(batch.message, CallBlock, ResultBlock)
-        said = said if said.blocks else Message(role="assistant")
-        calls = TextBlock(text=self._family.write_calls([self._asked(one) for one in kept]))
-        yield Said(said.model_copy(update={"blocks": (*said.blocks, calls)}), where)
-        parts = [
-            text_result(
-                self._writing,
-                self._family,
-                one.result or self._no_result(),
-                one.where,
-                name=self._text_name(one.block.call, one.where),
-                call_id=one.block.call.call_id,
-            )
-            for one in kept
+    def _batch_as_text(
+        self, message: Message, answered: tuple[Answered, ...], where: str
+    ) -> Iterator[Step]:
+        writing, family = self._writing, self._family
+        writing.note("batch_as_text", where, "a call has no id, which this format needs")
+        calls = [
+            text_call(writing, family, one.call, one.where, name=one.wire_name, call_id=one.wire_id)
+            for one in answered
         ]
-        yield Said(Message.of("user", self._family.write_results(parts)), where)
-
-    def _asked(self, asked: Asked) -> TextCall:
-        call = asked.block.call
-        self._note_incomplete(call, asked.where)
-        self._writing.note_extras(asked.block, asked.where)
-        name = self._text_name(call, asked.where)
-        return text_call(
-            self._writing, self._family, call, asked.where, name=name, call_id=call.call_id
-        )
-
-    def _text_name(self, call: ToolCall, where: str) -> str:
-        return self._writing.text_names.of(call.tool_name, where, call.namespace)
+        said = _without(message, CallBlock, ResultBlock)
+        said = said if said.blocks else Message(role="assistant")
+        blocks = (*said.blocks, TextBlock(text=family.write_calls(calls)))
+        yield Said(said.model_copy(update={"blocks": blocks}), where)
+        parts = [self._told(one.result, one.wire_name, one.wire_id, one.where) for one in answered]
+        yield Said(Message.of("user", family.write_results(parts)), where)
 
     def _orphan_name(self, result: ResultBlock, where: str) -> str:
         """The name of the tool of a result whose call is not there."""
@@ -273,11 +257,6 @@ def text_result(
     if result.status == "unknown" and family.tells_errors and not family.tells_status:
         writing.note("status_flattened", where, "unknown is ok here")
     return TextResult(name, call_id or None, result.status, text)
-
-
-def no_result() -> ResultBlock:
-    """What stands for the result of a call that has none."""
-    return ResultBlock(status="interrupted", content=(TextBlock(text=_NO_RESULT),))
 
 
 def _without(message: Message, *kinds: type[MessageBlock]) -> Message:

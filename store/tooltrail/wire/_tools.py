@@ -65,10 +65,7 @@ def write_openai_choice(writing: Writing, choice: ToolChoice, *, is_flat: bool) 
         member: JsonObject = {"name": name}
         named.append({"type": kind, **(member if is_flat else {kind: member})})
     native: JsonValue = choice.mode
-    if choice.mode == "tool" and not named:
-        writing.note_choice("no tool is named; any may be called")
-        native = "required"
-    elif choice.mode == "tool" and len(named) == 1:
+    if choice.mode == "tool" and len(named) == 1:
         native = named[0]
     elif named and choice.mode != "none":
         among: JsonObject = {

@@ -1,7 +1,7 @@
 """What all exporters share: texts, arguments and results made to fit, and an account of it."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
@@ -29,12 +29,13 @@ from tooltrail.wire.exports import (
 )
 from tooltrail.wire.media_uris import is_file_name, is_public
 from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.requests import SCHEMA_NAME, ShapeSpelling, StructuredFormat, ToolChoice
+from tooltrail.wire.requests import ToolChoice
 from tooltrail.wire.text_fallback.limits import CAPABILITIES as TEXT_CAPABILITIES
 
 ERROR_PREFIX = "ERROR: "
 """What the text of a failure begins with in formats without an error flag."""
 
+_NO_OUTPUT = "(no output)"
 _SHOWN_CHARS = 40
 _INVALID = "invalid_json"
 _WRAPPED = "arguments"
@@ -80,11 +81,6 @@ class Writing:
         if choice.parallel is False:
             self.note_choice("the model may call several tools at once")
         self.note_free_choice(choice)
-
-    def note_no_tools(self, choice: ToolChoice) -> None:
-        """Tell of a choice that wants a call where no tool is offered."""
-        if choice.mode in ("required", "tool"):
-            self.note_choice("no tool is offered, so none can be called")
 
     def note_choice(self, note: str) -> None:
         """Tell what nothing enforces of a choice."""
@@ -225,7 +221,10 @@ class Writing:
             self.note_status(result, where)
         if prefix:
             text = self.prefixed(text, result, where)
-        return text or self._empty_output(where)
+        if text or not self.capabilities.marks_empty_output:
+            return text
+        self.note("output_empty", where, f"the empty output is {_NO_OUTPUT!r} here")
+        return _NO_OUTPUT
 
     def note_status(self, result: ResultBlock, where: str) -> None:
         """Tell what a flag for errors does not say of how a call came out."""
@@ -245,22 +244,12 @@ class Writing:
             self.note("error_as_prefix", where, note)
         return text
 
-    def _empty_output(self, where: str) -> str:
-        able = self.capabilities
-        marker = self.policy.empty_output if able.marks_empty_output else ""
-        if not marker and not able.takes_empty_output:
-            marker = "(no output)"
-        if marker:
-            self.note("output_empty", where, f"the empty output is {marker!r} here")
-        return marker
-
     def arguments_text(self, call: ToolCall, where: str) -> str:
         """The arguments for a format that has them as text: as they came, as far as possible."""
-        if call.kind != "custom" and (not call.arguments_raw or call.arguments_raw.isspace()):
-            return "{}"
         if call.kind == "custom":
             return self.clean.text(call.arguments_raw, where)
-        return self.clean.json_text(call.arguments_raw, where)
+        raw = call.arguments_raw
+        return "{}" if not raw or raw.isspace() else self.clean.json_text(raw, where)
 
     def arguments_object(self, call: ToolCall, where: str, free_text: str = _WRAPPED) -> JsonObject:
         """The arguments for a format that has them as an object; nothing of them is lost.
@@ -284,10 +273,9 @@ class Writing:
 
     def dropped_block(self, block: MessageBlock, where: str) -> None:
         """Say that a block does not fit into this format."""
-        if isinstance(block, ProviderBlock):
-            self.note("provider_data_dropped", where, describe_block(block))
-        else:
-            self.note("block_dropped", where, describe_block(block))
+        is_own = isinstance(block, ProviderBlock)
+        kind: ChangeKind = "provider_data_dropped" if is_own else "block_dropped"
+        self.note(kind, where, describe_block(block))
 
     def note_thoughts(self, block: ReasoningBlock, native: str, where: str) -> None:
         """Say that reasoning goes back as its provider has it, where its text says another thing.
@@ -323,23 +311,12 @@ class Writing:
             return {}
         return dict(tool.extras)
 
-    def shape(self, wanted: StructuredFormat, spelling: ShapeSpelling | None) -> JsonObject:
-        """The member of a request that asks for an answer of a shape."""
-        if spelling is None:
-            note = f"nothing enforces a shape of the answer, such as {wanted.name}"
-            self.note("schema_reduced", "format", note)
-            return {}
-        where = spelling.member
-        if spelling.is_named:
-            wanted = replace(wanted, name=self.names.of(wanted.name, where))
-        elif wanted.name != SCHEMA_NAME:
-            self.note("schema_reduced", where, "dropped: name")
-        return {where: spelling.write(wanted)}
-
-    def with_message_extras(self, native: JsonObject, message: Message, where: str) -> JsonObject:
+    def with_message_extras(
+        self, native: JsonObject, message: Message, where: str, known: frozenset[str] = frozenset()
+    ) -> JsonObject:
         """What is written, with what a provider said of the whole message; see `beside`."""
         extras = {} if message.origin is None else message.origin.extras
-        return self.beside(native, message, extras, where)
+        return self.beside(native, message, extras, where, known)
 
     def note_message_extras(self, message: Message, where: str) -> None:
         """Tell of what was said of a whole message, where a format has no place for it."""

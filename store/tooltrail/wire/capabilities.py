@@ -30,9 +30,8 @@ class Capabilities:
         takes_orphans: whether a result can stand without its call.
         has_error_flag: whether a result can say that the call failed.
         result_media: media types that a result can hold beside text.
-        takes_empty_output: whether a result may be the empty text.
-        marks_empty_output: whether an empty result is shown by a marker all the same, unless the
-            policy says otherwise, since servers or templates want a text.
+        marks_empty_output: whether a marker stands for an empty result, since servers or templates
+            want a text.
     """
 
     needs_call_ids: bool = True
@@ -47,5 +46,4 @@ class Capabilities:
     takes_orphans: bool = False
     has_error_flag: bool = False
     result_media: frozenset[str] = frozenset()
-    takes_empty_output: bool = True
     marks_empty_output: bool = True

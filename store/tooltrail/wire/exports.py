@@ -122,8 +122,6 @@ class ExportPolicy:
             `fallback` tells the whole batch as text, `synthesise` gives each such call an id.
         unanswered: what becomes of a call without a result: `mark` adds a failure that says so,
             `unknown` one that says no more than that it is not known, `drop` leaves the call out.
-        empty_output: what stands for an output without text; empty to leave it empty where the
-            format allows that.
         text_family: the text format of batches that are written as text.
         replay_provider_data: whether extras and provider blocks go back to the format that they
             came from.
@@ -136,7 +134,6 @@ class ExportPolicy:
     strict: bool = False
     ids: Literal["fallback", "synthesise"] = "fallback"
     unanswered: Literal["mark", "unknown", "drop"] = "mark"
-    empty_output: str = "(no output)"
     text_family: str = "tool_result"
     replay_provider_data: bool = True
     identifiers: Literal["fit", "keep"] = "fit"

@@ -13,10 +13,10 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
 from tooltrail.wire.members import JsonObject
-from tooltrail.wire.requests import ShapeSpelling, StructuredFormat, ToolChoice
-from tooltrail.wire.responses import Response
+from tooltrail.wire.requests import ToolChoice
+from tooltrail.wire.responses import Response, odd_calls
 from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
-from tooltrail.wire.usage import NO_USAGE, UsageSpelling, usage_in
+from tooltrail.wire.usage import NO_USAGE, TokenCounts, UsageSpelling, usage_in
 
 
 class Assembler(Protocol):
@@ -54,7 +54,6 @@ class WireFormat:
         tools_writer: see `write_tools`.
         choice_writer: the members for a choice of tools that are offered; None for a format that
             has no such member, and cannot force one.
-        shape: how a request asks for an answer of a shape; None where it cannot.
         usage: how an answer tells the tokens that it took.
     """
 
@@ -68,7 +67,6 @@ class WireFormat:
     tools_reader: Callable[[JsonObject], tuple[ToolDefinition, ...]]
     tools_writer: Callable[[Writing, Iterable[ToolDefinition]], JsonObject]
     choice_writer: Callable[[Writing, ToolChoice], JsonObject] | None
-    shape: ShapeSpelling | None = None
     usage: UsageSpelling = NO_USAGE
 
     def read_response(
@@ -84,13 +82,19 @@ class WireFormat:
         """
         counts = usage_in([self.usage.find(payload)], self.usage)
         if is_bounded(payload):
-            read = replace(self.response_reader(payload), usage=counts)
+            read = self.response_reader(payload)
         else:
             odd = self.response_reader(bounded_event(payload))
-            read = Response.of(
-                odd.messages, odd.failure, (*odd.unread, TOO_DEEP), odd.remarks, counts
-            )
-        return read.with_servers(self.unsplit(servers))
+            read = Response.of(odd.messages, odd.failure, (*odd.unread, TOO_DEEP), odd.remarks)
+        return self.finished(read, counts, servers)
+
+    def finished(
+        self, read: Response, counts: TokenCounts | None, servers: AbstractSet[str]
+    ) -> Response:
+        """An answer as a caller gets it: its calls are looked at, and its tokens are in it."""
+        if not self.capabilities.arguments_are_text:
+            read = read.with_more(unread=odd_calls(read.messages))
+        return replace(read, usage=counts).with_servers(self.unsplit(servers))
 
     def read_history(
         self, request: JsonObject, servers: AbstractSet[str] = NO_SERVERS
@@ -136,32 +140,30 @@ class WireFormat:
         Where no tool is offered, nothing is said of a choice: servers refuse a choice among none.
         A format without a choice offers no tools in the mode `none`.
         """
-        writing, offered = self._writing(), tuple(tools)
-        if choice is None:
-            return writing.export(self.tools_writer(writing, offered))
-        if self.choice_writer is None and choice.mode == "none":
+        writing = Writing(self.name, self.capabilities, DEFAULT_EXPORT_POLICY)
+        if choice is not None and choice.mode == "none" and self.choice_writer is None:
             return writing.export({})
-        request = self.tools_writer(writing, offered)
-        if not request:
-            writing.note_no_tools(choice)
-        elif self.choice_writer is None:
-            writing.note_unforced(choice)
-        else:
-            chosen = self.choice_writer(writing, choice)
+        request = self.tools_writer(writing, tuple(tools))
+        if choice is not None:
+            chosen = self._choice(writing, choice, has_tools=bool(request))
             request = writing.with_extras(request, chosen, "tool_choice")
         return writing.export(request)
 
-    def write_structured(self, wanted: StructuredFormat) -> Export:
-        """The members that ask for an answer of a shape."""
-        writing = self._writing()
-        return writing.export(writing.shape(wanted, self.shape))
+    def _choice(self, writing: Writing, choice: ToolChoice, *, has_tools: bool) -> JsonObject:
+        if choice.mode == "tool" and not choice.names:
+            writing.note_choice("no tool is named; any may be called")
+            choice = replace(choice, mode="required")
+        if has_tools and self.choice_writer is not None:
+            return self.choice_writer(writing, choice)
+        if has_tools:
+            writing.note_unforced(choice)
+        elif choice.mode in ("required", "tool"):
+            writing.note_choice("no tool is offered, so none can be called")
+        return {}
 
     def unsplit(self, servers: AbstractSet[str]) -> AbstractSet[str]:
         """Those of the servers whose names a reader of this format has not split already."""
         return NO_SERVERS if self.capabilities.names_servers else servers
-
-    def _writing(self) -> Writing:
-        return Writing(self.name, self.capabilities, DEFAULT_EXPORT_POLICY)
 
 
 def _bounded(request: JsonObject) -> JsonObject:

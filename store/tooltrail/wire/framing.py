@@ -44,19 +44,11 @@ class EventFraming:
 
     def feed(self, chunk: bytes) -> list[JsonObject]:
         """The objects that are whole with this chunk."""
-        found: list[JsonObject] = []
-        if self._kind is None:
-            chunk = self._taken() + chunk
-            beginning = _without_comments(chunk.removeprefix(_BOM).lstrip(_WHITE))
-            if not beginning or _BOM.startswith(chunk):
-                self._rest.append(chunk)
-                return found
-            chunk = beginning
-            self._kind = "json" if chunk[:1] in b"[{" else "events"
-        elif self._rest and self._rest[-1].endswith(b"\r"):
+        if self._rest and self._rest[-1].endswith(b"\r"):
             chunk = self._taken() + chunk
         # A CR at the end may be the first half of a CRLF.
         end = max(chunk.rfind(b"\n"), chunk.rfind(b"\r", 0, -1)) + 1
+        found: list[JsonObject] = []
         if end:
             self._rest.append(chunk[:end])
             lines = self._taken().splitlines()
@@ -85,6 +77,8 @@ class EventFraming:
         return rest
 
     def _take_lines(self, lines: list[bytes], found: list[JsonObject]) -> None:
+        if self._kind is None:
+            lines = self._begun(lines)
         if self._kind != "events":
             for line in lines:
                 self._take_json_line(line, found)
@@ -100,6 +94,15 @@ class EventFraming:
                 if not self._is_foreign:
                     self.unread.append("a line is neither JSON nor a field of an event")
                 self._is_foreign = True
+
+    def _begun(self, lines: list[bytes]) -> list[bytes]:
+        """The lines from the first one on that is neither blank nor a comment."""
+        for number, line in enumerate(lines):
+            first = line.removeprefix(_BOM).lstrip(_WHITE)
+            if first and not first.startswith(_COMMENT):
+                self._kind = "json" if first[:1] in b"[{" else "events"
+                return [first, *lines[number + 1 :]]
+        return []
 
     def _take_json_line(self, line: bytes, found: list[JsonObject]) -> None:
         if self._kind == "json" and line.strip():
@@ -156,16 +159,6 @@ class EventFraming:
                 found.append(item)
             else:
                 self.unread.append(f"event {self._count} is no JSON object")
-
-
-def _without_comments(data: bytes) -> bytes:
-    """What stands behind whole lines of comments; nothing as long as one of them has no end."""
-    while data.startswith(_COMMENT):
-        lines = data.splitlines(keepends=True)
-        if not lines[0].endswith((b"\n", b"\r")):
-            return b""
-        data = data[len(lines[0]) :].lstrip(_WHITE)
-    return data
 
 
 def _read(text: bytes) -> JsonValue:

@@ -1,15 +1,7 @@
-"""What a request asks for besides its messages: a choice of tools, and the shape of the answer."""
+"""What a request asks for besides its messages: a choice of tools."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
-
-from pydantic import JsonValue
-
-from tooltrail.wire.members import JsonObject
-
-SCHEMA_NAME = "response"
-"""The name of a schema that was given none, for providers that need one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,31 +18,3 @@ class ToolChoice:
     mode: Literal["auto", "none", "required", "tool"]
     names: tuple[str, ...] = ()
     parallel: bool | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class StructuredFormat:
-    """The shape that the text of the answer is to have.
-
-    Attributes:
-        schema: JSON Schema.
-        name: of the schema, for providers that need one.
-    """
-
-    schema: JsonObject
-    name: str = SCHEMA_NAME
-
-
-@dataclass(frozen=True, slots=True)
-class ShapeSpelling:
-    """How a format asks for an answer of a shape.
-
-    Attributes:
-        member: of the request.
-        write: what stands in it.
-        is_named: whether it has a name beside the schema.
-    """
-
-    member: str
-    write: Callable[[StructuredFormat], JsonValue]
-    is_named: bool = False

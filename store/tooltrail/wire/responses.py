@@ -1,6 +1,6 @@
 """What a provider answered, read into the canonical conversation."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Self
@@ -14,6 +14,7 @@ from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.usage import TokenCounts
 
 _TYPE = frozenset({"type"})
+_UNNAMED = ToolCall(tool_name="").tool_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,15 @@ def failure_in(payload: JsonObject) -> ProviderFailure | None:
         return None
     # The type of the whole payload says only that it is an error.
     return failure_of(others(payload, _TYPE) if error is payload else error, error)
+
+
+def odd_calls(messages: Iterable[Message]) -> Iterator[str]:
+    """What of the calls of an answer is not as it is to be, where arguments are objects."""
+    for call in (call for message in messages for call in message.calls):
+        if call.tool_name == _UNNAMED:
+            yield "a call has no name"
+        if not isinstance(call.arguments, dict) and call.parse_error is None:
+            yield "the arguments of a call are no object"
 
 
 @dataclass(slots=True)
@@ -109,11 +119,10 @@ class Response:
         self,
         failure: ProviderFailure | None = None,
         unread: Iterable[str] = (),
-        remarks: Iterable[str] = (),
     ) -> Self:
         """The answer, with what else the stream around it told."""
         failure, problems = self.failure or failure, (*unread, *self.unread)
-        return self.of(self.messages, failure, problems, (*remarks, *self.remarks), self.usage)
+        return self.of(self.messages, failure, problems, self.remarks, self.usage)
 
     def with_servers(self, servers: AbstractSet[str]) -> Self:
         """The answer, in which the tools of these servers have their own names."""

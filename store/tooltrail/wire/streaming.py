@@ -44,7 +44,8 @@ class ResponseStream:
     """
 
     def __init__(self, wire_format: WireFormat, servers: AbstractSet[str] = NO_SERVERS) -> None:
-        self._servers = wire_format.unsplit(servers)
+        self._format = wire_format
+        self._servers = servers
         self._framing = EventFraming()
         self._assembler = wire_format.new_assembler()
         self._spelling = wire_format.usage
@@ -73,9 +74,7 @@ class ResponseStream:
             unread = (*unread, f"the answer cannot be put together: {error}")
             return Response.of(unread=unread, usage=usage)
         # A piece that could not be read may be missing from any call.
-        unread += response.unread
-        read = Response.of(response.messages, response.failure, unread, response.remarks, usage)
-        return read.with_servers(self._servers)
+        return self._format.finished(response.with_more(unread=unread), usage, self._servers)
 
     def _take(self, event: JsonObject) -> None:
         if self._one in event or self._other in event:

@@ -123,8 +123,10 @@ def test_names_are_legal_and_differ_where_the_tools_do(tools: list[str]) -> None
     assert len(set(wire_names)) == len({ToolCall(tool_name=tool).tool_name for tool in tools})
     assert [named.of(tool, "again") for tool in tools] == wire_names
     changed = {tool: wire for tool, wire in zip(tools, wire_names, strict=True) if tool != wire}
-    assert named.renamed == changed
-    assert len(report.of_kind("name_renamed")) == len(changed)
+    # Of such names the first stands for all.
+    assert named.renamed.items() <= changed.items()
+    assert set(named.renamed.values()) == set(changed.values())
+    assert len(report.of_kind("name_renamed")) == len(named.renamed)
 
 
 def test_what_becomes_of_a_name_is_told_by_the_name_alone() -> None:

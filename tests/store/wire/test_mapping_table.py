@@ -1,9 +1,8 @@
-"""Seed 4's table: how each provider spells tools, calls, results, errors, choices and shapes.
+"""Seed 4's table: how each provider spells tools, calls, results, errors and choices.
 
 Every cell stands here as exact JSON, written and read back.
 """
 
-import json
 from typing import Any
 
 import pytest
@@ -20,7 +19,7 @@ from tooltrail.records import (
     ToolCall,
     ToolDefinition,
 )
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, StructuredFormat, ToolChoice, wire_format
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, ToolChoice, wire_format
 
 SCHEMA: Any = {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}
 TOOL = ToolDefinition(name="get_weather", description="Weather", parameters=SCHEMA)
@@ -425,62 +424,6 @@ def test_a_choice_that_cannot_be_enforced_is_told(
 def test_ollama_leaves_the_choice_to_the_model_without_a_word() -> None:
     export = written_choice(wire_format("ollama"), ToolChoice("auto"))
     assert (export.request, export.report.changes) == ({}, ())
-
-
-WANTED = StructuredFormat(SCHEMA)
-SHAPES: dict[str, Any] = {
-    "openai": {
-        "response_format": {
-            "type": "json_schema",
-            "json_schema": {"name": "response", "schema": SCHEMA},
-        }
-    },
-    "openai-responses": {
-        "text": {"format": {"type": "json_schema", "name": "response", "schema": SCHEMA}}
-    },
-    "anthropic": {"output_config": {"format": {"type": "json_schema", "schema": SCHEMA}}},
-    "bedrock": {
-        "outputConfig": {
-            "textFormat": {
-                "type": "json_schema",
-                "structure": {
-                    "jsonSchema": {
-                        "name": "response",
-                        "schema": json.dumps(SCHEMA, separators=(",", ":")),
-                    }
-                },
-            }
-        }
-    },
-    "ollama": {"format": SCHEMA},
-    "cohere": {"response_format": {"type": "json_object", "json_schema": SCHEMA}},
-    "gemini": {
-        "generationConfig": {
-            "responseMimeType": "application/json",
-            "responseJsonSchema": SCHEMA,
-        }
-    },
-}
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_structured_output(name: str) -> None:
-    known = wire_format(name)
-    assert known.write_structured(WANTED).request == SHAPES[name]
-    check_types(name, SHAPES[name])
-
-
-@pytest.mark.parametrize("name", SHAPES)
-def test_the_name_of_a_shape_is_written_or_told(name: str) -> None:
-    export = wire_format(name).write_structured(StructuredFormat(SCHEMA, name="weather"))
-    if name.startswith(("openai", "bedrock")):
-        assert json.dumps(export.request) == json.dumps(SHAPES[name]).replace(
-            '"response"', '"weather"'
-        )
-    else:
-        assert [(one.kind, one.detail) for one in export.report] == [
-            ("schema_reduced", "dropped: name")
-        ]
 
 
 def test_a_tool_of_free_text() -> None:

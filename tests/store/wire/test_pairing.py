@@ -67,7 +67,6 @@ def test_in_normal_form_every_call_has_the_result_behind_it_and_nothing_is_told(
     for index, batch in paired.batches.items():
         assert batch.message is conversation.messages[index]
         assert [one.result for one in batch.asked] == list(conversation.messages[index + 1].results)
-        assert not any(one.is_late for one in batch.asked)
     assert [batch.number for batch in paired.batches.values()] == list(range(len(paired.batches)))
 
 
@@ -157,7 +156,6 @@ def test_a_report_says_where_a_result_stands_and_whose_it_is() -> None:
         ("result_moved", "messages[2].results[1]"),
     ]
     assert "messages[0].calls[0]" in report.changes[1].detail
-    assert paired.batches[0].asked[0].is_late
     assert [_text(one) for one in paired.orphans[2]] == ["0"]
 
 

@@ -14,7 +14,15 @@ from tests.support.wire import recorded
 from tests.support.wire.fake_provider import request_problems
 from tests.support.wire.recorded import Exchange
 
-from tooltrail.records import Conversation, Message, MessageBlock, ResultBlock, TextBlock
+from tooltrail.records import (
+    CallBlock,
+    Conversation,
+    Message,
+    MessageBlock,
+    ResultBlock,
+    TextBlock,
+    ToolCall,
+)
 from tooltrail.wire import DEFAULT_EXPORT_POLICY, Response, read_stream, wire_format
 
 CALLS = {
@@ -59,6 +67,47 @@ def test_every_recorded_call_is_found(name: str) -> None:
     wrong = [str(one) for one in answers if call_count(read(one)) != one.call_count()]
     assert wrong == []
     assert sum(call_count(read(one)) for one in answers) == CALLS[name]
+
+
+CHAT_SERVERS = {"mistral": 5, "groq": 5, "xai": 4, "deepseek": 8, "openrouter": 1}
+"""Servers that speak Chat Completions, and how many of their recorded answers ask for calls."""
+
+
+@needs_corpus
+@pytest.mark.parametrize("server", CHAT_SERVERS)
+def test_calls_of_each_chat_server_may_run_and_go_back_as_they_came(server: str) -> None:
+    known = wire_format("openai")
+    recordings = [one for one in recorded.of_format("openai") if server in str(one)]
+    answers = [answer for answer in map(read, recordings) if answer.calls]
+    assert len(answers) == CHAT_SERVERS[server]
+    for answer in answers:
+        assert all(call.is_executable for call in answer.calls)
+        done = TextBlock(text="done")
+        results = [
+            ResultBlock(call_id=call.call_id, status="unknown", content=(done,))
+            for call in answer.calls
+        ]
+        said = [
+            Message.of("user", "go"),
+            answer.message,
+            Message(role="tool", blocks=tuple(results)),
+        ]
+        export = known.write_history(Conversation.of(said), DEFAULT_EXPORT_POLICY)
+        assert not export.report
+        again = known.read_history(export.request).messages[1]
+        # An index is in answers alone, and so is the flag that it was missing.
+        assert [without_flags(call) for call in again.calls] == [
+            without_flags(call) for call in answer.calls
+        ]
+        assert without_calls(again) == without_calls(answer.message)
+
+
+def without_flags(call: ToolCall) -> ToolCall:
+    return call.model_copy(update={"flags": ()})
+
+
+def without_calls(message: Message) -> list[MessageBlock]:
+    return [block for block in message.blocks if not isinstance(block, CallBlock)]
 
 
 @needs_corpus

@@ -25,7 +25,7 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.wire import Capabilities, ExportPolicy
-from tooltrail.wire._steps import Answered, Answers, Said, Step, no_result, steps
+from tooltrail.wire._steps import Answered, Answers, Said, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.openai_chat import FORMAT as OPENAI
 
@@ -193,7 +193,7 @@ def test_a_call_without_a_result_gets_one_that_says_so() -> None:
     found, writing = taken(batch("a", "b", results=["a"]))
     (step,) = found
     assert isinstance(step, Answers)
-    assert step.answered[1].result == no_result()
+    assert step.answered[1].result.status == "interrupted"
     assert step.answered[1].result.is_error
     assert step.answered[1].result.content == (TextBlock(text=NO_RESULT),)
     assert [(one.kind, one.where) for one in writing.report] == [

@@ -65,11 +65,12 @@ def test_where_any_tool_may_be_called_it_is_told(name: str, choice: ToolChoice) 
     assert not written_choice(wire_format(name), ToolChoice("auto")).report
 
 
-@pytest.mark.parametrize("name", ["openai", "openai-responses"])
-def test_a_choice_of_no_tool_at_all_is_any(name: str) -> None:
+@pytest.mark.parametrize("name", FORMAT_MODULES)
+def test_a_choice_of_no_tool_at_all_is_any_and_is_told(name: str) -> None:
     export = write(name, ToolChoice("tool"))
-    assert export.request == {"tool_choice": "required"}
-    assert export.report.of_kind("choice_not_enforced")
+    assert export.request == write(name, ToolChoice("required")).request
+    told = [change.detail for change in export.report.of_kind("choice_not_enforced")]
+    assert "no tool is named; any may be called" in told
 
 
 @pytest.mark.parametrize("name", ["ollama", "text-fallback", "mcp"])

@@ -99,18 +99,9 @@ def test_a_format_with_a_flag_needs_no_prefix_and_one_with_statuses_flattens_non
     assert told(writing) == []
 
 
-@pytest.mark.parametrize(
-    ("marker", "takes_empty", "text"),
-    [("(nothing)", True, "(nothing)"), ("", True, ""), ("", False, "(no output)")],
-)
-def test_what_stands_for_an_empty_output_is_for_the_policy_to_say(
-    marker: str, takes_empty: bool, text: str
-) -> None:
-    writing = writing_for(
-        ExportPolicy(empty_output=marker), Capabilities(takes_empty_output=takes_empty)
-    )
-    assert writing.result_text(result(), "here") == text
-    assert told(writing) == (["output_empty"] if text else [])
+def test_an_empty_output_stays_empty_where_the_format_marks_none() -> None:
+    writing = writing_for(able=Capabilities(marks_empty_output=False))
+    assert (writing.result_text(result(), "here"), told(writing)) == ("", [])
 
 
 @pytest.mark.parametrize(

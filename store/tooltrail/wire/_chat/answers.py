@@ -103,6 +103,20 @@ def odd_calls(native: JsonObject) -> Iterator[str]:
         yield "tool_calls of the message is not what it is to be"
 
 
+def odd_call(native: JsonObject) -> Iterator[str]:
+    """What of a call, or of a piece of one, is not what it is to be."""
+    if not isinstance(native.get("id"), str | None):
+        yield "the id of a call is no text"
+    function, custom = native.get("function"), native.get("custom")
+    if function and custom:
+        yield "a call is of a function and of a custom tool"
+    for members in (function, custom):
+        if members and not isinstance(members, dict):
+            yield "what a call says is no object"
+        elif not isinstance(object_in(members).get("name"), str | None):
+            yield "the name of a call is no text"
+
+
 def odd_texts(native: JsonObject, names: Iterable[str]) -> JsonObject:
     """The members of these names that are to be texts, and are not."""
     found = {name: native.get(name) for name in names}

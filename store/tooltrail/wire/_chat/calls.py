@@ -5,19 +5,12 @@ from collections.abc import Callable, Iterable, Iterator
 from pydantic import JsonValue
 
 from tooltrail.records import CallBlock, CallFlag, ResultBlock, ToolCall
-from tooltrail.wire._chat.answers import NO_FLAGS, Flags, odd_calls
+from tooltrail.wire._chat.answers import NO_FLAGS, Flags, odd_call, odd_calls
 from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
 from tooltrail.wire._reading import RepeatedIds, result_of_text
 from tooltrail.wire._steps import Answered
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.members import (
-    JsonObject,
-    object_in,
-    objects_in,
-    others,
-    raw_arguments,
-    text_in,
-)
+from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
 
 CALL = frozenset({"id", "type", "function", "custom", "index"})
 """Members of a call that are read."""
@@ -29,16 +22,9 @@ def unread_calls(native: JsonObject) -> Iterator[str]:
     """What of the calls of a message is not what it is to be, each one a sentence."""
     yield from odd_calls(native)
     for call in objects_in(native.get("tool_calls")):
-        custom = call.get("custom")
-        body = custom if isinstance(custom, dict) else call.get("function")
-        if not isinstance(call.get("id"), str | None):
-            yield "the id of a call is no text"
-        if custom and call.get("function"):
-            yield "a call is of a function and of a custom tool"
-        if not isinstance(body, dict):
+        yield from odd_call(call)
+        if not any(isinstance(call.get(name), dict) for name in _TOLD):
             yield "a call has nothing to call"
-        elif not isinstance(body.get("name"), str | None):
-            yield "the name of a call is no text"
 
 
 def read_calls(natives: Iterable[JsonObject], flags: Flags = NO_FLAGS) -> Iterator[CallBlock]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from tooltrail.records import CallFlag, InvalidRecordError, read_json
+from tooltrail.wire._chat.answers import odd_call
 from tooltrail.wire.members import JsonObject, object_in, others, raw_arguments, text_in
 
 _CALL = frozenset({"id", "index", "type", "function", "custom"})
@@ -100,21 +101,13 @@ def place_in(index: JsonValue) -> int | None:
 
 def _odd_members(native: JsonObject) -> Iterator[str]:
     """What of a fragment is not as it is to be, and so may be a piece that its call lacks."""
+    yield from odd_call(native)
     index = native.get("index")
     if index is not None and place_in(index) is None:
         yield "the index of a call is no number"
-    if not isinstance(native.get("id"), str | None):
-        yield "the id of a call is no text"
-    function, custom = native.get("function"), native.get("custom")
-    if any(members and not isinstance(members, dict) for members in (function, custom)):
-        yield "what a piece of a call says is no object"
-    if function and custom:
-        yield "a piece of a call is of a function and of a custom tool"
-    for members in (object_in(function), object_in(custom)):
-        if not isinstance(members.get("name"), str | None):
-            yield "the name of a call is no text"
     beside = [native.get(name) for name in ("name", "arguments", "input")]
-    if any([*beside, object_in(function).get("input"), object_in(custom).get("arguments")]):
+    function, custom = object_in(native.get("function")), object_in(native.get("custom"))
+    if any([*beside, function.get("input"), custom.get("arguments")]):
         yield "a piece of a call stands where none is to be"
 
 

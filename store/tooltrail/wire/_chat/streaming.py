@@ -21,7 +21,7 @@ from tooltrail.wire._chat.answers import (
 )
 from tooltrail.wire._chat.fragments import Calls, place_in
 from tooltrail.wire._reading import origin_of_choice
-from tooltrail.wire.members import JsonObject, objects_in
+from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
 from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
 
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
@@ -29,36 +29,20 @@ _SOUND = ("data", "transcript")
 """Members of `audio` that come in pieces; base64 does too, in whole groups of characters."""
 
 
-@dataclass(slots=True)
-class _Member:
-    """A member that comes in pieces: lists go on, and so do the texts of sound; others are said."""
-
-    value: JsonValue = None
-    sounds: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
-
-    def take(self, value: JsonValue) -> None:
-        """Take a piece, which stays as it is."""
-        if isinstance(value, list) and isinstance(self.value, list):
-            self.value.extend(value)
-        elif isinstance(value, list):
-            self.value = [*value]
-        elif isinstance(value, dict):
-            if not isinstance(self.value, dict):
-                self.value, self.sounds = {}, {}
-            for name, one in value.items():
-                if name in _SOUND and isinstance(one, str):
-                    self.sounds.setdefault(name, []).append(one)
-                else:
-                    self.sounds.pop(name, None)
-                self.value[name] = one
-        else:
-            self.value = value
-
-    def joined(self) -> JsonValue:
-        """The member with its pieces joined."""
-        if not isinstance(self.value, dict):
-            return self.value
-        return {**self.value, **{name: "".join(one) for name, one in self.sounds.items()}}
+def _joined(pieces: list[JsonValue]) -> JsonValue:
+    """A member of its pieces: lists go on, and so do the texts of sound; others are said anew."""
+    last = pieces[-1]
+    if isinstance(last, list):
+        return [item for piece in pieces for item in list_in(piece)]
+    if not isinstance(last, dict):
+        return last
+    objects = [object_in(piece) for piece in pieces]
+    whole = {name: value for one in objects for name, value in one.items()}
+    for name in _SOUND:
+        texts = [one[name] for one in objects if name in one]
+        if texts and all(isinstance(text, str) for text in texts):
+            whole[name] = "".join(map(str, texts))
+    return whole
 
 
 @dataclass(slots=True)
@@ -71,10 +55,8 @@ class Choice:
     parts: list[JsonValue] = field(default_factory=list[JsonValue])
     calls: Calls = field(default_factory=Calls)
     head: JsonObject = field(default_factory=dict[str, JsonValue])
-    members: dict[str, _Member] = field(default_factory=dict[str, _Member])
-    odd_texts: dict[str, _Member] = field(default_factory=dict[str, _Member])
+    members: dict[str, list[JsonValue]] = field(default_factory=dict[str, list[JsonValue]])
     odd: dict[str, None] = field(default_factory=dict[str, None])
-    remarks: dict[str, None] = field(default_factory=dict[str, None])
 
     def native(self) -> JsonObject:
         """The message as an answer that is not streamed has it."""
@@ -84,7 +66,7 @@ class Choice:
             members["content"] = self.parts
         if self.calls.calls:
             members["tool_calls"] = [call.native() for call in self.calls.calls]
-        return {**_joined(self.members), **members}
+        return {**{name: _joined(pieces) for name, pieces in self.members.items()}, **members}
 
     def unread(self) -> Iterator[str]:
         """What of it was not as a delta is, or is in doubt."""
@@ -105,16 +87,16 @@ class Choice:
                 elif value and not isinstance(value, dict):
                     self.odd["function_call of a delta is no object"] = None
             elif name not in _DELTA and value is not None:
-                self.members.setdefault(name, _Member()).take(value)
+                self.members.setdefault(name, []).append(value)
 
     def _take_text(self, name: str, value: JsonValue) -> None:
         if isinstance(value, str):
             self.texts.setdefault(name, []).append(value)
-        elif name == "content" and (
-            isinstance(value, list) or (isinstance(value, dict) and self.is_part(value))
-        ):
-            if isinstance(value, dict):
-                self.remarks[f"{name} of a delta is no text"] = None
+        elif value is None:
+            return
+        elif name != "content":
+            self.members.setdefault(name, []).append(value)
+        elif isinstance(value, list) or self.is_part(value):
             for part in value if isinstance(value, list) else [value]:
                 match part:
                     case {"type": "text", "text": str(text), **rest} if not rest:
@@ -122,20 +104,13 @@ class Choice:
                     case _:
                         self._end_part()
                         self.parts.append(part)
-        elif value is not None and name == "content":
-            self.odd[f"{name} of a delta is no text"] = None
-        elif value is not None:
-            self.remarks[f"{name} of a delta is no text"] = None
-            self.odd_texts.setdefault(name, _Member()).take(value)
+        else:
+            self.odd["content of a delta is no text"] = None
 
     def _end_part(self) -> None:
         """What was said up to a part that is no text is a part in front of it."""
         if text := "".join(self.texts.pop("content", ())):
             self.parts.append({"type": "text", "text": text})
-
-
-def _joined(members: dict[str, _Member]) -> JsonObject:
-    return {name: member.joined() for name, member in members.items()}
 
 
 class ChatAssembler:
@@ -197,7 +172,6 @@ class ChatAssembler:
         odd = Oddities([*self._unread])
         for choice in self._choices.values():
             odd.unread += choice.unread()
-            odd.remarks += choice.remarks
         messages = [
             self._message(choice, index, odd, is_done=is_done)
             for index, choice in sorted(self._choices.items())
@@ -206,15 +180,10 @@ class ChatAssembler:
 
     def _message(self, choice: Choice, index: int, odd: Oddities, *, is_done: bool) -> Message:
         head = {**choice.head, "index": index}
-        message = self._spelling.read_message(
+        return self._spelling.read_message(
             choice.native(),
             origin_of_choice(self._spelling.name, self._head, head, index),
             odd,
             is_complete=(is_done or bool(choice.head)) and self._failure is None,
             flags={n: call.flags() for n, call in enumerate(choice.calls.calls)},
         )
-        if not choice.odd_texts or message.origin is None:
-            return message
-        extras = {**message.origin.extras, **_joined(choice.odd_texts)}
-        origin = message.origin.model_copy(update={"extras": extras})
-        return message.model_copy(update={"origin": origin})

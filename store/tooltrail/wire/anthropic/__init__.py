@@ -22,6 +22,5 @@ FORMAT = WireFormat(
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=asking.write_choice,
-    shape=asking.SHAPE,
     usage=USAGE,
 )

@@ -1,4 +1,4 @@
-"""What a request to Anthropic asks for besides its messages: tools, choice, shape."""
+"""What a request to Anthropic asks for besides its messages: tools and a choice."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.anthropic.limits import NAME
 from tooltrail.wire.members import JsonObject, objects_in, others
-from tooltrail.wire.requests import ShapeSpelling, ToolChoice
+from tooltrail.wire.requests import ToolChoice
 
 _TOOL = frozenset({"name", "description", "input_schema", "strict"})
 _MODES = {"auto": "auto", "none": "none", "required": "any"}
@@ -57,9 +57,3 @@ def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
         native["disable_parallel_tool_use"] = not choice.parallel
     writing.note_free_choice(choice)
     return {"tool_choice": native}
-
-
-SHAPE = ShapeSpelling(
-    "output_config",
-    lambda wanted: {"format": {"type": "json_schema", "schema": wanted.schema}},
-)

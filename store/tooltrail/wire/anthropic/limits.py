@@ -26,7 +26,6 @@ CAPABILITIES = Capabilities(
     arguments_are_text=False,
     has_error_flag=True,
     result_media=IMAGES | DOCUMENTS,
-    takes_empty_output=False,
 )
 
 USAGE = UsageSpelling(

@@ -5,7 +5,7 @@ import base64
 from tooltrail.records import MediaBlock
 from tooltrail.records.blocks import MediaKind
 from tooltrail.wire.anthropic.limits import DOCUMENTS, IMAGES
-from tooltrail.wire.media_uris import FILE, decoded, has_bytes
+from tooltrail.wire.media_uris import FILE, decoded
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 
 _KINDS: dict[str, MediaKind] = {"image": "image", "document": "document"}
@@ -46,7 +46,8 @@ def write_media(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
         block: to write.
         tells_place: whether the place of its bytes means anything to the receiver.
     """
-    source = _source(block, tells_place=tells_place)
+    place = _place(block.uri) if tells_place else None
+    source = place if block.data is None else _source(block)
     if source is None or block.kind == "audio":
         return None
     native: JsonObject = {"type": block.kind, "source": source}
@@ -55,28 +56,21 @@ def write_media(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
     return native
 
 
-def _source(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
-    if block.data is None:
-        has_place = block.uri is not None and tells_place
-        return _place_source(block.uri or "") if has_place else None
-    if not has_bytes(block):
+def _place(uri: str | None) -> JsonObject | None:
+    if uri is None or not uri.startswith(FILE):
+        return None if uri is None else {"type": "url", "url": uri}
+    return {"type": "file", "file_id": uri.removeprefix(FILE)}
+
+
+def _source(block: MediaBlock) -> JsonObject | None:
+    content = decoded(block.data or "")
+    if not content:
         return None
+    native: JsonObject = {"media_type": block.media_type, "data": block.data}
     if block.kind == "document" and block.media_type == "text/plain":
-        return _text_source(block.data)
-    if block.media_type not in (IMAGES if block.kind == "image" else DOCUMENTS):
-        return None
-    return {"type": "base64", "media_type": block.media_type, "data": block.data}
-
-
-def _place_source(uri: str) -> JsonObject:
-    if uri.startswith(FILE):
-        return {"type": "file", "file_id": uri.removeprefix(FILE)}
-    return {"type": "url", "url": uri}
-
-
-def _text_source(data: str) -> JsonObject | None:
-    try:
-        text = (decoded(data) or b"").decode()
-    except UnicodeDecodeError:
-        return None
-    return {"type": "text", "media_type": "text/plain", "data": text}
+        try:
+            return {"type": "text", **native, "data": content.decode()}
+        except UnicodeDecodeError:
+            return None
+    is_taken = block.media_type in (IMAGES if block.kind == "image" else DOCUMENTS)
+    return {"type": "base64", **native} if is_taken else None

@@ -26,30 +26,24 @@ from tooltrail.records import (
 from tooltrail.wire._reading import (
     RepeatedIds,
     by_speaker,
-    cut_off,
+    message_of_answer,
     message_of_request,
     spoken_in,
 )
 from tooltrail.wire.anthropic.asking import read_tools
 from tooltrail.wire.anthropic.limits import NAME
 from tooltrail.wire.anthropic.media import read_media
-from tooltrail.wire.members import (
-    JsonObject,
-    list_in,
-    object_in,
-    others,
-    spelled,
-    text_in,
-)
+from tooltrail.wire.members import JsonObject, are_objects, object_in, others, spelled, text_in
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 _CUT_SHORT = {"max_tokens", "model_context_window_exceeded", "refusal"}
-"""Reasons to stop that may cut the last block off."""
+"""Reasons to stop that may cut the last call off."""
 
 _CALL = frozenset({"type", "id", "name", "input", "toolset_name"})
 _MESSAGE = frozenset({"type", "id", "role", "model", "content", "stop_reason", "usage"})
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
 _TEXT = frozenset({"type", "text"})
+_SAID = frozenset({"role", "content"})
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 NO_RAW: Mapping[int, str] = {}
 NONE_CUT: AbstractSet[int] = frozenset()
@@ -61,20 +55,13 @@ def read_response(payload: JsonObject) -> Response:
     if not isinstance(payload.get("content"), list):
         unread = () if failure else ("the answer has neither content nor an error",)
         return Response.of((), failure, unread)
-    message = read_message(payload)
-    return Response.of((message,), failure, unread_of(payload, message))
+    return Response.of((read_message(payload),), failure, unread_of(payload))
 
 
-def unread_of(native: JsonObject, message: Message) -> Iterator[str]:
-    """What of an answer's blocks, and of the calls read of them, is not as it is to be."""
-    for block in list_in(native.get("content")):
-        if not isinstance(block, dict):
-            yield "a block of the content is no object"
-        elif block.get("type") == "tool_use" and text_in(block.get("name")) is None:
-            yield "a call has no name"
-    for call in message.calls:
-        if not isinstance(call.arguments, dict) and call.parse_error is None:
-            yield "the input of a call is no object"
+def unread_of(native: JsonObject) -> list[str]:
+    """What of an answer's blocks is not as it is to be."""
+    is_read = are_objects(native.get("content"))
+    return [] if is_read else ["a block of the content is no object"]
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -101,11 +88,6 @@ def read_message(
         is_complete: whether the answer came to its end.
         cut: the places of blocks that may not be whole all the same.
     """
-    blocks = list(_blocks(native.get("content"), raw))
-    is_cut = text_in(native.get("stop_reason")) in _CUT_SHORT
-    for number, block in enumerate(blocks):
-        if not is_complete or number in cut or (is_cut and number == len(blocks) - 1):
-            blocks[number] = cut_off(block)
     origin = Origin(
         wire_format=NAME,
         model=text_in(native.get("model")),
@@ -113,11 +95,12 @@ def read_message(
         finish_reason=text_in(native.get("stop_reason")),
         extras=others(native, _MESSAGE),
     )
-    return Message(
-        role="assistant",
-        blocks=tuple(blocks),
-        origin=origin,
-        is_complete=is_complete and not is_cut,
+    return message_of_answer(
+        [*_blocks(native.get("content"), raw)],
+        origin,
+        is_complete=is_complete,
+        is_cut=origin.finish_reason in _CUT_SHORT,
+        cut=cut,
     )
 
 
@@ -125,33 +108,20 @@ def read_history(request: JsonObject) -> Conversation:
     """The messages and tools of a request, its `system` as the first message."""
     messages: list[Message] = []
     if system := request.get("system"):
-        blocks = tuple(_blocks(system))
-        messages.append(message_of_request(NAME, "system", blocks))
+        messages.append(message_of_request(NAME, "system", _blocks(system)))
     for native, role in spoken_in(request, _ROLES):
-        messages.extend(_read_messages(native, role))
+        extras = others(native, _SAID)
+        blocks = tuple(_blocks(native.get("content")))
+        runs = by_speaker(blocks) if role == "user" and blocks else [(role, blocks)]
+        messages.extend(message_of_request(NAME, *run, extras) for run in runs)
     return Conversation.of(messages, read_tools(request))
 
 
-def _read_messages(native: JsonObject, role: Role) -> Iterator[Message]:
-    blocks = tuple(_blocks(native.get("content")))
-    extras = others(native, frozenset({"role", "content"}))
-    if role == "user" and any(isinstance(block, ResultBlock) for block in blocks):
-        for speaker, said in by_speaker(blocks):
-            yield message_of_request(NAME, speaker, said, extras)
-        return
-    yield message_of_request(NAME, role, blocks, extras)
-
-
 def _blocks(content: JsonValue, raw: Mapping[int, str] = NO_RAW) -> Iterator[MessageBlock]:
-    if isinstance(content, str):
-        if content:
-            yield TextBlock(text=content)
-        return
     position = 0
     repeated = RepeatedIds()
     for number, part in enumerate(_parts_of(content)):
-        is_text = isinstance(part, str)
-        block = TextBlock(text=part) if is_text else _block(part, position, raw.get(number))
+        block = _block(part, position, raw.get(number))
         if isinstance(block, CallBlock):
             position += 1
             block = repeated.flagged(block.call)
@@ -168,11 +138,9 @@ def _parts_of(content: JsonValue) -> list[JsonValue]:
 def _block(part: JsonValue, position: int, raw: str | None) -> MessageBlock:
     native = object_in(part)
     match native.get("type"), native:
-        case "text", {"text": str(text)}:
-            return TextBlock(text=text, extras=others(native, _TEXT))
         case "thinking" | "redacted_thinking", _:
             return ReasoningBlock(text=text_in(native.get("thinking")) or "", extras=native)
-        case "tool_use", {"name": str()}:
+        case "tool_use", _:
             return CallBlock(call=_call(native, position, raw))
         case "server_tool_use" | "mcp_tool_use", {"name": str()}:
             call = _call(native, 0, raw).model_copy(update={"by_provider": True})
@@ -182,7 +150,7 @@ def _block(part: JsonValue, position: int, raw: str | None) -> MessageBlock:
         case "tool_result", _:
             return _result(native)
         case _:
-            return read_media(native) or ProviderBlock(native=part)
+            return _content_block(part)
 
 
 def _call(native: JsonObject, position: int, raw: str | None) -> ToolCall:
@@ -216,10 +184,11 @@ def _result(native: JsonObject) -> ResultBlock:
 
 
 def _content_block(part: JsonValue) -> ContentBlock:
-    if isinstance(part, str):
-        return TextBlock(text=part)
     native = object_in(part)
-    text = native.get("text")
-    if native.get("type") == "text" and isinstance(text, str):
-        return TextBlock(text=text, extras=others(native, _TEXT))
-    return read_media(native) or ProviderBlock(native=part)
+    match part:
+        case str():
+            return TextBlock(text=part)
+        case {"type": "text", "text": str(text)}:
+            return TextBlock(text=text, extras=others(native, _TEXT))
+        case _:
+            return read_media(native) or ProviderBlock(native=part)

@@ -11,12 +11,7 @@ from operator import itemgetter
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message, read_json
-from tooltrail.wire.anthropic.reading import (
-    read_failure,
-    read_message,
-    read_response,
-    unread_of,
-)
+from tooltrail.wire.anthropic.reading import read_failure, read_message, read_response
 from tooltrail.wire.members import JsonObject, are_objects, list_in, object_in
 from tooltrail.wire.responses import ProviderFailure, Response
 
@@ -53,22 +48,20 @@ class _Block:
 
     def has_two_inputs(self) -> bool:
         """Whether the first event has arguments that the fragments do not tell as well."""
-        begun, raw = self.native.get("input"), self.raw()
-        if not (begun and raw):
-            return False
-        try:
-            return read_json(raw) != begun
-        except InvalidRecordError:
-            return True
+        begun = self.native.get("input")
+        return bool(begun and self.raw()) and self._streamed() != begun
 
     def may_be_cut(self) -> bool:
         """Whether arguments may be missing: nobody said that it ended, nor do they themselves."""
-        if self.has_ended or (self.native.get("input") and not self.raw()):
-            return False
+        is_whole = self.has_ended or bool(self.native.get("input") and not self.raw())
+        return not is_whole and not isinstance(self._streamed(), dict)
+
+    def _streamed(self) -> JsonValue:
+        """The arguments of the fragments; None where they are no JSON."""
         try:
-            return not isinstance(read_json(self.raw()), dict)
+            return read_json(self.raw())
         except InvalidRecordError:
-            return True
+            return None
 
 
 class MessagesAssembler:
@@ -82,7 +75,6 @@ class MessagesAssembler:
         self._whole: JsonObject | None = None
         self._has_ended = False
         self._unread: list[str] = []
-        self._remarks: list[str] = []
         self._earlier: list[Message] = []
 
     def feed(self, event: JsonObject) -> None:
@@ -137,16 +129,12 @@ class MessagesAssembler:
             self._unread.append("an event that begins a block has none")
             return
         if not isinstance(index, int):
-            self._remarks.append("a block begins that has no index")
             index = max((place for place, _ in self._blocks), default=-1) + 1
-        elif index in self._open:
-            self._remarks.append(f"another block {index} begins")
         self._open[index] = _Block(block)
         self._blocks.append((index, self._open[index]))
 
     def _take_stop(self, event: JsonObject) -> None:
-        block = self._block_of(event.get("index"))
-        if block is not None:
+        if block := self._block_of(event.get("index")):
             block.has_ended = True
 
     def _block_of(self, index: JsonValue) -> _Block | None:
@@ -165,23 +153,19 @@ class MessagesAssembler:
         if isinstance(kind, str) and kind in _PIECES:
             self._take_piece(block, kind, delta)
         elif kind == "citations_delta":
-            cited = block.native.get("citations")
-            before: list[JsonValue] = cited if isinstance(cited, list) else []
-            block.native = {**block.native, "citations": [*before, delta.get("citation")]}
-        else:
-            # Of a block that is no call it may be news of the provider's.
-            is_of_call = str(block.native.get("type")).endswith("tool_use")
-            remarks = self._unread if is_of_call else self._remarks
-            remarks.append(f"a delta of the kind {kind!r}")
+            cited = [*list_in(block.native.get("citations")), delta.get("citation")]
+            block.native = {**block.native, "citations": cited}
+        elif str(block.native.get("type")).endswith("tool_use"):
+            # Of any other block it may be news of the provider's.
+            self._unread.append(f"a delta of the kind {kind!r}")
 
     def _take_piece(self, block: _Block, kind: str, delta: JsonObject) -> None:
         """Take a piece of a text; one that cannot be of its block may be missing in another."""
         (member, owner), of = _PIECES[kind], block.native.get("type")
         piece, is_of_block = delta.get(member), isinstance(of, str) and of.endswith(owner)
         if not isinstance(piece, str):
-            is_of_call = kind == "input_json_delta" or not is_of_block
-            remarks = self._unread if is_of_call else self._remarks
-            remarks.append(f"a piece ({kind}) without a text")
+            if kind == "input_json_delta" or not is_of_block:
+                self._unread.append(f"a piece ({kind}) without a text")
             return
         if not is_of_block:
             self._unread.append(f"a piece ({kind}) of a block of the type {of!r}")
@@ -193,17 +177,14 @@ class MessagesAssembler:
         """The answer; calls of one that did not come to its end are incomplete."""
         if self._message is None:
             if self._whole is not None:
-                whole = read_response(self._whole)
-                return whole.with_more(self._failure, self._unread, self._remarks)
-            missing = () if self._failure else ("the stream has no message",)
-            return Response.of((), self._failure, (*self._unread, *missing))
+                return read_response(self._whole).with_more(self._failure, self._unread)
+            if self._failure is None:
+                self._unread.append("the stream has no message")
+            return Response.of((), self._failure, self._unread)
         if self._whole is not None:
             self._unread.append("the stream has a whole message, too")
         last = self._read(is_done=is_done)
-        content: list[JsonValue] = [block.native for _, block in self._blocks]
-        odd = unread_of({"content": content}, last)
-        unread = (*self._unread, *odd)
-        return Response.of((*self._earlier, last), self._failure, unread, self._remarks)
+        return Response.of((*self._earlier, last), self._failure, self._unread)
 
     def _read(self, *, is_done: bool) -> Message:
         blocks = [block for _, block in sorted(self._blocks, key=itemgetter(0))]

@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from pydantic import JsonValue
 
 from tooltrail.records import (
-    ContentBlock,
     Conversation,
     MediaBlock,
     Message,
@@ -72,31 +71,31 @@ def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
 
 
 def _result(writing: Writing, answered: Answered) -> JsonObject:
-    result, where = answered.result, answered.where
+    result, source, where = answered.result, answered.source, answered.where
     native: JsonObject = {"type": "tool_result", "tool_use_id": answered.wire_id}
-    blocks = list(_content(writing, answered)) if _has_blocks(writing, answered) else []
-    if blocks:
-        native["content"] = blocks
+    # The server takes text alone beside an error.
+    is_native = [not result.is_error and _is_native(writing, source, b) for b in result.content]
+    has_extras = any(block.extras for block in result.content) and writing.replays(source)
+    if len(is_native) > 1 or any(is_native) or has_extras:
+        native["content"] = [*_blocks(writing, source, _shown(writing, answered, is_native), where)]
+    if native.get("content"):
         writing.note_status(result, where)
+        if result.has_structured:
+            writing.note("structured_dropped", where, "the structured value beside the content")
     else:
         native["content"] = writing.result_text(result, where, prefix=False)
     if result.is_error:
         native["is_error"] = True
-    return writing.beside(native, answered.source, result.extras, where)
+    return writing.beside(native, source, result.extras, where)
 
 
-def _has_blocks(writing: Writing, answered: Answered) -> bool:
-    """Whether a result says more than one text can."""
-    return len(answered.result.content) > 1 or any(
-        _is_sendable(writing, answered, block)
-        or (block.extras and writing.replays(answered.source))
-        for block in answered.result.content
-    )
-
-
-def _is_sendable(writing: Writing, answered: Answered, block: ContentBlock) -> bool:
-    """Whether a result has the block itself; beside an error the server takes text alone."""
-    return not answered.result.is_error and _is_native(writing, answered.source, block)
+def _shown(writing: Writing, answered: Answered, is_native: list[bool]) -> Iterator[MessageBlock]:
+    """The content of a result: what is neither native nor text is described."""
+    for block, is_sendable in zip(answered.result.content, is_native, strict=True):
+        if is_sendable or isinstance(block, TextBlock):
+            yield block
+        else:
+            yield TextBlock(text=writing.described(block, answered.where))
 
 
 def _is_native(writing: Writing, message: Message, block: MessageBlock) -> bool:
@@ -112,24 +111,6 @@ def _is_native(writing: Writing, message: Message, block: MessageBlock) -> bool:
             return is_whole and writing.replays(message)
         case _:
             return False
-
-
-def _content(writing: Writing, answered: Answered) -> Iterator[JsonValue]:
-    result, source, where = answered.result, answered.source, answered.where
-    for block in result.content:
-        match block:
-            case MediaBlock() if not result.is_error and (
-                native := _media(writing, source, block, where)
-            ):
-                yield native
-            case ProviderBlock() if _is_sendable(writing, answered, block):
-                yield block.native
-            case TextBlock():
-                yield from _said_text(writing, source, block, where)
-            case _:
-                yield _text(writing.content_text((block,), where))
-    if result.has_structured:
-        writing.note("structured_dropped", where, "the structured value beside the content")
 
 
 def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject | None:
@@ -168,7 +149,7 @@ def _blocks(
                 yield dict(block.extras)
             case ProviderBlock() if _is_native(writing, message, block):
                 yield block.native
-            case MediaBlock() if message.role == "user" and (
+            case MediaBlock() if message.role in ("user", "tool") and (
                 native := _media(writing, message, block, where)
             ):
                 yield native

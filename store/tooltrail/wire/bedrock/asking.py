@@ -1,4 +1,4 @@
-"""What a request to Converse asks for besides its messages: tools, choice, shape."""
+"""What a request to Converse asks for besides its messages: tools and a choice."""
 
 from collections.abc import Iterable
 
@@ -6,8 +6,8 @@ from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.bedrock.limits import NAME
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, spelled
-from tooltrail.wire.requests import ShapeSpelling, ToolChoice
+from tooltrail.wire.members import JsonObject, object_in, objects_in, others
+from tooltrail.wire.requests import ToolChoice
 
 _SPEC = frozenset({"name", "description", "inputSchema", "strict"})
 _SYSTEM = "systemTool"
@@ -64,13 +64,3 @@ def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
         writing.note_choice("none: the model may call a tool")
         return {}
     return {"toolConfig": {"toolChoice": native}}
-
-
-def _write_shape(name: str, schema: JsonObject) -> JsonObject:
-    definition: JsonObject = {"name": name, "schema": spelled(schema)}
-    return {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": definition}}}
-
-
-SHAPE = ShapeSpelling(
-    "outputConfig", lambda wanted: _write_shape(wanted.name, wanted.schema), is_named=True
-)

@@ -32,7 +32,6 @@ CAPABILITIES = Capabilities(
     arguments_are_text=False,
     has_error_flag=True,
     result_media=frozenset(MEDIA),
-    takes_empty_output=False,
 )
 
 USAGE = UsageSpelling(

@@ -63,7 +63,6 @@ class ConverseAssembler:
         self._whole: JsonObject | None = None
         self._failure: ProviderFailure | None = None
         self._unread: list[str] = []
-        self._remarks: list[str] = []
 
     def feed(self, event: JsonObject) -> None:
         """Take one event; those of kinds that are not known change nothing, unless of a block."""
@@ -102,10 +101,9 @@ class ConverseAssembler:
 
     def _take_delta(self, block: _Block, delta: JsonObject) -> None:
         for kind, piece in delta.items() or [("toolUse", None)]:
-            if not block.take(kind, piece):
-                # Of a block that is no call it may be news of the provider's.
-                odd = self._unread if "toolUse" in (kind, block.kind) else self._remarks
-                odd.append(f"a piece {kind!r} of a block {block.kind!r}")
+            # An unknown piece of another block may be new in the provider's format.
+            if not block.take(kind, piece) and "toolUse" in (kind, block.kind):
+                self._unread.append(f"a piece {kind!r} of a block {block.kind!r}")
 
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""
@@ -121,4 +119,4 @@ class ConverseAssembler:
             answer = read_response(self._whole)
         else:
             answer = Response.of((), None, () if self._failure else ("there is no message",))
-        return answer.with_more(self._failure, self._unread, self._remarks)
+        return answer.with_more(self._failure, self._unread)

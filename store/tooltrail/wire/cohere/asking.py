@@ -1,4 +1,4 @@
-"""What a request to Cohere asks for besides its messages: tools, choice, shape.
+"""What a request to Cohere asks for besides its messages: tools and a choice.
 
 `strict_tools` is of all tools at once, and no tool can be forced by its name.
 """
@@ -10,7 +10,7 @@ from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.cohere.limits import NAME
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others
-from tooltrail.wire.requests import ShapeSpelling, ToolChoice
+from tooltrail.wire.requests import ToolChoice
 
 FREE_TEXT = "input"
 """The member of the arguments that has the text of a tool of free text."""
@@ -64,9 +64,3 @@ def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     writing.note_free_choice(choice)
     mode = _MODES.get(choice.mode)
     return {} if mode is None else {"tool_choice": mode}
-
-
-SHAPE = ShapeSpelling(
-    "response_format",
-    lambda wanted: {"type": "json_object", "json_schema": wanted.schema},
-)

@@ -53,7 +53,6 @@ def _blocks_of_answer(native: JsonObject, odd: Oddities, flags: Flags) -> Iterat
     if not isinstance(content, str | list | None) and not is_part(content):
         odd.unread.append("content of the message is no text")
     odd.unread += unread_calls(native)
-    odd.remarks += [f"{name} of the message is no text" for name in odd_texts(native, _THOUGHTS)]
     return _assistant_blocks(native, flags)
 
 

@@ -57,8 +57,7 @@ def _said(writing: Writing, step: Said | Answers, spoken: JsonObject) -> JsonObj
     message = step.message
     role = "system" if message.role == "developer" else message.role
     writing.note_role(message.role, role, step.where)
-    extras = {} if message.origin is None else message.origin.extras
-    return writing.beside({"role": role, **spoken}, message, extras, step.where, MESSAGE)
+    return writing.with_message_extras({"role": role, **spoken}, message, step.where, MESSAGE)
 
 
 def _spoken(

@@ -1,4 +1,4 @@
-"""What a request to Gemini asks for besides its contents: tools, choice, shape."""
+"""What a request to Gemini asks for besides its contents: tools and a choice."""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,7 +10,7 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.parts import camel
 from tooltrail.wire.members import JsonObject, objects_in, others
-from tooltrail.wire.requests import ShapeSpelling, ToolChoice
+from tooltrail.wire.requests import ToolChoice
 
 _DECLARATION = frozenset({"name", "description", "parametersJsonSchema"})
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY"}
@@ -86,12 +86,3 @@ def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
         writing.note_choice("nothing keeps the model from calling several tools at once")
     writing.note_free_choice(choice)
     return {"toolConfig": {"functionCallingConfig": config}}
-
-
-SHAPE = ShapeSpelling(
-    "generationConfig",
-    lambda wanted: {
-        "responseMimeType": "application/json",
-        "responseJsonSchema": wanted.schema,
-    },
-)

@@ -7,6 +7,8 @@ server writes: members by a dot or in quoted brackets, items by a number in brac
 
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import cast
 
 from pydantic import JsonValue
 
@@ -14,9 +16,7 @@ from tooltrail.records import InvalidRecordError
 from tooltrail.wire.gemini.parts import camel
 from tooltrail.wire.members import JsonObject, are_objects, objects_in
 
-_STEP = re.compile(
-    r"""\.([^.\[\]]+)|\[(\d{1,6})\]|\['((?:[^'\\]|\\.)*)'\]|\["((?:[^"\\]|\\.)*)"\]"""
-)
+_STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,6})\]|\[(['"])((?:(?!\3)[^\\]|\\.)*)\3\]""")
 _KINDS: dict[str, type | tuple[type, ...]] = {
     "stringValue": str,
     "numberValue": (int, float),
@@ -24,6 +24,9 @@ _KINDS: dict[str, type | tuple[type, ...]] = {
     "nullValue": object,
 }
 """The members that a piece may have its value in, and what it is there."""
+
+PIECES = frozenset({"willContinue", "partialArgs"})
+"""Members of a call that comes in pieces."""
 
 _Step = str | int
 
@@ -60,16 +63,26 @@ class PartialArguments:
             raise InvalidRecordError("they are no list of objects")
         for piece in map(camel, objects_in(pieces)):
             steps = _steps(piece.get("jsonPath"))
-            place, value = tuple(steps), _value(piece)
-            if place in self._open:
-                before = _at(self.args, steps)
-                if not isinstance(value, str) or not isinstance(before, str):
-                    raise InvalidRecordError("what goes on behind a text is none")
-                value = before + value
-            _put(self.args, steps, value, replaces=place in self._open)
-            self._open.discard(place)
+            self._put(steps, _value(piece))
             if goes_on(piece):
-                self._open.add(place)
+                self._open.add(steps)
+
+    def _put(self, steps: tuple[_Step, ...], value: JsonValue) -> None:
+        """Put a value at its place, or behind the text there that was to go on."""
+        place: JsonValue = self.args
+        for step, following in pairwise(steps):
+            place = _inner(place, step, [] if isinstance(following, int) else {})
+        nothing: JsonValue = {}
+        before = _inner(place, steps[-1], nothing)
+        if steps in self._open:
+            if not isinstance(value, str) or not isinstance(before, str):
+                raise InvalidRecordError("what goes on behind a text is none")
+            value = before + value
+            self._open.remove(steps)
+        elif before is not nothing:
+            raise InvalidRecordError("a path has a value already")
+        # The place is an object for a name and an array for a number: `_inner` has looked.
+        cast("dict[_Step, JsonValue]", place)[steps[-1]] = value
 
 
 def _value(piece: JsonObject) -> JsonValue:
@@ -87,60 +100,28 @@ def _value(piece: JsonObject) -> JsonValue:
     return None if name == "nullValue" else value
 
 
-def _steps(value: JsonValue) -> list[_Step]:
-    steps: list[_Step] = []
+def _steps(value: JsonValue) -> tuple[_Step, ...]:
     path = value if isinstance(value, str) else ""
+    steps: list[_Step] = []
     end = 1
-    for match in _STEP.finditer(path, 1):
-        if match.start() != end:
-            break
+    while match := _STEP.match(path, end):
         end = match.end()
-        name, number, *quoted = match.groups()
-        if number is not None:
-            steps.append(int(number))
-        else:
-            text = name if name is not None else next(one for one in quoted if one is not None)
-            steps.append(text if name is not None else re.sub(r"\\(.)", r"\1", text))
+        name, number, _, quoted = match.groups()
+        unquoted = name or re.sub(r"\\(.)", r"\1", quoted or "")
+        steps.append(unquoted if number is None else int(number))
     if not path.startswith("$") or end != len(path) or not steps or isinstance(steps[0], int):
         raise InvalidRecordError(f"the path {path[:80]!a} cannot be followed")
-    return steps
+    return tuple(steps)
 
 
-def _at(value: JsonValue, steps: list[_Step]) -> JsonValue:
-    for step in steps:
-        if isinstance(value, dict) and isinstance(step, str):
-            value = value.get(step)
-        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
-            value = value[step]
-        else:
-            return None
-    return value
-
-
-def _put(root: JsonObject, steps: list[_Step], value: JsonValue, *, replaces: bool) -> None:
-    place: JsonValue = root
-    for step, following in zip(steps, [*steps[1:], None], strict=True):
-        container: JsonValue = [] if isinstance(following, int) else {}
-        inner = value if following is None else container
-        if isinstance(place, dict) and isinstance(step, str):
-            is_new = step not in place
-            if is_new or (replaces and following is None):
-                place[step] = inner
-            place = place[step]
-        elif isinstance(place, list) and isinstance(step, int):
-            is_new = step == len(place)
-            place = _item(place, step, inner, replaces=replaces and following is None)
-        else:
-            raise InvalidRecordError("a path goes through a value that has no members")
-        if following is None and not (is_new or replaces):
-            raise InvalidRecordError("a path has a value already")
-
-
-def _item(place: list[JsonValue], step: int, inner: JsonValue, *, replaces: bool) -> JsonValue:
+def _inner(place: JsonValue, step: _Step, value: JsonValue) -> JsonValue:
+    """What stands at a step of a path: the value, if nothing stood there before."""
+    if isinstance(place, dict) and isinstance(step, str):
+        return place.setdefault(step, value)
+    if not isinstance(place, list) or not isinstance(step, int):
+        raise InvalidRecordError("a path goes through a value that has no members")
     if step > len(place):
         raise InvalidRecordError(f"an item {step} comes before those in front of it")
     if step == len(place):
-        place.append(inner)
-    elif replaces:
-        place[step] = inner
+        place.append(value)
     return place[step]

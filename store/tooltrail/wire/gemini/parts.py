@@ -16,12 +16,10 @@ from tooltrail.wire.members import JsonObject, object_in, others, text_in
 
 _SNAKE = re.compile(r"_([a-z])")
 _KINDS: dict[str, MediaKind] = {"image": "image", "audio": "audio"}
-_MEDIA = {
-    "inlineData": frozenset({"mimeType", "data", "displayName"}),
-    "fileData": frozenset({"mimeType", "fileUri", "displayName"}),
-}
-"""The members that have media, and what of them a block has in places of its own."""
+_MEDIA = {"inlineData": "data", "fileData": "fileUri"}
+"""The members that have media, and where within them the bytes are, or their place."""
 
+_KEPT = frozenset({"mimeType", "displayName", *_MEDIA.values()})
 _STANDARD = str.maketrans("-_", "+/")
 
 
@@ -36,18 +34,18 @@ def media_of_part(part: JsonObject) -> MediaBlock | None:
     """The block of a part with bytes or with the place of a file; None for any other."""
     for member, kept in _MEDIA.items():
         members = camel(object_in(part.get(member)))
-        data, uri = text_in(members.get("data")), text_in(members.get("fileUri"))
-        if (data if member == "inlineData" else uri) is None:
+        if (given := text_in(members.get(kept))) is None:
             continue
         extras = others(part, frozenset({member}))
-        if more := others(members, kept):
+        if more := others(members, _KEPT):
             extras[member] = more
         media_type = text_in(members.get("mimeType"))
+        is_inline = member == "inlineData"
         return MediaBlock(
             kind=kind_of(media_type),
             media_type=media_type,
-            data=_standard(data) if data is not None and member == "inlineData" else None,
-            uri=uri if member == "fileData" else None,
+            data=_standard(given) if is_inline else None,
+            uri=None if is_inline else given,
             name=text_in(members.get("displayName")),
             extras=extras,
         )
@@ -79,9 +77,12 @@ def part_of_media(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
     """
     if block.media_type is None or (block.data is not None and not has_bytes(block)):
         return None
-    named: JsonObject = {} if block.name is None else {"displayName": block.name}
-    if block.data is not None:
-        return {"inlineData": {"mimeType": block.media_type, "data": block.data, **named}}
-    if block.uri is not None and tells_place:
-        return {"fileData": {"mimeType": block.media_type, "fileUri": block.uri, **named}}
-    return None
+    member, given = "inlineData", block.data
+    if given is None and tells_place:
+        member, given = "fileData", block.uri
+    if given is None:
+        return None
+    members: JsonObject = {"mimeType": block.media_type, _MEDIA[member]: given}
+    if block.name is not None:
+        members["displayName"] = block.name
+    return {member: members}

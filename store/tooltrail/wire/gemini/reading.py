@@ -1,6 +1,6 @@
 """Gemini's answers and contents into the canonical conversation."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
 from pydantic import JsonValue
@@ -9,22 +9,21 @@ from tooltrail.records import (
     ContentBlock,
     Conversation,
     InvalidRecordError,
-    MediaBlock,
     Message,
     MessageBlock,
     Origin,
     ProviderBlock,
     ReasoningBlock,
     ResultBlock,
+    Role,
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, by_speaker, is_for_provider, message_of_request
+from tooltrail.wire._reading import RepeatedIds, by_speaker, message_of_answer, message_of_request
 from tooltrail.wire.gemini.asking import read_tools
 from tooltrail.wire.gemini.limits import NAME
-from tooltrail.wire.gemini.partial_arguments import is_in_pieces
+from tooltrail.wire.gemini.partial_arguments import PIECES, is_in_pieces
 from tooltrail.wire.gemini.parts import camel, media_of_part
-from tooltrail.wire.media_uris import is_public
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
@@ -47,58 +46,40 @@ _FAILED = {
 }
 """Reasons to finish that say that a call went wrong."""
 
+_ROLES: Mapping[str, Role] = {"model": "assistant", "user": "user", "function": "user"}
 _CALL_PART = frozenset({"functionCall"})
 _RESPONSE_PART = frozenset({"functionResponse"})
 _CALL = frozenset({"id", "name", "args"})
-_PIECES = frozenset({"willContinue", "partialArgs"})
 _TEXT = frozenset({"text"})
 _RESPONSE = frozenset({"id", "name", "response", "parts"})
 _BY_PROVIDER = {"executableCode": "code_execution", "toolCall": "tool"}
-_UNNAMED = ToolCall(tool_name="").tool_name
-NONE: AbstractSet[int] = frozenset()
 
 
 def read_response(payload: JsonObject) -> Response:
     """An answer that was not streamed, with one message for each candidate."""
     payload = camel(payload)
     candidates = [camel(one) for one in objects_in(payload.get("candidates"))]
-    messages = tuple(
+    messages = [
         read_candidate(payload, candidate, position)
         for position, candidate in enumerate(candidates)
-    )
+    ]
     failure = read_failure(payload) or failed_call(candidates)
-    unread = list(unread_of_event(payload))
+    unread = list(unread_of(payload))
     if not (candidates or failure or unread):
-        unread = ["the answer has neither candidates nor an error"]
-    for candidate, message in zip(candidates, messages, strict=True):
-        unread += [*unread_of(candidate), *unread_calls(message)]
-    return Response.of(messages, failure, tuple(unread))
+        unread.append("the answer has neither candidates nor an error")
+    return Response.of(messages, failure, unread)
 
 
-def unread_of_event(event: JsonObject) -> tuple[str, ...]:
-    """What an answer, or an event of a stream, has in the place of candidates that is none."""
-    is_read = are_objects(event.get("candidates"))
-    return () if is_read else ("the candidates are not what they are to be",)
-
-
-def unread_of(candidate: JsonObject) -> tuple[str, ...]:
-    """What a candidate has in the place of its content, or of parts, that is none."""
-    content = candidate.get("content")
-    if not isinstance(content, dict | None):
-        return ("the content is no object",)
-    is_read = are_objects(object_in(content).get("parts"))
-    return () if is_read else ("parts of the content is not what it is to be",)
-
-
-def unread_calls(message: Message) -> Iterator[str]:
-    """What of the calls of an answer is not as it is to be."""
-    for call in message.calls:
-        if call.tool_name == _UNNAMED:
-            yield "a call has no name"
-        if not isinstance(call.arguments, dict) and call.parse_error is None:
-            yield "the arguments of a call are no object"
-        if is_in_pieces(object_in(call.extras.get("functionCall"))):
-            yield "a call is in pieces, and not whole"
+def unread_of(event: JsonObject) -> Iterator[str]:
+    """What an answer, or an event of a stream, has in the place of candidates or of their parts."""
+    if not are_objects(event.get("candidates")):
+        yield "the candidates are not what they are to be"
+    for candidate in objects_in(event.get("candidates")):
+        content = candidate.get("content")
+        if not isinstance(content, dict | None):
+            yield "the content is no object"
+        elif not are_objects(object_in(content).get("parts")):
+            yield "parts of the content is not what it is to be"
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -130,7 +111,7 @@ def read_candidate(
     position: int,
     *,
     is_complete: bool = True,
-    cut: AbstractSet[int] = NONE,
+    cut: AbstractSet[int] = frozenset(),
 ) -> Message:
     """The message of one candidate.
 
@@ -150,11 +131,13 @@ def read_candidate(
         finish_reason=reason,
         choice=index if isinstance(index, int) and index >= 0 else position,
     )
-    parts = _parts_of(candidate.get("content"))
-    read = _blocks(parts, None if not is_whole else cut)
     # The last event of an ordinary stream has an empty text beside the reason to finish.
-    blocks = [one for one in read if not _is_nothing(one)]
-    return Message(role="assistant", blocks=tuple(blocks), origin=origin, is_complete=is_whole)
+    blocks = [
+        block
+        for block in _blocks(_parts_of(candidate.get("content")), cut)
+        if not isinstance(block, TextBlock) or block.text or block.extras
+    ]
+    return message_of_answer(blocks, origin, is_complete=is_whole, is_cut=False)
 
 
 def read_history(request: JsonObject) -> Conversation:
@@ -163,8 +146,7 @@ def read_history(request: JsonObject) -> Conversation:
     given, system = request.get("contents"), request.get("systemInstruction")
     messages: list[Message] = []
     if system:
-        blocks = tuple(_blocks(_parts_of(system), NONE))
-        messages.append(message_of_request(NAME, "system", blocks, is_own=_is_ours))
+        messages.append(message_of_request(NAME, "system", _blocks(_parts_of(system))))
     if isinstance(given, dict | str):
         given = [given]
     if not isinstance(given, list):
@@ -172,22 +154,13 @@ def read_history(request: JsonObject) -> Conversation:
     for position, native in enumerate(given):
         # A text, or a list of parts, is the user's, as the official client takes both.
         content: JsonObject = native if isinstance(native, dict) else {"parts": native}
-        messages.extend(_read_messages(content, position))
-    return Conversation.of(messages, read_tools(request))
-
-
-def _read_messages(native: JsonObject, position: int) -> Iterator[Message]:
-    blocks = tuple(_blocks(_parts_of(native), NONE))
-    match native.get("role", "user"):
-        case "model":
-            yield message_of_request(NAME, "assistant", blocks, is_own=_is_ours)
-        case "user" | "function":
-            if not blocks:
-                yield Message(role="user")
-            for role, said in by_speaker(blocks):
-                yield message_of_request(NAME, role, said, is_own=_is_ours)
-        case _:
+        role = _ROLES.get(str(content.get("role", "user")))
+        if role is None:
             raise InvalidRecordError(f"contents[{position}] has no role that is known")
+        blocks = tuple(_blocks(_parts_of(content)))
+        runs = by_speaker(blocks) if role == "user" and blocks else [(role, blocks)]
+        messages.extend(message_of_request(NAME, *run) for run in runs)
+    return Conversation.of(messages, read_tools(request))
 
 
 def _parts_of(content: JsonValue) -> list[JsonValue]:
@@ -198,33 +171,19 @@ def _parts_of(content: JsonValue) -> list[JsonValue]:
     return parts if isinstance(parts, list) else [parts]
 
 
-def _is_ours(block: MessageBlock) -> bool:
-    if isinstance(block, ResultBlock) and any(map(_is_ours, block.content)):
-        return True
-    if isinstance(block, MediaBlock) and block.uri is not None and not is_public(block.uri):
-        return True
-    return is_for_provider(block)
-
-
-def _blocks(parts: list[JsonValue], cut: AbstractSet[int] | None) -> Iterator[MessageBlock]:
-    """The blocks of parts; `cut` has the places of calls that are incomplete, None for all."""
+def _blocks(parts: list[JsonValue], cut: AbstractSet[int] = frozenset()) -> Iterator[MessageBlock]:
+    """The blocks of parts; `cut` has the places of calls that are incomplete."""
     position = 0
     repeated = RepeatedIds()
     for number, value in enumerate(parts):
         part = camel(object_in(value))
         if "functionCall" in part:
-            call = _call(part, position, is_cut=cut is None or number in cut)
-            yield repeated.flagged(call)
+            yield repeated.flagged(_call(part, position, is_cut=number in cut))
             position += 1
         elif isinstance(value, str):
             yield TextBlock(text=value)
         else:
             yield _block(part, value)
-
-
-def _is_nothing(block: MessageBlock) -> bool:
-    """Whether it is an empty text of which nothing else is said."""
-    return isinstance(block, TextBlock) and not (block.text or block.extras)
 
 
 def _block(part: JsonObject, native: JsonValue) -> MessageBlock:
@@ -246,7 +205,7 @@ def _call(part: JsonObject, position: int, *, is_cut: bool) -> ToolCall:
     extras = others(part, _CALL_PART)
     is_whole = not is_in_pieces(members)
     # That nothing is to come says nothing of a call that is whole.
-    if more := others(members, _CALL | _PIECES if is_whole else _CALL):
+    if more := others(members, _CALL | PIECES if is_whole else _CALL):
         extras["functionCall"] = more
     args = members.get("args")
     return ToolCall(

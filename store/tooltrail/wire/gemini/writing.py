@@ -22,7 +22,7 @@ from tooltrail.records import (
 from tooltrail.wire._steps import Answered
 from tooltrail.wire._turns import TurnSpelling, write_turns
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.gemini.limits import CAPABILITIES
+from tooltrail.wire.gemini.partial_arguments import PIECES
 from tooltrail.wire.gemini.parts import is_part, kind_of, part_of_media
 from tooltrail.wire.members import JsonObject, object_in, objects_in
 
@@ -93,8 +93,7 @@ def _media(writing: Writing, message: Message, block: MediaBlock, where: str) ->
     native = part_of_media(block, tells_place=tells_place)
     if native is None:
         return None
-    if block.data is not None and block.uri is not None:
-        writing.note("block_described", where, f"of {block.kind}: no uri here")
+    writing.note_media(block, where, *(["uri"] if block.data is not None else []))
     if block.kind != kind_of(block.media_type):
         writing.note("block_described", where, f"{block.kind} of type {block.media_type}")
     return _part(writing, native, message, block.extras, where)
@@ -111,39 +110,36 @@ def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     if answered.wire_id is not None:
         members["id"] = answered.wire_id
     # Only the server sends a call in pieces.
-    said = {"willContinue": None, "partialArgs": None}
-    within = object_in(call.extras.get("functionCall"))
-    extras: JsonObject = dict(call.extras)
-    if not said.keys().isdisjoint(within):
-        extras["functionCall"] = {**within, **said}
+    within = dict.fromkeys(PIECES & object_in(call.extras.get("functionCall")).keys())
+    extras = dict(call.extras)
+    if within:
+        extras["functionCall"] = {**object_in(extras["functionCall"]), **within}
     return _part(writing, {"functionCall": members}, message, extras, where)
 
 
 def _response(writing: Writing, answered: Answered) -> JsonObject:
     result, where = answered.result, answered.where
     native, rest = _split(writing, answered)
-    response: JsonObject
+    value: JsonValue
     if result.has_structured and not rest:
         if isinstance(result.structured, str):
             writing.note("structured_as_text", where, "the structured value is a text here")
         value = writing.clean.value(result.structured, where)
-        response = {"error" if result.is_error else "output": value}
         writing.note_status(result, where)
     else:
         spoken = result.model_copy(update={"content": rest})
-        text = writing.result_text(spoken, where, prefix=False)
-        response = {"error" if result.is_error else "output": text}
-    members: JsonObject = {"name": answered.wire_name, "response": response}
+        value = writing.result_text(spoken, where, prefix=False)
+    members: JsonObject = {
+        "name": answered.wire_name,
+        "response": {"error" if result.is_error else "output": value},
+    }
     if answered.wire_id is not None:
         members["id"] = answered.wire_id
     if native:
         members["parts"] = native
-    beside = result.extras.get("part")
-    has_beside = isinstance(beside, dict)
-    within = {
-        name: value for name, value in result.extras.items() if name != "part" or not has_beside
-    }
-    extras: JsonObject = {**object_in(beside), "functionResponse": within}
+    within = dict(result.extras)
+    beside = object_in(within.pop("part")) if isinstance(within.get("part"), dict) else {}
+    extras: JsonObject = {**beside, "functionResponse": within}
     return _part(writing, {"functionResponse": members}, answered.source, extras, where)
 
 
@@ -167,7 +163,7 @@ def _split(
 def _content(writing: Writing, answered: Answered, block: ContentBlock) -> JsonValue:
     """A part of a response for what has one; None for what is written in its text."""
     match block:
-        case MediaBlock() if _is_taken(block.media_type or ""):
+        case MediaBlock() if _is_taken(writing, block.media_type or ""):
             return _media(writing, answered.source, block, answered.where)
         case ProviderBlock() if writing.replays(answered.source) and is_part(block.native):
             return block.native
@@ -175,10 +171,10 @@ def _content(writing: Writing, answered: Answered, block: ContentBlock) -> JsonV
             return None
 
 
-def _is_taken(media_type: str) -> bool:
+def _is_taken(writing: Writing, media_type: str) -> bool:
     """Whether a response can hold it."""
     kind = media_type.partition("/")[0]
-    return not CAPABILITIES.result_media.isdisjoint({media_type, f"{kind}/*"})
+    return not writing.capabilities.result_media.isdisjoint({media_type, f"{kind}/*"})
 
 
 _SPELLING = TurnSpelling(

@@ -1,4 +1,4 @@
-"""What a request to Ollama asks for besides its messages: tools and shape; it has no choice."""
+"""What a request to Ollama asks for besides its messages: tools; it has no choice."""
 
 from collections.abc import Iterable, Iterator
 
@@ -8,7 +8,6 @@ from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
-from tooltrail.wire.requests import ShapeSpelling
 
 _FUNCTION = frozenset({"name", "description", "parameters"})
 _SHOWN_PATHS = 20
@@ -66,6 +65,3 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
 def _read_tool(native: JsonObject) -> ToolDefinition:
     members = object_in(native.get("function"))
     return read_function(members, members.get("parameters"), others(members, _FUNCTION))
-
-
-SHAPE = ShapeSpelling("format", lambda wanted: wanted.schema)

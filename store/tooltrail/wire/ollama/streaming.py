@@ -12,7 +12,6 @@ from tooltrail.wire.responses import ProviderFailure, Response
 
 _JOINED = ("content", "thinking")
 _GATHERED = ("tool_calls", "images")
-_KNOWN = frozenset({"role", *_JOINED, *_GATHERED})
 
 
 class OllamaAssembler:
@@ -21,7 +20,6 @@ class OllamaAssembler:
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}
         self._lists: dict[str, list[JsonValue]] = {}
-        self._odd: list[JsonValue] = []
         self._rest: JsonObject = {}
         self._last: JsonObject = {}
         self._failure: ProviderFailure | None = None
@@ -47,17 +45,11 @@ class OllamaAssembler:
     def _take(self, message: JsonObject) -> None:
         self._has_message = True
         for name, value in message.items():
-            if name == "role":
-                self._rest.setdefault("role", value)
-            elif value is None or (name in _KNOWN and value in ("", [])):
-                continue
-            elif name in _JOINED and isinstance(value, str):
+            if name in _JOINED and isinstance(value, str):
                 self._texts.setdefault(name, []).append(value)
             elif name in _GATHERED and isinstance(value, list):
                 self._lists.setdefault(name, []).extend(value)
-            elif name in _KNOWN:
-                self._odd.append({name: value})
-            else:
+            elif value is not None:
                 self._rest[name] = value
 
     def finish(self, *, is_done: bool = False) -> Response:
@@ -66,10 +58,7 @@ class OllamaAssembler:
             if self._failure is None:
                 self._unread.append("the stream has no message")
             return Response.of((), self._failure, self._unread)
-        native: JsonObject = {
-            **self._rest,
-            **{name: "".join(pieces) for name, pieces in self._texts.items()},
-            **self._lists,
-        }
-        answer = read_answer(native, self._last, self._failure, is_done=is_done, odd=self._odd)
+        texts = {name: "".join(pieces) for name, pieces in self._texts.items()}
+        native: JsonObject = {**texts, **self._lists, **self._rest}
+        answer = read_answer(native, self._last, self._failure, is_done=is_done)
         return answer.with_more(unread=self._unread)

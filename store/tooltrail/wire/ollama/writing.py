@@ -10,26 +10,23 @@ from collections.abc import Iterable, Sequence
 from pydantic import JsonValue
 
 from tooltrail.records import (
-    ContentBlock,
     Conversation,
     MediaBlock,
     Message,
     MessageBlock,
     ProviderBlock,
     ReasoningBlock,
-    ResultBlock,
     TextBlock,
 )
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.ollama.limits import SAFE_INTEGER
-from tooltrail.wire.ollama.reading import image_of_base64, is_image
+from tooltrail.wire.ollama.reading import MESSAGE, image_of_base64, is_image
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """`{"messages": […]}`."""
-    _note_tool_messages(writing, conversation)
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
         if isinstance(step, Answers):
@@ -45,23 +42,11 @@ def is_result(item: JsonObject) -> bool:
     return item.get("role") == "tool"
 
 
-def _note_tool_messages(writing: Writing, conversation: Conversation) -> None:
-    """Of messages that bring results, what does not go with the results."""
-    for index, message in enumerate(conversation.messages):
-        if message.role != "tool":
-            continue
-        where = f"messages[{index}]"
-        if not all(isinstance(block, ResultBlock) for block in message.blocks):
-            writing.note("role_changed", where, "what is said beside results is the user's here")
-        if not message.blocks:
-            writing.note("message_empty", where, "a message without results is left out")
-
-
 def _write_said(writing: Writing, step: Said) -> JsonObject | None:
     """The message; None for one of the assistant without words, which asks the model to go on."""
     message, where = step.message, step.where
     if (whole := _whole_message(message)) and writing.replays(message):
-        return object_in(writing.clean.value(whole, where))
+        return whole
     role = "system" if message.role == "developer" else message.role
     writing.note_role(message.role, role, where)
     native = {"role": role, **_spoken(writing, message, message.blocks, where)}
@@ -82,15 +67,10 @@ def _whole_message(message: Message) -> JsonObject | None:
 
 
 def _write_answers(writing: Writing, step: Answers) -> JsonObject:
-    message, where = step.message, step.where
-    blocks = [*step.blocks()]
-    _note_order(writing, blocks, where)
-    said = [block for block in blocks if not isinstance(block, Answered)]
-    calls: list[JsonValue] = [_write_call(writing, message, answered) for answered in step.answered]
     return {
         "role": "assistant",
-        **_spoken(writing, message, said, where),
-        "tool_calls": calls,
+        **_spoken(writing, step.message, [*step.blocks()], step.where),
+        "tool_calls": [_write_call(writing, step.message, answered) for answered in step.answered],
     }
 
 
@@ -105,8 +85,7 @@ def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonO
         writing.note("number_rounded", where, note)
     native: JsonObject = {} if answered.wire_id is None else {"id": answered.wire_id}
     native["function"] = {"name": answered.wire_name, "arguments": arguments}
-    whole = writing.beside(native, message, call.extras, where)
-    return object_in(writing.clean.value(whole, where))
+    return writing.beside(native, message, call.extras, where)
 
 
 def _unsafe_integers(value: JsonValue) -> Iterable[int]:
@@ -124,16 +103,12 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
     result, where = answered.result, answered.where
     _note_order(writing, result.content, where)
     writing.note_extras(result, where)
-    images: list[MessageBlock] = []
-    others: list[ContentBlock] = []
-    for block in result.content:
-        writing.note_extras(block, where)
-        if is_image(block):
-            images.append(block)
-        else:
-            others.append(block)
-    rest = result.model_copy(update={"content": tuple(others)})
-    has_text = rest.content or rest.has_structured or rest.is_error or not images
+    images = [block for block in result.content if is_image(block)]
+    for image in images:
+        writing.note_extras(image, where)
+    others = tuple(block for block in result.content if not is_image(block))
+    rest = result.model_copy(update={"content": others})
+    has_text = others or rest.has_structured or rest.is_error or not images
     given: JsonObject = {} if answered.wire_id is None else {"tool_call_id": answered.wire_id}
     return {
         "role": "tool",
@@ -145,7 +120,7 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
 
 
 def _spoken(
-    writing: Writing, message: Message, blocks: Sequence[MessageBlock], where: str
+    writing: Writing, message: Message, blocks: Sequence[MessageBlock | Answered], where: str
 ) -> JsonObject:
     """What a message says beside calls: its content, and what else there is."""
     _note_order(writing, blocks, where)
@@ -153,6 +128,8 @@ def _spoken(
     texts: list[str] = []
     images: list[MessageBlock] = []
     for block in blocks:
+        if isinstance(block, Answered):
+            continue
         if isinstance(block, ReasoningBlock) and writing.replays(message):
             writing.note_extras(block, where)
             thoughts.append(writing.clean.text(block.text, where))
@@ -162,32 +139,26 @@ def _spoken(
             images.append(block)
         else:
             texts.append(_text(writing, block, where))
-    extras = {} if message.origin is None else message.origin.extras
-    replayed = writing.clean.value(writing.beside({}, message, extras, where), where)
-    thinking: JsonObject = {"thinking": _joined(writing, thoughts, where)} if thoughts else {}
-    return {
-        **object_in(replayed),
-        "content": _joined(writing, texts, where),
-        **thinking,
-        **_images(writing, images, where),
-    }
+    native: JsonObject = {"content": _joined(writing, texts, where)}
+    if thoughts:
+        native["thinking"] = _joined(writing, thoughts, where)
+    spoken = {**native, **_images(writing, images, where)}
+    return writing.with_message_extras(spoken, message, where, MESSAGE)
 
 
 def _text(writing: Writing, block: MessageBlock, where: str) -> str:
+    if isinstance(block, TextBlock):
+        writing.note_text(block, where)
+        return writing.clean.text(block.text, where)
     writing.note_extras(block, where)
-    if not isinstance(block, TextBlock):
-        return writing.clean.text(writing.described(block, where), where)
-    writing.note_refusal(block, where)
-    return writing.clean.text(block.text, where)
+    return writing.described(block, where)
 
 
 def _joined(writing: Writing, texts: list[str], where: str) -> str:
     spoken = [text for text in texts if text]
     if len(spoken) < len(texts):
         writing.note("message_empty", where, "an empty text is left out")
-    if len(spoken) > 1:
-        writing.note("messages_merged", where, f"{len(spoken):,} texts are one here")
-    return "\n".join(spoken)
+    return writing.joined(spoken, where)
 
 
 def _images(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> JsonObject:
@@ -205,7 +176,7 @@ def _images(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> Jso
 
 
 def _note_order(writing: Writing, blocks: Iterable[MessageBlock | Answered], where: str) -> None:
-    places = [_place(block) for block in blocks if not isinstance(block, ResultBlock)]
+    places = list(map(_place, blocks))
     if places != sorted(places):
         writing.note("order_changed", where, "the text stands before images, these before calls")
 
@@ -213,6 +184,4 @@ def _note_order(writing: Writing, blocks: Iterable[MessageBlock | Answered], whe
 def _place(block: MessageBlock | Answered) -> int:
     if isinstance(block, Answered):
         return 3
-    if isinstance(block, ReasoningBlock):
-        return 0
-    return 2 if is_image(block) else 1
+    return 0 if isinstance(block, ReasoningBlock) else 2 if is_image(block) else 1

@@ -1,4 +1,4 @@
-"""What a Chat Completions request asks for besides its messages: tools, choice, shape."""
+"""What a Chat Completions request asks for besides its messages: tools and a choice."""
 
 from collections.abc import Iterable
 
@@ -9,7 +9,6 @@ from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, objects_in
 from tooltrail.wire.openai_chat.limits import NAME
-from tooltrail.wire.requests import ShapeSpelling
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
@@ -50,13 +49,3 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
     is_custom = isinstance(native.get("custom"), dict)
     members = object_in(native.get("custom" if is_custom else "function"))
     return read_openai_tool(members, is_custom=is_custom, wire_format=NAME)
-
-
-SHAPE = ShapeSpelling(
-    "response_format",
-    lambda wanted: {
-        "type": "json_schema",
-        "json_schema": {"name": wanted.name, "schema": wanted.schema},
-    },
-    is_named=True,
-)

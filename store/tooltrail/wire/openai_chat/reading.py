@@ -8,21 +8,8 @@ besides goes back with the message that asked for it.
 
 from collections.abc import Iterator, Mapping
 
-from tooltrail.records import (
-    Conversation,
-    Message,
-    MessageBlock,
-    Origin,
-    Role,
-    TextBlock,
-)
-from tooltrail.wire._chat.answers import (
-    NO_FLAGS,
-    ChatSpelling,
-    Flags,
-    asks_for_call,
-    odd_texts,
-)
+from tooltrail.records import Conversation, Message, MessageBlock, Origin, Role, TextBlock
+from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, asks_for_call, odd_texts
 from tooltrail.wire._chat.calls import read_calls, read_result, unread_calls
 from tooltrail.wire._chat.parts import is_part, read_content, read_part
 from tooltrail.wire._reading import (
@@ -34,12 +21,7 @@ from tooltrail.wire._reading import (
     thoughts_in,
     with_origins,
 )
-from tooltrail.wire.members import (
-    JsonObject,
-    objects_in,
-    others,
-    text_in,
-)
+from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.openai_chat.asking import read_tools
 from tooltrail.wire.openai_chat.limits import NAME
 from tooltrail.wire.responses import Oddities
@@ -56,26 +38,11 @@ RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 
 
 def _blocks_of_answer(native: JsonObject, odd: Oddities, flags: Flags) -> Iterator[MessageBlock]:
-    odd.unread += _unread_of(native)
-    odd.remarks += _remarks_of(native)
-    return assistant_blocks(native, flags)
-
-
-def _unread_of(native: JsonObject) -> Iterator[str]:
-    """What of the message of an answer is not what it is to be, each one a sentence."""
     content = native.get("content")
     if not isinstance(content, str | list | None) and not is_part(content):
-        yield "content of the message is no text"
-    yield from unread_calls(native)
-
-
-def _remarks_of(native: JsonObject) -> Iterator[str]:
-    """What of the message of an answer is odd too, and of no call; it is read, or in the extras."""
-    content = native.get("content")
-    if isinstance(content, dict) and is_part(content):
-        yield "content of the message is no text"
-    for name in odd_texts(native, _TEXTS):
-        yield f"{name} of the message is no text"
+        odd.unread.append("content of the message is no text")
+    odd.unread += unread_calls(native)
+    return assistant_blocks(native, flags)
 
 
 def assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[MessageBlock]:

@@ -5,7 +5,7 @@ calls of one turn collapse into one message, the text first. What the model thou
 a provider said, goes back to the provider that said it alone.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -64,8 +64,7 @@ def _write_said(writing: Writing, step: Said) -> JsonObject | None:
         "role": message.role,
         "content": _Speech(writing, message, where).content(message.blocks),
     }
-    extras = message.origin.extras if message.origin else {}
-    return writing.beside(native, message, extras, where, MESSAGE)
+    return writing.with_message_extras(native, message, where, MESSAGE)
 
 
 def _write_answers(writing: Writing, step: Answers) -> JsonObject:
@@ -112,67 +111,59 @@ class _Speech:
 
     def assistant(self, blocks: Sequence[MessageBlock | Answered]) -> JsonObject:
         """The message without its calls, which have their place among the blocks."""
-        members: dict[str, list[str]] = {}
+        texts: dict[str, list[str]] = {}
         spoken: list[MessageBlock] = []
         places: list[int] = []
         for block in blocks:
-            if isinstance(block, Answered):
-                member: str | None = "tool_calls"
-            elif isinstance(block, ReasoningBlock):
-                member = self._take_thoughts(block, members)
-            elif isinstance(block, TextBlock) and block.is_refusal:
-                member = self._take_refusal(block, members)
-            else:
-                spoken.append(block)
-                is_silent = isinstance(block, TextBlock) and not block.text
-                member = None if is_silent else "content"
-            if member is not None:
+            member = "tool_calls" if isinstance(block, Answered) else self._member(block)
+            if member is not None and (not isinstance(block, TextBlock) or block.text):
                 places.append(_PLACES.index(member))
+            if isinstance(block, Answered) or member is None:
+                continue
+            if member == "content":
+                spoken.append(block)
+            elif isinstance(block, TextBlock | ReasoningBlock) and block.text:
+                texts.setdefault(member, []).append(self.writing.clean.text(block.text, self.where))
         if places != sorted(places):
             note = "what was thought stands first, then text, a refusal, and the calls"
             self.writing.note("order_changed", self.where, note)
         native: JsonObject = {"role": "assistant", "content": self._spoken(spoken)}
-        for name, texts in members.items():
-            native[name] = self.writing.joined(texts, self.where)
+        for name, pieces in texts.items():
+            native[name] = self.writing.joined(pieces, self.where)
         extras = self.message.origin.extras if self.message.origin else {}
         if self.writing.replays(self.message):
             extras = self._taken_back(extras)
         return self.writing.beside(native, self.message, extras, self.where, MESSAGE)
 
-    def _take_thoughts(self, block: ReasoningBlock, members: dict[str, list[str]]) -> str | None:
-        """The member in which reasoning goes back to who said it; None where it does not."""
-        member = block.extras.get("member")
-        if not (isinstance(member, str) and member in REASONING and block.text):
-            member = None
-        if member is None or not self.writing.replays(self.message):
-            self.writing.dropped_block(block, self.where)
-            return None
-        self.writing.note_dropped(block.extras.keys() - {"member"}, self.where)
-        members.setdefault(member, []).append(block.text)
-        return member
-
-    def _take_refusal(self, block: TextBlock, members: dict[str, list[str]]) -> str | None:
-        self.writing.note_extras(block, self.where)
-        if not block.text:
-            self.writing.note("block_dropped", self.where, "a refusal without words")
-            return None
-        members.setdefault("refusal", []).append(self.writing.clean.text(block.text, self.where))
-        return "refusal"
+    def _member(self, block: MessageBlock) -> str | None:
+        """The member that tells a block; None where none does."""
+        match block:
+            case ReasoningBlock(extras={"member": str(member)}) if (
+                member in REASONING and block.text and self.writing.replays(self.message)
+            ):
+                self.writing.note_dropped(block.extras.keys() - {"member"}, self.where)
+                return member
+            case ReasoningBlock():
+                self.writing.dropped_block(block, self.where)
+                return None
+            case TextBlock(is_refusal=True):
+                self.writing.note_extras(block, self.where)
+                if not block.text:
+                    self.writing.note("block_dropped", self.where, "a refusal without words")
+                return "refusal"
+            case _:
+                return "content"
 
     def _taken_back(self, extras: JsonObject) -> JsonObject:
         """What a request takes of what an answer said: of sound nothing but its id."""
         if "audio" not in extras:
             return extras
-        others = {name: value for name, value in extras.items() if name != "audio"}
         audio = object_in(extras["audio"])
         audio_id = text_in(audio.get("id"))
-        kept: JsonObject = {} if audio_id is None else {"id": audio_id}
-        if audio != kept or not kept:
-            unsaid = ", ".join(sorted(audio.keys() - kept.keys()))
-            self.writing.note(
-                "provider_data_dropped", self.where, f"audio: {unsaid}" if unsaid else "audio"
-            )
-        return {**others, "audio": kept} if kept else others
+        unsaid = ", ".join(sorted(audio.keys() - ({"id"} if audio_id else ())))
+        if unsaid:
+            self.writing.note("provider_data_dropped", self.where, f"audio: {unsaid}")
+        return {**extras, "audio": {"id": audio_id} if audio_id else None}
 
     def _spoken(self, blocks: Sequence[MessageBlock]) -> JsonValue:
         """What an assistant says: a text, unless its provider said parts of its own with it."""
@@ -194,31 +185,28 @@ class _Speech:
 
     def content(self, blocks: Sequence[MessageBlock]) -> JsonValue:
         """One text as a text, anything more as parts."""
-        parts = list(self._parts(blocks))
+        parts = [part for block in blocks if (part := self._part(block, is_alone=len(blocks) == 1))]
         # A list without parts is refused; a text without characters is not.
         is_text = not parts or (len(parts) == 1 and parts[0].keys() == {"type", "text"})
         return [*parts] if not is_text else parts[0]["text"] if parts else ""
 
-    def _parts(self, blocks: Sequence[MessageBlock]) -> Iterator[JsonObject]:
-        for block in blocks:
-            part = self._own_part(block)
-            if part is not None:
+    def _part(self, block: MessageBlock, *, is_alone: bool) -> JsonObject | None:
+        """The part of a block; None where the block is left out."""
+        match block:
+            case ProviderBlock() if part := self._own_part(block):
                 self.writing.note_extras(block, self.where)
-            elif isinstance(block, MediaBlock) and self.message.role == "user":
-                part = write_media(self.writing, self.message, block, self.where)
-            elif isinstance(block, TextBlock):
-                part = self._text_part(block)
-                if part is None:
-                    if len(blocks) > 1:
-                        self.writing.note("block_dropped", self.where, "a text without characters")
-                    continue
-            elif isinstance(block, ReasoningBlock | ProviderBlock):
+                return part
+            case ProviderBlock() | ReasoningBlock():
                 self.writing.dropped_block(block, self.where)
-                continue
-            if part is None:
-                members: JsonObject = {"type": "text", "text": self._text([block])}
-                part = members
-            yield part
+                return None
+            case MediaBlock() if self.message.role == "user" and (
+                part := write_media(self.writing, self.message, block, self.where)
+            ):
+                return part
+            case TextBlock():
+                return self._text_part(block, is_alone=is_alone)
+            case _:
+                return {"type": "text", "text": self._text([block])}
 
     def _own_part(self, block: MessageBlock) -> JsonObject | None:
         """A part that its provider alone understands, if it goes back to it."""
@@ -227,12 +215,14 @@ class _Speech:
         native = object_in(block.native)
         return native if text_in(native.get("type")) and not is_part(native) else None
 
-    def _text_part(self, block: TextBlock) -> JsonObject | None:
+    def _text_part(self, block: TextBlock, *, is_alone: bool) -> JsonObject | None:
         """The part of a text; None for one in which nothing is said."""
         self.writing.note_refusal(block, self.where)
-        native: JsonObject = {
-            "type": "text",
-            "text": self.writing.clean.text(block.text, self.where),
-        }
+        text = self.writing.clean.text(block.text, self.where)
+        native: JsonObject = {"type": "text", "text": text}
         part = self.writing.beside(native, self.message, block.extras, self.where)
-        return part if block.text or len(part) > len(native) else None
+        if text or len(part) > len(native):
+            return part
+        if not is_alone:
+            self.writing.note("block_dropped", self.where, "a text without characters")
+        return None

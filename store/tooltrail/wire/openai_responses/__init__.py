@@ -27,6 +27,5 @@ FORMAT = WireFormat(
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=partial(write_openai_choice, is_flat=True),
-    shape=asking.SHAPE,
     usage=USAGE,
 )

@@ -1,4 +1,4 @@
-"""What an OpenAI Responses request asks for besides its input: tools, choice, shape.
+"""What an OpenAI Responses request asks for besides its input: tools and a choice.
 
 Tools are flat here, and `parameters` and `strict` always stand in them: null leaves `strict` to
 the provider. Tools that the provider made have a type and no name of their own; they are kept
@@ -14,7 +14,6 @@ from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.openai_responses.parts import cleaned
-from tooltrail.wire.requests import ShapeSpelling
 
 _TYPE = frozenset({"type"})
 _OWN_EXTRAS = frozenset({"allowed_callers", "async", "defer_loading", "output_schema"})
@@ -118,12 +117,3 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
         return read_openai_tool(others(native, _TYPE), is_custom=kind == "custom")
     name = text_in(native.get("name")) or text_in(native.get("server_label")) or str(kind)
     return ToolDefinition(name=name, extras=native)
-
-
-SHAPE = ShapeSpelling(
-    "text",
-    lambda wanted: {
-        "format": {"type": "json_schema", "name": wanted.name, "schema": wanted.schema}
-    },
-    is_named=True,
-)

@@ -1,7 +1,6 @@
 """What a request of text alone asks for besides its messages: tools, as words in a system message.
 
-No server enforces a choice or a shape that is only described; so neither is written, and the report
-says so.
+No server enforces a choice that is only described; so none is written, and the report says so.
 """
 
 import re

@@ -135,7 +135,7 @@ class TextAssembler:
         unread = [*self._text.unread()]
         if not (is_last or is_done):
             unread.append("the answer does not say that it is done")
-        return answer.with_more(unread=unread, remarks=self._text.remarks)
+        return answer.with_more(unread=unread)
 
 
 def _blocks_of_answer(

@@ -58,7 +58,7 @@ def test_two_blocks_at_one_index_are_both_there() -> None:
         ("b", '{"b":1}', True),
         ("c", "{}", True),
     ]
-    assert response.remarks == ("another block 0 begins",)
+    assert response.unread == ()
 
 
 def with_a_text_as_index(event: Any) -> Any:
@@ -73,7 +73,7 @@ def test_a_block_without_an_index_is_there(make: Any) -> None:
         ("a", '{"a":1}', True),
         ("b", "{}", True),
     ]
-    assert response.remarks == ("a block begins that has no index",) * 2
+    assert response.unread == ()
 
 
 def test_a_beginning_without_a_block_is_told() -> None:

@@ -224,7 +224,6 @@ def test_what_belongs_nowhere_is_told_and_nothing_is_guessed() -> None:
         reason="end_turn",
     )
     assert response.unread == ("a delta of block 7, which has not begun",)
-    assert response.remarks == ("a delta of the kind 'brand_new_delta'",)
     assert response.message.text == "a"
 
 
@@ -242,7 +241,7 @@ def test_a_new_kind_of_delta_stops_a_call_that_it_is_of_and_no_other(
         reason="tool_use",
     )
     assert [call.is_executable for call in response.calls] == [runs]
-    assert (response.unread + response.remarks) == ("a delta of the kind 'brand_new_delta'",)
+    assert response.unread == (() if runs else ("a delta of the kind 'brand_new_delta'",))
 
 
 @pytest.mark.parametrize(
@@ -269,14 +268,14 @@ def test_an_event_that_may_be_of_a_call_is_told_and_no_call_is_run(odd: Any, tol
 def test_events_of_other_types_change_nothing() -> None:
     others: list[dict[str, Any]] = [{"type": "ping"}, {"type": "brand_new_event", "index": 0}]
     response = finished(block(0, **CALL), *others, *arguments(0, "{}"), end(0))
-    assert (response.unread, response.remarks) == ((), ())
+    assert response.unread == ()
     assert [call.is_executable for call in response.calls] == [True]
 
 
 @pytest.mark.parametrize(
     ("kind", "of"), [("signature_delta", "signature"), ("thinking_delta", "thinking")]
 )
-def test_a_piece_of_a_thought_without_a_text_is_told_and_calls_run(kind: str, of: str) -> None:
+def test_a_piece_of_a_thought_without_a_text_keeps_no_call_from_running(kind: str, of: str) -> None:
     response = finished(
         block(0, type="thinking", thinking="hm", signature="c2ln"),
         piece(0, kind, **{of: None}),
@@ -284,7 +283,7 @@ def test_a_piece_of_a_thought_without_a_text_is_told_and_calls_run(kind: str, of
         block(1, **CALL),
         end(1),
     )
-    assert (response.unread, response.remarks) == ((), (f"a piece ({kind}) without a text",))
+    assert response.unread == ()
     assert [call.is_executable for call in response.calls] == [True]
     (thought,) = response.message.blocks[:1]
     assert isinstance(thought, ReasoningBlock)
@@ -357,7 +356,7 @@ def test_blocks_in_front_of_their_message_are_told() -> None:
 @pytest.mark.parametrize("raw", ["[1]", "null", '"x"', "7"])
 def test_input_that_is_no_object_is_told(raw: str) -> None:
     response = finished(block(0, **CALL), *arguments(0, raw), end(0))
-    assert response.unread == ("the input of a call is no object",)
+    assert response.unread == ("the arguments of a call are no object",)
     assert [call.is_executable for call in response.calls] == [False]
 
 

@@ -5,7 +5,7 @@ from tests.support.wire.choices import written_choice
 from tests.support.wire.schemas import problems
 
 from tooltrail.records import ToolDefinition
-from tooltrail.wire import JsonObject, StructuredFormat, ToolChoice
+from tooltrail.wire import JsonObject, ToolChoice
 from tooltrail.wire.mcp import FORMAT
 
 SCHEMA: JsonObject = {
@@ -112,9 +112,3 @@ def test_the_mapping_table_forced_choice_is_not_enforced(
     assert export.request == {}
     kinds = [change.kind for change in export.report]
     assert kinds == (["choice_not_enforced"] if is_told else [])
-
-
-def test_the_mapping_table_structured_output_is_of_tools_alone() -> None:
-    export = FORMAT.write_structured(StructuredFormat(SCHEMA, name="city"))
-    assert export.request == {}
-    assert [change.kind for change in export.report] == ["schema_reduced"]

@@ -148,7 +148,6 @@ def test_blank_lines_and_thinking_that_is_no_text_keep_no_call_from_running() ->
     response = read_stream(FORMAT, [data])
     assert [one.is_executable for one in response.calls] == [True]
     assert response.unread == ()
-    assert response.remarks == ("thinking of the message is not what it is to be",)
 
 
 def test_a_message_that_is_none_and_lines_behind_the_end_are_told() -> None:
@@ -169,9 +168,8 @@ def test_a_line_without_a_message_is_told_and_keeps_calls_from_being_run() -> No
 
 def test_odd_members_of_lines_are_kept_and_told() -> None:
     response = read(line({"content": ["x"]}), last({"content": None, "audio": "y"}))
-    assert [block.type for block in response.message.blocks] == ["provider"]
     assert response.message.origin is not None
-    assert response.message.origin.extras == {"audio": "y"}
+    assert response.message.origin.extras == {"audio": "y", "content": ["x"]}
     assert response.unread == ("content of the message is not what it is to be",)
 
 

@@ -112,9 +112,6 @@ def test_the_content_of_an_empty_output_is_there() -> None:
     export = exported(*messages)
     assert natives(export)[1]["content"] == "(no output)"
     assert kinds(export) == ["output_empty"]
-    bare = exported(*messages, policy=ExportPolicy(empty_output=""))
-    assert natives(bare)[1]["content"] == ""
-    assert not bare.report
 
 
 def test_images_go_beside_the_text_of_messages_and_results() -> None:

@@ -201,9 +201,9 @@ def test_an_index_that_is_no_number_is_told(index: Any) -> None:
 @pytest.mark.parametrize(
     ("middle", "unread"),
     [
-        ({"function": "/tmp"}, "what a piece of a call says is no object"),
-        ({"function": ["/tmp"]}, "what a piece of a call says is no object"),
-        ({"custom": "/tmp"}, "what a piece of a call says is no object"),
+        ({"function": "/tmp"}, "what a call says is no object"),
+        ({"function": ["/tmp"]}, "what a call says is no object"),
+        ({"custom": "/tmp"}, "what a call says is no object"),
         ({"arguments": "/tmp"}, "a piece of a call stands where none is to be"),
         ({"function": {"input": "/tmp"}}, "a piece of a call stands where none is to be"),
         ({"function": {"name": 5}}, "the name of a call is no text"),
@@ -223,7 +223,7 @@ def test_a_piece_that_is_not_as_it_is_to_be_lets_no_call_run(
 def test_a_piece_of_a_function_and_of_a_custom_tool_lets_no_call_run() -> None:
     both: dict[str, Any] = entry("f", "{}", index=0, custom={"name": "g", "input": "x"})
     response = finished(chunk(both))
-    assert response.unread == ("a piece of a call is of a function and of a custom tool",)
+    assert response.unread == ("a call is of a function and of a custom tool",)
     assert runnable(response) == []
 
 

@@ -73,9 +73,9 @@ def test_an_answer_says_what_was_thought_then_text_a_refusal_and_calls() -> None
         ("refusal", False),
     ],
 )
-def test_a_text_that_is_none_is_remarked_and_calls_run(name: str, value: Any) -> None:
+def test_a_text_that_is_none_keeps_no_call_from_running(name: str, value: Any) -> None:
     response = answered({"tool_calls": [CALL], name: value})
-    assert (response.unread, response.remarks) == ((), (f"{name} of the message is no text",))
+    assert response.unread == ()
     assert response.calls[0].is_executable
 
 

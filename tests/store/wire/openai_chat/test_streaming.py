@@ -365,21 +365,17 @@ def test_what_is_not_as_the_format_says_is_told(event: dict[str, Any], expected:
     ("name", "value"),
     [("reasoning", {"a": 1}), ("reasoning_content", ["a"]), ("refusal", False)],
 )
-def test_a_text_that_is_none_is_remarked_and_kept_and_calls_run(name: str, value: Any) -> None:
-    response = finished(
-        fragment("{}", "f", index=0, id="x"), delta(**{name: "hm"}), delta(**{name: value})
-    )
-    assert (response.unread, response.remarks) == ((), (f"{name} of a delta is no text",))
-    assert response.calls[0].is_executable
+def test_a_text_that_is_none_keeps_no_call_from_running(name: str, value: Any) -> None:
+    response = finished(fragment("{}", "f", index=0, id="x"), delta(**{name: value}))
+    assert (response.unread, response.calls[0].is_executable) == ((), True)
     assert response.message.origin is not None
     assert response.message.origin.extras == {name: value}
-    assert len(response.message.blocks) == 2
 
 
-def test_content_that_is_one_part_is_read_and_remarked() -> None:
+def test_content_that_is_one_part_is_read() -> None:
     part = {"type": "text", "text": "hi"}
     response = finished(fragment("{}", "f", index=0, id="x"), delta(content=part))
-    assert (response.unread, response.remarks) == ((), ("content of a delta is no text",))
+    assert response.unread == ()
     assert (response.message.text, response.calls[0].is_executable) == ("hi", True)
 
 

@@ -13,7 +13,7 @@ from tooltrail.records import (
     ToolCall,
     ToolDefinition,
 )
-from tooltrail.wire import DEFAULT_EXPORT_POLICY, JsonObject, StructuredFormat, ToolChoice
+from tooltrail.wire import DEFAULT_EXPORT_POLICY, JsonObject, ToolChoice
 from tooltrail.wire.openai_responses import FORMAT
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -107,11 +107,10 @@ def test_what_another_provider_was_told_of_a_tool_is_reported() -> None:
     assert FORMAT.write_tools([foreign]).report
 
 
-def test_illegal_names_are_the_same_in_tools_choice_calls_and_shapes() -> None:
+def test_illegal_names_are_the_same_in_tools_choice_and_calls() -> None:
     name = "weather.get/ü"
     tools = FORMAT.write_tools([ToolDefinition(name=name)])
     choice = written_choice(FORMAT, ToolChoice("tool", (name,)), (ToolDefinition(name=name),))
-    shape = FORMAT.write_structured(StructuredFormat({}, name=name))
     call = ToolCall(tool_name=name, call_id="call_a")
     history = FORMAT.write_history(
         Conversation.of([Message(role="assistant", blocks=(CallBlock(call=call),))]),
@@ -119,7 +118,7 @@ def test_illegal_names_are_the_same_in_tools_choice_calls_and_shapes() -> None:
     )
     wire_name = tools.names[name]
     assert wire_name.isascii()
-    for export in (tools, choice, shape, history):
+    for export in (tools, choice, history):
         assert export.names == {name: wire_name}
         assert wire_name in json.dumps(export.request)
         assert export.report.of_kind("name_renamed")
@@ -129,13 +128,9 @@ def test_a_choice_of_none_is_that_whatever_it_names() -> None:
     assert written_choice(FORMAT, ToolChoice("none", ("f",))).request == {"tool_choice": "none"}
 
 
-def test_texts_of_tools_and_shapes_can_be_sent() -> None:
+def test_texts_of_tools_can_be_sent() -> None:
     schema: JsonObject = {"description": "\ud800"}
-    tool = ToolDefinition(name="f", description="\0", parameters=schema)
-    for export in (
-        FORMAT.write_tools([tool]),
-        FORMAT.write_structured(StructuredFormat(schema)),
-    ):
-        assert json.dumps(export.request, ensure_ascii=False).encode()
-        assert "\\u0000" not in json.dumps(export.request)
-        assert export.report.of_kind("text_replaced")
+    export = FORMAT.write_tools([ToolDefinition(name="f", description="\0", parameters=schema)])
+    assert json.dumps(export.request, ensure_ascii=False).encode()
+    assert "\\u0000" not in json.dumps(export.request)
+    assert export.report.of_kind("text_replaced")

@@ -63,11 +63,8 @@ def test_a_structured_value_stands_for_missing_content_alone() -> None:
     assert changes == ["structured_dropped"]
 
 
-def test_an_empty_output_says_so_unless_it_may_be_empty() -> None:
+def test_an_empty_output_says_so() -> None:
     assert output_of() == ("(no output)", ["output_empty"])
-    export = written(asked(call()), answered(result()), policy=ExportPolicy(empty_output=""))
-    assert items_of(export)[1]["output"] == ""
-    assert not export.report
 
 
 DESCRIBED: list[MessageBlock] = [

@@ -1,4 +1,4 @@
-"""The row of the mapping table for text: tools in words, no choice and no shape enforced."""
+"""The row of the mapping table for text: tools in words, no choice enforced."""
 
 import json
 from operator import attrgetter
@@ -10,7 +10,7 @@ from tests.support.conversations import json_objects, sendable_texts, tool_names
 from tests.support.wire.choices import written_choice
 
 from tooltrail.records import Message, ToolDefinition
-from tooltrail.wire import JsonObject, StructuredFormat, ToolChoice, wire_format
+from tooltrail.wire import JsonObject, ToolChoice, wire_format
 from tooltrail.wire.text_fallback import FAMILIES, text_format
 
 FORMAT = wire_format("text-fallback")
@@ -124,12 +124,6 @@ def test_the_mapping_table_forced_choice(choice: ToolChoice, kinds: list[str]) -
     export = written_choice(FORMAT, choice)
     assert export.request == {}
     assert [change.kind for change in export.report] == kinds
-
-
-def test_the_mapping_table_structured_output() -> None:
-    export = FORMAT.write_structured(StructuredFormat({"type": "object"}))
-    assert export.request == {}
-    assert [change.kind for change in export.report] == ["schema_reduced"]
 
 
 def test_exports_are_json() -> None:
