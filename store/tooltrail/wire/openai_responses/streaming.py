@@ -29,17 +29,10 @@ _PIECES: Mapping[str, tuple[str, str]] = {
 }
 """What the pieces of an event are of, and the member of its last event that has all of it."""
 
-_DELTAS = {f"{name}.delta": piece[0] for name, piece in _PIECES.items()}
-_WHOLES = {f"{name}.done": piece for name, piece in _PIECES.items()}
+_ENDS = {f"response.{status}": status for status in ("completed", "incomplete", "failed")}
 _HEADS = {"response.created", "response.queued", "response.in_progress"}
-_ENDS = {
-    "response.completed": "completed",
-    "response.incomplete": "incomplete",
-    "response.failed": "failed",
-}
 _PLACES = ("content_index", "summary_index", "command_index")
 _PARTS = {"output_text": "text", "refusal": "refusal"}
-_OPEN = "in_progress"
 
 
 @dataclass(slots=True)
@@ -47,6 +40,7 @@ class _Slot:
     """One item as far as it has come.
 
     Attributes:
+        index: its place in the answer, as its first event has it.
         item: as it began, or as it is once it is done.
         pieces: of its texts, by what they are of and their place in that.
     """
@@ -60,15 +54,27 @@ class _Slot:
 
     def native(self) -> JsonObject:
         """The item, with what came since it began where it is not done."""
-        if self.is_done:
-            return self.item
-        item = dict(self.item)
-        texts: dict[str, list[str]] = {}
+        item, texts = dict(self.item), dict[str, list[str]]()
         for (kind, _), pieces in sorted(self.pieces.items(), key=lambda one: one[0][1]):
             texts.setdefault(kind, []).append("".join(pieces))
         for kind, said in texts.items():
             _put(item, kind, said)
         return item
+
+    def end(self, item: JsonObject) -> None:
+        """Take the item as it is in the end."""
+        self.item, self.is_done = item, True
+        self.pieces.clear()
+
+    def is_same(self, item: JsonObject) -> bool:
+        """Whether an item is this one: a call by the id that pairs it, else by its own id."""
+        name = "call_id" if text_in(self.item.get("call_id")) else "id"
+        return all(self.item.get(one) == item.get(one) for one in ("type", name))
+
+    def flags(self) -> tuple[CallFlag, ...]:
+        """What is odd about the call that the item is."""
+        index: tuple[CallFlag, ...] = () if isinstance(self.index, int) else ("index_missing",)
+        return index if self.is_done else (*index, "incomplete")
 
 
 def _put(item: JsonObject, kind: str, said: list[str]) -> None:
@@ -92,8 +98,6 @@ class ResponsesAssembler:
 
     def __init__(self) -> None:
         self._slots: list[_Slot] = []
-        self._by_index: dict[JsonValue, _Slot] = {}
-        self._by_id: dict[str, _Slot] = {}
         self._head: JsonObject = {}
         self._end: str | None = None
         self._failure: ProviderFailure | None = None
@@ -103,23 +107,26 @@ class ResponsesAssembler:
     def feed(self, event: JsonObject) -> None:
         """Take one event."""
         kind = event.get("type")
-        if not isinstance(kind, str):
-            self._take_untyped(event)
-        elif kind in _DELTAS:
-            delta = event.get("delta")
-            slot = self._slot_of(event)
-            if slot is not None and not slot.is_done and isinstance(delta, str):
-                slot.pieces.setdefault((_DELTAS[kind], _place(event)), []).append(delta)
-        elif kind == "response.output_item.done":
-            self._take_done(event)
-        elif kind == "response.output_item.added":
-            self._take_added(event)
-        elif kind in _WHOLES:
-            self._take_text(event, *_WHOLES[kind])
-        elif kind in _ENDS or kind in _HEADS:
-            self._take_response(event, kind)
+        stem, _, stage = kind.rpartition(".") if isinstance(kind, str) else ("", "", "")
+        if stem in _PIECES:
+            self._take_piece(event, *_PIECES[stem], is_whole=stage == "done")
+        elif stem == "response.output_item" and stage in ("added", "done"):
+            self._take_item(event, is_done=stage == "done")
+        elif stem and (kind in _ENDS or kind in _HEADS):
+            self._end = self._end or _ENDS.get(str(kind))
+            self._head = object_in(event.get("response")) or self._head
         elif kind == "error":
             self._failure = self._failure or read_failure(event)
+        elif not isinstance(kind, str):
+            self._take_untyped(event)
+
+    def _take_untyped(self, event: JsonObject) -> None:
+        if isinstance(event.get("output"), list):
+            self._whole = event
+        elif "error" in event:
+            self._failure = self._failure or read_failure(event)
+        else:
+            self._unread.append("an event has no type")
 
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""
@@ -130,88 +137,61 @@ class ResponsesAssembler:
         if not self._head and not self._slots and self._failure is None:
             self._unread.append("the stream has no answer")
             return Response.of(unread=tuple(self._unread))
-        saw_end = self._end is not None
-        has_ended = saw_end or (is_done and all(slot.is_done for slot in self._slots))
+        has_ended = self._end is not None or (is_done and all(one.is_done for one in self._slots))
         if not has_ended and self._failure is None:
             self._unread.append("the stream ended without an event that says so")
         items = self._items()
         if has_ended and not all(slot.is_done for slot in items):
             self._unread.append("the stream ended before one of its items did")
         native: JsonObject = {**self._head, "output": [slot.native() for slot in items]}
-        if self._end is not None and native.get("status") in (None, _OPEN):
+        if has_ended and (self._end is None or native.get("status") in (None, "in_progress")):
             native["status"] = self._end
-        elif has_ended and not saw_end:
-            native["status"] = None
         return read_answer(
             native,
             unread=self._unread,
             has_ended=has_ended,
             failure=self._failure,
-            flags={number: _flags(slot) for number, slot in enumerate(items)},
+            flags={number: slot.flags() for number, slot in enumerate(items)},
         )
 
-    def _take_untyped(self, event: JsonObject) -> None:
-        if isinstance(event.get("output"), list):
-            self._whole = event
-        elif "error" in event:
-            self._failure = self._failure or read_failure(event)
-        else:
-            self._unread.append("an event has no type")
-
-    def _take_response(self, event: JsonObject, kind: str) -> None:
-        self._end = self._end or _ENDS.get(kind)
-        response = event.get("response")
-        if isinstance(response, dict):
-            self._head = response
-
-    def _take_added(self, event: JsonObject) -> None:
-        item = event.get("item")
+    def _take_item(self, event: JsonObject, *, is_done: bool) -> None:
+        item, index = event.get("item"), event.get("output_index")
         if not isinstance(item, dict):
-            self._unread.append("an event that begins an item has none")
+            what = "ends" if is_done else "begins"
+            self._unread.append(f"an event that {what} an item has none")
             return
-        slot = _Slot(event.get("output_index"), item)
-        self._slots.append(slot)
-        self._remember(slot, item)
-
-    def _take_done(self, event: JsonObject) -> None:
-        item = event.get("item")
-        if not isinstance(item, dict):
-            self._unread.append("an event that ends an item has none")
-            return
-        slot = self._meant(item.get("id"), event)
-        if slot is None or (slot.is_done and not _is_same(slot.item, item)):
-            slot = _Slot(event.get("output_index"), item)
+        slot = self._meant(item.get("id"), index) if is_done else None
+        if slot is None or (slot.is_done and not slot.is_same(item)):
+            slot = _Slot(index, item)
             self._slots.append(slot)
-        slot.item, slot.is_done = item, True
-        slot.pieces.clear()
-        self._remember(slot, item)
+        if is_done:
+            slot.end(item)
 
-    def _remember(self, slot: _Slot, item: JsonObject) -> None:
-        if item_id := text_in(item.get("id")):
-            self._by_id[item_id] = slot
-        if isinstance(slot.index, int):
-            self._by_index[slot.index] = slot
-
-    def _meant(self, item_id: JsonValue, event: JsonObject) -> _Slot | None:
-        """The item of this id at the place of the event; else of the id, else at the place."""
-        placed = self._by_index.get(_key(event))
+    def _meant(self, item_id: JsonValue, index: JsonValue) -> _Slot | None:
+        """The latest item of this id at a place; else of the id, else at the place."""
+        is_placed = isinstance(index, int)
+        placed = next(
+            (one for one in reversed(self._slots) if is_placed and one.index == index), None
+        )
         if placed is None or (item_id is not None and placed.item.get("id") != item_id):
             # Some servers give an item another id in each event, or the same place to all items.
-            return (self._by_id.get(item_id) if isinstance(item_id, str) else None) or placed
+            named = (one for one in reversed(self._slots) if one.item.get("id") == item_id)
+            return (next(named, None) if text_in(item_id) else None) or placed
         return placed
 
-    def _slot_of(self, event: JsonObject) -> _Slot | None:
-        """The item that an event is of; the latest where nothing says which."""
-        item_id = event.get("item_id")
-        slot = self._meant(item_id, event)
-        if slot is None and item_id is None and event.get("output_index") is None:
-            slot = self._slots[-1] if self._slots else None
-        return slot
-
-    def _take_text(self, event: JsonObject, kind: str, member: str) -> None:
-        text, slot = event.get(member), self._slot_of(event)
-        if slot is not None and not slot.is_done and isinstance(text, str):
-            slot.pieces[kind, _place(event)] = [text]
+    def _take_piece(self, event: JsonObject, kind: str, member: str, *, is_whole: bool) -> None:
+        item_id, index = event.get("item_id"), event.get("output_index")
+        slot = self._meant(item_id, index)
+        if slot is None and item_id is None and index is None and self._slots:
+            # The latest where nothing says which.
+            slot = self._slots[-1]
+        text = event.get(member if is_whole else "delta")
+        if slot is None or slot.is_done or not isinstance(text, str):
+            return
+        pieces = slot.pieces.setdefault((kind, _place(event)), [])
+        if is_whole:
+            pieces.clear()
+        pieces.append(text)
 
     def _items(self) -> list[_Slot]:
         """The items in their order, with those that only the end of the stream has."""
@@ -219,41 +199,17 @@ class ResponsesAssembler:
         final = objects_in(self._head.get("output")) if self._end else []
         if len(final) > len(slots) or not all(slot.is_done for slot in slots):
             for index, item in enumerate(final):
-                self._complete(slots, item, index)
+                slot = self._meant(item.get("id"), index)
+                if slot is None and not any(other.is_same(item) for other in slots):
+                    slots.append(_Slot(index, item, is_done=True))
+                elif slot is not None and not slot.is_done:
+                    slot.end(item)
         if all(isinstance(slot.index, int) for slot in slots):
             slots.sort(key=lambda slot: slot.index if isinstance(slot.index, int) else 0)
         return slots
 
-    def _complete(self, slots: list[_Slot], item: JsonObject, index: int) -> None:
-        """Take an item as the end of the stream has it, if it was not done before."""
-        slot = self._meant(item.get("id"), {"output_index": index})
-        if slot is None:
-            if not any(_is_same(other.item, item) for other in slots):
-                slots.append(_Slot(index, item, is_done=True))
-        elif not slot.is_done:
-            slot.item, slot.is_done = item, True
-
-
-def _is_same(item: JsonObject, other: JsonObject) -> bool:
-    """Whether two items are one: calls by the id that pairs them, anything else by its own."""
-    name = "call_id" if text_in(item.get("call_id")) else "id"
-    return item.get("type") == other.get("type") and item.get(name) == other.get(name)
-
-
-def _key(event: JsonObject) -> int:
-    index = event.get("output_index")
-    return index if isinstance(index, int) else -1
-
 
 def _place(event: JsonObject) -> int:
     """The place of a text among those of its kind."""
-    for name in _PLACES:
-        place = event.get(name)
-        if isinstance(place, int):
-            return place
-    return 0
-
-
-def _flags(slot: _Slot) -> tuple[CallFlag, ...]:
-    index: tuple[CallFlag, ...] = () if isinstance(slot.index, int) else ("index_missing",)
-    return index if slot.is_done else (*index, "incomplete")
+    places = (event.get(name) for name in _PLACES)
+    return next((place for place in places if isinstance(place, int)), 0)
