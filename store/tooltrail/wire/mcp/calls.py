@@ -8,19 +8,20 @@ from pydantic import ValidationError
 
 from tooltrail.records import InvalidRecordError, ToolCall
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
 from tooltrail.wire.mcp.limits import (
     CAPABILITIES,
-    CAPABILITIES_KEY,
     LATEST,
     NAME,
-    VERSION_KEY,
+    RPC,
+    TOO_DEEP,
     RequestId,
     Revision,
 )
-from tooltrail.wire.mcp.outcomes import RPC, TOO_DEEP
 from tooltrail.wire.members import JsonObject, object_in, others, spelled, text_in
 
+VERSION = "io.modelcontextprotocol/protocolVersion"
+_ABILITIES = "io.modelcontextprotocol/clientCapabilities"
 _PARAMS = frozenset({"name", "arguments"})
 
 
@@ -38,18 +39,13 @@ def read_call(request: JsonObject) -> ToolCall:
     if not isinstance(params, dict):
         raise InvalidRecordError("the request of tools/call has no params")
     extras = others(params, _PARAMS)
-    request_id = request.get("id") if is_message else None
-    if request_id is not None:
-        extras[RPC] = {"id": request_id}
+    if is_message and request.get("id") is not None:
+        extras[RPC] = {"id": request["id"]}
     arguments = params.get("arguments")
     raw = "" if arguments is None else spelled(arguments)
+    name = text_in(params.get("name")) or ""
     try:
-        return ToolCall(
-            tool_name=text_in(params.get("name")) or "",
-            arguments_raw=raw,
-            kind="mcp",
-            extras=extras,
-        )
+        return ToolCall(tool_name=name, arguments_raw=raw, kind="mcp", extras=extras)
     except ValidationError as error:
         raise InvalidRecordError(TOO_DEEP) from error
 
@@ -59,7 +55,6 @@ def write_call(
     request_id: RequestId,
     *,
     revision: Revision = LATEST,
-    policy: ExportPolicy = DEFAULT_EXPORT_POLICY,
     is_own: bool = False,
 ) -> Export:
     """The request of JSON-RPC, the tool by its own name.
@@ -68,51 +63,36 @@ def write_call(
         call: that is to be sent.
         request_id: of JSON-RPC.
         revision: of the protocol.
-        policy: what is done where something cannot be written; it may keep provider data back.
         is_own: whether the extras of the call are MCP's, as `read_call` gives them, and go with it.
             A call does not say so itself, and a server is not to be sent what a model's provider
             said.
-
-    Raises:
-        ExportRefusedError: something would be changed, and the policy is strict.
     """
-    writing = Writing(NAME, CAPABILITIES, policy)
-    name = writing.clean.text(call.tool_name, "call")
-    replays = is_own and policy.replay_provider_data
-    native = call_native(
-        writing, call, request_id, "call", name=name, revision=revision, replays=replays
-    )
+    writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
+    params = call_params(writing, call, "call", call.tool_name, revision, replays=is_own)
     if call.namespace is not None:
         writing.note("provider_data_dropped", "call", f"namespace {call.namespace}")
-    return writing.export(native)
+    return writing.export(request_native(request_id, params))
 
 
-def call_native(
-    writing: Writing,
-    call: ToolCall,
-    request_id: RequestId,
-    where: str,
-    *,
-    name: str,
-    revision: Revision,
-    replays: bool,
+def request_native(request_id: RequestId, params: JsonObject) -> JsonObject:
+    """The message that calls a tool."""
+    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
+
+
+def call_params(
+    writing: Writing, call: ToolCall, where: str, name: str, revision: Revision, *, replays: bool
 ) -> JsonObject:
-    """The request, with what is changed in it noted."""
+    """The params of the request, with what is changed in them noted."""
     if call.call_id is not None:
         writing.note("id_dropped", where, "a tool call has no id here")
     # That free text is a member of an object here is noted where it is wrapped.
     if call.kind not in ("function", "mcp", "custom"):
         writing.note("provider_data_dropped", where, f"the call is of the kind {call.kind}")
-    extras = {name: member for name, member in call.extras.items() if name != RPC}
-    if not replays:
-        writing.note_dropped(extras, where)
-        extras = {}
-    extras = object_in(writing.clean.value(extras, where))
     native: JsonObject = {"name": name}
     if call.kind == "custom" or call.arguments_raw.strip():
         native["arguments"] = writing.arguments_object(call, where)
-    if revision == "2026-07-28":
-        members: JsonObject = {VERSION_KEY: revision, CAPABILITIES_KEY: {}}
-        native["_meta"] = {**members, **object_in(extras.pop("_meta", None))}
-    params = writing.with_extras(native, extras, where)
-    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
+    extras = {name: member for name, member in call.extras.items() if name != RPC}
+    if revision == LATEST:
+        meta = object_in(extras.pop("_meta", None)) if replays else {}
+        native["_meta"] = {VERSION: revision, _ABILITIES: {}, **meta}
+    return writing.with_extras(native, extras, where, replays=replays)

@@ -6,6 +6,7 @@ says it; without one nothing is known of how the call came out.
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from pydantic import JsonValue
 
@@ -196,29 +197,17 @@ def _read_local_shell(item: JsonObject) -> ResultBlock:
     """What the local shell wrote: its output is JSON, of which a lone `stdout` is plain text."""
     output = item.get("output")
     text = output if isinstance(output, str) else "" if output is None else json.dumps(output)
-    stdout = _lone_stdout(text)
-    return result_of_text(None, None, _texts(text if stdout is None else stdout))
-
-
-def _lone_stdout(output: str) -> str | None:
-    match _json_of(output):
-        case {"stdout": str(text), **rest} if not rest:
-            return text
-        case _:
-            return None
-
-
-def _json_of(text: str) -> JsonValue:
-    try:
-        return read_json(text)
-    except InvalidRecordError:
-        return None
+    with suppress(InvalidRecordError):
+        match read_json(text):
+            case {"stdout": str(stdout), **rest} if not rest:
+                text = stdout
+            case _:
+                pass
+    return result_of_text(None, None, _texts(text))
 
 
 def _write_local_shell(writing: Writing, answered: Answered) -> JsonObject:
-    text = writing.result_text(answered.result, answered.where)
-    is_native = _json_of(text) is not None and _lone_stdout(text) is None
-    return {"output": text if is_native else spelled({"stdout": text})}
+    return {"output": spelled({"stdout": writing.result_text(answered.result, answered.where)})}
 
 
 def _read_screenshot(item: JsonObject) -> ResultBlock:

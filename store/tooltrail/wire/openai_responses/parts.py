@@ -114,44 +114,25 @@ def describe_part(writing: Writing, block: MessageBlock, where: str) -> JsonObje
 def _media_part(
     writing: Writing, block: MediaBlock, where: str, *, replays: bool
 ) -> JsonObject | None:
-    # A file has its name beside its bytes, and nothing else is said beside a place.
-    unsaid = ["name"] if block.kind == "image" or block.data is None else []
+    stem, uri, media_type = _STEMS.get(block.kind), block.uri or "", block.media_type
+    is_file = is_file_name(uri)
     if block.data is None:
-        part = _place(block, replays=replays)
-        unsaid.append("media_type")
-    else:
-        part = _image(block) if block.kind == "image" else _file(block)
-        unsaid.append("uri")
-    if part is None:
+        is_known = replays if is_file else is_public(uri)
+        if stem is None or not is_known or not _PRINTABLE.fullmatch(uri):
+            return None
+        writing.note_media(block, where, "name", "media_type")
+        member = "file_id" if is_file else f"{stem}_url"
+        return {"type": f"input_{stem}", member: uri.removeprefix(FILE)}
+    if not has_bytes(block):
         return None
-    writing.note_media(block, where, *unsaid)
-    if part.get("filename") == "":
-        writing.note("block_described", where, f"a file without a name is {_UNNAMED!r} here")
-        part["filename"] = _UNNAMED
-    return part
-
-
-def _place(block: MediaBlock, *, replays: bool) -> JsonObject | None:
-    """The part of media that are elsewhere, where their place means anything to the provider."""
-    uri, stem = block.uri or "", _STEMS.get(block.kind)
-    is_file = replays and is_file_name(uri)
-    if stem is None or not (is_file or is_public(uri)) or not _PRINTABLE.fullmatch(uri):
-        return None
-    place: JsonObject = {"file_id": uri.removeprefix(FILE)} if is_file else {f"{stem}_url": uri}
-    return {"type": f"input_{stem}", **place}
-
-
-def _image(block: MediaBlock) -> JsonObject | None:
-    if block.media_type not in IMAGE_TYPES or not has_bytes(block):
-        return None
-    return {"type": "input_image", "image_url": uri_of_media(block)}
-
-
-def _file(block: MediaBlock) -> JsonObject | None:
-    has_type = block.media_type is not None
-    is_file = not has_type or _MEDIA_TYPE.fullmatch(block.media_type or "")
-    if block.kind != "document" or not is_file or not has_bytes(block):
-        return None
-    # Without its type a file is plain base64: a URI would give it the type of text.
-    data = uri_of_media(block) if has_type else block.data
-    return {"type": "input_file", "filename": block.name or "", "file_data": data}
+    if stem == "image" and media_type in IMAGE_TYPES:
+        writing.note_media(block, where, "name", "uri")
+        return {"type": "input_image", "image_url": uri_of_media(block)}
+    if stem == "file" and (media_type is None or _MEDIA_TYPE.fullmatch(media_type)):
+        writing.note_media(block, where, "uri")
+        if not block.name:
+            writing.note("block_described", where, f"a file without a name is {_UNNAMED!r} here")
+        # Without its type a file is plain base64: a URI would give it the type of text.
+        data = block.data if media_type is None else uri_of_media(block)
+        return {"type": "input_file", "filename": block.name or _UNNAMED, "file_data": data}
+    return None

@@ -20,7 +20,6 @@ from tooltrail.records import (
     InvalidRecordError,
     Message,
     MessageBlock,
-    Origin,
     ProviderBlock,
     ReasoningBlock,
     Role,
@@ -30,6 +29,7 @@ from tooltrail.wire._reading import (
     cut_off,
     is_for_provider,
     message_of_request,
+    origin_of_choice,
     with_origins,
 )
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
@@ -109,12 +109,7 @@ def is_reference(item: JsonObject) -> bool:
 
 
 def _read_content(item: JsonObject, *, in_turn: bool = False) -> Iterator[MessageBlock]:
-    """The blocks of a message; each one remembers what the message says beside its content.
-
-    Args:
-        item: the message.
-        in_turn: whether it is one of the items of a turn of the model.
-    """
+    """The blocks of a message; each one remembers what the message says beside its content."""
     about = others(item, _MESSAGE)
     if about.get("status") == "completed":
         del about["status"]
@@ -189,7 +184,8 @@ def read_answer(
     messages: list[Message] = []
     if isinstance(output, list) and (items or failure is None):
         is_complete = is_whole and status != CUT_SHORT
-        origin = _origin(payload)
+        reason = object_in(payload.get("incomplete_details")).get("reason")
+        origin = origin_of_choice(NAME, payload, {"finish_reason": text_in(reason) or status}, 0)
         messages = [
             Message(role="assistant", blocks=tuple(blocks), origin=origin, is_complete=is_complete)
         ]
@@ -203,16 +199,6 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
     # That an answer failed is known also where nobody says why.
     failed = payload.get("status") == "failed"
     return ProviderFailure("", None, payload.get("error")) if failed else None
-
-
-def _origin(payload: JsonObject) -> Origin:
-    reason = object_in(payload.get("incomplete_details")).get("reason")
-    return Origin(
-        wire_format=NAME,
-        model=text_in(payload.get("model")),
-        response_id=text_in(payload.get("id")),
-        finish_reason=text_in(reason) or text_in(payload.get("status")),
-    )
 
 
 def read_history(request: JsonObject) -> Conversation:

@@ -4,7 +4,7 @@ import pytest
 from tests.support.wire.schemas import problems
 
 from tooltrail.records import CallKind, InvalidRecordError, ToolCall
-from tooltrail.wire import ExportPolicy, JsonObject
+from tooltrail.wire import JsonObject
 from tooltrail.wire.mcp import read_call, write_call
 
 META: JsonObject = {
@@ -88,7 +88,7 @@ def test_what_the_format_has_no_place_for_is_told() -> None:
     call = ToolCall(
         tool_name="my tool\0", call_id="call_1", namespace="disk", extras={"signature": "s"}
     )
-    export = write_call(call, 1, policy=ExportPolicy(replay_provider_data=False), is_own=True)
+    export = write_call(call, 1)
     assert [change.kind for change in export.report] == [
         "id_dropped",
         "provider_data_dropped",
