@@ -4,8 +4,6 @@ The protocol has no id of a tool call: that of JSON-RPC belongs to the request, 
 several rounds has several. It stands in the extras; the id that a model gave is not sent.
 """
 
-from pydantic import ValidationError
-
 from tooltrail.records import InvalidRecordError, ToolCall
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
@@ -19,6 +17,7 @@ from tooltrail.wire.mcp.limits import (
     Revision,
 )
 from tooltrail.wire.members import JsonObject, object_in, others, spelled, text_in
+from tooltrail.wire.sturdy import is_bounded
 
 VERSION = "io.modelcontextprotocol/protocolVersion"
 _ABILITIES = "io.modelcontextprotocol/clientCapabilities"
@@ -32,6 +31,8 @@ def read_call(request: JsonObject) -> ToolCall:
         InvalidRecordError: it is no request to call a tool, or nested deeper than a record can
             hold.
     """
+    if not is_bounded(request):
+        raise InvalidRecordError(TOO_DEEP)
     is_message = "jsonrpc" in request or "method" in request
     if is_message and request.get("method") != "tools/call":
         raise InvalidRecordError("the message is no request of tools/call")
@@ -44,10 +45,7 @@ def read_call(request: JsonObject) -> ToolCall:
     arguments = params.get("arguments")
     raw = "" if arguments is None else spelled(arguments)
     name = text_in(params.get("name")) or ""
-    try:
-        return ToolCall(tool_name=name, arguments_raw=raw, kind="mcp", extras=extras)
-    except ValidationError as error:
-        raise InvalidRecordError(TOO_DEEP) from error
+    return ToolCall(tool_name=name, arguments_raw=raw, kind="mcp", extras=extras)
 
 
 def write_call(
@@ -59,30 +57,29 @@ def write_call(
 ) -> Export:
     """The request of JSON-RPC, the tool by its own name.
 
-    Args:
-        call: that is to be sent.
-        request_id: of JSON-RPC.
-        revision: of the protocol.
-        is_own: whether the extras of the call are MCP's, as `read_call` gives them, and go with it.
-            A call does not say so itself, and a server is not to be sent what a model's provider
-            said.
+    With `is_own`, the extras of the call are MCP's, as `read_call` gives them, and go with it. A
+    call does not say so itself, and a server is not to be sent what a model's provider said.
     """
     writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-    params = call_params(writing, call, "call", call.tool_name, revision, replays=is_own)
+    native = call_native(
+        writing, call, request_id, "call", name=call.tool_name, revision=revision, replays=is_own
+    )
     if call.namespace is not None:
         writing.note("provider_data_dropped", "call", f"namespace {call.namespace}")
-    return writing.export(request_native(request_id, params))
+    return writing.export(native)
 
 
-def request_native(request_id: RequestId, params: JsonObject) -> JsonObject:
-    """The message that calls a tool."""
-    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}
-
-
-def call_params(
-    writing: Writing, call: ToolCall, where: str, name: str, revision: Revision, *, replays: bool
+def call_native(
+    writing: Writing,
+    call: ToolCall,
+    request_id: RequestId,
+    where: str,
+    *,
+    name: str,
+    revision: Revision,
+    replays: bool,
 ) -> JsonObject:
-    """The params of the request, with what is changed in them noted."""
+    """The request, with what is changed in it noted."""
     if call.call_id is not None:
         writing.note("id_dropped", where, "a tool call has no id here")
     # That free text is a member of an object here is noted where it is wrapped.
@@ -95,4 +92,5 @@ def call_params(
     if revision == LATEST:
         meta = object_in(extras.pop("_meta", None)) if replays else {}
         native["_meta"] = {VERSION: revision, _ABILITIES: {}, **meta}
-    return writing.with_extras(native, extras, where, replays=replays)
+    params = writing.with_extras(native, extras, where, replays=replays)
+    return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}

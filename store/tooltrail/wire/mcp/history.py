@@ -11,6 +11,7 @@ result says by its members which request it answers. An error does not, and is k
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 
 from pydantic import JsonValue
 
@@ -28,7 +29,7 @@ from tooltrail.wire._reading import messages_in
 from tooltrail.wire._steps import Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.mcp.asking import read_tools
-from tooltrail.wire.mcp.calls import VERSION, call_params, read_call, request_native
+from tooltrail.wire.mcp.calls import VERSION, call_native, read_call
 from tooltrail.wire.mcp.limits import LATEST, NAME, RPC, RequestId, Revision
 from tooltrail.wire.mcp.results import Pending, read_outcome, response_native
 from tooltrail.wire.members import JsonObject, object_in
@@ -101,7 +102,7 @@ class _Session:
         self._tasks: dict[str, _Call] = {}
         # Calls that wait for input, the one that is to go on first at the end.
         self._asked: list[_Call] = []
-        self._count = 0
+        self._numbers = count()
 
     def conversation(self) -> Conversation:
         messages = (one.message() if isinstance(one, _Call) else one for one in self._said)
@@ -127,7 +128,11 @@ class _Session:
         self, message: JsonObject, method: str, message_id: int | str, params: JsonObject
     ) -> None:
         if method == "tools/call" and isinstance(message.get("params"), dict):
-            self._waiting[message_id] = self._resumed(message, params) or self._begun(message)
+            call = self._resumed(message, params)
+            if call is None:
+                call = _Call(f"mcp:{next(self._numbers)}", message)
+                self._said.append(call)
+            self._waiting[message_id] = call
         elif method in _FROM_SERVER:
             self._of_server.add(message_id)
         elif method != "ping":
@@ -135,12 +140,6 @@ class _Session:
             if call is not None:
                 call.rounds.append(message)
             self._waiting[message_id] = call
-
-    def _begun(self, message: JsonObject) -> _Call:
-        call = _Call(f"mcp:{self._count}", message)
-        self._count += 1
-        self._said.append(call)
-        return call
 
     def _resumed(self, message: JsonObject, params: JsonObject) -> _Call | None:
         """The call that a request goes on with; None where it begins one.
@@ -158,13 +157,9 @@ class _Session:
         return self._tasks.get(str(params.get("taskId")))
 
     def _notification(self, message: JsonObject, method: str, params: JsonObject) -> None:
-        if method == "notifications/tasks":
-            if call := self._of_task(params):
-                self._answered(call, message, read_outcome({"jsonrpc": "2.0", "result": params}))
-        elif method == "notifications/cancelled":
-            cancelled = params.get("requestId")
-            if call := self._waiting.get(cancelled if isinstance(cancelled, int | str) else None):
-                call.rounds.append(message)
+        call = self._of_task(params) if method == "notifications/tasks" else None
+        if call is not None:
+            self._answered(call, message, read_outcome({"jsonrpc": "2.0", "result": params}))
 
     def _response(self, message: JsonObject, message_id: int | str | None) -> None:
         outcome = read_outcome({"jsonrpc": "2.0", **message})
@@ -236,10 +231,10 @@ def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue
             # What a server of the older revision was asked goes back without what it does not know.
             is_older = replays and RPC in call.extras and not _has_version(call)
             revision: Revision = "2025-11-25" if is_older else LATEST
-            name, where = answered.wire_name, answered.where
-            params = call_params(writing, call, where, name, revision, replays=replays)
-            yield request_native(request_id, params)
-            result = answered.result
+            where, name, result = answered.where, answered.wire_name, answered.result
+            yield call_native(
+                writing, call, request_id, where, name=name, revision=revision, replays=replays
+            )
             yield response_native(writing, result, request_id, revision, where, replays=is_own)
             if "rounds" in object_in(call.extras.get(RPC)):
                 writing.note("provider_data_dropped", where, "the rounds before the result")

@@ -10,7 +10,7 @@ A result keeps all of its blocks, its structured value and what was said beside 
 
 from dataclasses import dataclass
 
-from pydantic import JsonValue, ValidationError
+from pydantic import JsonValue
 
 from tooltrail.records import (
     ContentBlock,
@@ -36,6 +36,7 @@ from tooltrail.wire.mcp.limits import (
 )
 from tooltrail.wire.media_uris import decoded
 from tooltrail.wire.members import JsonObject, list_in, object_in, others, text_in
+from tooltrail.wire.sturdy import is_bounded
 
 _REFUSALS = frozenset({-32700, -32600, -32601, -32602, -32020, -32021, -32022, -32042})
 """Codes of errors with which a server refuses a request before any tool runs: those of JSON-RPC for
@@ -85,13 +86,8 @@ def read_outcome(response: JsonObject) -> ResultBlock | Pending | None:
     Raises:
         InvalidRecordError: it is nested deeper than a record can hold.
     """
-    try:
-        return _read_outcome(response)
-    except ValidationError as error:
-        raise InvalidRecordError(TOO_DEEP) from error
-
-
-def _read_outcome(response: JsonObject) -> ResultBlock | Pending | None:
+    if not is_bounded(response):
+        raise InvalidRecordError(TOO_DEEP)
     is_message = "jsonrpc" in response
     has_id = is_message and response.get("id") is not None
     rpc: JsonObject = {"id": response["id"]} if has_id else {}
@@ -200,14 +196,9 @@ def write_result(
 ) -> Export:
     """The `CallToolResult`, or the response of JSON-RPC to the request with this id.
 
-    A response may be an error of the protocol. By itself a result is one of the tool.
-
-    Args:
-        result: that is to be sent.
-        request_id: of JSON-RPC.
-        revision: of the protocol.
-        is_own: whether what the result has for a provider alone, extras and blocks, is MCP's, as
-            `read_result` gives it, and goes with it.
+    A response may be an error of the protocol. By itself a result is one of the tool. With
+    `is_own`, what the result has for a provider alone is MCP's, as `read_result` gives it, and
+    goes with it: extras and blocks.
     """
     writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
     if request_id is None:

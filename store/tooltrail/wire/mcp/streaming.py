@@ -8,7 +8,7 @@ a stream that serves several requests there are several.
 from collections.abc import Iterator
 
 from tooltrail.records import Message, Origin, ProviderBlock, ResultBlock
-from tooltrail.wire.mcp.limits import NAME, RPC
+from tooltrail.wire.mcp.limits import NAME
 from tooltrail.wire.mcp.results import Pending, read_outcome
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
@@ -19,18 +19,24 @@ def read_response(payload: JsonObject) -> Response:
 
     An error of the protocol is a failure; a tool's own error is none.
     """
+    return _read_response(payload, read_outcome(payload), 0)
+
+
+def _read_response(
+    payload: JsonObject, outcome: ResultBlock | Pending | None, place: int
+) -> Response:
     error = payload.get("error")
     failure = None if error is None else failure_of(error, error, ("code",))
     result = object_in(payload.get("result", payload))
-    origin = Origin(wire_format=NAME, finish_reason=text_in(result.get("resultType")))
-    outcome = read_outcome(payload)
+    reason = text_in(result.get("resultType"))
+    origin = Origin(wire_format=NAME, finish_reason=reason, choice=place)
     is_complete = isinstance(outcome, ResultBlock)
     block = outcome if isinstance(outcome, ResultBlock) else ProviderBlock(native=payload)
     message = Message(role="tool", blocks=(block,), origin=origin, is_complete=is_complete)
-    return Response.of((message,), failure, tuple(_unread(outcome, result)))
+    return Response.of((message,), failure, tuple(_unread(outcome)))
 
 
-def _unread(outcome: ResultBlock | Pending | None, result: JsonObject) -> Iterator[str]:
+def _unread(outcome: ResultBlock | Pending | None) -> Iterator[str]:
     if outcome is None:
         yield "the response is no answer to a call of a tool"
     if not isinstance(outcome, ResultBlock):
@@ -40,10 +46,6 @@ def _unread(outcome: ResultBlock | Pending | None, result: JsonObject) -> Iterat
             yield f"content[{number}] is of no type that is known"
     if outcome.status == "unknown":
         yield "isError is neither true nor false"
-    if "error" not in object_in(outcome.extras.get(RPC)) and "task" not in result:
-        inner = object_in(result.get("result", result))
-        if "content" not in inner and outcome.status != "cancelled":
-            yield "the result has no content"
 
 
 class McpAssembler:
@@ -70,18 +72,13 @@ class McpAssembler:
             self._unread.append("an event is no message of JSON-RPC")
 
     def _take(self, event: JsonObject, place: int) -> None:
-        response = read_response(event)
+        outcome = read_outcome({"jsonrpc": "2.0", **event})
+        response = _read_response(event, outcome, place)
         self._failure = self._failure or response.failure
         self._unread.extend(response.unread)
-        for message in response.messages:
-            origin = message.origin
-            if origin is not None and place:
-                origin = origin.model_copy(update={"choice": place})
-            placed = message.model_copy(update={"origin": origin})
-            self._messages[place : place + 1] = [placed]
-            outcome = read_outcome({"jsonrpc": "2.0", **event})
-            if isinstance(outcome, Pending) and outcome.task_id is not None:
-                self._tasks[outcome.task_id] = place
+        self._messages[place : place + 1] = response.messages
+        if isinstance(outcome, Pending) and outcome.task_id is not None:
+            self._tasks[outcome.task_id] = place
 
     def finish(self, *, is_done: bool = False) -> Response:  # noqa: ARG002  nothing tells the end
         """The responses, one message each; none where the stream ended before one came."""

@@ -48,10 +48,8 @@ _ENTRY = {"stdout", "stderr", "outcome"}
 def read_output(item: JsonObject, local_shells: Mapping[str, str]) -> ResultBlock:
     """The result that an item of `OUTPUT_TYPES` brings.
 
-    Args:
-        item: of a request.
-        local_shells: the `call_id` of each call to the local shell by the id of its item, which
-            its output may name it by.
+    The output of a local shell may name its call by the id of the item; `local_shells` has the
+    `call_id` for each such id.
     """
     kind = str(item.get("type"))
     read, known = _READERS[kind]
@@ -107,8 +105,6 @@ def write_builtin(writing: Writing, answered: Answered) -> Pair | None:
         return None
     if call.parse_error or not isinstance(action, dict):
         return None
-    if not _NEEDED.get(kind, frozenset()) <= call.extras.keys():
-        return None
     members = _WRITERS[kind](writing, answered)
     if members is None:
         return None
@@ -150,7 +146,6 @@ def _write_shell(writing: Writing, answered: Answered) -> JsonObject:
     result, where = answered.result, answered.where
     limit = object_in(answered.call.arguments).get("max_output_length")
     native: JsonObject = {"max_output_length": limit} if isinstance(limit, int) else {}
-    native |= {name: result.extras[name] for name in native if name in result.extras}
     if _has_entries(result):
         return {**native, "output": result.structured}
     outcome: JsonObject = {"type": "exit", "exit_code": int(result.is_error)}
@@ -268,9 +263,3 @@ _WRITERS: Mapping[str, Callable[[Writing, Answered], JsonObject | None]] = {
     "tool_search_call": _write_found_tools,
 }
 """What writes the members of the output of a call; None where they cannot say it."""
-
-_NEEDED: Mapping[str, frozenset[str]] = {
-    "local_shell_call": frozenset({"id"}),
-    "computer_call": frozenset({"id", "pending_safety_checks"}),
-}
-"""What the item of a call must have besides the action."""

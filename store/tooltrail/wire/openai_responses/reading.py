@@ -10,7 +10,7 @@ message of somebody else, is taken for one turn: one message of the assistant.
 """
 
 from collections.abc import Iterator, Mapping
-from itertools import groupby
+from itertools import count, groupby
 
 from pydantic import JsonValue
 
@@ -67,7 +67,7 @@ class _TurnReader:
 
     def __init__(self, oddities: Oddities, hosted: frozenset[str]) -> None:
         self.blocks: list[MessageBlock] = []
-        self._call_count = 0
+        self._calls = count()
         self._hosted_count = 0
         self._oddities = oddities
         self._hosted = hosted
@@ -82,8 +82,7 @@ class _TurnReader:
             # Without one a call has no id, which anybody can see; one of another kind is lost.
             if not isinstance(item.get("call_id"), str | None):
                 self._oddities.unread.append(f"the call_id of {where} is no text")
-            self.blocks.append(self._repeated.flagged(read_call(item, self._call_count, flags)))
-            self._call_count += 1
+            self.blocks.append(self._repeated.flagged(read_call(item, next(self._calls), flags)))
         elif type_of(item) == "message" and item.get("role") in ("assistant", None):
             if not isinstance(item.get("content"), str | list):
                 self._oddities.unread.append(f"{where} has no content")

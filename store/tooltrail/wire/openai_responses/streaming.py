@@ -12,27 +12,25 @@ from pydantic import JsonValue
 
 from tooltrail.records import CallFlag
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
-from tooltrail.wire.openai_responses.reading import read_answer, read_failure, read_response
+from tooltrail.wire.openai_responses.reading import read_answer, read_failure
 from tooltrail.wire.responses import ProviderFailure, Response
 
 _PIECES: Mapping[str, tuple[str, str]] = {
-    "response.function_call_arguments": ("arguments", "arguments"),
-    "response.mcp_call_arguments": ("arguments", "arguments"),
-    "response.custom_tool_call_input": ("input", "input"),
-    "response.code_interpreter_call_code": ("code", "code"),
-    "response.apply_patch_call_operation_diff": ("diff", "diff"),
-    "response.shell_call_command": ("command", "command"),
-    "response.output_text": ("output_text", "text"),
-    "response.refusal": ("refusal", "refusal"),
-    "response.reasoning_text": ("reasoning_text", "text"),
-    "response.reasoning_summary_text": ("summary_text", "text"),
+    "response.function_call_arguments": ("arguments", ""),
+    "response.mcp_call_arguments": ("arguments", ""),
+    "response.custom_tool_call_input": ("input", ""),
+    "response.code_interpreter_call_code": ("code", ""),
+    "response.apply_patch_call_operation_diff": ("operation", "diff"),
+    "response.shell_call_command": ("action", "commands"),
+    "response.output_text": ("content", "output_text"),
+    "response.refusal": ("content", "refusal"),
+    "response.reasoning_text": ("content", "reasoning_text"),
+    "response.reasoning_summary_text": ("summary", "summary_text"),
 }
-"""What the pieces of an event are of, and the member of its last event that has all of it."""
+"""The member of an item that the pieces of an event are of, and the part of that."""
 
-_ENDS = {f"response.{status}": status for status in ("completed", "incomplete", "failed")}
-_HEADS = {"response.created", "response.queued", "response.in_progress"}
+_ENDS = ("completed", "incomplete", "failed")
 _PLACES = ("content_index", "summary_index", "command_index")
-_PARTS = {"output_text": "text", "refusal": "refusal"}
 
 
 @dataclass(slots=True)
@@ -40,25 +38,25 @@ class _Slot:
     """One item as far as it has come.
 
     Attributes:
-        index: its place in the answer, as its first event has it.
+        index: its place in the answer, as its first event has it; None where it has none.
         item: as it began, or as it is once it is done.
         pieces: of its texts, by what they are of and their place in that.
     """
 
-    index: JsonValue
+    index: int | None
     item: JsonObject
     is_done: bool = False
-    pieces: dict[tuple[str, int], list[str]] = field(
-        default_factory=dict[tuple[str, int], list[str]]
+    pieces: dict[tuple[str, str, int], list[str]] = field(
+        default_factory=dict[tuple[str, str, int], list[str]]
     )
 
     def native(self) -> JsonObject:
         """The item, with what came since it began where it is not done."""
-        item, texts = dict(self.item), dict[str, list[str]]()
-        for (kind, _), pieces in sorted(self.pieces.items(), key=lambda one: one[0][1]):
-            texts.setdefault(kind, []).append("".join(pieces))
-        for kind, said in texts.items():
-            _put(item, kind, said)
+        item, texts = dict(self.item), dict[tuple[str, str], list[str]]()
+        for (*of, _), pieces in sorted(self.pieces.items(), key=lambda one: one[0][-1]):
+            texts.setdefault((of[0], of[1]), []).append("".join(pieces))
+        for (member, part), said in texts.items():
+            _put(item, member, part, said)
         return item
 
     def end(self, item: JsonObject) -> None:
@@ -73,24 +71,21 @@ class _Slot:
 
     def flags(self) -> tuple[CallFlag, ...]:
         """What is odd about the call that the item is."""
-        index: tuple[CallFlag, ...] = () if isinstance(self.index, int) else ("index_missing",)
+        index: tuple[CallFlag, ...] = ("index_missing",) if self.index is None else ()
         return index if self.is_done else (*index, "incomplete")
 
 
-def _put(item: JsonObject, kind: str, said: list[str]) -> None:
+def _put(item: JsonObject, member: str, part: str, said: list[str]) -> None:
     """Put the texts of one kind where they belong in an item."""
-    if kind in _PARTS:
-        parts: list[JsonValue] = [{"type": kind, _PARTS[kind]: text} for text in said]
-        item["content"] = [*list_in(item.get("content")), *parts]
-    elif kind in {"reasoning_text", "summary_text"}:
-        member = "content" if kind == "reasoning_text" else "summary"
-        item[member] = [{"type": kind, "text": text} for text in said]
-    elif kind == "command":
-        item["action"] = {**object_in(item.get("action")), "commands": [*said]}
-    elif kind == "diff":
-        item["operation"] = {**object_in(item.get("operation")), "diff": said[0]}
+    if member in ("content", "summary"):
+        name = part if part == "refusal" else "text"
+        parts: list[JsonValue] = [{"type": part, name: text} for text in said]
+        item[member] = [*list_in(item.get(member)), *parts]
+    elif part:
+        value: JsonValue = [*said] if part == "commands" else said[0]
+        item[member] = {**object_in(item.get(member)), part: value}
     else:
-        item[kind] = said[0]
+        item[member] = said[0]
 
 
 class ResponsesAssembler:
@@ -101,7 +96,6 @@ class ResponsesAssembler:
         self._head: JsonObject = {}
         self._end: str | None = None
         self._failure: ProviderFailure | None = None
-        self._whole: JsonObject | None = None
         self._unread: list[str] = []
 
     def feed(self, event: JsonObject) -> None:
@@ -109,11 +103,11 @@ class ResponsesAssembler:
         kind = event.get("type")
         stem, _, stage = kind.rpartition(".") if isinstance(kind, str) else ("", "", "")
         if stem in _PIECES:
-            self._take_piece(event, *_PIECES[stem], is_whole=stage == "done")
+            self._take_piece(event, *_PIECES[stem])
         elif stem == "response.output_item" and stage in ("added", "done"):
             self._take_item(event, is_done=stage == "done")
-        elif stem and (kind in _ENDS or kind in _HEADS):
-            self._end = self._end or _ENDS.get(str(kind))
+        elif stem == "response":
+            self._end = self._end or (stage if stage in _ENDS else None)
             self._head = object_in(event.get("response")) or self._head
         elif kind == "error":
             self._failure = self._failure or read_failure(event)
@@ -122,7 +116,8 @@ class ResponsesAssembler:
 
     def _take_untyped(self, event: JsonObject) -> None:
         if isinstance(event.get("output"), list):
-            self._whole = event
+            # Some proxies send a whole answer in place of the stream.
+            self._head, self._end = event, text_in(event.get("status")) or "completed"
         elif "error" in event:
             self._failure = self._failure or read_failure(event)
         else:
@@ -130,10 +125,6 @@ class ResponsesAssembler:
 
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""
-        if self._whole is not None and not self._slots:
-            return read_response(self._whole).with_more(self._failure, self._unread)
-        if self._whole is not None:
-            self._unread.append("a whole answer stands amid the pieces of one")
         if not self._head and not self._slots and self._failure is None:
             self._unread.append("the stream has no answer")
             return Response.of(unread=tuple(self._unread))
@@ -143,7 +134,9 @@ class ResponsesAssembler:
         items = self._items()
         if has_ended and not all(slot.is_done for slot in items):
             self._unread.append("the stream ended before one of its items did")
-        native: JsonObject = {**self._head, "output": [slot.native() for slot in items]}
+        native: JsonObject = {"output": [], **self._head}
+        if self._slots:
+            native["output"] = [slot.native() for slot in items]
         if has_ended and (self._end is None or native.get("status") in (None, "in_progress")):
             native["status"] = self._end
         return read_answer(
@@ -155,7 +148,7 @@ class ResponsesAssembler:
         )
 
     def _take_item(self, event: JsonObject, *, is_done: bool) -> None:
-        item, index = event.get("item"), event.get("output_index")
+        item, index = event.get("item"), _index(event)
         if not isinstance(item, dict):
             what = "ends" if is_done else "begins"
             self._unread.append(f"an event that {what} an item has none")
@@ -167,31 +160,24 @@ class ResponsesAssembler:
         if is_done:
             slot.end(item)
 
-    def _meant(self, item_id: JsonValue, index: JsonValue) -> _Slot | None:
+    def _meant(self, item_id: JsonValue, index: int | None) -> _Slot | None:
         """The latest item of this id at a place; else of the id, else at the place."""
-        is_placed = isinstance(index, int)
-        placed = next(
-            (one for one in reversed(self._slots) if is_placed and one.index == index), None
-        )
-        if placed is None or (item_id is not None and placed.item.get("id") != item_id):
+        at_place = (one for one in reversed(self._slots) if one.index == index is not None)
+        placed = next(at_place, None)
+        if placed is None or item_id not in (None, placed.item.get("id")):
             # Some servers give an item another id in each event, or the same place to all items.
             named = (one for one in reversed(self._slots) if one.item.get("id") == item_id)
             return (next(named, None) if text_in(item_id) else None) or placed
         return placed
 
-    def _take_piece(self, event: JsonObject, kind: str, member: str, *, is_whole: bool) -> None:
-        item_id, index = event.get("item_id"), event.get("output_index")
+    def _take_piece(self, event: JsonObject, member: str, part: str) -> None:
+        item_id, index, text = event.get("item_id"), _index(event), event.get("delta")
         slot = self._meant(item_id, index)
         if slot is None and item_id is None and index is None and self._slots:
             # The latest where nothing says which.
             slot = self._slots[-1]
-        text = event.get(member if is_whole else "delta")
-        if slot is None or slot.is_done or not isinstance(text, str):
-            return
-        pieces = slot.pieces.setdefault((kind, _place(event)), [])
-        if is_whole:
-            pieces.clear()
-        pieces.append(text)
+        if slot is not None and not slot.is_done and isinstance(text, str):
+            slot.pieces.setdefault((member, part, _place(event)), []).append(text)
 
     def _items(self) -> list[_Slot]:
         """The items in their order, with those that only the end of the stream has."""
@@ -204,9 +190,14 @@ class ResponsesAssembler:
                     slots.append(_Slot(index, item, is_done=True))
                 elif slot is not None and not slot.is_done:
                     slot.end(item)
-        if all(isinstance(slot.index, int) for slot in slots):
-            slots.sort(key=lambda slot: slot.index if isinstance(slot.index, int) else 0)
+        if all(slot.index is not None for slot in slots):
+            slots.sort(key=lambda slot: slot.index or 0)
         return slots
+
+
+def _index(event: JsonObject) -> int | None:
+    index = event.get("output_index")
+    return index if isinstance(index, int) else None
 
 
 def _place(event: JsonObject) -> int:

@@ -238,13 +238,6 @@ def test_a_notification_may_bring_the_result_of_a_task() -> None:
     assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
 
 
-def test_that_a_client_gave_up_is_kept_beside_the_call() -> None:
-    cancelled = notification("notifications/cancelled", requestId=1, reason="too slow")
-    conversation = read(request(1), cancelled, notification("notifications/cancelled"))
-    (call,) = conversation.messages[0].calls
-    assert call.extras["jsonrpc"] == {"id": 1, "rounds": [cancelled]}
-
-
 def test_what_the_server_asks_of_its_client_is_no_result() -> None:
     asked: JsonObject = {"jsonrpc": "2.0", "id": 1, "method": "elicitation/create", "params": {}}
     conversation = read(

@@ -160,7 +160,6 @@ def test_what_is_no_result_is_kept_whole_and_not_complete(
 @pytest.mark.parametrize(
     ("result", "unread"),
     [
-        ({"structuredContent": 1}, "the result has no content"),
         ({"content": [{"type": "video"}]}, "content[0] is of no type that is known"),
         ({"content": [], "isError": 1}, "isError is neither true nor false"),
     ],
