@@ -25,7 +25,7 @@ _PARAMS = frozenset({"name", "arguments"})
 
 
 def read_call(request: JsonObject) -> ToolCall:
-    """The call in a request of JSON-RPC, or in its `params` by themselves.
+    """The call in a request of JSON-RPC.
 
     Raises:
         InvalidRecordError: it is no request to call a tool, or nested deeper than a record can
@@ -33,14 +33,13 @@ def read_call(request: JsonObject) -> ToolCall:
     """
     if not is_bounded(request):
         raise InvalidRecordError(TOO_DEEP)
-    is_message = "jsonrpc" in request or "method" in request
-    if is_message and request.get("method") != "tools/call":
+    params = request.get("params")
+    if request.get("method") != "tools/call":
         raise InvalidRecordError("the message is no request of tools/call")
-    params = request.get("params") if is_message else request
     if not isinstance(params, dict):
         raise InvalidRecordError("the request of tools/call has no params")
     extras = others(params, _PARAMS)
-    if is_message and request.get("id") is not None:
+    if request.get("id") is not None:
         extras[RPC] = {"id": request["id"]}
     arguments = params.get("arguments")
     raw = "" if arguments is None else spelled(arguments)

@@ -22,7 +22,6 @@ from tooltrail.records import (
     Origin,
     ProviderBlock,
     ResultBlock,
-    ToolCall,
     ToolDefinition,
 )
 from tooltrail.wire._reading import messages_in
@@ -84,11 +83,10 @@ class _Call:
 
     def goes_on_with(self, params: JsonObject) -> bool:
         """Whether a request brings the input that this one waits for."""
-        if self.state is not None:
-            return params.get("requestState") == self.state
-        asked = object_in(self.request.get("params"))
-        is_same = all(asked.get(name) == params.get(name) for name in ("name", "arguments"))
-        return "inputResponses" in params and is_same
+        asked = {**object_in(self.request.get("params")), "requestState": self.state}
+        names = ("name", "arguments", "requestState")
+        is_same = all(asked.get(name) == params.get(name) for name in names)
+        return is_same and ("inputResponses" in params or self.state is not None)
 
 
 class _Session:
@@ -229,7 +227,8 @@ def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue
             replays = writing.replays(step.message)
             request_id = ids.of(call.extras if replays else {}, answered.where)
             # What a server of the older revision was asked goes back without what it does not know.
-            is_older = replays and RPC in call.extras and not _has_version(call)
+            meta = object_in(call.extras.get("_meta"))
+            is_older = replays and RPC in call.extras and VERSION not in meta
             revision: Revision = "2025-11-25" if is_older else LATEST
             where, name, result = answered.where, answered.wire_name, answered.result
             yield call_native(
@@ -238,10 +237,6 @@ def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue
             yield response_native(writing, result, request_id, revision, where, replays=is_own)
             if "rounds" in object_in(call.extras.get(RPC)):
                 writing.note("provider_data_dropped", where, "the rounds before the result")
-
-
-def _has_version(call: ToolCall) -> bool:
-    return VERSION in object_in(call.extras.get("_meta"))
 
 
 def _note_said(writing: Writing, step: Said | Answers) -> None:

@@ -201,30 +201,27 @@ def write_result(
     goes with it: extras and blocks.
     """
     writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-    if request_id is None:
-        native = _result_native(writing, result, revision, "result", replays=is_own)
-    else:
-        native = response_native(writing, result, request_id, revision, "result", replays=is_own)
+    native = response_native(writing, result, request_id, revision, "result", replays=is_own)
     return writing.export(native)
 
 
 def response_native(
     writing: Writing,
     result: ResultBlock,
-    request_id: RequestId,
+    request_id: RequestId | None,
     revision: Revision,
     where: str,
     *,
     replays: bool,
 ) -> JsonObject:
-    """The response, with what is changed in it noted."""
+    """The response, with what is changed in it noted; the result alone where there is no id."""
     head: JsonObject = {"jsonrpc": "2.0", "id": request_id}
-    match result.extras.get(RPC) if replays else None:
+    match result.extras.get(RPC) if replays and request_id is not None else None:
         case {"error": {"code": int(), "message": str()} as error}:
             return {**head, "error": error}
         case _:
             native = _result_native(writing, result, revision, where, replays=replays)
-            return {**head, "result": native}
+            return native if request_id is None else {**head, "result": native}
 
 
 def _result_native(

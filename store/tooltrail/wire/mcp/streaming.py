@@ -14,21 +14,14 @@ from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 
-def read_response(payload: JsonObject) -> Response:
+def read_response(payload: JsonObject, place: int = 0) -> Response:
     """A response of JSON-RPC: a message of a tool, which is complete if it has the result.
 
     An error of the protocol is a failure; a tool's own error is none.
     """
-    return _read_response(payload, read_outcome(payload), 0)
-
-
-def _read_response(
-    payload: JsonObject, outcome: ResultBlock | Pending | None, place: int
-) -> Response:
-    error = payload.get("error")
+    error, outcome = payload.get("error"), read_outcome(payload)
     failure = None if error is None else failure_of(error, error, ("code",))
-    result = object_in(payload.get("result", payload))
-    reason = text_in(result.get("resultType"))
+    reason = text_in(object_in(payload.get("result", payload)).get("resultType"))
     origin = Origin(wire_format=NAME, finish_reason=reason, choice=place)
     is_complete = isinstance(outcome, ResultBlock)
     block = outcome if isinstance(outcome, ResultBlock) else ProviderBlock(native=payload)
@@ -39,13 +32,12 @@ def _read_response(
 def _unread(outcome: ResultBlock | Pending | None) -> Iterator[str]:
     if outcome is None:
         yield "the response is no answer to a call of a tool"
-    if not isinstance(outcome, ResultBlock):
-        return
-    for number, block in enumerate(outcome.content):
-        if isinstance(block, ProviderBlock):
-            yield f"content[{number}] is of no type that is known"
-    if outcome.status == "unknown":
-        yield "isError is neither true nor false"
+    elif isinstance(outcome, ResultBlock):
+        for number, block in enumerate(outcome.content):
+            if isinstance(block, ProviderBlock):
+                yield f"content[{number}] is of no type that is known"
+        if outcome.status == "unknown":
+            yield "isError is neither true nor false"
 
 
 class McpAssembler:
@@ -72,8 +64,7 @@ class McpAssembler:
             self._unread.append("an event is no message of JSON-RPC")
 
     def _take(self, event: JsonObject, place: int) -> None:
-        outcome = read_outcome({"jsonrpc": "2.0", **event})
-        response = _read_response(event, outcome, place)
+        response, outcome = read_response(event, place), read_outcome({"jsonrpc": "2.0", **event})
         self._failure = self._failure or response.failure
         self._unread.extend(response.unread)
         self._messages[place : place + 1] = response.messages

@@ -16,6 +16,7 @@ from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.openai_responses.limits import NAME
 
 _TYPE = frozenset({"type"})
+_DESCRIBED = "The tools of {}."
 _GROUP = "namespace_description"
 """The extra of a tool that has what its group says of itself."""
 
@@ -26,7 +27,7 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
     groups: dict[str, list[JsonValue]] = {}
     for where, tool in writing.offered(tools):
         extras, server = writing.tool_extras(tool, where), tool.namespace or ""
-        about = extras.pop(_GROUP, None) or _described(server)
+        about = extras.pop(_GROUP, None) or _DESCRIBED.format(server)
         native = _write_tool(writing, tool, extras, where)
         if not writing.is_namespace(server):
             natives.append(native)
@@ -38,10 +39,6 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
         # What is null may be left out in a group.
         groups[server].append(others(native, frozenset()))
     return {"tools": natives} if natives else {}
-
-
-def _described(server: str) -> str:
-    return f"The tools of {server}."
 
 
 def _write_tool(
@@ -83,7 +80,7 @@ def _read_tools(request: JsonObject) -> Iterator[ToolDefinition]:
             continue
         about = native.get("description")
         for tool in map(_read_tool, members):
-            is_told = about not in (None, _described(group))
+            is_told = about not in (None, _DESCRIBED.format(group))
             extras = {**tool.extras, _GROUP: about} if is_told else tool.extras
             named = {"namespace": group, "extras": extras, "wire_format": NAME if extras else None}
             yield tool.model_copy(update=named)

@@ -45,8 +45,7 @@ _HOSTED: Mapping[str, str] = {
     "code_interpreter_call": "code",
     "image_generation_call": "revised_prompt",
     "program": "code",
-    "shell_call": "action",
-    "tool_search_call": "arguments",
+    **BUILTINS,
 }
 """Items of tools that the provider runs, and the member that the call was made with."""
 
@@ -60,9 +59,7 @@ def type_of(item: JsonObject) -> str:
 def is_for_caller(item: JsonObject, hosted: frozenset[str] = frozenset()) -> bool:
     """Whether the caller is to run what this item asks for.
 
-    Args:
-        item: of an answer or a request.
-        hosted: ids of calls whose outputs the provider gave in the same answer.
+    It does not run a call whose output the provider gave in the same answer; `hosted` has its id.
     """
     kind = type_of(item)
     if kind == "tool_search_call":
@@ -88,13 +85,7 @@ def hosted_shells(items: JsonValue, *, in_answer: bool) -> frozenset[str]:
 
 
 def read_call(item: JsonObject, position: int, flags: tuple[CallFlag, ...] = ()) -> ToolCall:
-    """The call of an item that the caller runs.
-
-    Args:
-        item: for which `is_for_caller` holds.
-        position: of the call among those of the answer.
-        flags: what was odd about it on its way here.
-    """
+    """The call of an item for which `is_for_caller` holds; `flags` say what was odd about it."""
     kind = type_of(item)
     member, is_builtin = _FOR_CALLER[kind], kind in BUILTINS
     value = item.get(member)

@@ -35,9 +35,6 @@ from tooltrail.wire.members import (
 from tooltrail.wire.openai_responses.calls import ACTIONS, BUILTINS, other_members
 from tooltrail.wire.openai_responses.parts import describe_part, read_part, write_part
 
-Pair = tuple[JsonObject, JsonObject]
-"""The item of a call and that of its output."""
-
 NOT_TAKEN = frozenset({"created_by", "status"})
 """Members that the provider sends with a call and refuses in a request: with any status but
 `completed`, it refuses the whole history."""
@@ -97,8 +94,8 @@ def write_output(writing: Writing, result: ResultBlock, where: str, *, replays: 
     ]
 
 
-def write_builtin(writing: Writing, answered: Answered) -> Pair | None:
-    """The items of a call of this format's own tools; None where it has no such items."""
+def write_builtin(writing: Writing, answered: Answered) -> tuple[JsonObject, JsonObject] | None:
+    """The items of a call of this format's own tools and of its output; None where it has none."""
     call, where = answered.call, answered.where
     kind, action = f"{call.tool_name}_call", call.arguments
     if call.kind != "builtin" or kind not in _WRITERS or answered.wire_id is None:
@@ -193,11 +190,9 @@ def _read_local_shell(item: JsonObject) -> ResultBlock:
     output = item.get("output")
     text = output if isinstance(output, str) else "" if output is None else json.dumps(output)
     with suppress(InvalidRecordError):
-        match read_json(text):
-            case {"stdout": str(stdout), **rest} if not rest:
-                text = stdout
-            case _:
-                pass
+        value = object_in(read_json(text))
+        if value.keys() == {"stdout"} and isinstance(value["stdout"], str):
+            text = value["stdout"]
     return result_of_text(None, None, _texts(text))
 
 
@@ -207,9 +202,9 @@ def _write_local_shell(writing: Writing, answered: Answered) -> JsonObject:
 
 def _read_screenshot(item: JsonObject) -> ResultBlock:
     block = read_part({**object_in(item.get("output")), "type": "input_image"})
-    is_shown = isinstance(block, MediaBlock)
-    shown = block if is_shown else ProviderBlock(native=item.get("output"))
-    return ResultBlock(status="unknown", content=(shown,))
+    if not isinstance(block, MediaBlock):
+        block = ProviderBlock(native=item.get("output"))
+    return ResultBlock(status="unknown", content=(block,))
 
 
 def _write_screenshot(writing: Writing, answered: Answered) -> JsonObject | None:

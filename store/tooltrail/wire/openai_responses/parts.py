@@ -82,11 +82,7 @@ def write_part(
 ) -> JsonObject | None:
     """The part of a text or of media, or what its provider said; None where there is none for it.
 
-    Args:
-        writing: the export.
-        block: the text, the media, or the part itself.
-        where: it stands in the conversation.
-        replays: whether what a provider said goes back to it.
+    With `replays`, what a provider said for itself goes back to it.
     """
     if isinstance(block, ProviderBlock):
         native = object_in(block.native)

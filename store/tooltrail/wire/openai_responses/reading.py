@@ -59,11 +59,7 @@ _SPEAKERS: dict[str, Role] = {"user": "user", "system": "system", "developer": "
 
 
 class _TurnReader:
-    """Reads the items of one message of the assistant.
-
-    Attributes:
-        blocks: what they say, in order.
-    """
+    """Reads the items of one message of the assistant into `blocks`, in their order."""
 
     def __init__(self, oddities: Oddities, hosted: frozenset[str]) -> None:
         self.blocks: list[MessageBlock] = []
@@ -154,14 +150,10 @@ def read_answer(
     failure: ProviderFailure | None = None,
     flags: Mapping[int, tuple[CallFlag, ...]] = _NO_FLAGS,
 ) -> Response:
-    """The answer of a payload.
+    """The answer of a payload, as an answer that is not streamed has it.
 
-    Args:
-        payload: as an answer that is not streamed has it.
-        unread: what of it could not be read so far.
-        has_ended: whether a stream said that it ended.
-        failure: that a stream gave.
-        flags: of calls, by the position of their items.
+    Of a stream, the arguments are what could not be read so far, whether the stream said that it
+    ended, the failure that it gave, and the flags of calls by the position of their items.
     """
     failure, oddities = failure or read_failure(payload), Oddities(unread)
     output, status = payload.get("output"), payload.get("status")

@@ -171,13 +171,18 @@ class ResponsesAssembler:
         return placed
 
     def _take_piece(self, event: JsonObject, member: str, part: str) -> None:
-        item_id, index, text = event.get("item_id"), _index(event), event.get("delta")
+        item_id, index = event.get("item_id"), _index(event)
         slot = self._meant(item_id, index)
         if slot is None and item_id is None and index is None and self._slots:
             # The latest where nothing says which.
             slot = self._slots[-1]
-        if slot is not None and not slot.is_done and isinstance(text, str):
-            slot.pieces.setdefault((member, part, _place(event)), []).append(text)
+        if slot is None or slot.is_done:
+            return
+        pieces = slot.pieces.setdefault((member, part, _place(event)), [])
+        if isinstance(delta := event.get("delta"), str):
+            pieces.append(delta)
+        elif isinstance(whole := event.get("text"), str):
+            pieces[:] = [whole]
 
     def _items(self) -> list[_Slot]:
         """The items in their order, with those that only the end of the stream has."""

@@ -26,7 +26,6 @@ from tooltrail.wire.members import JsonObject, list_in, object_in, text_in
 from tooltrail.wire.openai_responses.outputs import (
     NOT_TAKEN,
     OUTPUT_TYPES,
-    Pair,
     write_builtin,
     write_output,
 )
@@ -132,7 +131,9 @@ def _write_turn(writing: Writing, step: Said | Answers) -> list[JsonObject]:
     return [*turn.items, *outputs]
 
 
-def _write_answered(writing: Writing, answered: Answered, *, replays: bool) -> Pair:
+def _write_answered(
+    writing: Writing, answered: Answered, *, replays: bool
+) -> tuple[JsonObject, JsonObject]:
     """The item of a call and that of its output."""
     if replays and (pair := write_builtin(writing, answered)):
         return pair
@@ -162,9 +163,6 @@ class _Turn:
     """The items of one message of the assistant, as far as they have come.
 
     Attributes:
-        writing: the export.
-        where: the message stands in the conversation.
-        replays: whether what the provider said for itself goes back to it.
         items: the items; the last one may get more parts.
         about: what the last item says beside its parts, where it may get more.
     """

@@ -39,14 +39,8 @@ def test_the_id_of_the_request_is_not_one_of_the_call() -> None:
     assert write_call(CALL, "x").request["id"] == "x"
 
 
-def test_the_params_alone_are_enough() -> None:
-    assert read_call({"name": "f", "arguments": {}}) == ToolCall(
-        tool_name="f", arguments_raw="{}", kind="mcp"
-    )
-
-
 def test_arguments_that_are_absent_stay_absent() -> None:
-    call = read_call({"name": "f"})
+    call = read_call({"method": "tools/call", "params": {"name": "f"}})
     assert (call.arguments_raw, call.arguments) == ("", {})
     assert "arguments" not in str(write_call(call, 1).request)
 

@@ -178,4 +178,4 @@ def test_what_is_nested_deeper_than_a_record_can_hold_is_told(result: JsonObject
     with pytest.raises(InvalidRecordError):
         FORMAT.read_history({"messages": [{"jsonrpc": "2.0", "id": 1, "result": result}]})
     with pytest.raises(InvalidRecordError):
-        read_call({"name": "f", "_meta": result})
+        read_call({"method": "tools/call", "params": {"name": "f", "_meta": result}})
