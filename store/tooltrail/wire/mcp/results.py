@@ -254,8 +254,8 @@ def _write_block(writing: Writing, block: ContentBlock, where: str, *, replays: 
         native = _block_native(writing, block, where)
     if native:
         return writing.with_extras(native, block.extras, where, replays=replays)
-    text = writing.clean.text(writing.described(block, where), where)
-    return {"type": "text", "text": text}
+    writing.note_extras(block, where)
+    return {"type": "text", "text": writing.described(block, where)}
 
 
 def _block_native(

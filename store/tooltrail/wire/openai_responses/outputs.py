@@ -80,7 +80,8 @@ def write_output(writing: Writing, result: ResultBlock, where: str, *, replays: 
         return writing.result_text(result, where)
     writing.note_status(result, where)
     # The text that says that it failed is in front of everything.
-    blocks, first = [*result.content], result.content[0]
+    blocks = [*result.content]
+    first = blocks[0]
     if isinstance(first, TextBlock):
         text = writing.prefixed(first.text, result, where)
         blocks[0] = first.model_copy(update={"text": text})

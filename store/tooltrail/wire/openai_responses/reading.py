@@ -10,6 +10,7 @@ message of somebody else, is taken for one turn: one message of the assistant.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from itertools import count, groupby
 
 from pydantic import JsonValue
@@ -215,7 +216,7 @@ def _messages(items: list[JsonValue]) -> Iterator[Message]:
         and (item_id := text_in(item.get("id")))
         and (call_id := text_in(item.get("call_id")))
     }
-    for role, run in groupby(items, key=lambda item: _role(object_in(item), hosted)):
+    for role, run in groupby(items, key=partial(_role, hosted=hosted)):
         if role == "assistant":
             turn = _TurnReader(Oddities(), hosted)
             for item in run:
@@ -229,8 +230,9 @@ def _messages(items: list[JsonValue]) -> Iterator[Message]:
                 yield message_of_request(NAME, role, _read_content(object_in(item)))
 
 
-def _role(item: JsonObject, hosted: frozenset[str]) -> Role:
+def _role(native: JsonValue, hosted: frozenset[str]) -> Role:
     """Who says an item: of what is nobody else's, the assistant."""
+    item = object_in(native)
     kind = type_of(item)
     if kind == "message":
         return _SPEAKERS.get(str(item.get("role")), "assistant")
