@@ -117,7 +117,7 @@ class Questions:
     def _members(self, messages: Sequence[Message], choice: ToolChoice | None) -> JsonObject:
         known = wire_format(self.model.wire_format)
         policy = ExportPolicy(provider=self.model.provider)
-        history = known.write_history(Conversation.of(messages), policy).request
+        history = known.write_history(Conversation.of(messages, self.offered), policy).request
         tools = known.write_tools(self.offered, choice).request
         limit = self.model.answer_limit(self.limits.max_answer_tokens)
         return {**history, **tools, **limit}

@@ -94,10 +94,7 @@ class Writing:
         """
         numbered = list(enumerate(tools))
         self.names.reserve((tool.namespace, tool.name) for _, tool in numbered)
-        self._offered = {
-            tool.name if tool.namespace is None else spelled_name(tool.namespace, tool.name): tool
-            for _, tool in numbered
-        }
+        self._offered = _chosen_by([tool for _, tool in numbered])
         last = {_key(tool): (place, tool) for place, tool in numbered if not _is_provided(tool)}
         for place, tool in numbered:
             where = f"tools[{place}]"
@@ -119,10 +116,16 @@ class Writing:
         return able.server_field == "any" and able.tool_name.fullmatch(server) is not None
 
     def chosen(self, choice: ToolChoice) -> Iterator[tuple[str, bool]]:
-        """The names on the wire that a choice is among, each with whether it takes free text."""
+        """The names on the wire that a choice is among, each with whether it takes free text.
+
+        OpenAI's client for agents chooses a tool of a group as `server.tool`.
+        """
         for name in choice.names:
             tool = self._offered.get(name) or ToolDefinition(name=name)
-            yield self.tool_name(tool, "tool_choice"), tool.kind == "custom"
+            wire_name = self.tool_name(tool, "tool_choice")
+            if self.is_namespace(tool.namespace or ""):
+                wire_name = f"{tool.namespace}.{wire_name}"
+            yield wire_name, tool.kind == "custom"
 
     def tools(
         self,
@@ -388,6 +391,13 @@ def _is_beside(found: JsonValue, value: JsonValue) -> bool:
     if not isinstance(found, dict) or not isinstance(value, dict) or not value:
         return False
     return not found.keys() & value.keys() and None not in value.values()
+
+
+def _chosen_by(tools: list[ToolDefinition]) -> dict[str, ToolDefinition]:
+    """The tools by the names that a choice has for them; no two have one name."""
+    servers = {tool.namespace for tool in tools if tool.namespace}
+    own = {tool.name: tool for tool in tools if not tool.namespace}
+    return own | {spelled_name(one.namespace, one.name, servers): one for one in tools}
 
 
 def _key(tool: ToolDefinition) -> tuple[str | None, str]:

@@ -11,7 +11,8 @@ class ToolChoice:
     Attributes:
         mode: `auto`, `none`, `required` for any tool, or `tool` for those that are named.
         names: the tools that it may choose from; in mode `tool` one in most cases, in mode `auto`
-            none where any may be called.
+            none where any may be called. A tool of a server is `server___tool`; a plain name that
+            reads so is `___server___tool` where such a server has tools on offer.
         parallel: whether it may call several at once; None to leave that to the provider.
     """
 

@@ -59,7 +59,7 @@ def read_tool_result(format_name: str, native: JsonObject) -> ResultBlock:
     """
     known = wire_format(format_name)
     if format_name == "mcp":
-        from tooltrail.wire.mcp.outcomes import read_result  # noqa: PLC0415  for this format alone
+        from tooltrail.wire.mcp.results import read_result  # noqa: PLC0415  for this format alone
 
         return read_result(native)
     request = _REQUESTS.get(format_name, _of_messages)(native)

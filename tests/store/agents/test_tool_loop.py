@@ -423,6 +423,23 @@ def test_what_cannot_run_is_refused_before_anything_is_recorded(
     assert sqlite_store.reader.sessions() == []
 
 
+def test_a_conversation_names_a_tool_as_it_is_offered(sqlite_store: Store, tmp_path: Path) -> None:
+    of_server = tool("read", lambda _: "of disk")
+    named = of_server.definition.model_copy(update={"namespace": "disk"})
+    tools = {
+        "read": AgentTool(named, of_server.handler, has_side_effects=False),
+        "disk___read": tool("disk___read", lambda _: "of none"),
+    }
+    script = [asks(Call("___disk___read", {}, "c1")), SUBMITS]
+    ran = run_scripted(sqlite_store, using(tools), "openai", script, root=tmp_path, tools=tools)
+    body = ran.bodies[1]
+    offered = [one["function"]["name"] for one in body["tools"]]
+    assert offered[:2] == ["disk___read", "___disk___read"]
+    asked, answered = body["messages"][-2:]
+    assert asked["tool_calls"][0]["function"]["name"] == "___disk___read"
+    assert "of none" in answered["content"]
+
+
 def test_a_run_may_be_asked_for_by_another_session(sqlite_store: Store) -> None:
     parent = sqlite_store.open_session()
 

@@ -329,7 +329,7 @@ def test_a_request_with_any_value_in_it_is_read(name: str, request_: dict[str, A
 
 TOOL_NAMES = {
     "openai": ["f", "g"],
-    "openai-responses": ["f", "n"],
+    "openai-responses": ["f", "g"],
     "anthropic": ["f", "bash"],
     "bedrock": ["f"],
     "gemini": ["f"],

@@ -134,9 +134,8 @@ def test_tools_that_differ_have_names_that_differ(name: str, tools: list[Tool]) 
     offered = [ToolDefinition(name=own, namespace=server) for server, own in tools]
     told = known.write_tools(offered)
     assert told.names == export.names
-    if name != "openai-responses":  # whose tools of a server stand in a group
-        names = {(tool.namespace, tool.name) for tool in known.read_tools(told.request)}
-        assert len(names) == len(tools)
+    names = {(tool.namespace, tool.name) for tool in known.read_tools(told.request)}
+    assert len(names) == len(tools)
     if not told.report.of_kind("name_renamed"):
         assert set(read) == set(tools)
     split = known.read_history(export.request, {server for server, _ in tools if server})
@@ -181,6 +180,72 @@ def test_responses_has_a_field_for_the_server() -> None:
         ("function", "read"),
     ]
     assert [one["name"] for one in groups[0]["tools"]] == ["read"]
+
+
+def test_a_choice_names_the_group_that_a_tool_stands_in() -> None:
+    offered = [
+        ToolDefinition(name="read", namespace="github"),
+        ToolDefinition(name="read", namespace="disk", kind="custom"),
+        ToolDefinition(name="read"),
+        ToolDefinition(name="list", namespace="no good"),
+    ]
+
+    def chosen(*names: str) -> Any:
+        known = wire_format("openai-responses")
+        return known.write_tools(offered, ToolChoice("tool", names)).request["tool_choice"]
+
+    assert chosen("github___read") == {"type": "function", "name": "github.read"}
+    assert chosen("read") == {"type": "function", "name": "read"}
+    assert chosen("disk___read", "read")["tools"] == [
+        {"type": "custom", "name": "disk.read"},
+        {"type": "function", "name": "read"},
+    ]
+    # A server whose name no group can have stands in the name of its tool.
+    assert re.fullmatch("no_good__list_[0-9a-f]{8}", chosen("no good___list")["name"])
+
+
+@pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic", "gemini"])
+def test_a_choice_tells_a_plain_name_from_that_of_a_server_s_tool(name: str) -> None:
+    known = wire_format(name)
+    plain = ToolDefinition(name="disk___read")
+    offered = [ToolDefinition(name="read", namespace="disk"), plain]
+
+    def chosen(wanted: str, tools: list[ToolDefinition]) -> str:
+        export = known.write_tools(tools, ToolChoice("tool", (wanted,)))
+        return json.dumps({key: one for key, one in export.request.items() if key != "tools"})
+
+    for tools in (offered, offered[::-1]):
+        of_server = chosen("disk___read", tools)
+        assert re.search(r'"disk(___|\.)read"', of_server)
+        assert chosen("___disk___read", tools) == re.sub(
+            r'"disk(___|\.)read"', '"___disk___read"', of_server
+        )
+    assert '"disk___read"' in chosen("disk___read", [plain])
+
+
+def test_the_tools_of_a_group_are_the_tools_of_its_server() -> None:
+    known = wire_format("openai-responses")
+    group: Any = {
+        "type": "namespace",
+        "name": "crm",
+        "description": "CRM tools",
+        "tools": [
+            {"type": "function", "name": "lookup", "parameters": {"type": "object"}},
+            {"type": "custom", "name": "query", "description": "Asks."},
+        ],
+    }
+    read = known.read_tools({"tools": [group]})
+    assert [(tool.namespace, tool.name, tool.kind) for tool in read] == [
+        ("crm", "lookup", "function"),
+        ("crm", "query", "custom"),
+    ]
+    export = known.write_tools(read)
+    assert export.request == {"tools": [group]}
+    assert not export.report
+    elsewhere = wire_format("openai").write_tools(read)
+    assert "crm___lookup" in sent(elsewhere)
+    own = [ToolDefinition(name="lookup", namespace="crm"), ToolDefinition(name="x")]
+    assert known.read_tools(known.write_tools(own).request) == tuple(own)
 
 
 def test_the_names_of_an_answer_and_of_a_stream_are_split_alike() -> None:

@@ -8,20 +8,13 @@ and `write_result` are what a client, a server or a proxy needs; `FORMAT` tells 
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.mcp import asking
 from tooltrail.wire.mcp.calls import read_call, write_call
-from tooltrail.wire.mcp.limits import CAPABILITIES, LATEST, RequestId, Revision
-from tooltrail.wire.mcp.outcomes import (
-    InputRequired,
-    Outcome,
-    TaskPending,
-    read_outcome,
-    read_result,
-)
-from tooltrail.wire.mcp.reading import read_history, read_response
-from tooltrail.wire.mcp.streaming import McpAssembler
-from tooltrail.wire.mcp.writing import is_result, write_history, write_response, write_result
+from tooltrail.wire.mcp.history import is_result, read_history, write_history
+from tooltrail.wire.mcp.limits import CAPABILITIES, LATEST, NAME, RequestId, Revision
+from tooltrail.wire.mcp.results import read_result, write_result
+from tooltrail.wire.mcp.streaming import McpAssembler, read_response
 
 FORMAT = WireFormat(
-    name="mcp",
+    name=NAME,
     capabilities=CAPABILITIES,
     response_reader=read_response,
     new_assembler=McpAssembler,
@@ -36,15 +29,10 @@ FORMAT = WireFormat(
 __all__ = [
     "FORMAT",
     "LATEST",
-    "InputRequired",
-    "Outcome",
     "RequestId",
     "Revision",
-    "TaskPending",
     "read_call",
-    "read_outcome",
     "read_result",
     "write_call",
-    "write_response",
     "write_result",
 ]

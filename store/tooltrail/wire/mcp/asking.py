@@ -1,22 +1,14 @@
 """The tools of an MCP server; nothing else can be asked for, for no model is spoken to."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
+from tooltrail.wire.mcp.limits import NAME
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
 
 _TOOL = frozenset({"name", "description", "inputSchema"})
-_MEMBERS: Mapping[str, type] = {
-    "title": str,
-    "outputSchema": dict,
-    "annotations": dict,
-    "execution": dict,
-    "icons": list,
-    "_meta": dict,
-}
-"""What else a definition may say here; other extras are another provider's."""
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
@@ -25,17 +17,11 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    native = write_head(writing, tool, where)
+    native = {**writing.tool_extras(tool, where), **write_head(writing, tool, where)}
     native["inputSchema"] = _schema(writing, tool, where)
     if tool.strict:
         writing.note("schema_reduced", where, "strict: what is enforced is the server's affair")
-    own = {
-        name: member
-        for name, member in tool.extras.items()
-        if name in _MEMBERS and isinstance(member, _MEMBERS[name])
-    }
-    writing.note_dropped(tool.extras.keys() - own.keys(), where)
-    return {**native, **object_in(writing.clean.value({**own}, where))}
+    return native
 
 
 def _schema(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
@@ -44,11 +30,9 @@ def _schema(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
     if tool.parameters is None:
         # The member is required; this is how a tool says that it takes nothing.
         return {"type": "object", "additionalProperties": False}
-    schema = object_in(writing.clean.value(tool.parameters, where))
-    if schema.get("type") == "object":
-        return schema
-    writing.note("schema_reduced", where, "the type of the arguments is object here")
-    return {**schema, "type": "object"}
+    if tool.parameters.get("type") != "object":
+        writing.note("schema_reduced", where, "the type of the arguments is object here")
+    return {**tool.parameters, "type": "object"}
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
@@ -60,6 +44,6 @@ def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
         return tuple(tool for one in messages for tool in read_tools(object_in(one)))
     listed = object_in(request.get("result", request))
     return tuple(
-        read_function(native, native.get("inputSchema"), others(native, _TOOL))
+        read_function(native, native.get("inputSchema"), others(native, _TOOL), NAME)
         for native in objects_in(listed.get("tools"))
     )

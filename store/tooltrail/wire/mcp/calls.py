@@ -4,54 +4,47 @@ The protocol has no id of a tool call: that of JSON-RPC belongs to the request, 
 several rounds has several. It stands in the extras; the id that a model gave is not sent.
 """
 
-from pydantic import ValidationError
-
 from tooltrail.records import InvalidRecordError, ToolCall
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
 from tooltrail.wire.mcp.limits import (
     CAPABILITIES,
-    CAPABILITIES_KEY,
     LATEST,
     NAME,
-    VERSION_KEY,
+    RPC,
+    TOO_DEEP,
     RequestId,
     Revision,
 )
-from tooltrail.wire.mcp.outcomes import RPC, TOO_DEEP
 from tooltrail.wire.members import JsonObject, object_in, others, spelled, text_in
+from tooltrail.wire.sturdy import is_bounded
 
+VERSION = "io.modelcontextprotocol/protocolVersion"
+_ABILITIES = "io.modelcontextprotocol/clientCapabilities"
 _PARAMS = frozenset({"name", "arguments"})
 
 
 def read_call(request: JsonObject) -> ToolCall:
-    """The call in a request of JSON-RPC, or in its `params` by themselves.
+    """The call in a request of JSON-RPC.
 
     Raises:
         InvalidRecordError: it is no request to call a tool, or nested deeper than a record can
             hold.
     """
-    is_message = "jsonrpc" in request or "method" in request
-    if is_message and request.get("method") != "tools/call":
+    if not is_bounded(request):
+        raise InvalidRecordError(TOO_DEEP)
+    params = request.get("params")
+    if request.get("method") != "tools/call":
         raise InvalidRecordError("the message is no request of tools/call")
-    params = request.get("params") if is_message else request
     if not isinstance(params, dict):
         raise InvalidRecordError("the request of tools/call has no params")
     extras = others(params, _PARAMS)
-    request_id = request.get("id") if is_message else None
-    if request_id is not None:
-        extras[RPC] = {"id": request_id}
+    if request.get("id") is not None:
+        extras[RPC] = {"id": request["id"]}
     arguments = params.get("arguments")
     raw = "" if arguments is None else spelled(arguments)
-    try:
-        return ToolCall(
-            tool_name=text_in(params.get("name")) or "",
-            arguments_raw=raw,
-            kind="mcp",
-            extras=extras,
-        )
-    except ValidationError as error:
-        raise InvalidRecordError(TOO_DEEP) from error
+    name = text_in(params.get("name")) or ""
+    return ToolCall(tool_name=name, arguments_raw=raw, kind="mcp", extras=extras)
 
 
 def write_call(
@@ -59,28 +52,16 @@ def write_call(
     request_id: RequestId,
     *,
     revision: Revision = LATEST,
-    policy: ExportPolicy = DEFAULT_EXPORT_POLICY,
     is_own: bool = False,
 ) -> Export:
     """The request of JSON-RPC, the tool by its own name.
 
-    Args:
-        call: that is to be sent.
-        request_id: of JSON-RPC.
-        revision: of the protocol.
-        policy: what is done where something cannot be written; it may keep provider data back.
-        is_own: whether the extras of the call are MCP's, as `read_call` gives them, and go with it.
-            A call does not say so itself, and a server is not to be sent what a model's provider
-            said.
-
-    Raises:
-        ExportRefusedError: something would be changed, and the policy is strict.
+    With `is_own`, the extras of the call are MCP's, as `read_call` gives them, and go with it. A
+    call does not say so itself, and a server is not to be sent what a model's provider said.
     """
-    writing = Writing(NAME, CAPABILITIES, policy)
-    name = writing.clean.text(call.tool_name, "call")
-    replays = is_own and policy.replay_provider_data
+    writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
     native = call_native(
-        writing, call, request_id, "call", name=name, revision=revision, replays=replays
+        writing, call, request_id, "call", name=call.tool_name, revision=revision, replays=is_own
     )
     if call.namespace is not None:
         writing.note("provider_data_dropped", "call", f"namespace {call.namespace}")
@@ -103,16 +84,12 @@ def call_native(
     # That free text is a member of an object here is noted where it is wrapped.
     if call.kind not in ("function", "mcp", "custom"):
         writing.note("provider_data_dropped", where, f"the call is of the kind {call.kind}")
-    extras = {name: member for name, member in call.extras.items() if name != RPC}
-    if not replays:
-        writing.note_dropped(extras, where)
-        extras = {}
-    extras = object_in(writing.clean.value(extras, where))
     native: JsonObject = {"name": name}
     if call.kind == "custom" or call.arguments_raw.strip():
         native["arguments"] = writing.arguments_object(call, where)
-    if revision == "2026-07-28":
-        members: JsonObject = {VERSION_KEY: revision, CAPABILITIES_KEY: {}}
-        native["_meta"] = {**members, **object_in(extras.pop("_meta", None))}
-    params = writing.with_extras(native, extras, where)
+    extras = {name: member for name, member in call.extras.items() if name != RPC}
+    if revision == LATEST:
+        meta = object_in(extras.pop("_meta", None)) if replays else {}
+        native["_meta"] = {VERSION: revision, _ABILITIES: {}, **meta}
+    params = writing.with_extras(native, extras, where, replays=replays)
     return {"jsonrpc": "2.0", "id": request_id, "method": "tools/call", "params": params}

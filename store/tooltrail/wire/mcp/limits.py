@@ -14,13 +14,10 @@ LATEST: Revision = "2026-07-28"
 RequestId: TypeAlias = int | str
 """Of JSON-RPC: of one request on one connection, and not of a tool call."""
 
-VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
-CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"
+RPC = "jsonrpc"
+"""The member of extras that has what belongs to the message, and not to the call or the result."""
 
-REFUSALS = frozenset({-32700, -32600, -32601, -32602, -32020, -32021, -32022, -32042})
-"""Codes of errors with which a server refuses a request before any tool runs: those of JSON-RPC for
-what it cannot read, does not know or does not take, and MCP's own for headers, capabilities and
-versions, and for input that has to be given first."""
+TOO_DEEP = "the message is nested deeper than a record can hold"
 
 # Any image and sound goes, so `result_media` would have no end; a block has its type beside it.
 CAPABILITIES = Capabilities(

@@ -1,15 +1,43 @@
-"""A stream of JSON-RPC messages, as a server sends it in answer to a request.
+"""What a server sends in answer to a request, as a stream of JSON-RPC messages or as one response.
 
 Responses are results; notifications, and what the server asks of its client, are none, but for the
 one that ends a task: it brings the result that the response had put off. A response comes whole. On
 a stream that serves several requests there are several.
 """
 
-from tooltrail.records import Message, ResultBlock
-from tooltrail.wire.mcp.outcomes import TaskPending, read_outcome
-from tooltrail.wire.mcp.reading import read_response
-from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.responses import ProviderFailure, Response
+from collections.abc import Iterator
+
+from tooltrail.records import Message, Origin, ProviderBlock, ResultBlock
+from tooltrail.wire.mcp.limits import NAME
+from tooltrail.wire.mcp.results import Pending, read_outcome
+from tooltrail.wire.members import JsonObject, object_in, text_in
+from tooltrail.wire.responses import ProviderFailure, Response, failure_of
+
+
+def read_response(payload: JsonObject, place: int = 0) -> Response:
+    """A response of JSON-RPC: a message of a tool, which is complete if it has the result.
+
+    An error of the protocol is a failure; a tool's own error is none.
+    """
+    error, outcome = payload.get("error"), read_outcome(payload)
+    failure = None if error is None else failure_of(error, error, ("code",))
+    reason = text_in(object_in(payload.get("result", payload)).get("resultType"))
+    origin = Origin(wire_format=NAME, finish_reason=reason, choice=place)
+    is_complete = isinstance(outcome, ResultBlock)
+    block = outcome if isinstance(outcome, ResultBlock) else ProviderBlock(native=payload)
+    message = Message(role="tool", blocks=(block,), origin=origin, is_complete=is_complete)
+    return Response.of((message,), failure, tuple(_unread(outcome)))
+
+
+def _unread(outcome: ResultBlock | Pending | None) -> Iterator[str]:
+    if outcome is None:
+        yield "the response is no answer to a call of a tool"
+    elif isinstance(outcome, ResultBlock):
+        for number, block in enumerate(outcome.content):
+            if isinstance(block, ProviderBlock):
+                yield f"content[{number}] is of no type that is known"
+        if outcome.status == "unknown":
+            yield "isError is neither true nor false"
 
 
 class McpAssembler:
@@ -23,41 +51,28 @@ class McpAssembler:
 
     def feed(self, event: JsonObject) -> None:
         """Take one message."""
-        if event.get("method") == "notifications/tasks":
-            self._take_task(object_in(event.get("params")))
-        elif "method" in event:
-            return
-        elif "result" not in event and "error" not in event:
-            self._unread.append("an event is no message of JSON-RPC")
-        else:
+        task = object_in(event.get("params"))
+        if "result" in event or "error" in event:
             self._take(event, len(self._messages))
-
-    def _take_task(self, task: JsonObject) -> None:
-        """Take what is said of a task: the result, if it has ended."""
-        ended: JsonObject = {"jsonrpc": "2.0", "result": task}
-        if isinstance(read_outcome(ended), ResultBlock):
-            task_id = str(task.get("taskId"))
-            self._take(ended, self._tasks.pop(task_id, len(self._messages)))
+        elif event.get("method") == "notifications/tasks":
+            # What is said of a task brings the result, if it has ended.
+            ended: JsonObject = {"jsonrpc": "2.0", "result": task}
+            if isinstance(read_outcome(ended), ResultBlock):
+                place = self._tasks.pop(str(task.get("taskId")), len(self._messages))
+                self._take(ended, place)
+        elif "method" not in event:
+            self._unread.append("an event is no message of JSON-RPC")
 
     def _take(self, event: JsonObject, place: int) -> None:
-        response = read_response(event)
+        response, outcome = read_response(event, place), read_outcome({"jsonrpc": "2.0", **event})
         self._failure = self._failure or response.failure
         self._unread.extend(response.unread)
-        for message in response.messages:
-            self._messages[place : place + 1] = [_placed(message, place)]
-            outcome = None if message.is_complete else read_outcome({"jsonrpc": "2.0", **event})
-            if isinstance(outcome, TaskPending):
-                self._tasks[outcome.task_id] = place
+        self._messages[place : place + 1] = response.messages
+        if isinstance(outcome, Pending) and outcome.task_id is not None:
+            self._tasks[outcome.task_id] = place
 
     def finish(self, *, is_done: bool = False) -> Response:  # noqa: ARG002  nothing tells the end
         """The responses, one message each; none where the stream ended before one came."""
         if not self._messages:
             self._unread.append("the stream has no response")
         return Response.of(tuple(self._messages), self._failure, tuple(self._unread))
-
-
-def _placed(message: Message, place: int) -> Message:
-    if message.origin is None or place == 0:
-        return message
-    origin = message.origin.model_copy(update={"choice": place})
-    return message.model_copy(update={"origin": origin})

@@ -10,9 +10,8 @@ from functools import partial
 from tooltrail.wire._tools import write_openai_choice
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.openai_responses import asking
-from tooltrail.wire.openai_responses.histories import read_history
 from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME, USAGE
-from tooltrail.wire.openai_responses.reading import read_response
+from tooltrail.wire.openai_responses.reading import read_history, read_response
 from tooltrail.wire.openai_responses.streaming import ResponsesAssembler
 from tooltrail.wire.openai_responses.writing import is_result, write_history
 

@@ -1,11 +1,11 @@
-"""What an OpenAI Responses request asks for besides its input: tools and a choice.
+"""What an OpenAI Responses request asks for besides its input: its tools.
 
-Tools are flat here, and `parameters` and `strict` always stand in them: null leaves `strict` to
-the provider. Tools that the provider made have a type and no name of their own; they are kept
-whole, as extras.
+Tools are flat here. Outside of groups, `parameters` and `strict` always stand in them: null leaves
+`strict` to the provider. A tool that the provider made has a type and no name of its own. Its
+definition keeps all of it as extras.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
@@ -13,73 +13,45 @@ from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
-from tooltrail.wire.openai_responses.parts import cleaned
+from tooltrail.wire.openai_responses.limits import NAME
 
 _TYPE = frozenset({"type"})
-_OWN_EXTRAS = frozenset({"allowed_callers", "async", "defer_loading", "output_schema"})
-"""What else this format takes of a tool."""
-
-_CALLERS = {"direct", "programmatic"}
-_PROVIDED = frozenset(
-    {
-        "apply_patch",
-        "code_interpreter",
-        "computer",
-        "computer_use_preview",
-        "file_search",
-        "image_generation",
-        "local_shell",
-        "mcp",
-        "namespace",
-        "programmatic_tool_calling",
-        "shell",
-        "tool_search",
-        "web_search",
-        "web_search_2025_08_26",
-        "web_search_preview",
-        "web_search_preview_2025_03_11",
-    }
-)
-"""Types of tools that the provider made, and of groups of tools."""
+_DESCRIBED = "The tools of {}."
+_GROUP = "namespace_description"
+"""The extra of a tool that has what its group says of itself."""
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
-    """`{"tools": […]}`, the tools of a server together in a namespace."""
+    """`{"tools": […]}`, the tools of a server together in a group, a `namespace`."""
     natives: list[JsonValue] = []
     groups: dict[str, list[JsonValue]] = {}
     for where, tool in writing.offered(tools):
-        native = _write_tool(writing, tool, where)
-        server = tool.namespace or ""
+        extras, server = writing.tool_extras(tool, where), tool.namespace or ""
+        about = extras.pop(_GROUP, None) or _DESCRIBED.format(server)
+        native = _write_tool(writing, tool, extras, where)
         if not writing.is_namespace(server):
             natives.append(native)
-        elif server in groups:
-            groups[server].append(native)
-        else:
-            groups[server] = [native]
-            natives.append(
-                {
-                    "type": "namespace",
-                    "name": server,
-                    "description": f"The tools of {server}.",
-                    "tools": groups[server],
-                }
-            )
+            continue
+        if server not in groups:
+            members = groups[server] = []
+            group: JsonObject = {"name": server, "description": about, "tools": members}
+            natives.append({"type": "namespace", **group})
+        # What is null may be left out in a group.
+        groups[server].append(others(native, frozenset()))
     return {"tools": natives} if natives else {}
 
 
-def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    if text_in(tool.extras.get("type")) in _PROVIDED:
-        return cleaned(writing, tool.extras, where)
+def _write_tool(
+    writing: Writing, tool: ToolDefinition, extras: JsonObject, where: str
+) -> JsonObject:
+    if "type" in extras:
+        return extras
     native: JsonObject = {"type": tool.kind, **write_head(writing, tool, where)}
-    if tool.kind == "custom":
-        if tool.grammar is not None:
-            native["format"] = _flat(writing.clean.value(tool.grammar, where))
-    else:
-        parameters = tool.parameters
-        native["parameters"] = None if parameters is None else cleaned(writing, parameters, where)
-        native["strict"] = tool.strict
-    native.update(_extras(writing, tool, where))
-    return native
+    if tool.kind != "custom":
+        native |= {"parameters": tool.parameters, "strict": tool.strict}
+    elif tool.grammar is not None:
+        native["format"] = _flat(tool.grammar)
+    return {**native, **extras}
 
 
 def _flat(grammar: JsonValue) -> JsonValue:
@@ -91,29 +63,32 @@ def _flat(grammar: JsonValue) -> JsonValue:
             return grammar
 
 
-def _extras(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    own = {name: value for name, value in tool.extras.items() if _is_own(name, value)}
-    writing.note_dropped(tool.extras.keys() - own.keys(), where)
-    return cleaned(writing, own, where)
-
-
-def _is_own(name: str, value: JsonValue) -> bool:
-    # Other providers have members of the same names, and other values in them.
-    if name == "allowed_callers":
-        return isinstance(value, list) and all(caller in _CALLERS for caller in value)
-    if name == "output_schema":
-        return isinstance(value, dict)
-    return name in _OWN_EXTRAS and isinstance(value, bool)
-
-
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
-    """The tools of a request; one that the provider made is named by its type or its server."""
-    return tuple(map(_read_tool, objects_in(request.get("tools"))))
+    """The tools of a request, those of a group as tools of the server that the group names.
+
+    A tool that the provider made is named by its type or its server.
+    """
+    return tuple(_read_tools(request))
+
+
+def _read_tools(request: JsonObject) -> Iterator[ToolDefinition]:
+    for native in objects_in(request.get("tools")):
+        group = native.get("name") if native.get("type") == "namespace" else None
+        members = objects_in(native.get("tools"))
+        if not isinstance(group, str) or not members:
+            yield _read_tool(native)
+            continue
+        about = native.get("description")
+        for tool in map(_read_tool, members):
+            is_told = about not in (None, _DESCRIBED.format(group))
+            extras = {**tool.extras, _GROUP: about} if is_told else tool.extras
+            named = {"namespace": group, "extras": extras, "wire_format": NAME if extras else None}
+            yield tool.model_copy(update=named)
 
 
 def _read_tool(native: JsonObject) -> ToolDefinition:
     kind = native.get("type")
     if kind in ("custom", "function", None):
-        return read_openai_tool(others(native, _TYPE), is_custom=kind == "custom")
+        return read_openai_tool(others(native, _TYPE), is_custom=kind == "custom", wire_format=NAME)
     name = text_in(native.get("name")) or text_in(native.get("server_label")) or str(kind)
-    return ToolDefinition(name=name, extras=native)
+    return ToolDefinition(name=name, wire_format=NAME, extras=native)

@@ -29,7 +29,6 @@ PROVIDER_ITEMS = frozenset(
 """Items that are known and are nothing but the provider's. None is a part of a message."""
 
 CAPABILITIES = Capabilities(
-    call_id_length=64,
     server_field="any",
     tool_name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
     result_media=IMAGE_TYPES | {"application/pdf"},

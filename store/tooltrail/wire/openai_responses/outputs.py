@@ -1,10 +1,12 @@
-"""The outputs of calls, as items that the caller sends, into results.
+"""The outputs of calls, as items that the caller sends, in both directions.
 
 Only the shell and `apply_patch` can say natively that they failed. Elsewhere a prefix of the text
 says it; without one nothing is known of how the call came out.
 """
 
 import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 
 from pydantic import JsonValue
 
@@ -19,90 +21,111 @@ from tooltrail.records import (
     read_json,
 )
 from tooltrail.wire._reading import result_of_text
-from tooltrail.wire.media_uris import media_of_uri
+from tooltrail.wire._steps import Answered
+from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import (
     JsonObject,
-    list_in,
+    are_objects,
     object_in,
     objects_in,
     others,
     spelled,
     text_in,
 )
-from tooltrail.wire.openai_responses.calls import other_members
-from tooltrail.wire.openai_responses.parts import read_part
+from tooltrail.wire.openai_responses.calls import ACTIONS, BUILTINS, other_members
+from tooltrail.wire.openai_responses.parts import describe_part, read_part, write_part
 
-OUTPUT_TYPES = frozenset(
-    {
-        "function_call_output",
-        "custom_tool_call_output",
-        "local_shell_call_output",
-        "shell_call_output",
-        "apply_patch_call_output",
-        "computer_call_output",
-        "tool_search_output",
-    }
-)
-"""Items that the caller answers calls with."""
+NOT_TAKEN = frozenset({"created_by", "status"})
+"""Members that the provider sends with a call and refuses in a request: with any status but
+`completed`, it refuses the whole history."""
 
-_STDOUT = "stdout"
+_ENTRY = {"stdout", "stderr", "outcome"}
 
 
-def read_output(item: JsonObject, local_shells: dict[str, str]) -> ResultBlock:
+def read_output(item: JsonObject, local_shells: Mapping[str, str]) -> ResultBlock:
     """The result that an item of `OUTPUT_TYPES` brings.
 
-    Args:
-        item: of a request.
-        local_shells: the `call_id` of each call to the local shell by the id of its item, which
-            its output may name it by.
+    The output of a local shell may name its call by the id of the item; `local_shells` has the
+    `call_id` for each such id.
     """
-    match item.get("type"):
-        case "shell_call_output":
-            return _read_shell(item)
-        case "apply_patch_call_output":
-            return _read_patch(item)
-        case "computer_call_output":
-            return _read_screenshot(item)
-        case "tool_search_output":
-            return _read_found_tools(item)
-        case "local_shell_call_output":
-            named = text_in(item.get("id")) or ""
-            call_id = local_shells.get(named, named) or None
-            content = tuple(_texts(local_shell_text(item.get("output"))))
-            result = result_of_text(call_id, None, content)
-            return result.model_copy(update={"extras": other_members(item, "id", "output")})
-        case _:
-            return _read_function(item)
+    kind = str(item.get("type"))
+    read, known = _READERS[kind]
+    call_id = text_in(item.get("call_id"))
+    if kind == "local_shell_call_output":
+        named = text_in(item.get("id"))
+        call_id = local_shells.get(named or "", named)
+    update = {"call_id": call_id, "extras": other_members(item, *known)}
+    return read(item).model_copy(update=update)
 
 
 def _read_function(item: JsonObject) -> ResultBlock:
     output = item.get("output")
-    content = (
-        tuple(_texts(output))
-        if isinstance(output, str)
-        else tuple(read_part(part) for part in list_in(output))
-    )
-    if not isinstance(output, str | list | None):
+    content = _texts(output)
+    if isinstance(output, list):
+        content = tuple(map(read_part, output))
+    elif not isinstance(output, str | None):
         content = (ProviderBlock(native=output),)
-    call_id, name = text_in(item.get("call_id")), text_in(item.get("name"))
-    result = result_of_text(call_id, name, content)
-    return result.model_copy(update={"extras": other_members(item, "output", "name")})
+    return result_of_text(None, text_in(item.get("name")), content)
+
+
+def _texts(output: JsonValue) -> tuple[ContentBlock, ...]:
+    """The one text of an output, or none where it is empty."""
+    return (TextBlock(text=output),) if isinstance(output, str) and output else ()
+
+
+def write_output(writing: Writing, result: ResultBlock, where: str, *, replays: bool) -> JsonValue:
+    """The text of a result, or its parts where one text is not all of it."""
+    is_plain = all(isinstance(block, TextBlock) and not block.extras for block in result.content)
+    if len(result.content) < 2 and is_plain:
+        return writing.result_text(result, where)
+    writing.note_status(result, where)
+    # The text that says that it failed is in front of everything.
+    blocks = [*result.content]
+    first = blocks[0]
+    if isinstance(first, TextBlock):
+        text = writing.prefixed(first.text, result, where)
+        blocks[0] = first.model_copy(update={"text": text})
+    elif text := writing.prefixed("", result, where):
+        blocks.insert(0, TextBlock(text=text))
+    if result.has_structured:
+        writing.note("structured_dropped", where, "the structured shown beside the content")
+    return [
+        write_part(writing, block, where, replays=replays) or describe_part(writing, block, where)
+        for block in blocks
+    ]
+
+
+def write_builtin(writing: Writing, answered: Answered) -> tuple[JsonObject, JsonObject] | None:
+    """The items of a call of this format's own tools and of its output; None where it has none."""
+    call, where = answered.call, answered.where
+    kind, action = f"{call.tool_name}_call", call.arguments
+    if call.kind != "builtin" or kind not in _WRITERS or answered.wire_id is None:
+        return None
+    if call.parse_error or not isinstance(action, dict):
+        return None
+    members = _WRITERS[kind](writing, answered)
+    if members is None:
+        return None
+    is_list = kind == "computer_call" and action.keys() == {ACTIONS}
+    native: JsonObject = {"type": kind, "call_id": answered.wire_id, "status": "completed"}
+    native |= action if is_list else {BUILTINS[kind]: action}
+    if call.namespace is not None:
+        writing.note("provider_data_dropped", where, f"namespace {call.namespace[:60]!a}")
+    id_member = "id" if kind == "local_shell_call" else "call_id"
+    output: JsonObject = {"type": f"{kind}_output", id_member: answered.wire_id, **members}
+    asked = writing.with_extras(native, call.extras, where, known=NOT_TAKEN)
+    return asked, {**answered.result.extras, **output}
 
 
 def _read_shell(item: JsonObject) -> ResultBlock:
     """Text is everything that the commands wrote; how each of them ended is in the structured."""
     entries = objects_in(item.get("output"))
-    texts: list[str] = []
-    for entry in entries:
-        pieces = (entry.get("stdout"), entry.get("stderr"))
-        texts.extend(piece for piece in pieces if isinstance(piece, str) and piece)
+    pieces = [entry.get(name) for entry in entries for name in ("stdout", "stderr")]
     return ResultBlock(
-        call_id=text_in(item.get("call_id")),
         status=_shell_status(entries),
-        content=tuple(_texts("\n".join(texts))),
+        content=_texts("\n".join(one for one in pieces if isinstance(one, str) and one)),
         structured=item.get("output"),
         has_structured=True,
-        extras=other_members(item, "output"),
     )
 
 
@@ -116,71 +139,123 @@ def _shell_status(entries: list[JsonObject]) -> ResultStatus:
     return "error" if any(codes) else "ok"
 
 
+def _write_shell(writing: Writing, answered: Answered) -> JsonObject:
+    """How each command ended, if it is known; else one entry that has the text."""
+    result, where = answered.result, answered.where
+    limit = object_in(answered.call.arguments).get("max_output_length")
+    native: JsonObject = {"max_output_length": limit} if isinstance(limit, int) else {}
+    if _has_entries(result):
+        return {**native, "output": result.structured}
+    outcome: JsonObject = {"type": "exit", "exit_code": int(result.is_error)}
+    if result.status == "timeout":
+        outcome = {"type": "timeout"}
+    else:
+        writing.note_status(result, where)
+    text = _plain_text(writing, result, where)
+    return {**native, "output": [{"stdout": text, "stderr": "", "outcome": outcome}]}
+
+
+def _has_entries(result: ResultBlock) -> bool:
+    """Whether the structured value is what the shell gave, and says the same as the text."""
+    if not isinstance(result.structured, list):
+        return False
+    if not all(entry.keys() == _ENTRY for entry in objects_in(result.structured)):
+        return False
+    again = _read_shell({"output": result.structured})
+    return (again.status, again.content) == (result.status, result.content)
+
+
+def _plain_text(writing: Writing, result: ResultBlock, where: str) -> str:
+    """The text of a result that says in another way whether it failed."""
+    if not result.content and not result.has_structured:
+        return ""
+    return writing.result_text(result, where, prefix=False, has_status=True)
+
+
 def _read_patch(item: JsonObject) -> ResultBlock:
-    status = item.get("status")
-    known: ResultStatus = "error" if status == "failed" else "unknown"
-    return ResultBlock(
-        call_id=text_in(item.get("call_id")),
-        status="ok" if status == "completed" else known,
-        content=tuple(_texts(item.get("output"))),
-        extras=other_members(item, "output", "status"),
-    )
+    known: dict[str, ResultStatus] = {"completed": "ok", "failed": "error"}
+    status = known.get(str(item.get("status")), "unknown")
+    return ResultBlock(status=status, content=_texts(item.get("output")))
+
+
+def _write_patch(writing: Writing, answered: Answered) -> JsonObject:
+    result, where = answered.result, answered.where
+    writing.note_status(result, where)
+    native: JsonObject = {"status": "failed" if result.is_error else "completed"}
+    text = _plain_text(writing, result, where)
+    return {**native, "output": text} if text else native
+
+
+def _read_local_shell(item: JsonObject) -> ResultBlock:
+    """What the local shell wrote: its output is JSON, of which a lone `stdout` is plain text."""
+    output = item.get("output")
+    text = output if isinstance(output, str) else "" if output is None else json.dumps(output)
+    with suppress(InvalidRecordError):
+        value = object_in(read_json(text))
+        if value.keys() == {"stdout"} and isinstance(value["stdout"], str):
+            text = value["stdout"]
+    return result_of_text(None, None, _texts(text))
+
+
+def _write_local_shell(writing: Writing, answered: Answered) -> JsonObject:
+    return {"output": spelled({"stdout": writing.result_text(answered.result, answered.where)})}
 
 
 def _read_screenshot(item: JsonObject) -> ResultBlock:
-    output = object_in(item.get("output"))
-    uri, file_id = output.get("image_url"), output.get("file_id")
-    block: ContentBlock = ProviderBlock(native=item.get("output"))
-    if isinstance(uri, str):
-        block = media_of_uri("image", uri)
-    elif isinstance(file_id, str):
-        block = MediaBlock(kind="image", uri=f"file:{file_id}")
-    if isinstance(block, MediaBlock):
-        known = frozenset({"type", "image_url", "file_id"})
-        block = block.model_copy(update={"extras": others(output, known)})
-    return ResultBlock(
-        call_id=text_in(item.get("call_id")),
-        status="unknown",
-        content=(block,),
-        extras=other_members(item, "output"),
-    )
+    block = read_part({**object_in(item.get("output")), "type": "input_image"})
+    if not isinstance(block, MediaBlock):
+        block = ProviderBlock(native=item.get("output"))
+    return ResultBlock(status="unknown", content=(block,))
+
+
+def _write_screenshot(writing: Writing, answered: Answered) -> JsonObject | None:
+    """A computer answers with a picture of its screen, and with nothing else."""
+    result = answered.result
+    image = result.content[0] if len(result.content) == 1 else None
+    if not isinstance(image, MediaBlock) or image.kind != "image":
+        return None
+    if result.is_error or result.has_structured:
+        return None
+    part = write_part(writing, image, answered.where, replays=True)
+    if part is None:
+        return None
+    place = others(part, frozenset({"type", "detail"}))
+    return {"output": {"type": "computer_screenshot", **place}}
 
 
 def _read_found_tools(item: JsonObject) -> ResultBlock:
-    return ResultBlock(
-        call_id=text_in(item.get("call_id")),
-        status="ok",
-        structured=item.get("tools"),
-        has_structured=True,
-        extras=other_members(item, "tools", "execution"),
-    )
+    return ResultBlock(structured=item.get("tools"), has_structured=True)
 
 
-def local_shell_text(output: JsonValue) -> str:
-    """What the local shell wrote: its output is JSON, of which a lone `stdout` is plain text."""
-    if not isinstance(output, str):
-        return "" if output is None else json.dumps(output, ensure_ascii=False)
-    match _json_of(output):
-        case {"stdout": str(text), **rest} if not rest:
-            return text
-        case _:
-            return output
-
-
-def local_shell_output(text: str) -> str:
-    """The JSON text of what the local shell wrote; `local_shell_text` gives it back."""
-    if _json_of(text) is not None and local_shell_text(text) == text:
-        return text
-    return spelled({_STDOUT: text})
-
-
-def _json_of(text: str) -> JsonValue:
-    try:
-        return read_json(text)
-    except InvalidRecordError:
+def _write_found_tools(_: Writing, answered: Answered) -> JsonObject | None:
+    result = answered.result
+    is_found = isinstance(result.structured, list) and are_objects(result.structured)
+    if result.content or result.is_error or not is_found:
         return None
+    status = result.extras.get("status", "completed")
+    found: JsonObject = {"execution": "client", "status": status, "tools": result.structured}
+    return {"type": "tool_search_output", **found}
 
 
-def _texts(output: JsonValue) -> list[ContentBlock]:
-    """The one text of an output, or none where it is empty."""
-    return [TextBlock(text=output)] if isinstance(output, str) and output else []
+_READERS: Mapping[str, tuple[Callable[[JsonObject], ResultBlock], tuple[str, ...]]] = {
+    "function_call_output": (_read_function, ("name", "output")),
+    "custom_tool_call_output": (_read_function, ("name", "output")),
+    "local_shell_call_output": (_read_local_shell, ("id", "output")),
+    "shell_call_output": (_read_shell, ("output",)),
+    "apply_patch_call_output": (_read_patch, ("output", "status")),
+    "computer_call_output": (_read_screenshot, ("output",)),
+    "tool_search_output": (_read_found_tools, ("tools", "execution")),
+}
+"""What reads the content of an item, and the members that it reads."""
+
+OUTPUT_TYPES = _READERS.keys()
+"""Items that the caller answers calls with."""
+
+_WRITERS: Mapping[str, Callable[[Writing, Answered], JsonObject | None]] = {
+    "local_shell_call": _write_local_shell,
+    "shell_call": _write_shell,
+    "apply_patch_call": _write_patch,
+    "computer_call": _write_screenshot,
+    "tool_search_call": _write_found_tools,
+}
+"""What writes the members of the output of a call; None where they cannot say it."""

@@ -5,18 +5,34 @@ block. A part of an unknown type is a `ProviderBlock`.
 """
 
 import re
+from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from tooltrail.records import ContentBlock, MediaBlock, ProviderBlock, TextBlock
+from tooltrail.records import ContentBlock, MediaBlock, MessageBlock, ProviderBlock, TextBlock
+from tooltrail.records.blocks import MediaKind
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.media_uris import FILE, has_bytes, is_file_name, media_of_uri, uri_of_media
+from tooltrail.wire.media_uris import (
+    FILE,
+    has_bytes,
+    is_file_name,
+    is_public,
+    media_of_uri,
+    uri_of_media,
+)
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 from tooltrail.wire.openai_responses.limits import IMAGE_TYPES, PROVIDER_ITEMS
 
 _UNNAMED = "document"
 _LISTS = ("annotations", "logprobs")
-_URI = re.compile(r"(?:https?|data|file):[!-~]+")
+_MEDIA: Mapping[str, tuple[MediaKind, tuple[str, ...]]] = {
+    "input_image": ("image", ("image_url", "file_id")),
+    "input_file": ("document", ("file_data", "file_url", "file_id")),
+}
+"""The kind of media in a part, and the members of which one has it."""
+
+_STEMS = {"image": "image", "document": "file"}
+_PRINTABLE = re.compile("[!-~]+")
 _MEDIA_TYPE = re.compile(r"[a-zA-Z0-9.+-]+/[a-zA-Z0-9.+-]+")
 
 
@@ -28,10 +44,8 @@ def read_part(part: JsonValue) -> TextBlock | MediaBlock | ProviderBlock:
             return TextBlock(text=text, extras=_other_members(members, "text"))
         case {"type": "refusal", "refusal": str(text)}:
             return TextBlock(text=text, is_refusal=True, extras=_other_members(members, "refusal"))
-        case {"type": "input_image"}:
-            return _read_image(members)
-        case {"type": "input_file"}:
-            return _read_file(members)
+        case {"type": "input_image" | "input_file" as kind}:
+            return _read_media(members, *_MEDIA[kind]) or ProviderBlock(native=part)
         case _:
             return ProviderBlock(native=part)
 
@@ -43,38 +57,23 @@ def _other_members(part: JsonObject, *known: str) -> JsonObject:
     return {name: value for name, value in besides.items() if name not in empty}
 
 
-def _read_image(part: JsonObject) -> MediaBlock | ProviderBlock:
-    extras = _other_members(part, "image_url", "file_id")
-    if extras.get("detail") == "auto":
+def _read_media(part: JsonObject, kind: MediaKind, places: tuple[str, ...]) -> MediaBlock | None:
+    """The media of a part; None where not exactly one member has it."""
+    found = [(place, part[place]) for place in places if part.get(place) is not None]
+    extras, name = _other_members(part, *places), None
+    if kind == "document":
+        name = text_in(extras.pop("filename", None))
+    elif extras.get("detail") == "auto":
         del extras["detail"]
-    match part.get("image_url"), part.get("file_id"):
-        case str(uri), None:
-            media = media_of_uri("image", uri)
-        case None, str(file_id):
-            media = MediaBlock(kind="image", uri=FILE + file_id)
+    match found:
+        case [("file_id", str(file_id))]:
+            media = MediaBlock(kind=kind, uri=FILE + file_id, name=name)
+        case [("file_data", str(data))] if not data.startswith("data:"):
+            media = MediaBlock(kind=kind, data=data, name=name)
+        case [(_, str(uri))]:
+            media = media_of_uri(kind, uri, name)
         case _:
-            return ProviderBlock(native=part)
-    return media.model_copy(update={"extras": extras})
-
-
-def _read_file(part: JsonObject) -> MediaBlock | ProviderBlock:
-    places = ("file_data", "file_url", "file_id")
-    extras = _other_members(part, "filename", *places)
-    name = text_in(part.get("filename"))
-    match tuple(part.get(place) for place in places):
-        case str(data), None, None:
-            is_uri = data.startswith("data:")
-            media = (
-                media_of_uri("document", data, name)
-                if is_uri
-                else MediaBlock(kind="document", data=data, name=name)
-            )
-        case None, str(uri), None:
-            media = MediaBlock(kind="document", uri=uri, name=name)
-        case None, None, str(file_id):
-            media = MediaBlock(kind="document", uri=FILE + file_id, name=name)
-        case _:
-            return ProviderBlock(native=part)
+            return None
     return media.model_copy(update={"extras": extras})
 
 
@@ -83,81 +82,53 @@ def write_part(
 ) -> JsonObject | None:
     """The part of a text or of media, or what its provider said; None where there is none for it.
 
-    Args:
-        writing: the export.
-        block: the text, the media, or the part itself.
-        where: it stands in the conversation.
-        replays: whether what a provider said goes back to it.
+    With `replays`, what a provider said for itself goes back to it.
     """
     if isinstance(block, ProviderBlock):
-        native = block.native
-        kind = native.get("type") if replays and isinstance(native, dict) else None
-        is_part = isinstance(kind, str) and kind not in PROVIDER_ITEMS
-        return cleaned(writing, object_in(native), where) if is_part else None
+        native = object_in(block.native)
+        kind = native.get("type")
+        return native if replays and isinstance(kind, str) and kind not in PROVIDER_ITEMS else None
+    part: JsonObject | None = None
     if isinstance(block, TextBlock):
-        part: JsonObject | None = {
-            "type": "input_text",
-            "text": writing.clean.text(block.text, where),
-        }
+        writing.note_refusal(block, where)
+        part = {"type": "input_text", "text": writing.clean.text(block.text, where)}
     elif isinstance(block, MediaBlock):
         part = _media_part(writing, block, where, replays=replays)
-    else:
-        return None
     if part is None:
         return None
     part = writing.with_extras(part, block.extras, where, replays=replays)
     return {"detail": "auto", **part} if part["type"] == "input_image" else part
 
 
-def cleaned(writing: Writing, native: JsonObject, where: str) -> JsonObject:
-    """An object of the provider's, with texts that can be sent."""
-    value = writing.clean.value(native, where)
-    return value if isinstance(value, dict) else {}
+def describe_part(writing: Writing, block: MessageBlock, where: str) -> JsonObject:
+    """The part that says in words what has no part."""
+    text = writing.clean.text(writing.described(block, where), where)
+    writing.note_extras(block, where)
+    return {"type": "input_text", "text": text}
 
 
 def _media_part(
     writing: Writing, block: MediaBlock, where: str, *, replays: bool
 ) -> JsonObject | None:
-    if block.data is None and is_file_name(block.uri) and not replays:
-        # The name of a file means nothing to anybody but who gave it.
-        return None
-    if block.kind == "image" and _is_sendable(block, IMAGE_TYPES):
-        writing.note_media(block, where, "name", "media_type" if block.data is None else "uri")
-        uri = uri_of_media(block) or ""
-        place: JsonObject = {"image_url": uri}
-        if block.data is None and uri.startswith(FILE):
-            place = {"file_id": uri.removeprefix(FILE)}
-        return {"type": "input_image", **place}
-    if block.kind == "document" and _is_sendable(block, None):
-        return {"type": "input_file", **_file(writing, block, where)}
-    return None
-
-
-def _is_sendable(block: MediaBlock, media_types: frozenset[str] | None) -> bool:
-    """Whether there are bytes of a type that is taken, or a place that can be named."""
+    stem, uri, media_type = _STEMS.get(block.kind), block.uri or "", block.media_type
+    is_file = is_file_name(uri)
     if block.data is None:
-        uri = block.uri
-        if uri is None or not _URI.fullmatch(uri) or uri.startswith(f"{FILE}/"):
-            return False
-        # What the reader would take for the bytes themselves is not a place.
-        return media_of_uri(block.kind, uri).uri == uri
-    if not has_bytes(block):
-        return False
-    if media_types is None:
-        return block.media_type is None or bool(_MEDIA_TYPE.fullmatch(block.media_type))
-    return block.media_type in media_types
-
-
-def _file(writing: Writing, block: MediaBlock, where: str) -> JsonObject:
-    if block.data is None:
+        is_known = replays if is_file else is_public(uri)
+        if stem is None or not is_known or not _PRINTABLE.fullmatch(uri):
+            return None
         writing.note_media(block, where, "name", "media_type")
-        uri = block.uri or ""
-        is_id = uri.startswith(FILE)
-        return {"file_id": uri.removeprefix(FILE)} if is_id else {"file_url": uri}
-    writing.note_media(block, where, "uri")
-    if not block.name:
-        writing.note("block_described", where, f"a file without a name is {_UNNAMED!r} here")
-    name = writing.clean.text(block.name or _UNNAMED, where)
-    # Without its type a file is plain base64: a URI would give it the type of text.
-    data = block.data if block.media_type is None else uri_of_media(block)
-    return {"filename": name, "file_data": data}
+        member = "file_id" if is_file else f"{stem}_url"
+        return {"type": f"input_{stem}", member: uri.removeprefix(FILE)}
+    if not has_bytes(block):
+        return None
+    if stem == "image" and media_type in IMAGE_TYPES:
+        writing.note_media(block, where, "name", "uri")
+        return {"type": "input_image", "image_url": uri_of_media(block)}
+    if stem == "file" and (media_type is None or _MEDIA_TYPE.fullmatch(media_type)):
+        writing.note_media(block, where, "uri")
+        if not block.name:
+            writing.note("block_described", where, f"a file without a name is {_UNNAMED!r} here")
+        # Without its type a file is plain base64: a URI would give it the type of text.
+        data = block.data if media_type is None else uri_of_media(block)
+        return {"type": "input_file", "filename": block.name or _UNNAMED, "file_data": data}
+    return None

@@ -12,34 +12,25 @@ from pydantic import JsonValue
 
 from tooltrail.records import CallFlag
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
-from tooltrail.wire.openai_responses.reading import read_answer, read_failure, read_response
+from tooltrail.wire.openai_responses.reading import read_answer, read_failure
 from tooltrail.wire.responses import ProviderFailure, Response
 
 _PIECES: Mapping[str, tuple[str, str]] = {
-    "response.function_call_arguments": ("arguments", "arguments"),
-    "response.mcp_call_arguments": ("arguments", "arguments"),
-    "response.custom_tool_call_input": ("input", "input"),
-    "response.code_interpreter_call_code": ("code", "code"),
-    "response.apply_patch_call_operation_diff": ("diff", "diff"),
-    "response.shell_call_command": ("command", "command"),
-    "response.output_text": ("output_text", "text"),
-    "response.refusal": ("refusal", "refusal"),
-    "response.reasoning_text": ("reasoning_text", "text"),
-    "response.reasoning_summary_text": ("summary_text", "text"),
+    "response.function_call_arguments": ("arguments", ""),
+    "response.mcp_call_arguments": ("arguments", ""),
+    "response.custom_tool_call_input": ("input", ""),
+    "response.code_interpreter_call_code": ("code", ""),
+    "response.apply_patch_call_operation_diff": ("operation", "diff"),
+    "response.shell_call_command": ("action", "commands"),
+    "response.output_text": ("content", "output_text"),
+    "response.refusal": ("content", "refusal"),
+    "response.reasoning_text": ("content", "reasoning_text"),
+    "response.reasoning_summary_text": ("summary", "summary_text"),
 }
-"""What the pieces of an event are of, and the member of its last event that has all of it."""
+"""The member of an item that the pieces of an event are of, and the part of that."""
 
-_DELTAS = {f"{name}.delta": piece[0] for name, piece in _PIECES.items()}
-_WHOLES = {f"{name}.done": piece for name, piece in _PIECES.items()}
-_HEADS = {"response.created", "response.queued", "response.in_progress"}
-_ENDS = {
-    "response.completed": "completed",
-    "response.incomplete": "incomplete",
-    "response.failed": "failed",
-}
+_ENDS = ("completed", "incomplete", "failed")
 _PLACES = ("content_index", "summary_index", "command_index")
-_PARTS = {"output_text": "text", "refusal": "refusal"}
-_OPEN = "in_progress"
 
 
 @dataclass(slots=True)
@@ -47,44 +38,54 @@ class _Slot:
     """One item as far as it has come.
 
     Attributes:
+        index: its place in the answer, as its first event has it; None where it has none.
         item: as it began, or as it is once it is done.
         pieces: of its texts, by what they are of and their place in that.
     """
 
-    index: JsonValue
+    index: int | None
     item: JsonObject
     is_done: bool = False
-    pieces: dict[tuple[str, int], list[str]] = field(
-        default_factory=dict[tuple[str, int], list[str]]
+    pieces: dict[tuple[str, str, int], list[str]] = field(
+        default_factory=dict[tuple[str, str, int], list[str]]
     )
 
     def native(self) -> JsonObject:
         """The item, with what came since it began where it is not done."""
-        if self.is_done:
-            return self.item
-        item = dict(self.item)
-        texts: dict[str, list[str]] = {}
-        for (kind, _), pieces in sorted(self.pieces.items(), key=lambda one: one[0][1]):
-            texts.setdefault(kind, []).append("".join(pieces))
-        for kind, said in texts.items():
-            _put(item, kind, said)
+        item, texts = dict(self.item), dict[tuple[str, str], list[str]]()
+        for (*of, _), pieces in sorted(self.pieces.items(), key=lambda one: one[0][-1]):
+            texts.setdefault((of[0], of[1]), []).append("".join(pieces))
+        for (member, part), said in texts.items():
+            _put(item, member, part, said)
         return item
 
+    def end(self, item: JsonObject) -> None:
+        """Take the item as it is in the end."""
+        self.item, self.is_done = item, True
+        self.pieces.clear()
 
-def _put(item: JsonObject, kind: str, said: list[str]) -> None:
+    def is_same(self, item: JsonObject) -> bool:
+        """Whether an item is this one: a call by the id that pairs it, else by its own id."""
+        name = "call_id" if text_in(self.item.get("call_id")) else "id"
+        return all(self.item.get(one) == item.get(one) for one in ("type", name))
+
+    def flags(self) -> tuple[CallFlag, ...]:
+        """What is odd about the call that the item is."""
+        index: tuple[CallFlag, ...] = ("index_missing",) if self.index is None else ()
+        return index if self.is_done else (*index, "incomplete")
+
+
+def _put(item: JsonObject, member: str, part: str, said: list[str]) -> None:
     """Put the texts of one kind where they belong in an item."""
-    if kind in _PARTS:
-        parts: list[JsonValue] = [{"type": kind, _PARTS[kind]: text} for text in said]
-        item["content"] = [*list_in(item.get("content")), *parts]
-    elif kind in {"reasoning_text", "summary_text"}:
-        member = "content" if kind == "reasoning_text" else "summary"
-        item[member] = [{"type": kind, "text": text} for text in said]
-    elif kind == "command":
-        item["action"] = {**object_in(item.get("action")), "commands": [*said]}
-    elif kind == "diff":
-        item["operation"] = {**object_in(item.get("operation")), "diff": said[0]}
+    if member in ("content", "summary"):
+        name = part if part == "refusal" else "text"
+        parts: list[JsonValue] = [{"type": part, name: text} for text in said]
+        item[member] = [*list_in(item.get(member)), *parts]
+    elif part:
+        value: JsonValue = [*said] if part == "commands" else said[0]
+        item[member] = {**object_in(item.get(member)), part: value}
     else:
-        item[kind] = said[0]
+        item[member] = said[0]
 
 
 class ResponsesAssembler:
@@ -92,126 +93,96 @@ class ResponsesAssembler:
 
     def __init__(self) -> None:
         self._slots: list[_Slot] = []
-        self._by_index: dict[JsonValue, _Slot] = {}
-        self._by_id: dict[str, _Slot] = {}
         self._head: JsonObject = {}
         self._end: str | None = None
         self._failure: ProviderFailure | None = None
-        self._whole: JsonObject | None = None
         self._unread: list[str] = []
 
     def feed(self, event: JsonObject) -> None:
         """Take one event."""
         kind = event.get("type")
-        if not isinstance(kind, str):
-            self._take_untyped(event)
-        elif kind in _DELTAS:
-            delta = event.get("delta")
-            slot = self._slot_of(event)
-            if slot is not None and not slot.is_done and isinstance(delta, str):
-                slot.pieces.setdefault((_DELTAS[kind], _place(event)), []).append(delta)
-        elif kind == "response.output_item.done":
-            self._take_done(event)
-        elif kind == "response.output_item.added":
-            self._take_added(event)
-        elif kind in _WHOLES:
-            self._take_text(event, *_WHOLES[kind])
-        elif kind in _ENDS or kind in _HEADS:
-            self._take_response(event, kind)
+        stem, _, stage = kind.rpartition(".") if isinstance(kind, str) else ("", "", "")
+        if stem in _PIECES:
+            self._take_piece(event, *_PIECES[stem])
+        elif stem == "response.output_item" and stage in ("added", "done"):
+            self._take_item(event, is_done=stage == "done")
+        elif stem == "response":
+            self._end = self._end or (stage if stage in _ENDS else None)
+            self._head = object_in(event.get("response")) or self._head
         elif kind == "error":
             self._failure = self._failure or read_failure(event)
-
-    def finish(self, *, is_done: bool = False) -> Response:
-        """The answer; calls of one that did not come to its end are incomplete."""
-        if self._whole is not None and not self._slots:
-            return read_response(self._whole).with_more(self._failure, self._unread)
-        if self._whole is not None:
-            self._unread.append("a whole answer stands amid the pieces of one")
-        if not self._head and not self._slots and self._failure is None:
-            self._unread.append("the stream has no answer")
-            return Response.of(unread=tuple(self._unread))
-        saw_end = self._end is not None
-        has_ended = saw_end or (is_done and all(slot.is_done for slot in self._slots))
-        if not has_ended and self._failure is None:
-            self._unread.append("the stream ended without an event that says so")
-        items = self._items()
-        if has_ended and not all(slot.is_done for slot in items):
-            self._unread.append("the stream ended before one of its items did")
-        native: JsonObject = {**self._head, "output": [slot.native() for slot in items]}
-        if self._end is not None and native.get("status") in (None, _OPEN):
-            native["status"] = self._end
-        elif has_ended and not saw_end:
-            native["status"] = None
-        return read_answer(
-            native,
-            unread=self._unread,
-            has_ended=has_ended,
-            failure=self._failure,
-            flags={number: _flags(slot) for number, slot in enumerate(items)},
-        )
+        elif not isinstance(kind, str):
+            self._take_untyped(event)
 
     def _take_untyped(self, event: JsonObject) -> None:
         if isinstance(event.get("output"), list):
-            self._whole = event
+            # Some proxies send a whole answer in place of the stream.
+            self._head, self._end = event, text_in(event.get("status")) or "completed"
         elif "error" in event:
             self._failure = self._failure or read_failure(event)
         else:
             self._unread.append("an event has no type")
 
-    def _take_response(self, event: JsonObject, kind: str) -> None:
-        self._end = self._end or _ENDS.get(kind)
-        response = event.get("response")
-        if isinstance(response, dict):
-            self._head = response
+    def finish(self, *, is_done: bool = False) -> Response:
+        """The answer; calls of one that did not come to its end are incomplete."""
+        if not self._head and not self._slots and self._failure is None:
+            self._unread.append("the stream has no answer")
+            return Response.of(unread=tuple(self._unread))
+        has_ended = self._end is not None or (is_done and all(one.is_done for one in self._slots))
+        if not has_ended and self._failure is None:
+            self._unread.append("the stream ended without an event that says so")
+        items = self._items()
+        if has_ended and not all(slot.is_done for slot in items):
+            self._unread.append("the stream ended before one of its items did")
+        native: JsonObject = {"output": [], **self._head}
+        if self._slots:
+            native["output"] = [slot.native() for slot in items]
+        if has_ended and (self._end is None or native.get("status") in (None, "in_progress")):
+            native["status"] = self._end
+        return read_answer(
+            native,
+            unread=self._unread,
+            has_ended=has_ended,
+            failure=self._failure,
+            flags={number: slot.flags() for number, slot in enumerate(items)},
+        )
 
-    def _take_added(self, event: JsonObject) -> None:
-        item = event.get("item")
+    def _take_item(self, event: JsonObject, *, is_done: bool) -> None:
+        item, index = event.get("item"), _index(event)
         if not isinstance(item, dict):
-            self._unread.append("an event that begins an item has none")
+            what = "ends" if is_done else "begins"
+            self._unread.append(f"an event that {what} an item has none")
             return
-        slot = _Slot(event.get("output_index"), item)
-        self._slots.append(slot)
-        self._remember(slot, item)
-
-    def _take_done(self, event: JsonObject) -> None:
-        item = event.get("item")
-        if not isinstance(item, dict):
-            self._unread.append("an event that ends an item has none")
-            return
-        slot = self._meant(item.get("id"), event)
-        if slot is None or (slot.is_done and not _is_same(slot.item, item)):
-            slot = _Slot(event.get("output_index"), item)
+        slot = self._meant(item.get("id"), index) if is_done else None
+        if slot is None or (slot.is_done and not slot.is_same(item)):
+            slot = _Slot(index, item)
             self._slots.append(slot)
-        slot.item, slot.is_done = item, True
-        slot.pieces.clear()
-        self._remember(slot, item)
+        if is_done:
+            slot.end(item)
 
-    def _remember(self, slot: _Slot, item: JsonObject) -> None:
-        if item_id := text_in(item.get("id")):
-            self._by_id[item_id] = slot
-        if isinstance(slot.index, int):
-            self._by_index[slot.index] = slot
-
-    def _meant(self, item_id: JsonValue, event: JsonObject) -> _Slot | None:
-        """The item of this id at the place of the event; else of the id, else at the place."""
-        placed = self._by_index.get(_key(event))
-        if placed is None or (item_id is not None and placed.item.get("id") != item_id):
+    def _meant(self, item_id: JsonValue, index: int | None) -> _Slot | None:
+        """The latest item of this id at a place; else of the id, else at the place."""
+        at_place = (one for one in reversed(self._slots) if one.index == index is not None)
+        placed = next(at_place, None)
+        if placed is None or item_id not in (None, placed.item.get("id")):
             # Some servers give an item another id in each event, or the same place to all items.
-            return (self._by_id.get(item_id) if isinstance(item_id, str) else None) or placed
+            named = (one for one in reversed(self._slots) if one.item.get("id") == item_id)
+            return (next(named, None) if text_in(item_id) else None) or placed
         return placed
 
-    def _slot_of(self, event: JsonObject) -> _Slot | None:
-        """The item that an event is of; the latest where nothing says which."""
-        item_id = event.get("item_id")
-        slot = self._meant(item_id, event)
-        if slot is None and item_id is None and event.get("output_index") is None:
-            slot = self._slots[-1] if self._slots else None
-        return slot
-
-    def _take_text(self, event: JsonObject, kind: str, member: str) -> None:
-        text, slot = event.get(member), self._slot_of(event)
-        if slot is not None and not slot.is_done and isinstance(text, str):
-            slot.pieces[kind, _place(event)] = [text]
+    def _take_piece(self, event: JsonObject, member: str, part: str) -> None:
+        item_id, index = event.get("item_id"), _index(event)
+        slot = self._meant(item_id, index)
+        if slot is None and item_id is None and index is None and self._slots:
+            # The latest where nothing says which.
+            slot = self._slots[-1]
+        if slot is None or slot.is_done:
+            return
+        pieces = slot.pieces.setdefault((member, part, _place(event)), [])
+        if isinstance(delta := event.get("delta"), str):
+            pieces.append(delta)
+        elif isinstance(whole := event.get("text"), str):
+            pieces[:] = [whole]
 
     def _items(self) -> list[_Slot]:
         """The items in their order, with those that only the end of the stream has."""
@@ -219,41 +190,22 @@ class ResponsesAssembler:
         final = objects_in(self._head.get("output")) if self._end else []
         if len(final) > len(slots) or not all(slot.is_done for slot in slots):
             for index, item in enumerate(final):
-                self._complete(slots, item, index)
-        if all(isinstance(slot.index, int) for slot in slots):
-            slots.sort(key=lambda slot: slot.index if isinstance(slot.index, int) else 0)
+                slot = self._meant(item.get("id"), index)
+                if slot is None and not any(other.is_same(item) for other in slots):
+                    slots.append(_Slot(index, item, is_done=True))
+                elif slot is not None and not slot.is_done:
+                    slot.end(item)
+        if all(slot.index is not None for slot in slots):
+            slots.sort(key=lambda slot: slot.index or 0)
         return slots
 
-    def _complete(self, slots: list[_Slot], item: JsonObject, index: int) -> None:
-        """Take an item as the end of the stream has it, if it was not done before."""
-        slot = self._meant(item.get("id"), {"output_index": index})
-        if slot is None:
-            if not any(_is_same(other.item, item) for other in slots):
-                slots.append(_Slot(index, item, is_done=True))
-        elif not slot.is_done:
-            slot.item, slot.is_done = item, True
 
-
-def _is_same(item: JsonObject, other: JsonObject) -> bool:
-    """Whether two items are one: calls by the id that pairs them, anything else by its own."""
-    name = "call_id" if text_in(item.get("call_id")) else "id"
-    return item.get("type") == other.get("type") and item.get(name) == other.get(name)
-
-
-def _key(event: JsonObject) -> int:
+def _index(event: JsonObject) -> int | None:
     index = event.get("output_index")
-    return index if isinstance(index, int) else -1
+    return index if isinstance(index, int) else None
 
 
 def _place(event: JsonObject) -> int:
     """The place of a text among those of its kind."""
-    for name in _PLACES:
-        place = event.get(name)
-        if isinstance(place, int):
-            return place
-    return 0
-
-
-def _flags(slot: _Slot) -> tuple[CallFlag, ...]:
-    index: tuple[CallFlag, ...] = () if isinstance(slot.index, int) else ("index_missing",)
-    return index if slot.is_done else (*index, "incomplete")
+    places = (event.get(name) for name in _PLACES)
+    return next((place for place in places if isinstance(place, int)), 0)

@@ -2,7 +2,8 @@
 
 The items of one turn keep their order, and all outputs follow in the order of the calls: that is
 what the strictest servers take. Ids of items, reasoning and what the provider ran itself go back
-to it alone; without its id a message of the assistant is a plain text.
+to it alone; without its id a message of the assistant is a plain text. Calls of the tools that
+OpenAI made are function calls where their own items cannot be made.
 """
 
 from collections.abc import Iterator
@@ -21,10 +22,14 @@ from tooltrail.records import (
 )
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.members import JsonObject, object_in, text_in
-from tooltrail.wire.openai_responses.answering import write_answered
-from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES
-from tooltrail.wire.openai_responses.parts import cleaned, write_part
+from tooltrail.wire.members import JsonObject, list_in, object_in, text_in
+from tooltrail.wire.openai_responses.outputs import (
+    NOT_TAKEN,
+    OUTPUT_TYPES,
+    write_builtin,
+    write_output,
+)
+from tooltrail.wire.openai_responses.parts import describe_part, write_part
 from tooltrail.wire.openai_responses.reading import ITEM, is_reference, thoughts_in
 
 _NAMES_ANOTHER = frozenset({"item_reference", "local_shell_call_output"})
@@ -33,6 +38,9 @@ _NAMES_ANOTHER = frozenset({"item_reference", "local_shell_call_output"})
 _STEM_LENGTH = 56
 """Characters of an id that are kept in front of a number; 64 are allowed."""
 
+_ID_PREFIXES = {"function_call": "fc", "custom_tool_call": "ctc"}
+"""What the id of an item begins with; the provider refuses others, and does without any."""
+
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """`{"input": […]}`; system messages are items of it."""
@@ -40,7 +48,8 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     follows_turn = False
     for step in steps(writing, conversation):
         is_turn = isinstance(step, Answers) or step.message.role == "assistant"
-        written = [*_write_turn(writing, step)] if is_turn else [*_write_said(writing, step)]
+        writing.note_message_extras(step.message, step.where)
+        written = _write_turn(writing, step) if is_turn else [*_write_said(writing, step)]
         if not written:
             writing.note("message_empty", step.where, "nothing of it can be said here")
             continue
@@ -67,7 +76,7 @@ def _with_ids_of_their_own(writing: Writing, items: list[JsonObject]) -> Iterato
         if free != own:
             writing.note("id_renamed", "input", f"the item {own[:_STEM_LENGTH]!a} is {free!a} here")
         used.add(free)
-        yield item if free == own else {**item, "id": free}
+        yield {**item, "id": free}
 
 
 def is_result(item: JsonObject) -> bool:
@@ -77,72 +86,76 @@ def is_result(item: JsonObject) -> bool:
 
 def _write_said(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
     """A message of the user, of the system or of the developer."""
-    message, where = step.message, step.where
-    replays = writing.replays(message)
-    writing.note_message_extras(message, where)
-    parts: list[JsonObject] = []
+    message, parts = step.message, list[JsonObject]()
     for block in message.blocks:
-        if object_in(block.extras.get(ITEM)):
-            writing.note("provider_data_dropped", where, "what its item said beside the content")
-        takes_media = message.role == "user"
-        part = _write_block(writing, block, where, replays=replays, takes_media=takes_media)
-        if part is not None:
-            parts.append(part)
+        about, own = _item_of(block)
+        if about:
+            note = "what its item said beside the content"
+            writing.note("provider_data_dropped", step.where, note)
+        is_shown = not isinstance(own, MediaBlock) or message.role == "user"
+        part = None
+        if isinstance(own, TextBlock | MediaBlock | ProviderBlock) and is_shown:
+            part = write_part(writing, own, step.where, replays=writing.replays(message))
+        if part is None and isinstance(own, ProviderBlock | ReasoningBlock):
+            writing.dropped_block(own, step.where)
+        else:
+            parts.append(part or describe_part(writing, own, step.where))
+        if isinstance(own, ProviderBlock):
+            writing.note_extras(own, step.where)
     if len(parts) == 1 and parts[0].keys() == {"type", "text"}:
         yield {"role": message.role, "content": parts[0]["text"]}
     elif parts:
         yield {"role": message.role, "content": [*parts]}
 
 
-def _write_block(
-    writing: Writing, block: MessageBlock, where: str, *, replays: bool, takes_media: bool
-) -> JsonObject | None:
-    if isinstance(block, TextBlock | MediaBlock):
-        block = block.model_copy(update={"extras": _without_item(block.extras)})
-    if isinstance(block, TextBlock):
-        writing.note_refusal(block, where)
-        return write_part(writing, block, where, replays=replays)
-    if isinstance(block, MediaBlock) and takes_media:
-        part = write_part(writing, block, where, replays=replays)
-        if part is not None:
-            return part
-    if isinstance(block, ProviderBlock):
-        part = write_part(writing, block, where, replays=replays)
-        if part is None:
-            writing.dropped_block(block, where)
-        writing.note_dropped(_without_item(block.extras), where)
-        return part
-    if block.type == "reasoning":
-        writing.dropped_block(block, where)
-        return None
-    text = writing.clean.text(writing.described(block, where), where)
-    writing.note_extras(block, where)
-    return {"type": "input_text", "text": text}
+def _item_of(block: MessageBlock) -> tuple[JsonObject, MessageBlock]:
+    """What the item of a block says beside it, and the block without that."""
+    about = block.extras.get(ITEM)
+    if not isinstance(about, dict):
+        return {}, block
+    extras = {name: value for name, value in block.extras.items() if name != ITEM}
+    return about, block.model_copy(update={"extras": extras})
 
 
-def _write_turn(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
+def _write_turn(writing: Writing, step: Said | Answers) -> list[JsonObject]:
     """The items of what an assistant says and asks for, then all outputs in the order asked."""
-    message, where = step.message, step.where
-    turn = _Turn(writing, where, replays=writing.replays(message))
-    writing.note_message_extras(message, where)
+    turn = _Turn(writing, step.where, replays=writing.replays(step.message))
     outputs: list[JsonObject] = []
-    for block in step.blocks() if isinstance(step, Answers) else message.blocks:
+    for block in step.blocks() if isinstance(step, Answers) else step.message.blocks:
         if isinstance(block, Answered):
-            call, output = write_answered(writing, block, replays=turn.replays)
-            turn.close()
-            turn.items.append(call)
+            call, output = _write_answered(writing, block, replays=turn.replays)
+            turn.add(call)
             outputs.append(output)
         else:
             turn.take(block)
-    turn.close()
-    yield from turn.items
-    yield from outputs
+    return [*turn.items, *outputs]
 
 
-def _without_item(extras: JsonObject) -> JsonObject:
-    """The extras of a block without the member `item`."""
-    is_item = isinstance(extras.get(ITEM), dict)
-    return {name: value for name, value in extras.items() if name != ITEM or not is_item}
+def _write_answered(
+    writing: Writing, answered: Answered, *, replays: bool
+) -> tuple[JsonObject, JsonObject]:
+    """The item of a call and that of its output."""
+    if replays and (pair := write_builtin(writing, answered)):
+        return pair
+    call, result, where = answered.call, answered.result, answered.where
+    kind = "custom_tool_call" if call.kind == "custom" else "function_call"
+    head: JsonObject = {"type": kind, "call_id": answered.wire_id, "name": answered.wire_name}
+    head["input" if call.kind == "custom" else "arguments"] = writing.arguments_text(call, where)
+    output: JsonObject = {
+        "type": f"{kind}_output",
+        "call_id": answered.wire_id,
+        "output": write_output(writing, result, where, replays=replays),
+    }
+    told = writing.with_extras(output, result.extras, where, replays=replays)
+    if writing.has_server_field(call, replays=replays):
+        head["namespace"] = call.namespace
+    if call.kind in {"builtin", "mcp"}:
+        writing.note("provider_data_dropped", where, f"a {call.kind} call is a function call here")
+        # What was said of it is said of an item of another type.
+        replays = False
+    is_own = str(call.extras.get("id", "")).startswith(_ID_PREFIXES[kind])
+    refused = NOT_TAKEN if is_own else NOT_TAKEN | {"id"}
+    return writing.with_extras(head, call.extras, where, replays=replays, known=refused), told
 
 
 @dataclass(slots=True)
@@ -150,101 +163,76 @@ class _Turn:
     """The items of one message of the assistant, as far as they have come.
 
     Attributes:
-        writing: the export.
-        where: the message stands in the conversation.
-        replays: whether what the provider said for itself goes back to it.
-        items: that are complete.
-        about: members of the message item under construction, besides its content.
-        parts: of its content.
+        items: the items; the last one may get more parts.
+        about: what the last item says beside its parts, where it may get more.
     """
 
     writing: Writing
     where: str
     replays: bool
     items: list[JsonObject] = field(default_factory=list[JsonObject])
-    about: JsonObject = field(default_factory=dict[str, JsonValue])
-    parts: list[JsonValue] = field(default_factory=list[JsonValue])
+    about: JsonObject | None = None
+
+    def add(self, item: JsonObject) -> None:
+        """Add a whole item."""
+        self.items.append(item)
+        self.about = None
 
     def take(self, block: MessageBlock) -> None:
         """Write one block that is no call."""
-        if isinstance(block, TextBlock):
-            self._take_text(block)
-        elif isinstance(block, ProviderBlock):
-            self._take_provided(block)
-        elif isinstance(block, ReasoningBlock):
-            self.close()
-            self._take_reasoning(block)
+        about, own = _item_of(block)
+        if isinstance(own, TextBlock):
+            self._take_text(own, about)
+        elif isinstance(own, ProviderBlock):
+            # A part of a message differs from an item by this extra.
+            self._take_provided(own, about, is_part=ITEM in block.extras)
+        elif isinstance(own, ReasoningBlock):
+            self._take_reasoning(own)
         else:
-            self.close()
-            described = self.writing.described(block, self.where)
-            self.writing.note_extras(block, self.where)
-            self._say(described, {})
+            described = describe_part(self.writing, own, self.where)
+            self.add({"role": "assistant", "content": described["text"]})
 
-    def close(self) -> None:
-        """End the message whose parts are being collected."""
-        if self.parts:
-            about = cleaned(self.writing, self.about, self.where)
-            native: JsonObject = {"type": "message", "role": "assistant", "status": "completed"}
-            self.items.append({**native, **about, "content": self.parts})
-        self.about, self.parts = {}, []
-
-    def _take_text(self, block: TextBlock) -> None:
-        about = object_in(block.extras.get(ITEM))
-        extras = _without_item(block.extras)
+    def _take_text(self, block: TextBlock, about: JsonObject) -> None:
+        text, extras = self.writing.clean.text(block.text, self.where), block.extras
         if self.replays and text_in(about.get("id")):
-            member = "refusal" if block.is_refusal else "text"
-            part: JsonObject = {
-                "type": "refusal" if block.is_refusal else "output_text",
-                member: self.writing.clean.text(block.text, self.where),
-            }
-            part = self.writing.with_extras(part, extras, self.where)
+            name = "refusal" if block.is_refusal else "text"
+            kind = "refusal" if block.is_refusal else "output_text"
+            part = self.writing.with_extras({"type": kind, name: text}, extras, self.where)
             self._collect(about, part if block.is_refusal else {"annotations": [], **part})
             return
-        self.close()
         self.writing.note_refusal(block, self.where)
-        phase: JsonObject = {}
-        if self.replays and about.keys() == {"phase"}:
-            phase = cleaned(self.writing, about, self.where)
-        elif about:
-            extras[ITEM] = about
-        self.writing.note_dropped(extras, self.where)
-        self._say(block.text, phase)
-
-    def _say(self, text: str, besides: JsonObject) -> None:
-        clean = self.writing.clean.text(text, self.where)
-        self.items.append({"role": "assistant", "content": clean, **besides})
+        is_phased = self.replays and about.keys() == {"phase"}
+        self.writing.note_dropped(
+            [*extras, *([ITEM] if about and not is_phased else [])], self.where
+        )
+        self.add({"role": "assistant", "content": text, **(about if is_phased else {})})
 
     def _collect(self, about: JsonObject, part: JsonObject) -> None:
-        if about != self.about:
-            self.close()
-        self.about = about
-        self.parts.append(part)
+        """Add a part to the item that says this beside its parts."""
+        if self.about != about:
+            native: JsonObject = {"type": "message", "role": "assistant", "status": "completed"}
+            self.add({**native, **about, "content": []})
+            self.about = about
+        list_in(self.items[-1]["content"]).append(part)
 
-    def _take_provided(self, block: ProviderBlock) -> None:
-        native, about = object_in(block.native), block.extras.get(ITEM)
+    def _take_provided(self, block: ProviderBlock, about: JsonObject, *, is_part: bool) -> None:
+        native = object_in(block.native)
         is_known = isinstance(native.get("type"), str) or is_reference(native)
         if not (self.replays and native and is_known):
-            self.close()
+            self.about = None
             self.writing.dropped_block(block, self.where)
             return
-        self.writing.note_dropped(_without_item(block.extras), self.where)
-        item = cleaned(self.writing, native, self.where)
-        if about is None:
-            self.close()
-            self.items.append(item)
-        elif text_in(object_in(about).get("id")):
-            self._collect(object_in(about), item)
+        self.writing.note_extras(block, self.where)
+        if text_in(about.get("id")):
+            self._collect(about, native)
         else:
-            self.close()
-            phase = cleaned(self.writing, object_in(about), self.where)
-            self.items.append({"role": "assistant", "content": [item], **phase})
+            self.add({"role": "assistant", "content": [native], **about} if is_part else native)
 
     def _take_reasoning(self, block: ReasoningBlock) -> None:
-        extras = block.extras
+        self.about = None
         # With or without an id, it goes back as it came.
-        if self.replays and isinstance(extras.get("summary"), list):
-            self.writing.note_thoughts(block, thoughts_in(extras), self.where)
-            native = cleaned(self.writing, extras, self.where)
-            self.items.append({"type": "reasoning", **native})
+        if self.replays and isinstance(block.extras.get("summary"), list):
+            self.writing.note_thoughts(block, thoughts_in(block.extras), self.where)
+            self.add({"type": "reasoning", **block.extras})
         else:
             self.writing.dropped_block(block, self.where)

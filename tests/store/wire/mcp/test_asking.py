@@ -28,6 +28,7 @@ TOOL = ToolDefinition(
     name="get_weather",
     description="The weather.",
     parameters=SCHEMA,
+    wire_format="mcp",
     extras={
         "title": "Weather",
         "outputSchema": {"type": "object"},

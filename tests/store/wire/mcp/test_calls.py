@@ -4,7 +4,7 @@ import pytest
 from tests.support.wire.schemas import problems
 
 from tooltrail.records import CallKind, InvalidRecordError, ToolCall
-from tooltrail.wire import ExportPolicy, JsonObject
+from tooltrail.wire import JsonObject
 from tooltrail.wire.mcp import read_call, write_call
 
 META: JsonObject = {
@@ -39,14 +39,8 @@ def test_the_id_of_the_request_is_not_one_of_the_call() -> None:
     assert write_call(CALL, "x").request["id"] == "x"
 
 
-def test_the_params_alone_are_enough() -> None:
-    assert read_call({"name": "f", "arguments": {}}) == ToolCall(
-        tool_name="f", arguments_raw="{}", kind="mcp"
-    )
-
-
 def test_arguments_that_are_absent_stay_absent() -> None:
-    call = read_call({"name": "f"})
+    call = read_call({"method": "tools/call", "params": {"name": "f"}})
     assert (call.arguments_raw, call.arguments) == ("", {})
     assert "arguments" not in str(write_call(call, 1).request)
 
@@ -88,7 +82,7 @@ def test_what_the_format_has_no_place_for_is_told() -> None:
     call = ToolCall(
         tool_name="my tool\0", call_id="call_1", namespace="disk", extras={"signature": "s"}
     )
-    export = write_call(call, 1, policy=ExportPolicy(replay_provider_data=False), is_own=True)
+    export = write_call(call, 1)
     assert [change.kind for change in export.report] == [
         "id_dropped",
         "provider_data_dropped",

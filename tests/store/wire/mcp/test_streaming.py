@@ -160,7 +160,6 @@ def test_what_is_no_result_is_kept_whole_and_not_complete(
 @pytest.mark.parametrize(
     ("result", "unread"),
     [
-        ({"structuredContent": 1}, "the result has no content"),
         ({"content": [{"type": "video"}]}, "content[0] is of no type that is known"),
         ({"content": [], "isError": 1}, "isError is neither true nor false"),
     ],
@@ -179,4 +178,4 @@ def test_what_is_nested_deeper_than_a_record_can_hold_is_told(result: JsonObject
     with pytest.raises(InvalidRecordError):
         FORMAT.read_history({"messages": [{"jsonrpc": "2.0", "id": 1, "result": result}]})
     with pytest.raises(InvalidRecordError):
-        read_call({"name": "f", "_meta": result})
+        read_call({"method": "tools/call", "params": {"name": "f", "_meta": result}})

@@ -79,32 +79,23 @@ def test_tools_that_the_provider_made_are_named_by_their_type_or_server() -> Non
         "programmatic_tool_calling",
         "deepwiki",
         "web_search",
-        "crm",
+        "lookup",
     ]
 
 
 def test_what_another_provider_was_told_of_a_tool_is_reported() -> None:
-    extras: JsonObject = {
-        "cache_control": {"type": "ephemeral"},
-        "allowed_callers": ["code_execution_20250825"],
-        "output_schema": None,
-        "defer_loading": True,
-    }
-    export = FORMAT.write_tools([ToolDefinition(name="f", parameters=SCHEMA, extras=extras)])
-    assert export.request["tools"] == [
-        {
-            "type": "function",
-            "name": "f",
-            "parameters": SCHEMA,
-            "strict": None,
-            "defer_loading": True,
-        }
-    ]
+    extras: JsonObject = {"cache_control": {"type": "ephemeral"}, "defer_loading": True}
+    tool = ToolDefinition(
+        name="f", parameters=SCHEMA, wire_format="anthropic", extras={**extras, "type": "web_2025"}
+    )
+    native = {"type": "function", "name": "f", "parameters": SCHEMA, "strict": None}
+    export = FORMAT.write_tools([tool])
+    assert export.request["tools"] == [native]
     (change,) = export.report
     assert change.kind == "provider_data_dropped"
-    assert change.detail == "allowed_callers, cache_control, output_schema"
-    foreign = ToolDefinition(name="web", extras={"type": "web_search_20250305"})
-    assert FORMAT.write_tools([foreign]).report
+    assert change.detail == "cache_control, defer_loading, type"
+    own = tool.model_copy(update={"wire_format": "openai-responses", "extras": extras})
+    assert FORMAT.write_tools([own]).request["tools"] == [{**native, **extras}]
 
 
 def test_illegal_names_are_the_same_in_tools_choice_and_calls() -> None:

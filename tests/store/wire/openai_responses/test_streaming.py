@@ -203,13 +203,6 @@ def test_what_came_of_items_that_were_never_done_is_there() -> None:
     assert [one.arguments_raw for one in response.message.provider_calls] == ["{}"]
 
 
-def test_the_last_event_of_a_text_has_all_of_it() -> None:
-    whole = event("function_call_arguments.done", output_index=0, arguments='{"n":1}')
-    response = assembled([added(0, call(1), arguments=""), *arguments(0, "fc_1", '{"n'), whole])
-    assert response.calls[0].arguments_raw == '{"n":1}'
-    assert not response.calls[0].is_executable
-
-
 @pytest.mark.parametrize("items", [(), (call(1), call(2))])
 def test_the_end_of_a_stream_has_the_items_that_were_never_done(
     items: tuple[JsonObject, ...],
@@ -418,5 +411,3 @@ def test_an_error_beside_a_whole_answer_stops_its_calls(is_before: bool) -> None
 def test_an_odd_event_beside_a_whole_answer_is_told() -> None:
     whole = started(object="response", status="completed", output=[call(1)])
     assert assembled([{"x": 1}, whole]).unread == ("an event has no type",)
-    amid = assembled([CREATED, done(0, call(1)), whole, completed()])
-    assert amid.unread == ("a whole answer stands amid the pieces of one",)

@@ -214,9 +214,6 @@ def test_the_local_shell_gets_json() -> None:
         "id": "call_1",
         "output": '{"stdout":"ERROR: ok"}',
     }
-    # Without the id that its item needs it is a function.
-    bare = written(own("local_shell", action), answered(result(TEXT)))
-    assert items_of(bare)[0]["type"] == "function_call"
 
 
 CLICK: JsonObject = {"type": "click", "x": 1, "y": 2, "button": "left"}
