@@ -169,7 +169,7 @@ any_streams = st.builds(
 def test_each_stream_that_is_shown_has_text_and_says_what_is_missing_and_where_it_is(
     entries: list[list[StreamRecord]], room: int
 ) -> None:
-    cutter = Cutter(DEFAULT_POLICY, publisher := FarPublisher())
+    cutter = Cutter(DEFAULT_POLICY.edge_bytes, publisher := FarPublisher())
     budget = Budget(preview_chars=room, receipt_chars=100_000, max_items=9)
     count = cutter.sharing.fitting(entries, budget)
     assert min(len(entries), 9, room // 1000) <= count <= min(len(entries), 9)

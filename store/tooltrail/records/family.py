@@ -1,21 +1,20 @@
 """A family: the group of tools that share a typed result, how it is bounded, how it is worded."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tooltrail.records._model import Record
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, CompleteOutput, FamilyOutput
 from tooltrail.records.errors import InvalidRecordError, NotFoundError
 
-Projector = Callable[[Any, Any, Cutter], Record]
-"""Bounds a complete result: `(result, budget, cutter) -> bounded result`.
+Projector = Callable[[Any, Any, Cutter], Mapping[str, object]]
+"""Bounds a complete result: `(result, budget, cutter) -> canonical result`.
 
 The result is one of the family's `result_types`, the budget is of the class of the family's own.
-The fields of what it returns hold JSON types, tuples and records of the same. It MUST be
-deterministic, and MUST leave nothing out but through the cutter.
+What it returns holds JSON types and tuples of the same. It MUST be deterministic, and
+MUST leave nothing out but through the cutter.
 """
 
 

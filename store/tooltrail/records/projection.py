@@ -88,7 +88,7 @@ def project(
             this tool do not fit the family.
     """
     applied = policy.applied_to(output.tool_name)
-    cutter = Cutter(applied, publisher)
+    cutter = Cutter(policy.edge_bytes, publisher)
     summary = cutter.text("summary_text", output.summary_text, SUMMARY_CHARS)
     canonical = CanonicalResult(
         tool_name=output.tool_name,
@@ -147,7 +147,7 @@ def _project_result(
         )
     budget = policy.budget_of(family, output.tool_name)
     result = family.projector(output.result, budget, cutter.beside())
-    return cast("dict[str, JsonValue]", canonical_json.with_lists(result.model_dump()))
+    return cast("dict[str, JsonValue]", canonical_json.with_lists(result))
 
 
 def _cut_receipt(text: str, limit: int) -> tuple[str, tuple[Omission, ...]]:

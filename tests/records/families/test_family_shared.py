@@ -6,7 +6,6 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from tests.records.identifiers import identifiers
 
-from tooltrail.records import ArtifactReference
 from tooltrail.records.families._shared import Identifier, SparseRecord, hidden_lines, one_line
 
 IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
@@ -82,7 +81,7 @@ def test_an_identifier_that_is_taken_is_what_a_receipt_prints(name: str) -> None
         assert one_line(taken) == taken
 
 
-LISTED = (ArtifactReference(path="a.zst"), ArtifactReference(path="b.zst"))
+LISTED = [{"path": "a.zst"}, {"path": "b.zst"}]
 
 
 @pytest.mark.parametrize(
@@ -98,8 +97,9 @@ LISTED = (ArtifactReference(path="a.zst"), ArtifactReference(path="b.zst"))
 def test_what_is_hidden_is_counted_and_said_to_be_listed(
     count: int, index: int | None, detail: str, lines: list[str]
 ) -> None:
-    assert hidden_lines(count, "task", LISTED, index, detail) == lines
+    result = {"artifacts": LISTED} | ({} if index is None else {"hidden_artifact": index})
+    assert hidden_lines(result, count, "task", detail) == lines
 
 
 def test_what_is_hidden_is_counted_where_there_is_no_artifact() -> None:
-    assert hidden_lines(1, "task", None, None) == ["[1 further task is not shown]"]
+    assert hidden_lines({}, 1, "task") == ["[1 further task is not shown]"]
