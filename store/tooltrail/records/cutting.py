@@ -13,7 +13,7 @@ from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.envelope import ArtifactReference
 from tooltrail.records.omissions import Omission, Stage, Unit
-from tooltrail.records.previews import Encoding, loss_notice, preview
+from tooltrail.records.previews import Encoding, loss_notice, needed_chars, preview
 from tooltrail.records.sharing import Sharing, fair_shares, lines_beside
 from tooltrail.records.streams import StreamRecord, iter_streams
 
@@ -259,6 +259,6 @@ class Cutter:
         """What is said of a loss: in the room that the text leaves, or in its part of the room."""
         if stream.loss_reason is None:
             return ""
-        of_text = self.sharing.need_of_text(stream, lines_beside("lost", lines))
+        of_text = needed_chars(stream, self._edge_bytes, lines_beside("lost", lines))
         limit = max(room - of_text, room // _PART_OF_NOTICE)
         return loss_notice(stream, limit)[: max(room, 0)]

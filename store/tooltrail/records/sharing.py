@@ -23,11 +23,8 @@ class Sharing:
         if stream is None:
             return 0
         notice = loss_notice(stream)
-        return self.need_of_text(stream, lines_beside(notice, lines)) + len(notice)
-
-    def need_of_text(self, stream: StreamRecord, lines: int | None = None) -> int:
-        """The same without what is said of a loss."""
-        return needed_chars(stream, self._edge_bytes, lines)
+        lines = lines_beside(notice, lines)
+        return needed_chars(stream, self._edge_bytes, lines) + len(notice)
 
     def least(self, streams: Iterable[StreamRecord | None], lines: int | None = None) -> int:
         """The fewest characters with which each of the streams shows some of its text.

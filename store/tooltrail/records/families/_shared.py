@@ -18,6 +18,9 @@ from tooltrail.records.streams import StreamRecord
 MAX_MS = (1 << 64) - 1
 """The longest time that a counter of any system can tell, in milliseconds."""
 
+Number = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
+"""A count, or the number of a line, that databases hold in an integer."""
+
 Milliseconds = Annotated[int, Field(ge=0, le=MAX_MS)]
 ExitStatus = Annotated[int, Field(ge=0, le=255)]
 SignalNumber = Annotated[int, Field(ge=1, le=128)]
@@ -167,6 +170,14 @@ _BREAKS = re.compile(rf"[\s\x00-\x1f{ACTING}]+")
 def one_line(text: str) -> str:
     """A label that cannot pass for another line of a receipt; never longer than `text`."""
     return _BREAKS.sub(" ", text).strip()
+
+
+def labelled(members: Json, labels: Mapping[str, str]) -> list[str]:
+    """A line `LABEL: VALUE` for each member that is there and not empty; labels are by name."""
+    known = {label: members.get(name) for name, label in labels.items()}
+    return [
+        f"{label}: {one_line(str(one))}" for label, one in known.items() if one not in (None, "")
+    ]
 
 
 def joined(sections: Iterable[str]) -> str:

@@ -1,19 +1,17 @@
 """The child agent family: an agent that was started by a tool, and the report that it gave."""
 
-from typing import Annotated
-
-from pydantic import Field
-
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     Identifier,
     Json,
+    Number,
     SparseRecord,
     body_of,
     entry,
     json_of,
+    labelled,
     one_line,
     receipt,
 )
@@ -21,19 +19,14 @@ from tooltrail.records.families._tasks import TaskHandle, TaskState
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.streams import StreamRecord
 
-MAX_TOKENS = (1 << 63) - 1
-"""The largest count that databases hold in an integer."""
-
-TokenCount = Annotated[int, Field(ge=0, le=MAX_TOKENS)]
-
 
 class TokenUsage(SparseRecord):
     """What the child took of its model, in tokens; a cache that is not there is left out."""
 
-    input_tokens: TokenCount
-    output_tokens: TokenCount
-    cache_read_tokens: TokenCount | None = None
-    cache_write_tokens: TokenCount | None = None
+    input_tokens: Number
+    output_tokens: Number
+    cache_read_tokens: Number | None = None
+    cache_write_tokens: Number | None = None
 
 
 class ChildAgentOutput(FamilyOutput):
@@ -72,10 +65,8 @@ def render_child_agent(canonical: CanonicalResult, budget: Budget) -> str:
     """How far the child is, the handles to go on with, what it took, and its report."""
     result = json_of(canonical)
     lines = [f"Agent {one_line(result['agent_id'])} {result['status']}"]
-    if "child_session_id" in result:
-        lines.append(f"Session: {one_line(result['child_session_id'])}")
-    if "task_handle" in result:
-        lines.append(f"Task: {one_line(result['task_handle']['task_id'])}")
+    lines += labelled(result, {"child_session_id": "Session"})
+    lines += labelled(result.get("task_handle", {}), {"task_id": "Task"})
     if "token_usage" in result:
         lines.append(_usage_line(result["token_usage"]))
     sections = ["\n".join(lines), *body_of(result, "report", budget.spare_chars, "Report")]

@@ -25,6 +25,7 @@ from tooltrail.records.families._shared import (
     body_of,
     bounded,
     json_of,
+    labelled,
     one_line,
     receipt,
 )
@@ -50,12 +51,22 @@ class CommandBudget(Budget):
     command_chars: Annotated[int, Field(ge=16, le=240)] = 240
 
 
-class CommandOutput(FamilyOutput):
+class _AnyCommand(FamilyOutput):
+    """A command that was asked for.
+
+    Attributes:
+        command: what was to run, as a shell would spell it.
+        cwd: the folder that it was to run in.
+    """
+
+    command: str | None = None
+    cwd: str | None = None
+
+
+class CommandOutput(_AnyCommand):
     """A finished command with its complete output: two streams, or both in one.
 
     Attributes:
-        command: what was run, as a shell would spell it.
-        cwd: the folder it ran in, as it was asked for.
         exit_status: 0 to 255; None when a signal ended it, or when nobody knows.
         signal: number of the signal that ended it.
         timed_out: whether it was ended because its time was over.
@@ -67,8 +78,6 @@ class CommandOutput(FamilyOutput):
     """
 
     disposition: Literal["completed"] = "completed"
-    command: str | None = None
-    cwd: str | None = None
     exit_status: ExitStatus | None = None
     signal: SignalNumber | None = None
     timed_out: bool = False
@@ -102,19 +111,15 @@ class CommandOutput(FamilyOutput):
         return Facts(self.exit_status, self.signal, self.timed_out)
 
 
-class PromotedCommand(FamilyOutput):
+class PromotedCommand(_AnyCommand):
     """A command that took long and goes on in the background.
 
     Attributes:
-        command: what was run, as a shell would spell it.
-        cwd: the folder it runs in, as it was asked for.
         task_handle: the task that it became.
         initial_output: what it printed until then, role `initial_output`.
     """
 
     disposition: Literal["promoted_to_task"] = "promoted_to_task"
-    command: str | None = None
-    cwd: str | None = None
     task_handle: TaskHandle
     initial_output: StreamRecord | None = None
 
@@ -123,19 +128,15 @@ class PromotedCommand(FamilyOutput):
         return "command promoted to managed task"
 
 
-class RunningCommand(FamilyOutput):
+class RunningCommand(_AnyCommand):
     """A command that was not started, because a task runs it already.
 
     Attributes:
-        command: what was asked for, as a shell would spell it.
-        cwd: the folder it was to run in.
         task_handle: the task that runs it.
         task_summary: one sentence about the task.
     """
 
     disposition: Literal["already_running"] = "already_running"
-    command: str | None = None
-    cwd: str | None = None
     task_handle: TaskHandle
     task_summary: Sentence | None = None
 
@@ -187,11 +188,7 @@ def project_completed(
 
 
 def _summarize_command(
-    result: CommandOutput | PromotedCommand | RunningCommand,
-    limit: int,
-    cutter: Cutter,
-    *,
-    prefix: str = "",
+    result: _AnyCommand, limit: int, cutter: Cutter, *, prefix: str = ""
 ) -> Json | None:
     """Bound a command line to `limit` characters and its folder to `CWD_CHARS`.
 
@@ -256,17 +253,11 @@ def _render_promoted(result: Json, budget: CommandBudget) -> str:
 
 def _render_running(result: Json) -> str:
     """The task that runs the command, and what is known of it."""
-    handle = result["task_handle"]
-    lines = [
-        "Command is already running as a background task",
-        f"Task: {one_line(handle['task_id'])}",
-    ]
-    if handle["status"] is not None:
-        lines.append(f"Status: {handle['status']}")
+    lines = ["Command is already running as a background task"]
+    lines += labelled(result["task_handle"], {"task_id": "Task", "status": "Status"})
     if "command" in result:
         lines.append(f"Command: {one_line(result['command']['preview'])}")
-    if result.get("summary"):
-        lines.append(f"Summary: {one_line(result['summary'])}")
+    lines += labelled(result, {"summary": "Summary"})
     return "\n".join(lines) + "\n"
 
 

@@ -16,6 +16,7 @@ from tooltrail.records.families._paths import FilePath, path_label
 from tooltrail.records.families._shared import (
     SENTENCE_CHARS,
     Json,
+    Number,
     artifact_roles,
     confirming,
     entry,
@@ -30,17 +31,14 @@ from tooltrail.records.streams import StreamRecord
 
 Action = Literal["add", "modify", "delete", "move"]
 
-Line = Annotated[int, Field(ge=0, le=2**63 - 1)]
-"""Number or count of lines of a file."""
-
 
 class Hunk(Record):
     """Where a diff changed a file, as `@@ -old_start,old_lines +new_start,new_lines @@` says."""
 
-    old_start: Line
-    old_lines: Line
-    new_start: Line
-    new_lines: Line
+    old_start: Number
+    old_lines: Number
+    new_start: Number
+    new_lines: Number
 
 
 class FileChange(Record):

@@ -1,18 +1,22 @@
 """The search family: lines, files or entries of a folder that a tool found."""
 
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
-from tooltrail.records.families._shared import Json, bounded, json_of, receipt
+from tooltrail.records.families._shared import (
+    Json,
+    Number,
+    bounded,
+    json_of,
+    receipt,
+)
 from tooltrail.records.family import Family, Renderer
 from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
-
-MatchCount = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
 class SearchOutput(FamilyOutput):
@@ -24,8 +28,8 @@ class SearchOutput(FamilyOutput):
         matches: the text that it gave back; its role is `matches`.
     """
 
-    match_count: MatchCount
-    returned: MatchCount
+    match_count: Number
+    returned: Number
     matches: StreamRecord
 
     @model_validator(mode="after")

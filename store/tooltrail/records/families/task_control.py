@@ -3,9 +3,7 @@
 An input that a task refuses is an answer, not an error.
 """
 
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import ClassVar, Literal
 
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import Cutter
@@ -14,16 +12,15 @@ from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
     Json,
+    Number,
     confirming,
     hidden_lines,
     json_of,
+    labelled,
     one_line,
 )
 from tooltrail.records.families._tasks import Task, bound_task
 from tooltrail.records.family import Family, Renderer
-
-Number = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
-"""A count of tasks or bytes; larger ones would not fit into a line of a receipt."""
 
 
 class TaskControlBudget(Budget):
@@ -133,7 +130,9 @@ def render_task_control(canonical: CanonicalResult, _budget: TaskControlBudget) 
         case "list":
             lines = _list_lines(result)
         case "status":
-            lines = _status_lines(result["task"])
+            task = result["task"]
+            lines = [f"Task {one_line(task['task_id'])}: {task['status']}"]
+            lines += labelled(task, {"exit_status": "Exit status", "summary": "Summary"})
         case _:
             lines = [_answer(result), f"Status: {result['task']['status']}"]
     return "\n".join(lines) + "\n"
@@ -154,15 +153,6 @@ def _request(stop: bool, force: bool) -> str:
     if force:
         return "Forced stop requested"
     return "Stop requested" if stop else "No stop requested"
-
-
-def _status_lines(task: Json) -> list[str]:
-    lines = [f"Task {one_line(task['task_id'])}: {task['status']}"]
-    if "exit_status" in task:
-        lines.append(f"Exit status: {task['exit_status']}")
-    if task["summary"]:
-        lines.append(f"Summary: {one_line(task['summary'])}")
-    return lines
 
 
 def _list_lines(result: Json) -> list[str]:

@@ -18,7 +18,7 @@ from tooltrail.records.families._shared import (
     bounded,
     entry,
     json_of,
-    one_line,
+    labelled,
     receipt,
 )
 from tooltrail.records.families._tasks import Task
@@ -28,6 +28,14 @@ from tooltrail.records.streams import StreamRecord
 _TEXT_LIMITS = {"summary": NAME_CHARS, "result_summary": SENTENCE_CHARS}
 
 RetrievalStatus = Literal["success", "timeout", "not_ready"]
+
+_LABELS = {
+    "task_id": "Task",
+    "status": "Status",
+    "exit_status": "Exit status",
+    "summary": "Summary",
+    "result_summary": "Result",
+}
 
 _OUTCOMES: dict[RetrievalStatus, str] = {
     "success": "Task output retrieved",
@@ -91,16 +99,7 @@ def render_task_output(canonical: CanonicalResult, budget: Budget) -> str:
     """Whether the output was there, where the task stands, then the output."""
     result = json_of(canonical)
     task = result["task"]
-    lines = [
-        _OUTCOMES[result["retrieval_status"]],
-        f"Task: {one_line(task['task_id'])}",
-        f"Status: {task['status']}",
-    ]
-    if "exit_status" in task:
-        lines.append(f"Exit status: {task['exit_status']}")
-    for label, name in (("Summary", "summary"), ("Result", "result_summary")):
-        if task.get(name):
-            lines.append(f"{label}: {one_line(task[name])}")
+    lines = [_OUTCOMES[result["retrieval_status"]], *labelled(task, _LABELS)]
     return receipt(["\n".join(lines), *body_of(task, "output", budget.spare_chars, "Output")], task)
 
 

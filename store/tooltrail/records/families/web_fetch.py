@@ -15,6 +15,7 @@ from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     SENTENCE_CHARS,
     Json,
+    Number,
     body_of,
     bound_texts,
     bounded,
@@ -36,7 +37,6 @@ _TEXT_LIMITS = {
 }
 
 HttpStatus = Annotated[int, Field(ge=100, le=599)]
-ByteCount = Annotated[int, Field(ge=0, le=2**63 - 1)]
 
 
 class WebFetchOutput(FamilyOutput):
@@ -57,7 +57,7 @@ class WebFetchOutput(FamilyOutput):
     final_url: Url
     status: HttpStatus
     content_type: Sentence
-    bytes_read: ByteCount
+    bytes_read: Number
     sha256: DigestField
     fetched_at: Moment
     text: StreamRecord
