@@ -5,8 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from tests.records.identifiers import identifiers
+from tests.records.support import whole
 
-from tooltrail.records.families._shared import Identifier, SparseRecord, hidden_lines, one_line
+from tooltrail.records._model import Record
+from tooltrail.records.families._shared import (
+    Identifier,
+    SparseRecord,
+    entry,
+    hidden_lines,
+    one_line,
+)
+from tooltrail.records.streams import StreamRecord
 
 IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 
@@ -19,6 +28,18 @@ class Sparse(SparseRecord):
 def test_only_an_optional_field_is_left_out_when_it_is_none() -> None:
     assert Sparse(needed=None).model_dump(mode="json") == {"needed": None}
     assert Sparse(needed=1, spare=0).model_dump(mode="json") == {"needed": 1, "spare": 0}
+
+
+class Printed(Record):
+    name: str
+    spare: str | None = None
+    log: StreamRecord
+
+
+def test_an_entry_has_the_fields_of_its_output_but_no_stream_and_no_none() -> None:
+    output = Printed(name="n", log=whole(b"x"))
+    assert entry(output) == {"name": "n"}
+    assert entry(output, {"spare"}, name="cut", size=1) == {"name": "cut", "size": 1, "spare": None}
 
 
 @pytest.mark.parametrize(
