@@ -12,6 +12,7 @@ from tooltrail.records import (
     Cutter,
     StreamRecord,
 )
+from tooltrail.records.previews import needed_chars
 from tooltrail.records.sharing import Sharing, fair_shares, fair_shares_of_at_least
 
 SHARING = Sharing(DEFAULT_POLICY.edge_bytes)
@@ -138,8 +139,9 @@ def test_a_need_is_that_of_the_text_and_of_the_notice_in_a_line_of_its_own() -> 
     notice = "\n[output incomplete: the last 1,000 bytes were not kept: the spool is full]\n"
     assert SHARING.need(stream) == 15 + len(notice)
     assert SHARING.need(stream, lines=4) == 15 + len(notice)
-    assert SHARING.need(stream, lines=3) == SHARING.need_of_text(stream, lines=2) + len(notice)
-    assert SHARING.need_of_text(stream, lines=2) != 15
+    of_text = needed_chars(stream, DEFAULT_POLICY.edge_bytes, 2)
+    assert SHARING.need(stream, lines=3) == of_text + len(notice)
+    assert of_text != 15
     assert SHARING.need(None) == 0
 
 
