@@ -20,7 +20,7 @@ def family(name: str, *tools: str) -> Family:
         name=name,
         result_types=(generic.GenericOutput,),
         projector=generic.project_generic,
-        renderer=generic.FAMILY.renderer,
+        render=generic.FAMILY.render,
         budget=generic.GenericBudget(),
         tool_names=frozenset(tools),
     )

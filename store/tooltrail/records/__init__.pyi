@@ -122,7 +122,6 @@ from .families.workspace import WorkspaceOutput as WorkspaceOutput
 from .family import Family as Family
 from .family import FamilyRegistry as FamilyRegistry
 from .family import Projector as Projector
-from .family import Renderer as Renderer
 from .foreign_json import read_json as read_json
 from .ids import IdFactory as IdFactory
 from .ids import parse_id as parse_id

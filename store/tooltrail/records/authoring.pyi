@@ -49,7 +49,6 @@ from tooltrail.records.families._web import spell_moment as spell_moment
 from tooltrail.records.family import Family as Family
 from tooltrail.records.family import FamilyRegistry as FamilyRegistry
 from tooltrail.records.family import Projector as Projector
-from tooltrail.records.family import Renderer as Renderer
 from tooltrail.records.previews import Encoding as Encoding
 from tooltrail.records.readable_json import readable as readable
 from tooltrail.records.sharing import fair_shares as fair_shares

@@ -126,13 +126,12 @@ def render(canonical: CanonicalResult, family: Family, policy: Policy) -> Receip
             policy.digest,
             worded.omissions,
         )
-    renderer = family.renderer
     budget = policy.budget_of(family, canonical.tool_name)
-    text = spelled_out(renderer.render(canonical, budget))
+    text = spelled_out(family.render(canonical, budget))
     omissions: tuple[Omission, ...] = ()
     if len(text) > budget.receipt_chars:
         text, omissions = _cut_receipt(text, budget.receipt_chars)
-    return Receipt(text, renderer.name, renderer.version, policy.digest, omissions)
+    return Receipt(text, family.name, family.version, policy.digest, omissions)
 
 
 def _project_result(

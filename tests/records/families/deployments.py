@@ -15,7 +15,6 @@ from tooltrail.records.authoring import (
     Json,
     PreviewChars,
     ReceiptChars,
-    Renderer,
     Sentence,
     SparseRecord,
     StreamRecord,
@@ -83,7 +82,7 @@ FAMILY = Family(
     name="deployment",
     result_types=(DeploymentOutput,),
     projector=project_deployment,
-    renderer=Renderer("deployment", 1, render_deployment),
+    render=render_deployment,
     budget=DeploymentBudget(),
     tool_names=frozenset({"Deploy"}),
 )

@@ -180,9 +180,10 @@ def labelled(members: Json, labels: Mapping[str, str]) -> list[str]:
     ]
 
 
-def joined(sections: Iterable[str]) -> str:
-    """The sections of a receipt with an empty line between them."""
-    return "\n".join(s if s.endswith("\n") else s + "\n" for s in sections)
+def joined(sections: Iterable[str], artifacts: Sequence[str] = ()) -> str:
+    """The sections of a receipt with an empty line between them; the last one lists artifacts."""
+    listed = ["\n".join(["Artifacts:", *artifacts])] if artifacts else []
+    return "\n".join(s if s.endswith("\n") else s + "\n" for s in [*sections, *listed])
 
 
 def artifact_roles(result: Json) -> dict[int, str]:
@@ -214,12 +215,6 @@ def hidden_lines(result: Json, count: int, noun: str, detail: str = "") -> list[
     return [f"[{count:,} further {which} not shown{detail}{where}]"]
 
 
-def artifact_section(lines: Iterable[str]) -> list[str]:
-    """The last section of a receipt, or none when there is no artifact."""
-    text = "\n".join(lines)
-    return [f"Artifacts:\n{text}"] if text else []
-
-
 def receipt(sections: Iterable[str], result: Json, roles: Mapping[int, str] | None = None) -> str:
     """The sections of a receipt, and at its end the artifacts of the result.
 
@@ -229,7 +224,7 @@ def receipt(sections: Iterable[str], result: Json, roles: Mapping[int, str] | No
         roles: of the artifacts by index; by default those that the result says.
     """
     lines = artifact_lines(result, artifact_roles(result) if roles is None else roles)
-    return joined([*sections, *artifact_section(lines)])
+    return joined(sections, lines)
 
 
 def body_of(result: Json, name: str, room: int, heading: str = "") -> list[str]:

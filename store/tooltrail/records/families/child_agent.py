@@ -16,7 +16,7 @@ from tooltrail.records.families._shared import (
     receipt,
 )
 from tooltrail.records.families._tasks import TaskHandle, TaskState
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
 
@@ -88,7 +88,6 @@ FAMILY = Family(
     name="child_agent",
     result_types=(ChildAgentOutput,),
     projector=project_child_agent,
-    renderer=Renderer("child_agent", 1, render_child_agent),
-    budget=Budget(),
+    render=render_child_agent,
     tool_names=frozenset({"Agent", "SpawnAgent", "Task", "delegate", "spawn_agent"}),
 )

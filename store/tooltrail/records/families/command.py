@@ -30,7 +30,7 @@ from tooltrail.records.families._shared import (
     receipt,
 )
 from tooltrail.records.families._tasks import TaskHandle
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
@@ -284,7 +284,7 @@ FAMILY = Family(
     name="command",
     result_types=(CommandOutput, PromotedCommand, RunningCommand),
     projector=project_command,
-    renderer=Renderer("command", 1, render_command),
+    render=render_command,
     budget=CommandBudget(),
     tool_names=frozenset(
         {

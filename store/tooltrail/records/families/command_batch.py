@@ -23,7 +23,6 @@ from tooltrail.records.families._shared import (
     Milliseconds,
     artifact_lines,
     artifact_roles,
-    artifact_section,
     bound_texts,
     bounded,
     entry,
@@ -39,7 +38,7 @@ from tooltrail.records.families.command import (
     printed_texts,
     project_completed,
 )
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 from tooltrail.records.readable_json import readable
 from tooltrail.records.sharing import Sharing, fair_shares_of_at_least
 from tooltrail.records.streams import StreamRecord, iter_streams
@@ -165,8 +164,7 @@ def render_command_batch(canonical: CanonicalResult, budget: CommandBatchBudget)
     heading = f"{one_line(canonical.tool_name)} completed {count} items\n"
     sections = list(_item_sections(heading, batch["items"], budget.spare_chars))
     sections += _hidden_lines(batch)
-    sections += artifact_section(_artifact_lines(batch))
-    return joined(sections)
+    return joined(sections, _artifact_lines(batch))
 
 
 def _item_sections(heading: str, items: Sequence[Json], room: int) -> Iterator[str]:
@@ -223,7 +221,7 @@ FAMILY = Family(
     name="command_batch",
     result_types=(CommandBatchOutput,),
     projector=project_command_batch,
-    renderer=Renderer("command_batch", 1, render_command_batch),
+    render=render_command_batch,
     budget=CommandBatchBudget(),
     tool_names=frozenset({"ExecCommandBatch", "exec_command_batch"}),
 )

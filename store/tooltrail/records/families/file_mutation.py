@@ -25,7 +25,7 @@ from tooltrail.records.families._shared import (
     one_line,
     receipt,
 )
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 from tooltrail.records.sharing import fair_shares
 from tooltrail.records.streams import StreamRecord
 
@@ -187,7 +187,7 @@ FAMILY = Family(
     name="file_mutation",
     result_types=(FileMutationOutput,),
     projector=project_file_mutation,
-    renderer=Renderer("file_mutation", 1, render_file_mutation),
+    render=render_file_mutation,
     budget=FileMutationBudget(),
     tool_names=frozenset(
         {

@@ -14,7 +14,7 @@ from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._paths import FilePath, one_line_path, path_label
 from tooltrail.records.families._shared import Json, body_of, bounded, json_of, receipt
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
 Line = Annotated[int, Field(ge=1, le=2**63 - 1)]
@@ -78,7 +78,6 @@ FAMILY = Family(
     name="file_read",
     result_types=(FileReadOutput,),
     projector=project_file_read,
-    renderer=Renderer("file_read", 1, render_file_read),
-    budget=Budget(),
+    render=render_file_read,
     tool_names=frozenset({"cat_file", "open", "Read", "read", "read_file", "view"}),
 )

@@ -26,7 +26,7 @@ from tooltrail.records.families._shared import (
     one_line,
     structured_fields,
 )
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
@@ -228,6 +228,6 @@ FAMILY = Family(
     name="generic",
     result_types=(GenericOutput,),
     projector=project_generic,
-    renderer=Renderer("generic", 1, render_generic),
+    render=render_generic,
     budget=GenericBudget(),
 )

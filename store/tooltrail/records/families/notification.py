@@ -20,7 +20,7 @@ from tooltrail.records.families._shared import (
     json_of,
     one_line,
 )
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 
 
 class NotificationOutput(FamilyOutput):
@@ -64,7 +64,7 @@ FAMILY = Family(
     name="notification",
     result_types=(NotificationOutput,),
     projector=project_notification,
-    renderer=Renderer("notification", 1, render_notification),
+    render=render_notification,
     budget=Budget(preview_chars=1_000, receipt_chars=3_000),
     tool_names=frozenset({"NotifyOperator", "notify", "send_notification"}),
 )

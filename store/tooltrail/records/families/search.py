@@ -14,7 +14,7 @@ from tooltrail.records.families._shared import (
     json_of,
     receipt,
 )
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
@@ -69,7 +69,6 @@ FAMILY = Family(
     name="search",
     result_types=(SearchOutput,),
     projector=project_search,
-    renderer=Renderer("search", 1, render_search),
-    budget=Budget(),
+    render=render_search,
     tool_names=frozenset({"find", "find_file", "Glob", "glob", "grep", "Grep", "LS", "ls", "rg"}),
 )

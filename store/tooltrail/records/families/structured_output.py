@@ -27,7 +27,7 @@ from tooltrail.records.families._shared import (
     receipt,
     structured_fields,
 )
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
 MAX_ATTEMPTS = (1 << 31) - 1
@@ -152,7 +152,7 @@ FAMILY = Family(
     name="structured_output",
     result_types=(StructuredOutput,),
     projector=project_structured_output,
-    renderer=Renderer("structured_output", 1, render_structured_output),
+    render=render_structured_output,
     budget=StructuredOutputBudget(),
     tool_names=frozenset({"final_answer", "structured_output", "submit_result"}),
 )

@@ -20,7 +20,7 @@ from tooltrail.records.families._shared import (
     one_line,
 )
 from tooltrail.records.families._tasks import Task, bound_task
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 
 
 class TaskControlBudget(Budget):
@@ -181,7 +181,7 @@ FAMILY = Family(
     name="task_control",
     result_types=(TaskStatusOutput, TaskListOutput, TaskStopOutput, TaskInputOutput),
     projector=project_task_control,
-    renderer=Renderer("task_control", 1, render_task_control),
+    render=render_task_control,
     budget=TaskControlBudget(),
     tool_names=frozenset(
         {"TaskStatus", "ListTasks", "TaskStop", "TaskInput", "KillShell", "KillBash"}

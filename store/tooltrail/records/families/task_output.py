@@ -22,7 +22,7 @@ from tooltrail.records.families._shared import (
     receipt,
 )
 from tooltrail.records.families._tasks import Task
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
 _TEXT_LIMITS = {"summary": NAME_CHARS, "result_summary": SENTENCE_CHARS}
@@ -107,7 +107,7 @@ FAMILY = Family(
     name="task_output",
     result_types=(TaskOutput,),
     projector=project_task_output,
-    renderer=Renderer("task_output", 1, render_task_output),
+    render=render_task_output,
     budget=Budget(preview_chars=8_000, receipt_chars=10_000),
     tool_names=frozenset({"TaskOutput", "BashOutput", "write_stdin"}),
 )

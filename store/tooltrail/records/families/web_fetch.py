@@ -24,7 +24,7 @@ from tooltrail.records.families._shared import (
     receipt,
 )
 from tooltrail.records.families._web import Moment, Url
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
 CONTENT_TYPE_CHARS = 120
@@ -93,7 +93,6 @@ FAMILY = Family(
     name="web_fetch",
     result_types=(WebFetchOutput,),
     projector=project_web_fetch,
-    renderer=Renderer("web_fetch", 1, render_web_fetch),
-    budget=Budget(),
+    render=render_web_fetch,
     tool_names=frozenset({"WebFetch", "web_fetch", "fetch_url"}),
 )

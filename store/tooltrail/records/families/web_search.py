@@ -19,7 +19,7 @@ from tooltrail.records.families._shared import (
     one_line,
 )
 from tooltrail.records.families._web import Moment, Url
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 from tooltrail.records.sharing import fair_shares
 
 
@@ -108,7 +108,7 @@ FAMILY = Family(
     name="web_search",
     result_types=(WebSearchOutput,),
     projector=project_web_search,
-    renderer=Renderer("web_search", 1, render_web_search),
+    render=render_web_search,
     budget=WebSearchBudget(),
     tool_names=frozenset({"WebSearch", "web_search"}),
 )

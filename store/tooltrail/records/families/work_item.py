@@ -20,7 +20,7 @@ from tooltrail.records.families._shared import (
     json_of,
     one_line,
 )
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 
 STATUS_CHARS = 64
 """Longest status that is repeated; those in use are one or two words."""
@@ -161,7 +161,7 @@ FAMILY = Family(
     name="work_item",
     result_types=(WorkItemOutput,),
     projector=project_work_item,
-    renderer=Renderer("work_item", 1, render_work_item),
+    render=render_work_item,
     budget=WorkItemBudget(),
     tool_names=frozenset(
         {

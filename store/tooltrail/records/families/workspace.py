@@ -16,9 +16,10 @@ from tooltrail.records.families._shared import (
     bound_texts,
     confirming,
     json_of,
+    labelled,
     one_line,
 )
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 
 PATH_CHARS = 4096
 """Longest path of a workspace that is repeated; the longest path that Linux takes."""
@@ -81,15 +82,10 @@ def render_workspace(canonical: CanonicalResult, _budget: Budget) -> str:
     result = json_of(canonical)
     workspace = result.get("workspace", {})
     where = f": {_worded(workspace)}" if workspace else ""
-    handles = {
-        "Workspace id": workspace.get("workspace_id"),
-        "Projection": result.get("projection"),
-    }
-    named = [f"{label}: {one_line(handle)}" for label, handle in handles.items() if handle]
-    lines = [f"Workspace {_spaced(result['disposition'])}{where}"]
-    if named:
-        lines.append(", ".join(named))
-    return "\n".join(lines) + "\n"
+    handles = labelled(workspace, {"workspace_id": "Workspace id"})
+    handles += labelled(result, {"projection": "Projection"})
+    lines = [f"Workspace {_spaced(result['disposition'])}{where}", ", ".join(handles)]
+    return "\n".join(filter(None, lines)) + "\n"
 
 
 def _worded(workspace: Json) -> str:
@@ -107,7 +103,7 @@ FAMILY = Family(
     name="workspace",
     result_types=(WorkspaceOutput,),
     projector=project_workspace,
-    renderer=Renderer("workspace", 1, render_workspace),
+    render=render_workspace,
     budget=Budget(preview_chars=5_000, receipt_chars=7_000),
     tool_names=frozenset(
         {
