@@ -193,7 +193,7 @@ def _summarize_command(
     """Bound a command line to `limit` characters and its folder to `CWD_CHARS`.
 
     Args:
-        result: what was run; None is made of it when the command is not known.
+        result: what was to run; there is no summary of an unknown command.
         limit: characters of the preview.
         cutter: counts what is left out.
         prefix: where the summary stands in the result, for the names of omissions.
