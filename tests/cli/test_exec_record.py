@@ -47,6 +47,14 @@ def test_a_finished_command_has_its_three_surfaces_and_every_proof_holds(cli: Cl
     assert detail.receipt.text.startswith("Process exited with code 3\n")
 
 
+def test_a_spooled_stream_that_is_shown_whole_is_a_body_and_every_proof_holds(cli: Cli) -> None:
+    printed = cli.exec("--", "sh", "-c", "seq 4000").stdout
+    assert 16_384 < len(printed) < 32_000
+    cli.ok("verify", "--receipts")
+    assert rows(cli, "SELECT count(*) FROM artifacts") == [(0,)]
+    assert cli.ok("show", "--stream", "stdout").stdout == printed
+
+
 def test_without_a_session_each_exec_opens_and_closes_its_own(cli: Cli) -> None:
     cli.exec("--", "true")
     cli.exec("--", "/no/such/command")

@@ -289,7 +289,7 @@ def test_rerender_says_that_the_receipt_is_what_today_s_renderer_gives(cli: Cli)
     with cli.open() as store:
         name = record(store.open_session())
         failed = str(fail_tool(store.open_session()).invocation_id)
-    version = default_families().named("command").renderer.version
+    version = default_families().named("command").version
     renderers = {name: f"command {version}", failed: f"error {ERROR_RENDERER_VERSION}"}
     for named, renderer in renderers.items():
         ended = cli.ok("show", named, "--rerender")

@@ -32,12 +32,12 @@ def cut(
     stream: StreamRecord, room: int, policy: Policy = DEFAULT_POLICY
 ) -> tuple[Shown, Cutter, MemoryPublisher]:
     publisher = MemoryPublisher()
-    cutter = Cutter(policy, publisher)
+    cutter = Cutter(policy.edge_bytes, publisher)
     return cutter.stream(stream, room), cutter, publisher
 
 
 def test_a_share_has_room_for_the_notice_of_a_loss() -> None:
-    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
+    cutter = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
     first, second = cutter.streams([lossy(b"kept", 10), whole(b"x" * 5000, "stderr")], 1000)
     assert first.text is not None
     assert second.text is not None
@@ -46,7 +46,7 @@ def test_a_share_has_room_for_the_notice_of_a_loss() -> None:
 
 
 def test_a_stream_that_the_tool_does_not_have_takes_no_share() -> None:
-    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
+    cutter = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
     absent, other = cutter.streams([None, whole(b"x" * 1000)], 1000)
     assert absent == NOT_THERE == cutter.stream(None, 10) == cutter.unseen(None, "no reason")
     assert other.text == "x" * 1000
@@ -137,7 +137,7 @@ def test_the_notice_of_a_loss_takes_a_fifth_of_a_room_that_is_too_small() -> Non
 
 def test_the_notice_of_a_loss_is_one_of_the_lines_and_leaves_room_for_the_others() -> None:
     stream = lossy(b"line\n" * 3, 10, reason="r" * 200)
-    shown = Cutter(DEFAULT_POLICY, MemoryPublisher()).stream(stream, 400, 3)
+    shown = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher()).stream(stream, 400, 3)
     assert shown.text is not None
     first, marker, notice = shown.text.splitlines()
     assert first == "line"
@@ -160,7 +160,7 @@ def test_the_reason_of_a_loss_cannot_pass_for_another_line() -> None:
 
 
 def test_an_unseen_stream_is_published_and_wholly_omitted() -> None:
-    cutter = Cutter(DEFAULT_POLICY, publisher := MemoryPublisher())
+    cutter = Cutter(DEFAULT_POLICY.edge_bytes, publisher := MemoryPublisher())
     stream = whole(b"\x89PNG\n", "picture")
     assert cutter.unseen(stream, "image/png is not shown") == (None, None, True, 0)
     assert publisher.published == {artifact_path(stream): stream}
@@ -173,7 +173,7 @@ def test_an_unseen_stream_is_published_and_wholly_omitted() -> None:
 
 
 def test_items_and_texts_are_cut_with_their_count() -> None:
-    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
+    cutter = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
     assert cutter.items("files", [1, 2, 3], 3) == [1, 2, 3]
     assert cutter.text("title", "title", 5) == "title"
     assert not cutter.truncated
@@ -186,7 +186,7 @@ def test_items_and_texts_are_cut_with_their_count() -> None:
 
 
 def test_why_entries_are_hidden_is_told() -> None:
-    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
+    cutter = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
     cutter.items("a", [1, 2, 3], 1)
     cutter.items("b", [1, 2, 3], 2, 2)
     cutter.items("c", [1, 2, 3], 1, 2)
@@ -200,7 +200,7 @@ def test_why_entries_are_hidden_is_told() -> None:
 
 
 def test_entries_that_lists_leave_out_are_published_and_their_streams_counted() -> None:
-    cutter = Cutter(DEFAULT_POLICY, publisher := MemoryPublisher())
+    cutter = Cutter(DEFAULT_POLICY.edge_bytes, publisher := MemoryPublisher())
     shown = ContentItem(stream=whole(b"shown", "content.0"))
     lost = ContentItem(stream=lossy(b"ab\n", 7, "content.1", "full"))
     assert cutter.items("content", (shown, lost), 1) == (shown,)
@@ -229,20 +229,20 @@ def test_entries_that_lists_leave_out_are_published_and_their_streams_counted() 
 
 
 def test_a_result_that_shows_every_entry_has_no_list() -> None:
-    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
+    cutter = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
     assert cutter.items("names", ["a", "b"], 2) == ["a", "b"]
     assert cutter.hidden_list() is None
     assert cutter.references is None
 
 
 def test_an_entry_that_is_no_json_cannot_be_hidden() -> None:
-    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
+    cutter = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
     with pytest.raises(InvalidRecordError, match="not a JSON type"):
         cutter.items("names", [b"a"], 0)
 
 
 def test_a_nested_result_has_its_own_artifacts_and_truncation() -> None:
-    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
+    cutter = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
     first, second = cutter.beside(), cutter.beside()
     assert first.attach(whole(b"one", "1.out")) == 0
     assert second.stream(whole(b"two\n" * 100, "2.out"), 200).artifact == 0

@@ -41,7 +41,7 @@ def test_an_omission_of_nothing_or_of_an_unknown_kind_is_refused(
 
 @given(st.integers(0, 20), st.integers(0, 20))
 def test_there_is_an_omission_exactly_when_something_is_missing(before: int, after: int) -> None:
-    cutter = Cutter(DEFAULT_POLICY, MemoryPublisher())
+    cutter = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
     cutter.count("stderr", "lines", before, after, "full", stage="capture")
     wanted = {"stage": "capture", "field": "stderr", "unit": "lines", "reason": "full"}
     made = [omission(before=before, after=after, **wanted)] if after < before else []

@@ -27,7 +27,6 @@ from tooltrail.records import (
     GenericOutput,
     InvalidRecordError,
     Policy,
-    Renderer,
     StreamRecord,
     ToolError,
     canonical_json,
@@ -501,16 +500,10 @@ def test_the_policy_of_a_receipt_is_named_by_its_digest() -> None:
     assert receipt.omissions == ()
 
 
-def test_every_built_in_family_names_its_renderer_like_itself() -> None:
-    for family in default_families():
-        assert family.renderer.name == family.name
-        assert family.renderer.version >= 1
-
-
 def worded(text: str) -> Family:
     """A family whose renderer keeps to no budget."""
-    renderer = Renderer("loud", 3, lambda _canonical, _budget: text)
-    return dataclasses.replace(default_families().named("generic"), renderer=renderer)
+    generic = default_families().named("generic")
+    return dataclasses.replace(generic, render=lambda _canonical, _budget: text)
 
 
 def test_a_receipt_of_a_renderer_that_breaks_its_budget_is_cut_and_says_so() -> None:
@@ -528,7 +521,7 @@ def test_a_receipt_of_a_renderer_that_breaks_its_budget_is_cut_and_says_so() -> 
 def test_what_the_steps_return_cannot_be_changed() -> None:
     projection, receipt, _ = surfaces(returned("T", "text"), "generic")
     family = default_families().named("generic")
-    for value in (projection, receipt, family, family.renderer):
+    for value in (projection, receipt, family):
         for name in (field.name for field in dataclasses.fields(value)):
             with pytest.raises(dataclasses.FrozenInstanceError):
                 setattr(value, name, None)

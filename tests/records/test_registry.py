@@ -20,7 +20,7 @@ def family(name: str, *tools: str) -> Family:
         name=name,
         result_types=(generic.GenericOutput,),
         projector=generic.project_generic,
-        renderer=generic.FAMILY.renderer,
+        render=generic.FAMILY.render,
         budget=generic.GenericBudget(),
         tool_names=frozenset(tools),
     )
@@ -121,4 +121,4 @@ def test_every_built_in_family_has_a_type_a_budget_and_a_name_of_its_own() -> No
     built_in = [*default_families()]
     types = [kind for each in built_in for kind in each.result_types]
     assert len(set(types)) == len(types)
-    assert len({type(each.budget) for each in built_in}) == len(built_in)
+    assert len({id(each.budget) for each in built_in}) == len(built_in)

@@ -12,6 +12,7 @@ from tooltrail.records import (
     Cutter,
     StreamRecord,
 )
+from tooltrail.records.previews import needed_chars
 from tooltrail.records.sharing import Sharing, fair_shares, fair_shares_of_at_least
 
 SHARING = Sharing(DEFAULT_POLICY.edge_bytes)
@@ -138,8 +139,9 @@ def test_a_need_is_that_of_the_text_and_of_the_notice_in_a_line_of_its_own() -> 
     notice = "\n[output incomplete: the last 1,000 bytes were not kept: the spool is full]\n"
     assert SHARING.need(stream) == 15 + len(notice)
     assert SHARING.need(stream, lines=4) == 15 + len(notice)
-    assert SHARING.need(stream, lines=3) == SHARING.need_of_text(stream, lines=2) + len(notice)
-    assert SHARING.need_of_text(stream, lines=2) != 15
+    of_text = needed_chars(stream, DEFAULT_POLICY.edge_bytes, 2)
+    assert SHARING.need(stream, lines=3) == of_text + len(notice)
+    assert of_text != 15
     assert SHARING.need(None) == 0
 
 
@@ -169,7 +171,7 @@ any_streams = st.builds(
 def test_each_stream_that_is_shown_has_text_and_says_what_is_missing_and_where_it_is(
     entries: list[list[StreamRecord]], room: int
 ) -> None:
-    cutter = Cutter(DEFAULT_POLICY, publisher := FarPublisher())
+    cutter = Cutter(DEFAULT_POLICY.edge_bytes, publisher := FarPublisher())
     budget = Budget(preview_chars=room, receipt_chars=100_000, max_items=9)
     count = cutter.sharing.fitting(entries, budget)
     assert min(len(entries), 9, room // 1000) <= count <= min(len(entries), 9)

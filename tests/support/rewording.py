@@ -8,7 +8,6 @@ from tooltrail.records import (
     Budget,
     CanonicalResult,
     FamilyRegistry,
-    Renderer,
     default_families,
 )
 
@@ -34,8 +33,7 @@ def reworded(
 
     families = {family.name: family for family in default_families()}
     old = families[name]
-    renderer = Renderer(name, version, render)
-    families[name] = replace(old, renderer=renderer, budget=budget or old.budget)
+    families[name] = replace(old, render=render, version=version, budget=budget or old.budget)
     return FamilyRegistry(*families.values())
 
 

@@ -79,7 +79,6 @@ from .failures import error_of_unexposed_tool as error_of_unexposed_tool
 from .failures import error_of_unknown_tool as error_of_unknown_tool
 from .families._tasks import Task as Task
 from .families._tasks import TaskHandle as TaskHandle
-from .families.child_agent import ChildAgentBudget as ChildAgentBudget
 from .families.child_agent import ChildAgentOutput as ChildAgentOutput
 from .families.child_agent import TokenUsage as TokenUsage
 from .families.command import CommandBudget as CommandBudget
@@ -93,15 +92,12 @@ from .families.file_mutation import FileChange as FileChange
 from .families.file_mutation import FileMutationBudget as FileMutationBudget
 from .families.file_mutation import FileMutationOutput as FileMutationOutput
 from .families.file_mutation import Hunk as Hunk
-from .families.file_read import FileReadBudget as FileReadBudget
 from .families.file_read import FileReadOutput as FileReadOutput
 from .families.file_read import LineRange as LineRange
 from .families.generic import ContentItem as ContentItem
 from .families.generic import GenericBudget as GenericBudget
 from .families.generic import GenericOutput as GenericOutput
-from .families.notification import NotificationBudget as NotificationBudget
 from .families.notification import NotificationOutput as NotificationOutput
-from .families.search import SearchBudget as SearchBudget
 from .families.search import SearchOutput as SearchOutput
 from .families.structured_output import SchemaViolation as SchemaViolation
 from .families.structured_output import StructuredOutput as StructuredOutput
@@ -113,8 +109,6 @@ from .families.task_control import TaskStatusOutput as TaskStatusOutput
 from .families.task_control import TaskStopOutput as TaskStopOutput
 from .families.task_output import ObservedTask as ObservedTask
 from .families.task_output import TaskOutput as TaskOutput
-from .families.task_output import TaskOutputBudget as TaskOutputBudget
-from .families.web_fetch import WebFetchBudget as WebFetchBudget
 from .families.web_fetch import WebFetchOutput as WebFetchOutput
 from .families.web_search import WebSearchBudget as WebSearchBudget
 from .families.web_search import WebSearchHit as WebSearchHit
@@ -124,12 +118,10 @@ from .families.work_item import WorkItem as WorkItem
 from .families.work_item import WorkItemBudget as WorkItemBudget
 from .families.work_item import WorkItemOutput as WorkItemOutput
 from .families.workspace import Workspace as Workspace
-from .families.workspace import WorkspaceBudget as WorkspaceBudget
 from .families.workspace import WorkspaceOutput as WorkspaceOutput
 from .family import Family as Family
 from .family import FamilyRegistry as FamilyRegistry
 from .family import Projector as Projector
-from .family import Renderer as Renderer
 from .foreign_json import read_json as read_json
 from .ids import IdFactory as IdFactory
 from .ids import parse_id as parse_id

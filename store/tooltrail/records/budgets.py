@@ -52,12 +52,18 @@ class Bounds(Record):
         """The same bounds with other numbers, each clamped to what its field allows.
 
         Raises:
-            InvalidRecordError: there is no such number, or it is no integer.
+            InvalidRecordError: there is no such number, it is no integer, or the numbers cannot
+                agree.
         """
-        return self.model_copy(update=self._clamped(values)) if values else self
+        clamped = {name: self._clamp(name, value) for name, value in values.items()}
+        try:
+            return type(self).model_validate(self._agreeing({**self.model_dump(), **clamped}))
+        except ValidationError as error:
+            raise InvalidRecordError(f"an impossible budget: {error}") from error
 
-    def _clamped(self, values: Mapping[str, int]) -> dict[str, int]:
-        return {name: self._clamp(name, value) for name, value in values.items()}
+    def _agreeing(self, numbers: dict[str, int]) -> dict[str, int]:
+        """The numbers, with those changed that must follow others."""
+        return numbers
 
     def _clamp(self, name: str, value: Any) -> int:
         field = type(self).model_fields.get(name)
@@ -108,21 +114,10 @@ class Budget(Bounds):
             )
         return self
 
-    def overridden(self, values: Mapping[str, int]) -> Self:
-        """The same budget with other numbers, each clamped to what its field allows.
-
-        `receipt_chars` grows when it must, so that the stages go on to agree.
-
-        Raises:
-            InvalidRecordError: there is no such number in this budget, or it is no integer.
-        """
-        merged = {**self.model_dump(), **self._clamped(values)}
-        frame = FRAME_CHARS + merged["max_items"] * self.item_chars
-        merged["receipt_chars"] = max(merged["receipt_chars"], merged["preview_chars"] + frame)
-        try:
-            return type(self).model_validate(merged)
-        except ValidationError as error:
-            raise InvalidRecordError(f"an impossible budget: {error}") from error
+    def _agreeing(self, numbers: dict[str, int]) -> dict[str, int]:
+        frame = FRAME_CHARS + numbers["max_items"] * self.item_chars
+        needed = numbers["preview_chars"] + frame
+        return {**numbers, "receipt_chars": max(numbers["receipt_chars"], needed)}
 
 
 class ErrorBudget(Bounds):

@@ -4,7 +4,7 @@ The documents are the same as those of `CompleteOutput` and `CommandOutput`; a t
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from tooltrail.records.call_facts import StreamFact
 from tooltrail.records.canonical_json import encode
@@ -53,26 +53,19 @@ class CommandEnd(Frozen):
     timeout_ms: int | None
 
 
-class Ending(Protocol):
-    """A command that ended, complete or projected; see `CommandEnd`."""
+def worded_end(end: Mapping[str, Any], by_itself: str) -> str:
+    """What was done to a command to end it; `by_itself` when it exited with a status.
 
-    @property
-    def exit_status(self) -> int | None: ...
-    @property
-    def signal(self) -> int | None: ...
-    @property
-    def timed_out(self) -> bool: ...
-    @property
-    def timeout_ms(self) -> int | None: ...
-
-
-def worded_end(end: Ending, by_itself: str) -> str:
-    """What was done to a command to end it; `by_itself` when it exited with a status."""
-    if end.timed_out and end.timeout_ms is not None:
-        return f"timed out after {seconds(end.timeout_ms)}"
-    if end.signal is not None:
-        return f"killed by {_signal_name(end.signal)}"
-    return "ended, its exit status is not known" if end.exit_status is None else by_itself
+    Args:
+        end: the fields of a command that ended, complete or projected; see `CommandEnd`.
+        by_itself: the words for an exit status.
+    """
+    timeout_ms, signal = end.get("timeout_ms"), end.get("signal")
+    if end["timed_out"] and timeout_ms is not None:
+        return f"timed out after {seconds(timeout_ms)}"
+    if signal is not None:
+        return f"killed by {_signal_name(signal)}"
+    return "ended, its exit status is not known" if end["exit_status"] is None else by_itself
 
 
 def _signal_name(number: int) -> str:
@@ -105,7 +98,7 @@ def ended_document(tool_name: str, end: CommandEnd, streams: Iterable[StreamFact
         **dict.fromkeys(_STREAMS),
         **{stream.role: _stream_members(stream) for stream in streams},
     }
-    summary = f"command {worded_end(end, f'exited with status {end.exit_status}')}"
+    summary = f"command {worded_end(result, f'exited with status {end.exit_status}')}"
     return _document(tool_name, summary, result=result)
 
 

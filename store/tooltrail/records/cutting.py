@@ -13,23 +13,14 @@ from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.envelope import ArtifactReference
 from tooltrail.records.omissions import Omission, Stage, Unit
-from tooltrail.records.previews import Encoding, loss_notice, preview
-from tooltrail.records.sharing import Sharing, lines_beside
+from tooltrail.records.previews import Encoding, loss_notice, needed_chars, preview
+from tooltrail.records.sharing import Sharing, fair_shares, lines_beside
 from tooltrail.records.streams import StreamRecord, iter_streams
 
 _PART_OF_NOTICE = 5
 """The notice of a loss takes a fifth of a room that is too small for all, so that text is left."""
 
 ItemT = TypeVar("ItemT")
-
-
-class CutPolicy(Protocol):
-    """The numbers of a policy that decide what a cutter publishes."""
-
-    @property
-    def edge_bytes(self) -> int:
-        """Bytes of either end of a stream that a preview reads."""
-        ...
 
 
 class ArtifactPublisher(Protocol):
@@ -82,23 +73,27 @@ class Published(NamedTuple):
 class Cutter:
     """Cuts the parts of one result, publishes what is cut, and counts what is left out.
 
+    Args:
+        edge_bytes: bytes of either end of a stream that a preview reads; the policy's.
+        publisher: says where the bytes of a stream will be.
+
     Attributes:
         published: by this cutter and those `beside` it, in the order of publishing.
         sharing: how `streams` shares a room, for a projector that shares it by itself.
     """
 
-    def __init__(self, policy: CutPolicy, publisher: ArtifactPublisher) -> None:
-        self._policy = policy
+    def __init__(self, edge_bytes: int, publisher: ArtifactPublisher) -> None:
+        self._edge_bytes = edge_bytes
         self._publisher = publisher
         self._references: list[ArtifactReference] = []
         self._parts: list[Omission | Cutter] = []
         self._hidden: list[bytes] = []
         self.published: list[Published] = []
-        self.sharing = Sharing(policy.edge_bytes)
+        self.sharing = Sharing(edge_bytes)
 
     def beside(self) -> "Cutter":
         """A cutter for a nested result, with a list of artifacts and a truncation of its own."""
-        nested = Cutter(self._policy, self._publisher)
+        nested = Cutter(self._edge_bytes, self._publisher)
         nested.published = self.published
         self._parts.append(nested)
         return nested
@@ -134,7 +129,7 @@ class Cutter:
         """
         if stream is None:
             return NOT_THERE
-        edge_bytes = self._policy.edge_bytes
+        edge_bytes = self._edge_bytes
         notice = self._loss_notice(stream, room, lines)
         room -= len(notice)
         lines = lines_beside(notice, lines)
@@ -162,7 +157,7 @@ class Cutter:
 
         A bound of `lines` holds for each stream by itself.
         """
-        shares = self.sharing.shares(streams, room, lines)
+        shares = fair_shares([self.sharing.need(stream, lines) for stream in streams], room)
         return [
             self.stream(stream, share, lines) for stream, share in zip(streams, shares, strict=True)
         ]
@@ -264,6 +259,6 @@ class Cutter:
         """What is said of a loss: in the room that the text leaves, or in its part of the room."""
         if stream.loss_reason is None:
             return ""
-        of_text = self.sharing.need_of_text(stream, lines_beside("lost", lines))
+        of_text = needed_chars(stream, self._edge_bytes, lines_beside("lost", lines))
         limit = max(room - of_text, room // _PART_OF_NOTICE)
         return loss_notice(stream, limit)[: max(room, 0)]

@@ -1,38 +1,21 @@
 """A family: the group of tools that share a typed result, how it is bounded, how it is worded."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from tooltrail.records._model import Record
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, CompleteOutput, FamilyOutput
 from tooltrail.records.errors import InvalidRecordError, NotFoundError
 
-Projector = Callable[[Any, Any, Cutter], Record]
-"""Bounds a complete result: `(result, budget, cutter) -> bounded result`.
+Projector = Callable[[Any, Any, Cutter], Mapping[str, object]]
+"""Bounds a complete result: `(result, budget, cutter) -> canonical result`.
 
 The result is one of the family's `result_types`, the budget is of the class of the family's own.
-The fields of what it returns hold JSON types, tuples and records of the same. It MUST be
-deterministic, and MUST leave nothing out but through the cutter.
+What it returns holds JSON types and tuples of the same. It MUST be deterministic, and
+MUST leave nothing out but through the cutter.
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Renderer:
-    """Words the canonical results of one family for the model.
-
-    Attributes:
-        name: which renderer this is; stored with each receipt.
-        version: raised whenever the same input may give other text.
-        render: `(canonical, budget) -> text`, for a success; a function of its inputs alone. What
-            it gives fits into `budget.receipt_chars`, for whatever the family's projector gives.
-    """
-
-    name: str
-    version: int
-    render: Callable[[CanonicalResult, Any], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,18 +25,22 @@ class Family:
     Attributes:
         name: the family's name, stored with each invocation.
         result_types: the models of its complete results.
-        projector: complete result to bounded result.
-        renderer: canonical result to receipt.
+        projector: complete result to canonical result.
+        render: `(canonical, budget) -> receipt`, for a success; a function of its inputs alone. The
+            receipt fits into `budget.receipt_chars`, for whatever the projector gives.
         budget: its default budget.
         tool_names: names of tools that it serves by default.
+        version: of `render`, stored with each receipt as the name is; raised whenever the same
+            input may give other text.
     """
 
     name: str
     result_types: tuple[type[FamilyOutput], ...]
     projector: Projector
-    renderer: Renderer
-    budget: Budget
+    render: Callable[[CanonicalResult, Any], str]
+    budget: Budget = field(default_factory=Budget)
     tool_names: frozenset[str] = frozenset()
+    version: int = 1
 
 
 class FamilyRegistry:
@@ -105,9 +92,7 @@ class FamilyRegistry:
 
     def of_receipt(self, renderer_name: str, family: Family) -> Family:
         """The family that worded a receipt: its tool's, or the fallback, see `of_output`."""
-        fallback = self._fallback
-        is_fallback = renderer_name == fallback.renderer.name != family.renderer.name
-        return fallback if is_fallback else family
+        return self._fallback if renderer_name == self._fallback.name else family
 
     def find(self, name: str) -> Family | None:
         """The family of this name, None when there is none."""

@@ -163,13 +163,9 @@ class Policy(Record):
         """The digest of `to_json()`: the policy's name in the store."""
         return digest_of(self.to_json())
 
-    @property
+    @cached_property
     def edge_bytes(self) -> int:
         """Bytes of either end of a stream that a capture keeps, and that a preview looks at."""
-        return self._edge_bytes
-
-    @cached_property
-    def _edge_bytes(self) -> int:
         chars = [budget.preview_chars for budget in self.families.values()]
         chars += [tool.budget.get("preview_chars", 0) for tool in self.tools.values()]
         # Beyond a cut, as much as decides whether it may be there.

@@ -88,7 +88,7 @@ def project(
             this tool do not fit the family.
     """
     applied = policy.applied_to(output.tool_name)
-    cutter = Cutter(applied, publisher)
+    cutter = Cutter(policy.edge_bytes, publisher)
     summary = cutter.text("summary_text", output.summary_text, SUMMARY_CHARS)
     canonical = CanonicalResult(
         tool_name=output.tool_name,
@@ -126,13 +126,12 @@ def render(canonical: CanonicalResult, family: Family, policy: Policy) -> Receip
             policy.digest,
             worded.omissions,
         )
-    renderer = family.renderer
     budget = policy.budget_of(family, canonical.tool_name)
-    text = spelled_out(renderer.render(canonical, budget))
+    text = spelled_out(family.render(canonical, budget))
     omissions: tuple[Omission, ...] = ()
     if len(text) > budget.receipt_chars:
         text, omissions = _cut_receipt(text, budget.receipt_chars)
-    return Receipt(text, renderer.name, renderer.version, policy.digest, omissions)
+    return Receipt(text, family.name, family.version, policy.digest, omissions)
 
 
 def _project_result(
@@ -147,7 +146,7 @@ def _project_result(
         )
     budget = policy.budget_of(family, output.tool_name)
     result = family.projector(output.result, budget, cutter.beside())
-    return cast("dict[str, JsonValue]", canonical_json.with_lists(result.model_dump()))
+    return cast("dict[str, JsonValue]", canonical_json.with_lists(result))
 
 
 def _cut_receipt(text: str, limit: int) -> tuple[str, tuple[Omission, ...]]:

@@ -1,7 +1,7 @@
 """How one room is shared by several previews, and for how many entries of a list there is room."""
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, islice
+from itertools import islice
 
 from tooltrail.records.budgets import MIN_SHARE_CHARS, Budget
 from tooltrail.records.previews import loss_notice, needed_chars
@@ -23,17 +23,8 @@ class Sharing:
         if stream is None:
             return 0
         notice = loss_notice(stream)
-        return self.need_of_text(stream, lines_beside(notice, lines)) + len(notice)
-
-    def need_of_text(self, stream: StreamRecord, lines: int | None = None) -> int:
-        """The same without what is said of a loss."""
-        return needed_chars(stream, self._edge_bytes, lines)
-
-    def shares(
-        self, streams: Sequence[StreamRecord | None], room: int, lines: int | None = None
-    ) -> list[int]:
-        """The characters of each stream; what one does not need goes to the others."""
-        return fair_shares([self.need(stream, lines) for stream in streams], room)
+        lines = lines_beside(notice, lines)
+        return needed_chars(stream, self._edge_bytes, lines) + len(notice)
 
     def least(self, streams: Iterable[StreamRecord | None], lines: int | None = None) -> int:
         """The fewest characters with which each of the streams shows some of its text.
@@ -57,20 +48,16 @@ class Sharing:
 
         Args:
             entries: the streams of each entry.
-            budget: what they share; `shares` divides it as it is assumed here.
+            budget: what they share; `Cutter.streams` divides it as it is assumed here.
             beside: a stream that has a share, too.
             lines: the bound of lines of each entry's stream.
         """
-        looked_at = [list(streams) for streams in islice(entries, budget.max_items)]
-        sharers = [stream for stream in chain([beside], *looked_at) if stream is not None]
-        if MIN_SHARE_CHARS * len(sharers) <= budget.preview_chars:  # whatever they need
-            return len(looked_at)
-        room = budget.preview_chars - self.least([beside])
-        for count, streams in enumerate(looked_at):
+        room, count = budget.preview_chars - self.least([beside]), 0
+        for count, streams in enumerate(islice(entries, budget.max_items), 1):
             room -= self.least(streams, lines)
             if room < 0:
-                return max(1, count)
-        return len(looked_at)
+                return max(1, count - 1)
+        return count
 
 
 def lines_beside(notice: str, lines: int | None) -> int | None:
@@ -81,12 +68,9 @@ def lines_beside(notice: str, lines: int | None) -> int | None:
 def fair_shares(sizes: Sequence[int], total: int) -> list[int]:
     """Divide `total` so that nobody gets more than needed and the rest is shared equally."""
     shares = [0] * len(sizes)
-    waiting = sorted(range(len(sizes)), key=sizes.__getitem__)
-    while waiting:
-        first = waiting[0]
-        shares[first] = min(sizes[first], total // len(waiting))
-        total -= shares[first]
-        waiting = waiting[1:]
+    for done, n in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
+        shares[n] = min(sizes[n], total // (len(sizes) - done))
+        total -= shares[n]
     return shares
 
 

@@ -2,30 +2,28 @@
 
 from typing import Annotated, ClassVar
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from tooltrail.records.authoring import (
     NAME_CHARS,
-    BoundedResult,
     Budget,
     CanonicalResult,
-    Count,
     Cutter,
-    Encoding,
     Family,
     FamilyOutput,
     Identifier,
+    Json,
     PreviewChars,
     ReceiptChars,
-    Renderer,
     Sentence,
     SparseRecord,
     StreamRecord,
+    body_of,
     bound_texts,
     bounded,
     hidden_lines,
+    json_of,
     one_line,
-    readable,
     receipt,
     structured_fields,
 )
@@ -59,25 +57,7 @@ class DeploymentOutput(FamilyOutput):
         return f"deployment of {len(self.steps)} steps"
 
 
-class DeploymentResult(BoundedResult):
-    """The canonical result of a deployment."""
-
-    deployment_id: Identifier
-    steps: tuple[Step, ...]
-    step_count: Count
-    plan: JsonValue = None
-    plan_preview: str | None = None
-    plan_truncated: bool | None = None
-    plan_artifact: int | None = None
-    log_preview: str | None
-    log_encoding: Encoding | None = None
-    log_truncated: bool
-    log_artifact: int | None = None
-
-
-def project_deployment(
-    result: DeploymentOutput, budget: DeploymentBudget, cutter: Cutter
-) -> DeploymentResult:
+def project_deployment(result: DeploymentOutput, budget: DeploymentBudget, cutter: Cutter) -> Json:
     """Bound the steps, the plan and the log."""
     plan, log = cutter.streams([result.plan, result.log], budget.preview_chars)
     steps = tuple(
@@ -85,34 +65,24 @@ def project_deployment(
         for n, step in enumerate(cutter.items("steps", result.steps, budget.max_items))
     )
     fields = structured_fields(result.plan, plan, "plan") | log.named("log")
-    count = len(result.steps)
-    return bounded(DeploymentResult, result, cutter, steps=steps, step_count=count, **fields)
+    return bounded(result, cutter, steps=steps, step_count=len(result.steps), **fields)
 
 
 def render_deployment(canonical: CanonicalResult, budget: DeploymentBudget) -> str:
     """Each step on a line, then the log."""
-    result = DeploymentResult.model_validate(canonical.result)
-    artifacts = result.artifacts or ()
-    lines = [f"Deployment {result.deployment_id}: {result.step_count:,} steps"]
-    lines += [f"{'ok' if step.ok else 'failed'} {one_line(step.host)}" for step in result.steps]
-    hidden = result.step_count - len(result.steps)
-    lines += hidden_lines(hidden, "step", artifacts, result.hidden_artifact)
-    sections = ["\n".join(lines)]
-    if result.log_preview:
-        sections += readable([(result.log_preview, result.log_truncated)], budget.spare_chars)
-    roles: dict[int | None, str] = {
-        result.log_artifact: "log",
-        result.plan_artifact: "plan",
-        result.hidden_artifact: "hidden",
-    }
-    return receipt(sections, artifacts, roles)
+    result = json_of(canonical)
+    steps, count = result["steps"], result["step_count"]
+    lines = [f"Deployment {result['deployment_id']}: {count:,} steps"]
+    lines += [f"{'ok' if step['ok'] else 'failed'} {one_line(step['host'])}" for step in steps]
+    lines += hidden_lines(result, count - len(steps), "step")
+    return receipt(["\n".join(lines), *body_of(result, "log", budget.spare_chars)], result)
 
 
 FAMILY = Family(
     name="deployment",
     result_types=(DeploymentOutput,),
     projector=project_deployment,
-    renderer=Renderer("deployment", 1, render_deployment),
+    render=render_deployment,
     budget=DeploymentBudget(),
     tool_names=frozenset({"Deploy"}),
 )

@@ -5,9 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 from tests.records.identifiers import identifiers
+from tests.records.support import whole
 
-from tooltrail.records import ArtifactReference
-from tooltrail.records.families._shared import Identifier, SparseRecord, hidden_lines, one_line
+from tooltrail.records._model import Record
+from tooltrail.records.families._shared import (
+    Identifier,
+    SparseRecord,
+    entry,
+    hidden_lines,
+    one_line,
+)
+from tooltrail.records.streams import StreamRecord
 
 IDENTIFIER: TypeAdapter[str] = TypeAdapter(Identifier)
 
@@ -20,6 +28,18 @@ class Sparse(SparseRecord):
 def test_only_an_optional_field_is_left_out_when_it_is_none() -> None:
     assert Sparse(needed=None).model_dump(mode="json") == {"needed": None}
     assert Sparse(needed=1, spare=0).model_dump(mode="json") == {"needed": 1, "spare": 0}
+
+
+class Printed(Record):
+    name: str
+    spare: str | None = None
+    log: StreamRecord
+
+
+def test_an_entry_has_the_fields_of_its_output_but_no_stream_and_no_none() -> None:
+    output = Printed(name="n", log=whole(b"x"))
+    assert entry(output) == {"name": "n"}
+    assert entry(output, {"spare"}, name="cut", size=1) == {"name": "cut", "size": 1, "spare": None}
 
 
 @pytest.mark.parametrize(
@@ -82,7 +102,7 @@ def test_an_identifier_that_is_taken_is_what_a_receipt_prints(name: str) -> None
         assert one_line(taken) == taken
 
 
-LISTED = (ArtifactReference(path="a.zst"), ArtifactReference(path="b.zst"))
+LISTED = [{"path": "a.zst"}, {"path": "b.zst"}]
 
 
 @pytest.mark.parametrize(
@@ -98,8 +118,9 @@ LISTED = (ArtifactReference(path="a.zst"), ArtifactReference(path="b.zst"))
 def test_what_is_hidden_is_counted_and_said_to_be_listed(
     count: int, index: int | None, detail: str, lines: list[str]
 ) -> None:
-    assert hidden_lines(count, "task", LISTED, index, detail) == lines
+    result = {"artifacts": LISTED} | ({} if index is None else {"hidden_artifact": index})
+    assert hidden_lines(result, count, "task", detail) == lines
 
 
 def test_what_is_hidden_is_counted_where_there_is_no_artifact() -> None:
-    assert hidden_lines(1, "task", None, None) == ["[1 further task is not shown]"]
+    assert hidden_lines({}, 1, "task") == ["[1 further task is not shown]"]

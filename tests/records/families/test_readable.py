@@ -178,14 +178,14 @@ def test_a_string_that_ends_behind_the_notice_is_json_whatever_it_says() -> None
 def test_json_that_the_capture_cut_inside_of_a_sequence_is_said_to_be_incomplete(
     kept: bytes,
 ) -> None:
-    shown = Cutter(DEFAULT_POLICY, MemoryPublisher()).stream(lossy(kept, 900), 1000)
+    shown = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher()).stream(lossy(kept, 900), 1000)
     (body,) = readable([(shown.text or "", True)], 0)
     assert body.endswith("the spool is full]\n[the JSON above is incomplete]\n")
 
 
 def test_cut_json_that_is_not_utf_8_is_said_to_be_incomplete_and_laid_out() -> None:
     stream = whole(b'{"name":"caf\xe9","rows":[' + b"1," * 30_000)
-    shown = Cutter(DEFAULT_POLICY, MemoryPublisher()).stream(stream, 1000)
+    shown = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher()).stream(stream, 1000)
     (body,) = readable([(shown.text or "", True)], 10_000)
     assert body.startswith('{\n  "name": "caf\\xe9",\n  "rows": [\n    1,\n')
     assert body.endswith("\n[the JSON above is incomplete]\n")
@@ -193,7 +193,7 @@ def test_cut_json_that_is_not_utf_8_is_said_to_be_incomplete_and_laid_out() -> N
 
 def test_json_of_which_the_capture_lost_the_end_is_said_to_be_incomplete() -> None:
     stream = lossy(b'{"rows": [1, 2, 3', 100)
-    shown = Cutter(DEFAULT_POLICY, MemoryPublisher()).stream(stream, 1000)
+    shown = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher()).stream(stream, 1000)
     (body,) = readable([(shown.text or "", True)], 1000)
     assert body.endswith("the spool is full]\n[the JSON above is incomplete]\n")
 

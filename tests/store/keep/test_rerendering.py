@@ -120,7 +120,7 @@ def with_foreign(name: str = "foreign") -> FamilyRegistry:
             name=name,
             result_types=known.result_types,
             projector=known.projector,
-            renderer=known.renderer,
+            render=known.render,
             budget=WiderBudget(extra_chars=7),
         )
     )

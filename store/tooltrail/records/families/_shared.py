@@ -1,8 +1,8 @@
 """What the models of several families share."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Annotated, Any, TypeVar, cast
 
 from pydantic import AfterValidator, Field, model_serializer
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
@@ -11,11 +11,15 @@ from tooltrail.records import canonical_json
 from tooltrail.records._model import Record, Sentence
 from tooltrail.records._text_cuts import ACTING
 from tooltrail.records.cutting import Cutter, Shown
-from tooltrail.records.envelope import ArtifactReference
+from tooltrail.records.envelope import CanonicalResult
+from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
 MAX_MS = (1 << 64) - 1
 """The longest time that a counter of any system can tell, in milliseconds."""
+
+Number = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
+"""A count, or the number of a line, that databases hold in an integer."""
 
 Milliseconds = Annotated[int, Field(ge=0, le=MAX_MS)]
 ExitStatus = Annotated[int, Field(ge=0, le=255)]
@@ -45,6 +49,14 @@ prints of it is the identifier itself."""
 
 RecordT = TypeVar("RecordT", bound=Record)
 
+Json = dict[str, Any]
+"""A canonical result or an entry of one, as a renderer reads it."""
+
+
+def json_of(canonical: CanonicalResult) -> Json:
+    """The result of a success, for a renderer."""
+    return canonical.result or {}
+
 
 class SparseRecord(Record):
     """A record whose optional fields are left out of its JSON when they are None."""
@@ -60,64 +72,53 @@ class SparseRecord(Record):
         }
 
 
-class _CutResult(SparseRecord):
-    """What `bounded` fills in any canonical result.
+def entry(output: Record, nullable: Collection[str] = (), /, **fields: object) -> Json:
+    """A part of a canonical result: the fields of an output, with those that were cut.
 
-    Attributes:
-        hidden_artifact: index of the artifact that has what lists leave out.
-        artifacts: what the indices of this result point at.
-    """
-
-    hidden_artifact: int | None = None
-    artifacts: tuple[ArtifactReference, ...] | None = None
-
-
-class BoundedResult(_CutResult):
-    """The canonical result of a family that shows output.
-
-    Attributes:
-        truncated: whether anything was left out.
-    """
-
-    truncated: bool = False
-
-
-class ConfirmingResult(_CutResult):
-    """The canonical result of a family that confirms an action in a few short fields.
-
-    Attributes:
-        truncated: true when anything was left out; absent otherwise.
-    """
-
-    truncated: bool | None = None
-
-
-def bounded(kind: type[RecordT], output: Record, cutter: Cutter, /, **fields: object) -> RecordT:
-    """The canonical result of an output, when everything in it is cut.
-
-    A field that is not given is that of the output with the same name, as it is, but no stream.
-    The fields of `BoundedResult` and `ConfirmingResult` are the cutter's.
+    A field that is not given is that of the output with the same name, as it is, but no stream. A
+    field that is None is left out.
 
     Args:
-        kind: the model of the result.
-        output: the complete output.
-        cutter: what cut it.
+        output: the complete record.
+        nullable: fields that stay when they are None.
         fields: what is not the same in the output and in the result.
     """
-    wanted = kind.model_fields
-    values = {
-        name: value
-        for name, value in output
-        if name in wanted and not isinstance(value, StreamRecord)
+    streams = {name for name, value in output if isinstance(value, StreamRecord)}
+    members = output.model_dump(exclude=streams | fields.keys()) | fields
+    return {
+        name: _dumped(value)
+        for name, value in members.items()
+        if value is not None or name in nullable
     }
-    if "hidden_artifact" in wanted:
-        values["hidden_artifact"] = cutter.hidden_list()
-    if "artifacts" in wanted:
-        values["artifacts"] = cutter.references
-    if "truncated" in wanted:
-        is_optional = wanted["truncated"].default is None
-        values["truncated"] = cutter.truncated or (None if is_optional else False)
-    return kind.model_validate(values | fields)
+
+
+def _dumped(value: object) -> object:
+    if isinstance(value, list | tuple):
+        return [_dumped(one) for one in cast("Sequence[object]", value)]
+    return value.model_dump() if isinstance(value, Record) else value
+
+
+def bounded(
+    output: Record, cutter: Cutter, nullable: Collection[str] = (), /, **fields: object
+) -> Json:
+    """The canonical result of an output, when everything in it is cut; see `entry`.
+
+    `truncated` says whether anything was left out, and the indices point into `artifacts`. The
+    artifact at `hidden_artifact` has what lists leave out.
+    """
+    hidden = cutter.hidden_list()
+    cut = {"truncated": cutter.truncated, "hidden_artifact": hidden, "artifacts": cutter.references}
+    return entry(output, nullable, **cut, **fields)
+
+
+def confirming(
+    output: Record, cutter: Cutter, nullable: Collection[str] = (), /, **fields: object
+) -> Json:
+    """Like `bounded`, for an action that a few short fields confirm: no idle `truncated`."""
+    result = bounded(output, cutter, nullable, **fields)
+    if not result["truncated"]:
+        del result["truncated"]
+    return result
 
 
 def bound_texts(record: RecordT, field: str, limits: Mapping[str, int], cutter: Cutter) -> RecordT:
@@ -171,52 +172,72 @@ def one_line(text: str) -> str:
     return _BREAKS.sub(" ", text).strip()
 
 
-def joined(sections: Iterable[str]) -> str:
-    """The sections of a receipt with an empty line between them."""
-    return "\n".join(s if s.endswith("\n") else s + "\n" for s in sections)
+def labelled(members: Json, labels: Mapping[str, str]) -> list[str]:
+    """A line `LABEL: VALUE` for each member that is there and not empty; labels are by name."""
+    known = {label: members.get(name) for name, label in labels.items()}
+    return [
+        f"{label}: {one_line(str(one))}" for label, one in known.items() if one not in (None, "")
+    ]
 
 
-def artifact_lines(
-    artifacts: Iterable[ArtifactReference], roles: Mapping[int | None, str]
-) -> list[str]:
-    """A line `PATH (ROLE)` for each artifact; `roles` is by index."""
-    return [f"{a.path} ({roles.get(n, 'artifact')})" for n, a in enumerate(artifacts)]
+def joined(sections: Iterable[str], artifacts: Sequence[str] = ()) -> str:
+    """The sections of a receipt with an empty line between them; the last one lists artifacts."""
+    listed = ["\n".join(["Artifacts:", *artifacts])] if artifacts else []
+    return "\n".join(s if s.endswith("\n") else s + "\n" for s in [*sections, *listed])
 
 
-def hidden_lines(
-    count: int,
-    noun: str,
-    artifacts: Sequence[ArtifactReference] | None,
-    index: int | None,
-    detail: str = "",
-) -> list[str]:
+def artifact_roles(result: Json) -> dict[int, str]:
+    """The role of each artifact of a result by its index, as the field with the index says."""
+    names = [name for name in result if name.endswith("_artifact")]
+    return {result[name]: name.removesuffix("_artifact") for name in names}
+
+
+def artifact_lines(result: Json, roles: Mapping[int, str]) -> list[str]:
+    """A line `PATH (ROLE)` for each artifact of a result."""
+    return [f"{a['path']} ({roles[n]})" for n, a in enumerate(result.get("artifacts", ()))]
+
+
+def hidden_lines(result: Json, count: int, noun: str, detail: str = "") -> list[str]:
     """The line that says how many entries of a list are not shown; none when all are.
 
     Args:
+        result: the canonical result, whose `hidden_artifact` lists them.
         count: entries that are not shown.
         noun: what one of them is called.
-        artifacts: of the result.
-        index: of the list that names them, see `Cutter.hidden_list`.
         detail: what is known of them.
     """
     if count <= 0:
         return []
     which = f"{noun} is" if count == 1 else f"{noun}s are"
     detail = detail and f": {detail}"
-    where = "" if artifacts is None or index is None else f"; listed in {artifacts[index].path}"
+    index = result.get("hidden_artifact")
+    where = "" if index is None else f"; listed in {result['artifacts'][index]['path']}"
     return [f"[{count:,} further {which} not shown{detail}{where}]"]
 
 
-def artifact_section(lines: Iterable[str]) -> list[str]:
-    """The last section of a receipt, or none when there is no artifact."""
-    text = "\n".join(lines)
-    return [f"Artifacts:\n{text}"] if text else []
+def receipt(sections: Iterable[str], result: Json, roles: Mapping[int, str] | None = None) -> str:
+    """The sections of a receipt, and at its end the artifacts of the result.
+
+    Args:
+        sections: of the receipt.
+        result: the canonical result.
+        roles: of the artifacts by index; by default those that the result says.
+    """
+    lines = artifact_lines(result, artifact_roles(result) if roles is None else roles)
+    return joined(sections, lines)
 
 
-def receipt(
-    sections: Iterable[str],
-    artifacts: Iterable[ArtifactReference] | None,
-    roles: Mapping[int | None, str],
-) -> str:
-    """The sections of a receipt, and at its end the artifacts; `roles` is by index."""
-    return joined([*sections, *artifact_section(artifact_lines(artifacts or (), roles))])
+def body_of(result: Json, name: str, room: int, heading: str = "") -> list[str]:
+    """The section with the preview of a stream; none when the preview is empty.
+
+    Args:
+        result: the canonical result.
+        name: of the stream in the result.
+        room: characters for JSON that is laid out, see `readable`.
+        heading: what stands above the text.
+    """
+    text = result.get(f"{name}_preview")
+    if not text:
+        return []
+    (body,) = readable([(text, result[f"{name}_truncated"])], room)
+    return [f"{heading}:\n{body}" if heading else body]

@@ -6,13 +6,7 @@ from pydantic import Field, model_validator
 
 from tooltrail.records._model import Record, Sentence
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.families._shared import (
-    ExitStatus,
-    Identifier,
-    SparseRecord,
-    bound_texts,
-    bounded,
-)
+from tooltrail.records.families._shared import ExitStatus, Identifier, Json, bound_texts, entry
 
 TaskState = Literal[
     "queued", "running", "cancelling", "completed", "failed", "cancelled", "interrupted"
@@ -56,18 +50,8 @@ class Task(Record):
         return self
 
 
-class TaskSnapshot(SparseRecord):
-    """What a result says of a task: no output, and a summary of bounded length."""
-
-    task_id: Identifier
-    kind: TaskKind
-    status: TaskState
-    summary: str | None
-    exit_status: int | None = None
-
-
-def bound_task(task: Task, field: str, limit: int, cutter: Cutter) -> TaskSnapshot:
-    """A task with its summary in `limit` characters.
+def bound_task(task: Task, field: str, limit: int, cutter: Cutter) -> Json:
+    """What a result says of a task: no output, and its summary in `limit` characters.
 
     Args:
         task: the task.
@@ -75,4 +59,4 @@ def bound_task(task: Task, field: str, limit: int, cutter: Cutter) -> TaskSnapsh
         limit: characters of the summary.
         cutter: counts what is left out.
     """
-    return bounded(TaskSnapshot, bound_texts(task, field, {"summary": limit}, cutter), cutter)
+    return entry(bound_texts(task, field, {"summary": limit}, cutter), {"summary"})

@@ -9,7 +9,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from tooltrail.records._model import DigestField, Record, Sentence
+from tooltrail.records._model import Sentence
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.command_documents import worded_end
 from tooltrail.records.cutting import Cutter
@@ -17,20 +17,22 @@ from tooltrail.records.digests import digest_of
 from tooltrail.records.envelope import CanonicalResult, Facts, FamilyOutput
 from tooltrail.records.families._shared import (
     SENTENCE_CHARS,
-    BoundedResult,
     ExitStatus,
+    Json,
     Milliseconds,
     SignalNumber,
-    SparseRecord,
+    artifact_roles,
+    body_of,
     bounded,
+    json_of,
+    labelled,
     one_line,
     receipt,
 )
 from tooltrail.records.families._tasks import TaskHandle
-from tooltrail.records.family import Family, Renderer
-from tooltrail.records.previews import Encoding
+from tooltrail.records.family import Family
 from tooltrail.records.readable_json import readable
-from tooltrail.records.streams import Count, StreamRecord
+from tooltrail.records.streams import StreamRecord
 
 CWD_CHARS = 4096
 """Longest folder that is repeated in a result; the longest path that Linux takes."""
@@ -49,12 +51,22 @@ class CommandBudget(Budget):
     command_chars: Annotated[int, Field(ge=16, le=240)] = 240
 
 
-class CommandOutput(FamilyOutput):
+class _AnyCommand(FamilyOutput):
+    """A command that was asked for.
+
+    Attributes:
+        command: what was to run, as a shell would spell it.
+        cwd: the folder that it was to run in.
+    """
+
+    command: str | None = None
+    cwd: str | None = None
+
+
+class CommandOutput(_AnyCommand):
     """A finished command with its complete output: two streams, or both in one.
 
     Attributes:
-        command: what was run, as a shell would spell it.
-        cwd: the folder it ran in, as it was asked for.
         exit_status: 0 to 255; None when a signal ended it, or when nobody knows.
         signal: number of the signal that ended it.
         timed_out: whether it was ended because its time was over.
@@ -66,8 +78,6 @@ class CommandOutput(FamilyOutput):
     """
 
     disposition: Literal["completed"] = "completed"
-    command: str | None = None
-    cwd: str | None = None
     exit_status: ExitStatus | None = None
     signal: SignalNumber | None = None
     timed_out: bool = False
@@ -94,26 +104,22 @@ class CommandOutput(FamilyOutput):
 
     def summary(self) -> str:
         """How the command ended."""
-        return f"command {worded_end(self, f'exited with status {self.exit_status}')}"
+        return f"command {worded_end(vars(self), f'exited with status {self.exit_status}')}"
 
     def facts(self) -> Facts:
         """How the command ended, for lists."""
         return Facts(self.exit_status, self.signal, self.timed_out)
 
 
-class PromotedCommand(FamilyOutput):
+class PromotedCommand(_AnyCommand):
     """A command that took long and goes on in the background.
 
     Attributes:
-        command: what was run, as a shell would spell it.
-        cwd: the folder it runs in, as it was asked for.
         task_handle: the task that it became.
         initial_output: what it printed until then, role `initial_output`.
     """
 
     disposition: Literal["promoted_to_task"] = "promoted_to_task"
-    command: str | None = None
-    cwd: str | None = None
     task_handle: TaskHandle
     initial_output: StreamRecord | None = None
 
@@ -122,19 +128,15 @@ class PromotedCommand(FamilyOutput):
         return "command promoted to managed task"
 
 
-class RunningCommand(FamilyOutput):
+class RunningCommand(_AnyCommand):
     """A command that was not started, because a task runs it already.
 
     Attributes:
-        command: what was asked for, as a shell would spell it.
-        cwd: the folder it was to run in.
         task_handle: the task that runs it.
         task_summary: one sentence about the task.
     """
 
     disposition: Literal["already_running"] = "already_running"
-    command: str | None = None
-    cwd: str | None = None
     task_handle: TaskHandle
     task_summary: Sentence | None = None
 
@@ -143,87 +145,25 @@ class RunningCommand(FamilyOutput):
         return "command is already running as a background task"
 
 
-class CommandSummary(Record):
-    """Which command it was, bounded."""
-
-    preview: str
-    char_count: Count
-    cwd: str | None
-    digest: DigestField
-
-
-class _CompletedResult(BoundedResult):
-    disposition: Literal["completed"]
-    exit_status: int | None
-    signal: int | None = None
-    timed_out: bool = False
-    timeout_ms: int | None = None
-    command: CommandSummary | None = None
-
-
-class CommandResult(_CompletedResult):
-    """The canonical result of a finished command with two streams.
-
-    `truncated` says that anything was left out: of a stream, of the command or of its folder.
-    """
-
-    stdout_preview: str | None
-    stderr_preview: str | None
-    stdout_encoding: Encoding | None = None
-    stderr_encoding: Encoding | None = None
-    stdout_truncated: bool = False
-    stderr_truncated: bool = False
-    stdout_artifact: int | None = None
-    stderr_artifact: int | None = None
-
-
-class CombinedCommandResult(_CompletedResult):
-    """The canonical result of a finished command with one combined stream."""
-
-    combined_output_preview: str | None
-    combined_output_encoding: Encoding | None = None
-    combined_output_truncated: bool
-    combined_output_artifact: int | None = None
-
-
-class PromotedResult(BoundedResult):
-    """The canonical result of a command that became a task."""
-
-    disposition: Literal["promoted_to_task"]
-    task_handle: TaskHandle
-    command: CommandSummary | None = None
-    initial_output_preview: str | None = None
-    initial_output_encoding: Encoding | None = None
-    initial_output_truncated: bool = False
-    initial_output_artifact: int | None = None
-
-
-class RunningResult(BoundedResult):
-    """The canonical result of a command that was running already."""
-
-    disposition: Literal["already_running"]
-    task_handle: TaskHandle
-    command: CommandSummary | None = None
-    summary: str | None = None
-
-
-CompletedResult = CommandResult | CombinedCommandResult
-
-
 def project_command(
     result: CommandOutput | PromotedCommand | RunningCommand, budget: CommandBudget, cutter: Cutter
-) -> SparseRecord:
+) -> Json:
     """Bound the streams and the command line."""
+    if isinstance(result, CommandOutput):
+        return project_completed(result, budget.preview_chars, budget.command_chars, cutter)
+    shown: Json = {}
     if isinstance(result, PromotedCommand):
-        return _project_promoted(result, budget, cutter)
-    if isinstance(result, RunningCommand):
-        return _project_running(result, budget, cutter)
-    return project_completed(result, budget.preview_chars, budget.command_chars, cutter)
+        (initial,) = cutter.streams([result.initial_output], budget.preview_chars)
+        shown = initial.named("initial_output")
+    command = _summarize_command(result, budget.command_chars, cutter)
+    if isinstance(result, RunningCommand) and result.task_summary is not None:
+        shown = {"summary": cutter.text("summary", result.task_summary, SENTENCE_CHARS)}
+    return bounded(result, cutter, command=command, cwd=None, task_summary=None, **shown)
 
 
 def project_completed(
     result: CommandOutput, room: int, command_chars: int, cutter: Cutter, *, prefix: str = ""
-) -> CompletedResult:
+) -> Json:
     """Bound the streams of a finished command to `room` characters together.
 
     Args:
@@ -233,57 +173,39 @@ def project_completed(
         cutter: whose list of artifacts stands beside the previews.
         prefix: where the result stands in that of the tool, for the names of omissions.
     """
-    shown = _shown_streams(result, room, cutter)
+    streams = {"stdout": result.stdout, "stderr": result.stderr}
+    if result.combined is not None:
+        streams = {"combined_output": result.combined}
+    shown: Json = {}
+    for name, one in zip(streams, cutter.streams([*streams.values()], room), strict=True):
+        shown |= one.named(name)
     if result.order is not None:
         cutter.count_losses(result.order)  # none of it is to be shown, but what is lost is lost
-    line = _summarize_command(result.command, result.cwd, command_chars, cutter, prefix=prefix)
+    line = _summarize_command(result, command_chars, cutter, prefix=prefix)
     limit = result.timeout_ms if result.timed_out else None
-    fields = {"command": line, "timeout_ms": limit, **shown}
-    if result.combined is None:
-        return bounded(CommandResult, result, cutter, **fields)
-    return bounded(CombinedCommandResult, result, cutter, **fields)
-
-
-def _project_promoted(
-    result: PromotedCommand, budget: CommandBudget, cutter: Cutter
-) -> PromotedResult:
-    """Bound the initial output and the command line."""
-    (shown,) = cutter.streams([result.initial_output], budget.preview_chars)
-    command = _summarize_command(result.command, result.cwd, budget.command_chars, cutter)
-    initial = shown.named("initial_output")
-    return bounded(PromotedResult, result, cutter, command=command, **initial)
-
-
-def _project_running(
-    result: RunningCommand, budget: CommandBudget, cutter: Cutter
-) -> RunningResult:
-    """Bound the command line and what is said of the task."""
-    command = _summarize_command(result.command, result.cwd, budget.command_chars, cutter)
-    summary = result.task_summary
-    if summary is not None:
-        summary = cutter.text("summary", summary, SENTENCE_CHARS)
-    return bounded(RunningResult, result, cutter, command=command, summary=summary)
+    nullable = {"exit_status", *(f"{name}_preview" for name in streams)}
+    return bounded(result, cutter, nullable, command=line, cwd=None, timeout_ms=limit, **shown)
 
 
 def _summarize_command(
-    command: str | None, cwd: str | None, limit: int, cutter: Cutter, *, prefix: str = ""
-) -> CommandSummary | None:
+    result: _AnyCommand, limit: int, cutter: Cutter, *, prefix: str = ""
+) -> Json | None:
     """Bound a command line to `limit` characters and its folder to `CWD_CHARS`.
 
     Args:
-        command: what was run; None when it is not known.
-        cwd: the folder it ran in.
+        result: what was to run; there is no summary of an unknown command.
         limit: characters of the preview.
         cutter: counts what is left out.
         prefix: where the summary stands in the result, for the names of omissions.
     """
+    command, cwd = result.command, result.cwd
     if command is None:
         return None
-    raw = _bytes_of(command)
     text = encodable(command)
     preview = cutter.text(f"{prefix}command", text, limit)
     folder = cutter.text(f"{prefix}cwd", encodable(cwd), CWD_CHARS) if cwd else None
-    return CommandSummary(preview=preview, char_count=len(text), cwd=folder, digest=digest_of(raw))
+    digest = digest_of(_bytes_of(command))
+    return {"preview": preview, "char_count": len(text), "cwd": folder, "digest": digest}
 
 
 def encodable(text: str) -> str:
@@ -300,89 +222,69 @@ def _bytes_of(text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def _shown_streams(result: CommandOutput, room: int, cutter: Cutter) -> dict[str, object]:
-    if result.combined is None:
-        out, err = cutter.streams([result.stdout, result.stderr], room)
-        return out.named("stdout") | err.named("stderr")
-    (combined,) = cutter.streams([result.combined], room)
-    return combined.named("combined_output")
-
-
 def render_command(canonical: CanonicalResult, budget: CommandBudget) -> str:
     """A receipt as a shell would give it: outcome first, then each stream that spoke."""
-    match canonical.result:
-        case {"disposition": "promoted_to_task"}:
-            return _render_promoted(PromotedResult.model_validate(canonical.result), budget)
-        case {"disposition": "already_running"}:
-            return _render_running(RunningResult.model_validate(canonical.result))
-        case {"combined_output_truncated": bool()}:
-            combined = CombinedCommandResult.model_validate(canonical.result)
-            return _render_completed(combined, budget)
+    result = json_of(canonical)
+    match result["disposition"]:
+        case "promoted_to_task":
+            return _render_promoted(result, budget)
+        case "already_running":
+            return _render_running(result)
         case _:
-            return _render_completed(CommandResult.model_validate(canonical.result), budget)
+            return _render_completed(result, budget)
 
 
-def _render_completed(result: CompletedResult, budget: CommandBudget) -> str:
-    sections = [f"Process {worded_end(result, f'exited with code {result.exit_status}')}"]
+def _render_completed(result: Json, budget: CommandBudget) -> str:
+    outcome = worded_end(result, f"exited with code {result['exit_status']}")
+    sections = [f"Process {outcome}"]
     texts = printed_texts(result)
     bodies = readable(texts.values(), budget.spare_chars)
     sections.extend(f"{name}:\n{body}" for name, body in zip(texts, bodies, strict=True))
-    return receipt(sections, result.artifacts, artifact_roles(result))
+    return receipt(sections, result, command_roles(result))
 
 
-def _render_promoted(result: PromotedResult, budget: CommandBudget) -> str:
+def _render_promoted(result: Json, budget: CommandBudget) -> str:
     """The task to ask for, then what the command printed so far."""
-    sections = [
-        f"Command promoted to background task\nTask: {one_line(result.task_handle.task_id)}"
-    ]
-    if result.initial_output_preview:
-        text = (result.initial_output_preview, result.initial_output_truncated)
-        (body,) = readable([text], budget.spare_chars)
-        sections.append(f"Initial output:\n{body}")
-    roles = {result.initial_output_artifact: "initial_output"}
-    return receipt(sections, result.artifacts, roles)
+    task = one_line(result["task_handle"]["task_id"])
+    heading = f"Command promoted to background task\nTask: {task}"
+    body = body_of(result, "initial_output", budget.spare_chars, "Initial output")
+    return receipt([heading, *body], result)
 
 
-def _render_running(result: RunningResult) -> str:
+def _render_running(result: Json) -> str:
     """The task that runs the command, and what is known of it."""
-    handle = result.task_handle
-    lines = [
-        "Command is already running as a background task",
-        f"Task: {one_line(handle.task_id)}",
-    ]
-    if handle.status is not None:
-        lines.append(f"Status: {handle.status}")
-    if result.command is not None:
-        lines.append(f"Command: {one_line(result.command.preview)}")
-    if result.summary:
-        lines.append(f"Summary: {one_line(result.summary)}")
+    lines = ["Command is already running as a background task"]
+    lines += labelled(result["task_handle"], {"task_id": "Task", "status": "Status"})
+    if "command" in result:
+        lines.append(f"Command: {one_line(result['command']['preview'])}")
+    lines += labelled(result, {"summary": "Summary"})
     return "\n".join(lines) + "\n"
 
 
-def printed_texts(result: CompletedResult) -> dict[str, tuple[str, bool]]:
+_HEADINGS = {"combined_output": "output", "stdout": "stdout", "stderr": "stderr"}
+"""What stands above each stream of a finished command."""
+
+
+def printed_texts(result: Json) -> dict[str, tuple[str, bool]]:
     """What a command printed, by heading: each text that is not empty, and whether it was cut."""
-    if isinstance(result, CombinedCommandResult):
-        texts = {"output": (result.combined_output_preview, result.combined_output_truncated)}
-    else:
-        texts = {
-            "stdout": (result.stdout_preview, result.stdout_truncated),
-            "stderr": (result.stderr_preview, result.stderr_truncated),
-        }
-    return {name: (text, truncated) for name, (text, truncated) in texts.items() if text}
+    return {
+        heading: (result[f"{name}_preview"], result[f"{name}_truncated"])
+        for name, heading in _HEADINGS.items()
+        if result.get(f"{name}_preview")
+    }
 
 
-def artifact_roles(result: CompletedResult) -> dict[int | None, str]:
-    """What each artifact of a command is, by index."""
-    if isinstance(result, CombinedCommandResult):
-        return {result.combined_output_artifact: "combined"}
-    return {result.stdout_artifact: "stdout", result.stderr_artifact: "stderr"}
+def command_roles(result: Json) -> dict[int, str]:
+    """What each artifact of a finished command is, by index."""
+    roles = artifact_roles(result)
+    return {n: role.removesuffix("_output") for n, role in roles.items()}
 
 
 FAMILY = Family(
     name="command",
     result_types=(CommandOutput, PromotedCommand, RunningCommand),
     projector=project_command,
-    renderer=Renderer("command", 1, render_command),
+    render=render_command,
     budget=CommandBudget(),
     tool_names=frozenset(
         {

@@ -19,26 +19,26 @@ from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
-    BoundedResult,
+    Json,
     Milliseconds,
-    SparseRecord,
     artifact_lines,
-    artifact_section,
+    artifact_roles,
     bound_texts,
     bounded,
+    entry,
     hidden_lines,
     joined,
+    json_of,
     one_line,
 )
 from tooltrail.records.families.command import (
     CommandOutput,
-    CompletedResult,
-    artifact_roles,
+    command_roles,
     encodable,
     printed_texts,
     project_completed,
 )
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.family import Family
 from tooltrail.records.readable_json import readable
 from tooltrail.records.sharing import Sharing, fair_shares_of_at_least
 from tooltrail.records.streams import StreamRecord, iter_streams
@@ -116,47 +116,19 @@ class CommandBatchOutput(FamilyOutput):
         return f"{self.count('completed'):,} of {len(self.items):,} {noun} completed"
 
 
-class BatchItemResult(SparseRecord):
-    """One command of a batch, bounded; the artifacts of its streams are in its result."""
-
-    index: int
-    cmd: str
-    status: ItemStatus
-    result: CompletedResult | None = None
-    error_kind: str | None = None
-    error_message: str | None = None
-    duration_ms: int | None = None
-
-
-class CommandBatchResult(BoundedResult):
-    """The canonical result of a batch. The counts are of all items, shown or not.
-
-    `hidden_artifact` lists the items beyond those of `items`.
-    """
-
-    item_count: int
-    completed_count: int
-    failed_count: int
-    rejected_count: int
-    skipped_count: int
-    stop_on_error: bool
-    items: tuple[BatchItemResult, ...]
-
-
 def project_command_batch(
     result: CommandBatchOutput, budget: CommandBatchBudget, cutter: Cutter
-) -> CommandBatchResult:
-    """Bound each command, all previews within one budget."""
+) -> Json:
+    """Bound each command, all previews within one budget. The counts are of all items."""
     count = cutter.sharing.fitting(map(_printed, result.items), budget)
     shown = cutter.items("items", result.items, count, budget.max_items)
     rooms = _rooms(shown, budget.preview_chars, cutter.sharing)
-    items = tuple(
+    items = [
         _project_item(item, n, room, cutter)
         for n, (item, room) in enumerate(zip(shown, rooms, strict=True))
-    )
+    ]
     counts = {f"{status}_count": result.count(status) for status in _STATUSES}
-    count = len(result.items)
-    return bounded(CommandBatchResult, result, cutter, item_count=count, items=items, **counts)
+    return bounded(result, cutter, item_count=len(result.items), items=items, **counts)
 
 
 def _rooms(items: Sequence[BatchItem], total: int, sharing: Sharing) -> list[int]:
@@ -173,7 +145,8 @@ def _printed(item: BatchItem) -> list[StreamRecord]:
     return [stream for stream in streams if stream is not None]
 
 
-def _project_item(item: BatchItem, n: int, room: int, cutter: Cutter) -> BatchItemResult:
+def _project_item(item: BatchItem, n: int, room: int, cutter: Cutter) -> Json:
+    """One command, bounded; the artifacts of its streams are in its result."""
     field = f"items[{n}]"
     named = bound_texts(item, field, {"error_message": SENTENCE_CHARS}, cutter)
     completed = None
@@ -181,23 +154,22 @@ def _project_item(item: BatchItem, n: int, room: int, cutter: Cutter) -> BatchIt
         prefix = f"{field}.result."
         completed = project_completed(item.result, room, NAME_CHARS, cutter.beside(), prefix=prefix)
     cmd = cutter.text(f"{field}.cmd", encodable(item.cmd), NAME_CHARS)
-    return bounded(BatchItemResult, named, cutter, index=n + 1, cmd=cmd, result=completed)
+    return entry(named, index=n + 1, cmd=cmd, result=completed)
 
 
 def render_command_batch(canonical: CanonicalResult, budget: CommandBatchBudget) -> str:
     """How many commands ran, then how each ended and what it printed."""
-    batch = CommandBatchResult.model_validate(canonical.result)
-    count = f"{batch.completed_count:,}/{batch.item_count:,}"
+    batch = json_of(canonical)
+    count = f"{batch['completed_count']:,}/{batch['item_count']:,}"
     heading = f"{one_line(canonical.tool_name)} completed {count} items\n"
-    sections = list(_item_sections(heading, batch.items, budget.spare_chars))
+    sections = list(_item_sections(heading, batch["items"], budget.spare_chars))
     sections += _hidden_lines(batch)
-    sections += artifact_section(_artifact_lines(batch))
-    return joined(sections)
+    return joined(sections, _artifact_lines(batch))
 
 
-def _item_sections(heading: str, items: Sequence[BatchItemResult], room: int) -> Iterator[str]:
+def _item_sections(heading: str, items: Sequence[Json], room: int) -> Iterator[str]:
     """Items that printed nothing need no empty line behind them."""
-    printed = [{} if item.result is None else printed_texts(item.result) for item in items]
+    printed = [printed_texts(item.get("result", {})) for item in items]
     bodies = iter(readable(chain.from_iterable(texts.values() for texts in printed), room))
     section = heading
     for item, texts in zip(items, printed, strict=True):
@@ -212,45 +184,44 @@ def _item_sections(heading: str, items: Sequence[BatchItemResult], room: int) ->
         yield section
 
 
-def _item_line(item: BatchItemResult) -> str:
+def _item_line(item: Json) -> str:
     """Columns apart by more white space than a label can hold."""
-    columns = [f"[{item.index}] {one_line(item.cmd)}", _outcome(item)]
-    if item.duration_ms is not None:
-        columns.append(seconds(item.duration_ms))
+    columns = [f"[{item['index']}] {one_line(item['cmd'])}", _outcome(item)]
+    if "duration_ms" in item:
+        columns.append(seconds(item["duration_ms"]))
     return "    ".join(columns)
 
 
-def _outcome(item: BatchItemResult) -> str:
-    if item.result is not None:
-        return worded_end(item.result, f"exit={item.result.exit_status}")
-    if item.error_message is not None:
-        return f"{item.status} ({item.error_kind}): {one_line(item.error_message)}"
-    return item.status
+def _outcome(item: Json) -> str:
+    if "result" in item:
+        return worded_end(item["result"], f"exit={item['result']['exit_status']}")
+    if "error_message" in item:
+        return f"{item['status']} ({item['error_kind']}): {one_line(item['error_message'])}"
+    status: str = item["status"]
+    return status
 
 
-def _hidden_lines(batch: CommandBatchResult) -> list[str]:
-    hidden = batch.item_count - len(batch.items)
-    totals: dict[ItemStatus, int] = {s: getattr(batch, f"{s}_count") for s in _STATUSES}
-    seen = Counter(item.status for item in batch.items)
-    counts = [f"{n - seen[s]:,} {s}" for s, n in totals.items() if n > seen[s]]
-    listed = batch.hidden_artifact
-    return hidden_lines(hidden, "item", batch.artifacts, listed, ", ".join(counts))
+def _hidden_lines(batch: Json) -> list[str]:
+    seen = Counter(item["status"] for item in batch["items"])
+    hidden = {status: batch[f"{status}_count"] - seen[status] for status in _STATUSES}
+    detail = ", ".join(f"{count:,} {status}" for status, count in hidden.items() if count > 0)
+    return hidden_lines(batch, batch["item_count"] - len(batch["items"]), "item", detail)
 
 
-def _artifact_lines(batch: CommandBatchResult) -> list[str]:
+def _artifact_lines(batch: Json) -> list[str]:
     lines: list[str] = []
-    for item in batch.items:
-        if item.result is not None:
-            roles = {n: f"{item.index}.{role}" for n, role in artifact_roles(item.result).items()}
-            lines += artifact_lines(item.result.artifacts or (), roles)
-    return lines + artifact_lines(batch.artifacts or (), {batch.hidden_artifact: "hidden"})
+    for item in batch["items"]:
+        result = item.get("result", {})
+        roles = {n: f"{item['index']}.{role}" for n, role in command_roles(result).items()}
+        lines += artifact_lines(result, roles)
+    return lines + artifact_lines(batch, artifact_roles(batch))
 
 
 FAMILY = Family(
     name="command_batch",
     result_types=(CommandBatchOutput,),
     projector=project_command_batch,
-    renderer=Renderer("command_batch", 1, render_command_batch),
+    render=render_command_batch,
     budget=CommandBatchBudget(),
     tool_names=frozenset({"ExecCommandBatch", "exec_command_batch"}),
 )

@@ -13,22 +13,12 @@ from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._paths import FilePath, one_line_path, path_label
-from tooltrail.records.families._shared import (
-    BoundedResult,
-    bounded,
-    receipt,
-)
-from tooltrail.records.family import Family, Renderer
-from tooltrail.records.previews import Encoding
-from tooltrail.records.readable_json import readable
-from tooltrail.records.streams import Count, StreamRecord
+from tooltrail.records.families._shared import Json, body_of, bounded, json_of, receipt
+from tooltrail.records.family import Family
+from tooltrail.records.streams import StreamRecord
 
 Line = Annotated[int, Field(ge=1, le=2**63 - 1)]
 """Number of a line of a file, the first is 1."""
-
-
-class FileReadBudget(Budget):
-    """Bounds of the file read family."""
 
 
 class LineRange(Record):
@@ -62,60 +52,32 @@ class FileReadOutput(FamilyOutput):
         return f"read {self.content.produced_size:,} bytes of {one_line_path(self.path)}"
 
 
-class FileReadResult(BoundedResult):
-    """The canonical result of reading a file.
-
-    `size` is what was read of it, in bytes. `truncated` says that anything was left out, be it of
-    the path.
-    """
-
-    path: str
-    content_preview: str | None
-    content_encoding: Encoding | None = None
-    content_truncated: bool
-    line_range: LineRange | None = None
-    size: Count
-    content_artifact: int | None = None
-
-
-def project_file_read(
-    result: FileReadOutput, budget: FileReadBudget, cutter: Cutter
-) -> FileReadResult:
-    """Bound the content."""
-    content = cutter.stream(result.content, budget.preview_chars)
+def project_file_read(result: FileReadOutput, budget: Budget, cutter: Cutter) -> Json:
+    """Bound the content. `size` is what was read of the file, in bytes."""
+    content = cutter.stream(result.content, budget.preview_chars).named("content")
     path = path_label(cutter, "path", result.path)
     size = result.content.produced_size
-    shown = content.named("content")
-    return bounded(FileReadResult, result, cutter, path=path, size=size, **shown)
+    return bounded(result, cutter, {"content_preview"}, path=path, size=size, **content)
 
 
-def render_file_read(canonical: CanonicalResult, _budget: FileReadBudget) -> str:
+def render_file_read(canonical: CanonicalResult, _budget: Budget) -> str:
     """The content itself; when it is a part of a file, which part."""
-    result = FileReadResult.model_validate(canonical.result)
-    text = result.content_preview
-    if text is None:
-        body = "(empty file)" if result.line_range is None else "(no content)"
-    else:
-        # No room to indent: JSON is shown as the file has it, and only named when it is cut.
-        (body,) = readable([(text, result.content_truncated)], 0)
-    return receipt(
-        [_heading(result) + body], result.artifacts, {result.content_artifact: "content"}
-    )
-
-
-def _heading(result: FileReadResult) -> str:
-    lines = result.line_range
-    if lines is None:
-        return ""
-    which = f"Lines {lines.start}-{lines.end}" if lines.end > lines.start else f"Line {lines.start}"
-    return f"{which} of {result.path}\n"
+    result = json_of(canonical)
+    lines, which = result.get("line_range"), ""
+    if lines is not None:
+        start, end = lines["start"], lines["end"]
+        which = f"Lines {start}-{end}" if end > start else f"Line {start}"
+        which += f" of {result['path']}\n"
+    # No room to indent: JSON is shown as the file has it, and only named when it is cut.
+    empty = "(empty file)" if lines is None else "(no content)"
+    (body,) = body_of(result, "content", 0) or [empty]
+    return receipt([which + body], result)
 
 
 FAMILY = Family(
     name="file_read",
     result_types=(FileReadOutput,),
     projector=project_file_read,
-    renderer=Renderer("file_read", 1, render_file_read),
-    budget=FileReadBudget(),
+    render=render_file_read,
     tool_names=frozenset({"cat_file", "open", "Read", "read", "read_file", "view"}),
 )

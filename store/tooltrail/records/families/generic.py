@@ -5,7 +5,7 @@ structured JSON value.
 """
 
 from functools import partial
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, JsonValue
 
@@ -14,21 +14,21 @@ from tooltrail.records._model import Record, Sentence
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.budgets import Budget, ReceiptChars
 from tooltrail.records.cutting import Cutter, Shown
-from tooltrail.records.envelope import ArtifactReference, CanonicalResult, FamilyOutput
+from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.families._shared import (
-    BoundedResult,
-    SparseRecord,
+    Json,
     bounded,
+    entry,
     hidden_lines,
     joined,
+    json_of,
     one_line,
     structured_fields,
 )
-from tooltrail.records.family import Family, Renderer
-from tooltrail.records.previews import Encoding
+from tooltrail.records.family import Family
 from tooltrail.records.readable_json import readable
-from tooltrail.records.streams import Count, StreamRecord
+from tooltrail.records.streams import StreamRecord
 
 TEXT = "text/plain"
 
@@ -117,77 +117,53 @@ class GenericOutput(FamilyOutput):
         return f"tool returned {count} content {'item' if count == 1 else 'items'}"
 
 
-class ContentPreview(SparseRecord):
-    """One content item, bounded. Text has a preview, other media types only their size."""
-
-    type: Literal["text", "binary"]
-    text_preview: str | None = None
-    text_encoding: Encoding | None = None
-    truncated: bool
-    media_type: str
-    size: Count
-    artifact: int | None = None
-
-
-class GenericResult(BoundedResult):
-    """The canonical result of the generic family.
+def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter) -> Json:
+    """Bound every item and the structured value within one shared budget.
 
     `hidden_artifact` lists the items beyond those of `content`. One list, however many items there
     are, keeps the result bounded; their bytes belong to the complete output.
     """
-
-    content: tuple[ContentPreview, ...]
-    content_count: Count
-    structured: JsonValue = None
-    structured_preview: str | None = None
-    structured_truncated: bool | None = None
-    structured_artifact: int | None = None
-
-
-def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter) -> GenericResult:
-    """Bound every item and the structured value within one shared budget."""
     texts_of_items = ((_text_of(item),) for item in result.content)
     count = cutter.sharing.fitting(texts_of_items, budget, beside=result.structured)
     shown = cutter.items("content", result.content, count, budget.max_items)
     texts = [_text_of(item) for item in shown]
     *previews, structured = cutter.streams([*texts, result.structured], budget.preview_chars)
-    content = tuple(map(partial(_project_item, cutter), shown, previews))
-    fields: dict[str, object] = {}
+    content = [*map(partial(_project_item, cutter), shown, previews)]
+    fields: Json = {}
     if result.structured is not None:
         fields = structured_fields(result.structured, structured)
     count = len(result.content)
-    return bounded(GenericResult, result, cutter, content=content, content_count=count, **fields)
+    return bounded(result, cutter, content=content, content_count=count, **fields)
 
 
 def render_generic(canonical: CanonicalResult, budget: GenericBudget) -> str:
     """A receipt that is the content itself: texts as they are, other types by description."""
-    result = GenericResult.model_validate(canonical.result)
-    artifacts = result.artifacts or ()
-    texts = [(i.text_preview, i.truncated) for i in result.content if i.text_preview]
+    result = json_of(canonical)
+    items = result["content"]
+    texts = [(i["text_preview"], i["truncated"]) for i in items if i.get("text_preview")]
     if not _is_said_in_text(result):
         texts.extend(_structured_texts(result))
     bodies = iter(readable(texts, budget.spare_chars))
     sections: list[str] = []
-    for item in result.content:
-        if item.text_preview:
+    for item in items:
+        if item.get("text_preview"):
             sections.append(next(bodies))
-        elif item.type == "binary":
-            sections.append(_describe(item, artifacts))
-    hidden = result.content_count - len(result.content)
-    sections += hidden_lines(hidden, "content item", artifacts, result.hidden_artifact)
+        elif item["type"] == "binary":
+            sections.append(_describe(item, result))
+    sections += hidden_lines(result, result["content_count"] - len(items), "content item")
     sections.extend(bodies)
     return joined(sections) or "(no content)\n"
 
 
-def _is_said_in_text(result: GenericResult) -> bool:
+def _is_said_in_text(result: Json) -> bool:
     """Whether a text item is the structured value, which MCP asks servers to repeat as text."""
-    if result.structured is None:
+    if "structured" not in result:
         return False
-    wanted = canonical_json.encode(result.structured)
+    wanted = canonical_json.encode(result["structured"])
     return any(
-        _is_json_of(item.text_preview, wanted)
-        for item in result.content
-        if item.text_preview is not None and not item.truncated
+        _is_json_of(item["text_preview"], wanted)
+        for item in result["content"]
+        if "text_preview" in item and not item["truncated"]
     )
 
 
@@ -213,44 +189,45 @@ def _text_of(item: ContentItem) -> StreamRecord | None:
     return item.stream if is_text_type(item.media_type) else None
 
 
-def _project_item(cutter: Cutter, item: ContentItem, shown: Shown) -> ContentPreview:
-    kind: Literal["text", "binary"] = "text" if is_text_type(item.media_type) else "binary"
-    if kind == "binary":
+def _project_item(cutter: Cutter, item: ContentItem, shown: Shown) -> Json:
+    """Text has a preview, other media types only their size."""
+    is_text = is_text_type(item.media_type)
+    if not is_text:
         shown = cutter.unseen(item.stream, f"{_label(item.media_type)} is not shown")
-    return ContentPreview(
-        type=kind,
+    return entry(
+        item,
+        type="text" if is_text else "binary",
         text_preview=shown.text,
         text_encoding=shown.encoding,
         truncated=shown.truncated,
-        media_type=item.media_type,
         size=item.stream.size,
         artifact=shown.artifact,
     )
 
 
-def _describe(item: ContentPreview, artifacts: tuple[ArtifactReference, ...]) -> str:
-    where = "" if item.artifact is None else f": {artifacts[item.artifact].path}"
-    rest = f", {item.size:,} bytes{where}]"
+def _describe(item: Json, result: Json) -> str:
+    where = f": {result['artifacts'][item['artifact']]['path']}" if "artifact" in item else ""
+    rest = f", {item['size']:,} bytes{where}]"
     room = GenericBudget.item_chars - len(rest) - len("[\n\n")
-    return f"[{shorten(_label(item.media_type), max(room, _MEDIA_TYPE_CHARS))}{rest}"
+    return f"[{shorten(_label(item['media_type']), max(room, _MEDIA_TYPE_CHARS))}{rest}"
 
 
 def _label(media_type: str) -> str:
     return one_line(media_type) or "unnamed type"
 
 
-def _structured_texts(result: GenericResult) -> list[tuple[str, bool]]:
-    if result.structured_preview is not None:
-        return [(result.structured_preview, result.structured_truncated or False)]
-    if result.structured is None:
+def _structured_texts(result: Json) -> list[tuple[str, bool]]:
+    if "structured_preview" in result:
+        return [(result["structured_preview"], result["structured_truncated"])]
+    if "structured" not in result:
         return []
-    return [(canonical_json.encode_text(result.structured), False)]
+    return [(canonical_json.encode_text(result["structured"]), False)]
 
 
 FAMILY = Family(
     name="generic",
     result_types=(GenericOutput,),
     projector=project_generic,
-    renderer=Renderer("generic", 1, render_generic),
+    render=render_generic,
     budget=GenericBudget(),
 )

@@ -1,27 +1,22 @@
 """The search family: lines, files or entries of a folder that a tool found."""
 
-from typing import Annotated, Self
+from typing import Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
-    BoundedResult,
+    Json,
+    Number,
     bounded,
+    json_of,
     receipt,
 )
-from tooltrail.records.family import Family, Renderer
-from tooltrail.records.previews import Encoding
+from tooltrail.records.family import Family
 from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
-
-MatchCount = Annotated[int, Field(ge=0, le=2**63 - 1)]
-
-
-class SearchBudget(Budget):
-    """Bounds of the search family."""
 
 
 class SearchOutput(FamilyOutput):
@@ -33,8 +28,8 @@ class SearchOutput(FamilyOutput):
         matches: the text that it gave back; its role is `matches`.
     """
 
-    match_count: MatchCount
-    returned: MatchCount
+    match_count: Number
+    returned: Number
     matches: StreamRecord
 
     @model_validator(mode="after")
@@ -48,39 +43,19 @@ class SearchOutput(FamilyOutput):
         return _outcome(self.match_count, self.returned).lower()
 
 
-class SearchResult(BoundedResult):
-    """The canonical result of a search.
-
-    `truncated` says that something of what the tool gave back is not shown. What the tool itself
-    held back is the difference of both counts.
-    """
-
-    match_count: MatchCount
-    returned: MatchCount
-    matches_preview: str | None
-    matches_encoding: Encoding | None = None
-    matches_artifact: int | None = None
+def project_search(result: SearchOutput, budget: Budget, cutter: Cutter) -> Json:
+    """Bound the text of the matches. What the tool held back is the difference of both counts."""
+    matches = cutter.stream(result.matches, budget.preview_chars).named("matches")
+    del matches["matches_truncated"]  # nothing else is cut
+    return bounded(result, cutter, {"matches_preview"}, **matches)
 
 
-def project_search(result: SearchOutput, budget: SearchBudget, cutter: Cutter) -> SearchResult:
-    """Bound the text of the matches."""
-    matches = cutter.stream(result.matches, budget.preview_chars)
-    return bounded(
-        SearchResult,
-        result,
-        cutter,
-        matches_preview=matches.text,
-        matches_encoding=matches.encoding,
-        matches_artifact=matches.artifact,
-    )
-
-
-def render_search(canonical: CanonicalResult, budget: SearchBudget) -> str:
+def render_search(canonical: CanonicalResult, budget: Budget) -> str:
     """How much was found, then what."""
-    result = SearchResult.model_validate(canonical.result)
-    (body,) = readable([(result.matches_preview or "", result.truncated)], budget.spare_chars)
-    sections = [f"{_outcome(result.match_count, result.returned)}\n{body}"]
-    return receipt(sections, result.artifacts, {result.matches_artifact: "matches"})
+    result = json_of(canonical)
+    text = (result["matches_preview"] or "", result["truncated"])
+    (body,) = readable([text], budget.spare_chars)
+    return receipt([f"{_outcome(result['match_count'], result['returned'])}\n{body}"], result)
 
 
 def _outcome(match_count: int, returned: int) -> str:
@@ -94,7 +69,6 @@ FAMILY = Family(
     name="search",
     result_types=(SearchOutput,),
     projector=project_search,
-    renderer=Renderer("search", 1, render_search),
-    budget=SearchBudget(),
+    render=render_search,
     tool_names=frozenset({"find", "find_file", "Glob", "glob", "grep", "Grep", "LS", "ls", "rg"}),
 )

@@ -17,17 +17,18 @@ from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
-    BoundedResult,
     Identifier,
+    Json,
     bound_texts,
     bounded,
     hidden_lines,
+    json_of,
     one_line,
     receipt,
     structured_fields,
 )
-from tooltrail.records.family import Family, Renderer
-from tooltrail.records.streams import Count, StreamRecord
+from tooltrail.records.family import Family
+from tooltrail.records.streams import StreamRecord
 
 MAX_ATTEMPTS = (1 << 31) - 1
 """The largest number of an attempt that every database holds in an integer."""
@@ -115,30 +116,14 @@ class StructuredOutput(FamilyOutput):
         return f"result {_verdict(valid=self.valid)}{found}"
 
 
-class StructuredOutputResult(BoundedResult):
-    """The canonical result of the structured output family.
-
-    The value stands in `value` as it is, or as text in `value_preview` when it was cut, is nested
-    too deep, or is `null`. `error_count` counts all errors; `hidden_artifact` lists those that
-    `errors` leaves out.
-    """
-
-    agent: Identifier
-    schema_digest: DigestField
-    valid: bool
-    value: JsonValue = None
-    value_preview: str | None = None
-    value_truncated: bool | None = None
-    value_artifact: int | None = None
-    errors: tuple[SchemaViolation, ...] | None = None
-    error_count: Count | None = None
-    attempt: Attempt
-
-
 def project_structured_output(
     result: StructuredOutput, budget: StructuredOutputBudget, cutter: Cutter
-) -> StructuredOutputResult:
-    """Bound the value and the list of errors."""
+) -> Json:
+    """Bound the value and the list of errors.
+
+    The value stands in `value` as it is, or as text in `value_preview` when it was cut, is nested
+    too deep, or is `null`. `error_count` counts all errors.
+    """
     shown = cutter.stream(result.value, budget.preview_chars)
     listed = cutter.items("errors", result.errors, budget.max_items)
     errors = tuple(
@@ -146,21 +131,17 @@ def project_structured_output(
     )
     value = structured_fields(result.value, shown, "value")
     count = len(result.errors) or None
-    return bounded(
-        StructuredOutputResult, result, cutter, errors=errors or None, error_count=count, **value
-    )
+    return bounded(result, cutter, errors=errors or None, error_count=count, **value)
 
 
 def render_structured_output(canonical: CanonicalResult, _budget: StructuredOutputBudget) -> str:
     """The verdict and the errors. The value is not repeated: the model has just written it."""
-    result = StructuredOutputResult.model_validate(canonical.result)
-    errors, count = result.errors or (), result.error_count or 0
-    lines = [f"Result {_verdict(valid=result.valid)} (attempt {result.attempt:,})"]
-    lines += [f"- {one_line(e.path) or '(root)'}: {one_line(e.message)}" for e in errors]
-    hidden, listed = count - len(errors), result.hidden_artifact
-    lines += hidden_lines(hidden, "error", result.artifacts, listed)
-    roles: dict[int | None, str] = {result.value_artifact: "value", listed: "hidden"}
-    return receipt(["\n".join(lines)], result.artifacts, roles)
+    result = json_of(canonical)
+    errors = result.get("errors", [])
+    lines = [f"Result {_verdict(valid=result['valid'])} (attempt {result['attempt']:,})"]
+    lines += [f"- {one_line(e['path']) or '(root)'}: {one_line(e['message'])}" for e in errors]
+    lines += hidden_lines(result, result.get("error_count", 0) - len(errors), "error")
+    return receipt(["\n".join(lines)], result)
 
 
 def _verdict(*, valid: bool) -> str:
@@ -171,7 +152,7 @@ FAMILY = Family(
     name="structured_output",
     result_types=(StructuredOutput,),
     projector=project_structured_output,
-    renderer=Renderer("structured_output", 1, render_structured_output),
+    render=render_structured_output,
     budget=StructuredOutputBudget(),
     tool_names=frozenset({"final_answer", "structured_output", "submit_result"}),
 )

@@ -3,9 +3,7 @@
 An input that a task refuses is an answer, not an error.
 """
 
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field, TypeAdapter
+from typing import ClassVar, Literal
 
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import Cutter
@@ -13,16 +11,16 @@ from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
-    ConfirmingResult,
-    bounded,
+    Json,
+    Number,
+    confirming,
     hidden_lines,
+    json_of,
+    labelled,
     one_line,
 )
-from tooltrail.records.families._tasks import Task, TaskSnapshot, bound_task
-from tooltrail.records.family import Family, Renderer
-
-Number = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
-"""A count of tasks or bytes; larger ones would not fit into a line of a receipt."""
+from tooltrail.records.families._tasks import Task, bound_task
+from tooltrail.records.family import Family
 
 
 class TaskControlBudget(Budget):
@@ -104,91 +102,49 @@ class TaskInputOutput(FamilyOutput):
         return f"input {outcome}; task is {self.task.status}"
 
 
-class TaskStatusResult(ConfirmingResult):
-    """The canonical result of a look at a task."""
-
-    action: Literal["status"]
-    task: TaskSnapshot
-
-
-class TaskListResult(ConfirmingResult):
-    """The canonical result of a list: `returned` tasks were given, the first of them are here.
-
-    `hidden_artifact` lists the others.
-    """
-
-    action: Literal["list"]
-    total_active: int
-    returned: int
-    limit: int | None
-    tasks: tuple[TaskSnapshot, ...]
-
-
-class TaskStopResult(ConfirmingResult):
-    """The canonical result of a request to end a task."""
-
-    action: Literal["stop"]
-    task: TaskSnapshot
-    stop_requested: bool
-    force_stop_requested: bool
-
-
-class TaskInputResult(ConfirmingResult):
-    """The canonical result of input for a task."""
-
-    action: Literal["input"]
-    task: TaskSnapshot
-    accepted_input: bool
-    bytes_written: int | None = None
-
-
 TaskControlOutput = TaskStatusOutput | TaskListOutput | TaskStopOutput | TaskInputOutput
-TaskControlResult = TaskStatusResult | TaskListResult | TaskStopResult | TaskInputResult
-
-_RESULTS = TypeAdapter[TaskControlResult](
-    Annotated[TaskControlResult, Field(discriminator="action")]
-)
 
 
 def project_task_control(
     result: TaskControlOutput, budget: TaskControlBudget, cutter: Cutter
-) -> TaskControlResult:
-    """Bound the number of tasks and the sentences about them."""
-    if isinstance(result, TaskListOutput):
-        return _project_list(result, budget, cutter)
-    task = bound_task(result.task, "task", SENTENCE_CHARS, cutter)
-    answer = result.model_dump(exclude={"task"})
-    return _RESULTS.validate_python({**answer, "task": task, "truncated": cutter.truncated or None})
+) -> Json:
+    """Bound the number of tasks and the sentences about them.
 
-
-def _project_list(
-    result: TaskListOutput, budget: TaskControlBudget, cutter: Cutter
-) -> TaskListResult:
-    shown = cutter.items("tasks", result.tasks, budget.max_items)
-    tasks = tuple(
-        bound_task(task, f"tasks[{n}]", NAME_CHARS, cutter) for n, task in enumerate(shown)
-    )
-    return bounded(TaskListResult, result, cutter, returned=len(result.tasks), tasks=tasks)
+    Of a list, `returned` tasks were given, and the first of them are in the result.
+    """
+    if not isinstance(result, TaskListOutput):
+        task = bound_task(result.task, "task", SENTENCE_CHARS, cutter)
+        return confirming(result, cutter, task=task)
+    tasks = [
+        bound_task(task, f"tasks[{n}]", NAME_CHARS, cutter)
+        for n, task in enumerate(cutter.items("tasks", result.tasks, budget.max_items))
+    ]
+    count = len(result.tasks)
+    return confirming(result, cutter, {"limit"}, returned=count, tasks=tasks)
 
 
 def render_task_control(canonical: CanonicalResult, _budget: TaskControlBudget) -> str:
     """A line or two about one task, a line each for a list."""
-    result = _RESULTS.validate_python(canonical.result)
-    if isinstance(result, TaskListResult):
-        lines = _list_lines(result)
-    elif isinstance(result, TaskStatusResult):
-        lines = _status_lines(result.task)
-    else:
-        lines = [_answer(result), f"Status: {result.task.status}"]
+    result = json_of(canonical)
+    match result["action"]:
+        case "list":
+            lines = _list_lines(result)
+        case "status":
+            task = result["task"]
+            lines = [f"Task {one_line(task['task_id'])}: {task['status']}"]
+            lines += labelled(task, {"exit_status": "Exit status", "summary": "Summary"})
+        case _:
+            lines = [_answer(result), f"Status: {result['task']['status']}"]
     return "\n".join(lines) + "\n"
 
 
-def _answer(result: TaskStopResult | TaskInputResult) -> str:
-    name = one_line(result.task.task_id)
-    if isinstance(result, TaskStopResult):
-        return f"{_request(result.stop_requested, result.force_stop_requested)} for task {name}"
-    outcome = "accepted" if result.accepted_input else "refused"
-    count = result.bytes_written
+def _answer(result: Json) -> str:
+    name = one_line(result["task"]["task_id"])
+    if result["action"] == "stop":
+        request = _request(result["stop_requested"], result["force_stop_requested"])
+        return f"{request} for task {name}"
+    outcome = "accepted" if result["accepted_input"] else "refused"
+    count = result.get("bytes_written")
     written = "" if count is None else f": {_counted(count, 'byte')} written"
     return f"Input {outcome} by task {name}{written}"
 
@@ -199,31 +155,21 @@ def _request(stop: bool, force: bool) -> str:
     return "Stop requested" if stop else "No stop requested"
 
 
-def _status_lines(task: TaskSnapshot) -> list[str]:
-    lines = [f"Task {one_line(task.task_id)}: {task.status}"]
-    if task.exit_status is not None:
-        lines.append(f"Exit status: {task.exit_status}")
-    if task.summary:
-        lines.append(f"Summary: {one_line(task.summary)}")
-    return lines
+def _list_lines(result: Json) -> list[str]:
+    limit = "" if result["limit"] is None else f" (limit {result['limit']:,})"
+    active = _counted(result["total_active"], "active task")
+    lines = [f"{active}, {result['returned']:,} returned{limit}"]
+    lines.extend(map(_list_line, result["tasks"]))
+    return lines + hidden_lines(result, result["returned"] - len(result["tasks"]), "task")
 
 
-def _list_lines(result: TaskListResult) -> list[str]:
-    limit = "" if result.limit is None else f" (limit {result.limit:,})"
-    active = _counted(result.total_active, "active task")
-    lines = [f"{active}, {result.returned:,} returned{limit}"]
-    lines.extend(_list_line(task) for task in result.tasks)
-    hidden = result.returned - len(result.tasks)
-    return lines + hidden_lines(hidden, "task", result.artifacts, result.hidden_artifact)
-
-
-def _list_line(task: TaskSnapshot) -> str:
+def _list_line(task: Json) -> str:
     """Columns apart by more white space than a label can hold."""
-    columns = [one_line(task.task_id), task.status, one_line(task.kind)]
-    if task.exit_status is not None:
-        columns.append(f"exit={task.exit_status}")
-    if task.summary:
-        columns.append(one_line(task.summary))
+    columns = [one_line(task["task_id"]), task["status"], one_line(task["kind"])]
+    if "exit_status" in task:
+        columns.append(f"exit={task['exit_status']}")
+    if task["summary"]:
+        columns.append(one_line(task["summary"]))
     return "    ".join(columns)
 
 
@@ -235,7 +181,7 @@ FAMILY = Family(
     name="task_control",
     result_types=(TaskStatusOutput, TaskListOutput, TaskStopOutput, TaskInputOutput),
     projector=project_task_control,
-    renderer=Renderer("task_control", 1, render_task_control),
+    render=render_task_control,
     budget=TaskControlBudget(),
     tool_names=frozenset(
         {"TaskStatus", "ListTasks", "TaskStop", "TaskInput", "KillShell", "KillBash"}

@@ -6,40 +6,42 @@ That a task is not ready, or that the wait for it timed out, is a success of the
 from typing import Literal
 
 from tooltrail.records._model import Sentence
-from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
-from tooltrail.records.cutting import NOT_THERE, Cutter
-from tooltrail.records.envelope import ArtifactReference, CanonicalResult, Facts, FamilyOutput
+from tooltrail.records.budgets import Budget
+from tooltrail.records.cutting import Cutter
+from tooltrail.records.envelope import CanonicalResult, Facts, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
-    SparseRecord,
+    Json,
+    body_of,
     bound_texts,
     bounded,
-    one_line,
+    entry,
+    json_of,
+    labelled,
     receipt,
 )
-from tooltrail.records.families._tasks import Task, TaskSnapshot
-from tooltrail.records.family import Family, Renderer
-from tooltrail.records.previews import Encoding
-from tooltrail.records.readable_json import readable
+from tooltrail.records.families._tasks import Task
+from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
 _TEXT_LIMITS = {"summary": NAME_CHARS, "result_summary": SENTENCE_CHARS}
 
 RetrievalStatus = Literal["success", "timeout", "not_ready"]
 
+_LABELS = {
+    "task_id": "Task",
+    "status": "Status",
+    "exit_status": "Exit status",
+    "summary": "Summary",
+    "result_summary": "Result",
+}
+
 _OUTCOMES: dict[RetrievalStatus, str] = {
     "success": "Task output retrieved",
     "timeout": "Task output wait timed out",
     "not_ready": "Task output is not ready",
 }
-
-
-class TaskOutputBudget(Budget):
-    """Bounds of the task output family."""
-
-    preview_chars: PreviewChars = 8_000
-    receipt_chars: ReceiptChars = 10_000
 
 
 class ObservedTask(Task):
@@ -77,83 +79,35 @@ class TaskOutput(FamilyOutput):
         return Facts(exit_status=self.task.exit_status)
 
 
-class ObservedTaskResult(TaskSnapshot):
-    """A task in a canonical result, with its own list of artifacts.
-
-    `truncated` says that anything was left out: of the output, of a sentence, or the failure log.
-    """
-
-    output_preview: str | None
-    output_encoding: Encoding | None = None
-    output_truncated: bool
-    result_summary: str | None = None
-    truncated: bool
-    artifacts: tuple[ArtifactReference, ...] | None = None
-    output_artifact: int | None = None
-    failure_artifact: int | None = None
-
-
-class TaskOutputResult(SparseRecord):
-    """The canonical result of a question for a task's output."""
-
-    retrieval_status: RetrievalStatus
-    task: ObservedTaskResult
-
-
-def project_task_output(
-    result: TaskOutput, budget: TaskOutputBudget, cutter: Cutter
-) -> TaskOutputResult:
-    """Bound the output and the sentences about it."""
+def project_task_output(result: TaskOutput, budget: Budget, cutter: Cutter) -> Json:
+    """Bound the output and the sentences about it. The task has its own list of artifacts."""
     task = result.task
     nested = cutter.beside()
     (shown,) = nested.streams([task.output], budget.preview_chars)
-    failure = NOT_THERE
-    if task.failure is not None:
-        failure = nested.unseen(task.failure, "the log of a failure is not shown")
+    failure = nested.unseen(task.failure, "the log of a failure is not shown")
     observed = bounded(
-        ObservedTaskResult,
         bound_texts(task, "task", _TEXT_LIMITS, nested),
         nested,
+        {"summary", "output_preview"},
         failure_artifact=failure.artifact,
         **shown.named("output"),
     )
-    return TaskOutputResult(retrieval_status=result.retrieval_status, task=observed)
+    return entry(result, task=observed)
 
 
-def render_task_output(canonical: CanonicalResult, budget: TaskOutputBudget) -> str:
+def render_task_output(canonical: CanonicalResult, budget: Budget) -> str:
     """Whether the output was there, where the task stands, then the output."""
-    result = TaskOutputResult.model_validate(canonical.result)
-    task = result.task
-    sections = [_heading(result)]
-    if task.output_preview:
-        text = (task.output_preview, task.output_truncated)
-        (body,) = readable([text], budget.spare_chars)
-        sections.append(f"Output:\n{body}")
-    roles = {task.output_artifact: "output", task.failure_artifact: "failure"}
-    return receipt(sections, task.artifacts, roles)
-
-
-def _heading(result: TaskOutputResult) -> str:
-    task = result.task
-    lines = [
-        _OUTCOMES[result.retrieval_status],
-        f"Task: {one_line(task.task_id)}",
-        f"Status: {task.status}",
-    ]
-    if task.exit_status is not None:
-        lines.append(f"Exit status: {task.exit_status}")
-    if task.summary:
-        lines.append(f"Summary: {one_line(task.summary)}")
-    if task.result_summary:
-        lines.append(f"Result: {one_line(task.result_summary)}")
-    return "\n".join(lines)
+    result = json_of(canonical)
+    task = result["task"]
+    lines = [_OUTCOMES[result["retrieval_status"]], *labelled(task, _LABELS)]
+    return receipt(["\n".join(lines), *body_of(task, "output", budget.spare_chars, "Output")], task)
 
 
 FAMILY = Family(
     name="task_output",
     result_types=(TaskOutput,),
     projector=project_task_output,
-    renderer=Renderer("task_output", 1, render_task_output),
-    budget=TaskOutputBudget(),
+    render=render_task_output,
+    budget=Budget(preview_chars=8_000, receipt_chars=10_000),
     tool_names=frozenset({"TaskOutput", "BashOutput", "write_stdin"}),
 )

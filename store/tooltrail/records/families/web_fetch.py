@@ -14,16 +14,17 @@ from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     SENTENCE_CHARS,
-    BoundedResult,
+    Json,
+    Number,
+    body_of,
     bound_texts,
     bounded,
+    json_of,
     one_line,
     receipt,
 )
-from tooltrail.records.families._web import Moment, Url, spell_moment
-from tooltrail.records.family import Family, Renderer
-from tooltrail.records.previews import Encoding
-from tooltrail.records.readable_json import readable
+from tooltrail.records.families._web import Moment, Url
+from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
 CONTENT_TYPE_CHARS = 120
@@ -36,11 +37,6 @@ _TEXT_LIMITS = {
 }
 
 HttpStatus = Annotated[int, Field(ge=100, le=599)]
-ByteCount = Annotated[int, Field(ge=0, le=2**63 - 1)]
-
-
-class WebFetchBudget(Budget):
-    """Bounds of the web fetch family."""
 
 
 class WebFetchOutput(FamilyOutput):
@@ -61,7 +57,7 @@ class WebFetchOutput(FamilyOutput):
     final_url: Url
     status: HttpStatus
     content_type: Sentence
-    bytes_read: ByteCount
+    bytes_read: Number
     sha256: DigestField
     fetched_at: Moment
     text: StreamRecord
@@ -71,61 +67,32 @@ class WebFetchOutput(FamilyOutput):
         return f"status {self.status} from {one_line(self.url)}"
 
 
-class WebFetchResult(BoundedResult):
-    """The canonical result of a fetch.
+def project_web_fetch(result: WebFetchOutput, budget: Budget, cutter: Cutter) -> Json:
+    """Bound the text and the addresses.
 
     `redirected` says that the addresses differ, also where what is shown of them does not.
-    `truncated` says that anything was left out, be it of an address.
     """
-
-    url: str
-    final_url: str
-    redirected: bool
-    status: HttpStatus
-    content_type: str
-    bytes_read: ByteCount
-    sha256: DigestField
-    fetched_at: str
-    text_preview: str | None
-    text_encoding: Encoding | None = None
-    text_truncated: bool
-    text_artifact: int | None = None
+    text = cutter.stream(result.text, budget.preview_chars).named("text")
+    named = bound_texts(result, "", _TEXT_LIMITS, cutter)
+    redirected = result.final_url != result.url
+    return bounded(named, cutter, {"text_preview"}, redirected=redirected, **text)
 
 
-def project_web_fetch(
-    result: WebFetchOutput, budget: WebFetchBudget, cutter: Cutter
-) -> WebFetchResult:
-    """Bound the text and the addresses."""
-    text = cutter.stream(result.text, budget.preview_chars)
-    return bounded(
-        WebFetchResult,
-        bound_texts(result, "", _TEXT_LIMITS, cutter),
-        cutter,
-        redirected=result.final_url != result.url,
-        fetched_at=spell_moment(result.fetched_at),
-        **text.named("text"),
-    )
-
-
-def render_web_fetch(canonical: CanonicalResult, budget: WebFetchBudget) -> str:
+def render_web_fetch(canonical: CanonicalResult, budget: Budget) -> str:
     """What was fetched from where, then its text."""
-    result = WebFetchResult.model_validate(canonical.result)
-    kind = one_line(result.content_type)
-    facts = [str(result.status), kind, f"{result.bytes_read:,} bytes"]
-    heading = f"Fetched {one_line(result.url)} ({', '.join(filter(None, facts))})"
-    if result.redirected:
-        heading += f"\nRedirected to: {one_line(result.final_url)}"
-    sections = [heading]
-    if result.text_preview:
-        sections += readable([(result.text_preview, result.text_truncated)], budget.spare_chars)
-    return receipt(sections, result.artifacts, {result.text_artifact: "text"})
+    result = json_of(canonical)
+    kind = one_line(result["content_type"])
+    facts = [str(result["status"]), kind, f"{result['bytes_read']:,} bytes"]
+    heading = f"Fetched {one_line(result['url'])} ({', '.join(filter(None, facts))})"
+    if result["redirected"]:
+        heading += f"\nRedirected to: {one_line(result['final_url'])}"
+    return receipt([heading, *body_of(result, "text", budget.spare_chars)], result)
 
 
 FAMILY = Family(
     name="web_fetch",
     result_types=(WebFetchOutput,),
     projector=project_web_fetch,
-    renderer=Renderer("web_fetch", 1, render_web_fetch),
-    budget=WebFetchBudget(),
+    render=render_web_fetch,
     tool_names=frozenset({"WebFetch", "web_fetch", "fetch_url"}),
 )

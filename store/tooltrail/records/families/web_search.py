@@ -10,17 +10,17 @@ from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
-    BoundedResult,
+    Json,
     SparseRecord,
     bound_texts,
     bounded,
     hidden_lines,
+    json_of,
     one_line,
 )
-from tooltrail.records.families._web import Moment, Url, spell_moment
-from tooltrail.records.family import Family, Renderer
+from tooltrail.records.families._web import Moment, Url
+from tooltrail.records.family import Family
 from tooltrail.records.sharing import fair_shares
-from tooltrail.records.streams import Count
 
 
 class WebSearchBudget(Budget):
@@ -67,45 +67,23 @@ class WebSearchOutput(FamilyOutput):
         return _outcome(len(self.results), self.query)
 
 
-class WebSearchResult(BoundedResult):
-    """The canonical result of a search of the web.
-
-    `result_count` counts all pages; `hidden_artifact` lists those that `results` leaves out.
-    """
-
-    query: str
-    provider: str
-    results: tuple[WebSearchHit, ...]
-    result_count: Count
-    fetched_at: str
-
-
-def project_web_search(
-    result: WebSearchOutput, budget: WebSearchBudget, cutter: Cutter
-) -> WebSearchResult:
-    """Bound the list, and all that is said of a page."""
+def project_web_search(result: WebSearchOutput, budget: WebSearchBudget, cutter: Cutter) -> Json:
+    """Bound the list, and all that is said of a page. `result_count` counts all pages."""
     named = bound_texts(result, "", {"query": SENTENCE_CHARS, "provider": NAME_CHARS}, cutter)
     hits = cutter.items("results", result.results, budget.max_items)
-    return bounded(
-        WebSearchResult,
-        named,
-        cutter,
-        results=tuple(_project_hits(hits, budget, cutter)),
-        result_count=len(result.results),
-        fetched_at=spell_moment(result.fetched_at),
-    )
+    results, count = [*_project_hits(hits, budget, cutter)], len(result.results)
+    return bounded(named, cutter, results=results, result_count=count)
 
 
 def render_web_search(canonical: CanonicalResult, _budget: WebSearchBudget) -> str:
     """How much was found, then each page with its address."""
-    result = WebSearchResult.model_validate(canonical.result)
-    lines = [_outcome(result.result_count, result.query)]
-    for n, hit in enumerate(result.results, 1):
-        lines += [f"{n}. {one_line(hit.title) or '(untitled)'}", f"   {one_line(hit.url)}"]
-        snippet = one_line(hit.snippet or "")
+    result = json_of(canonical)
+    lines = [_outcome(result["result_count"], result["query"])]
+    for n, hit in enumerate(result["results"], 1):
+        lines += [f"{n}. {one_line(hit['title']) or '(untitled)'}", f"   {one_line(hit['url'])}"]
+        snippet = one_line(hit.get("snippet", ""))
         lines += [f"   {snippet}"] if snippet else []
-    hidden = result.result_count - len(result.results)
-    lines += hidden_lines(hidden, "result", result.artifacts, result.hidden_artifact)
+    lines += hidden_lines(result, result["result_count"] - len(result["results"]), "result")
     return "\n".join(lines) + "\n"
 
 
@@ -130,7 +108,7 @@ FAMILY = Family(
     name="web_search",
     result_types=(WebSearchOutput,),
     projector=project_web_search,
-    renderer=Renderer("web_search", 1, render_web_search),
+    render=render_web_search,
     budget=WebSearchBudget(),
     tool_names=frozenset({"WebSearch", "web_search"}),
 )

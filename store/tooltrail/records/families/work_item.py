@@ -11,16 +11,16 @@ from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
-    ConfirmingResult,
     Identifier,
+    Json,
     SparseRecord,
     bound_texts,
-    bounded,
+    confirming,
     hidden_lines,
+    json_of,
     one_line,
 )
-from tooltrail.records.family import Family, Renderer
-from tooltrail.records.streams import Count
+from tooltrail.records.family import Family
 
 STATUS_CHARS = 64
 """Longest status that is repeated; those in use are one or two words."""
@@ -102,96 +102,66 @@ class WorkItemOutput(FamilyOutput):
         return f"{count} work {'item' if count == 1 else 'items'} {self.action}"
 
 
-class WorkItemResult(ConfirmingResult):
-    """The canonical result of the work item family.
-
-    `item_count` counts all items of a list and `warning_count` all warnings; `hidden_artifact`
-    lists those that are left out.
-    """
-
-    action: Action
-    item: WorkItem | None = None
-    items: tuple[WorkItem, ...] | None = None
-    item_count: Count | None = None
-    transition: Transition | None = None
-    warnings: tuple[str, ...] | None = None
-    warning_count: Count | None = None
-
-
-def project_work_item(
-    result: WorkItemOutput, budget: WorkItemBudget, cutter: Cutter
-) -> WorkItemResult:
-    """Bound the lists and every text in them."""
-    item = items = transition = None
+def project_work_item(result: WorkItemOutput, budget: WorkItemBudget, cutter: Cutter) -> Json:
+    """Bound the lists and every text in them; `item_count` and `warning_count` count all."""
+    fields: Json = {}
     if result.item is not None:
-        item = bound_texts(result.item, "item", _ITEM_LIMITS, cutter)
+        fields["item"] = bound_texts(result.item, "item", _ITEM_LIMITS, cutter)
     if result.items is not None:
-        items = tuple(
-            bound_texts(each, f"items[{n}]", _ITEM_LIMITS, cutter)
-            for n, each in enumerate(cutter.items("items", result.items, budget.max_items))
-        )
+        shown = cutter.items("items", result.items, budget.max_items)
+        fields["item_count"] = len(result.items)
+        fields["items"] = [
+            bound_texts(each, f"items[{n}]", _ITEM_LIMITS, cutter) for n, each in enumerate(shown)
+        ]
     if result.transition is not None:
-        transition = Transition(
-            from_=cutter.text("transition.from", result.transition.from_, STATUS_CHARS),
-            to=cutter.text("transition.to", result.transition.to, STATUS_CHARS),
-        )
-    warnings = cutter.items("warnings", result.warnings, budget.max_items)
-    return bounded(
-        WorkItemResult,
-        result,
-        cutter,
-        item=item,
-        items=items,
-        item_count=None if result.items is None else len(result.items),
-        transition=transition,
-        warnings=tuple(
-            cutter.text(f"warnings[{n}]", text, NAME_CHARS) for n, text in enumerate(warnings)
-        )
-        or None,
-        warning_count=len(result.warnings) or None,
-    )
+        fields["transition"] = {
+            "from": cutter.text("transition.from", result.transition.from_, STATUS_CHARS),
+            "to": cutter.text("transition.to", result.transition.to, STATUS_CHARS),
+        }
+    listed = cutter.items("warnings", result.warnings, budget.max_items)
+    warnings = [cutter.text(f"warnings[{n}]", text, NAME_CHARS) for n, text in enumerate(listed)]
+    count = len(result.warnings) or None
+    return confirming(result, cutter, warnings=warnings or None, warning_count=count, **fields)
 
 
 def render_work_item(canonical: CanonicalResult, _budget: WorkItemBudget) -> str:
     """A line for the item, or one for each item of a list, and a line for each warning."""
-    result = WorkItemResult.model_validate(canonical.result)
-    lines = _list_lines(result) if result.item is None else _item_lines(result, result.item)
-    warnings = result.warnings or ()
+    result = json_of(canonical)
+    warnings = result.get("warnings", [])
+    lines = _item_lines(result) if "item" in result else _list_lines(result)
     lines += [f"Warning: {one_line(warning)}" for warning in warnings]
-    lines += _rest(result, (result.warning_count or 0) - len(warnings), "warning")
+    lines += hidden_lines(result, result.get("warning_count", 0) - len(warnings), "warning")
     return "\n".join(lines) + "\n"
 
 
-def _item_lines(result: WorkItemResult, item: WorkItem) -> list[str]:
-    change = ""
-    if result.transition is not None:
-        old, new = result.transition.from_, result.transition.to
+def _item_lines(result: Json) -> list[str]:
+    action, item, change = result["action"], result["item"], ""
+    if "transition" in result:
+        old, new = result["transition"]["from"], result["transition"]["to"]
         change = f" ({one_line(old)} -> {one_line(new)})"
-    lines = [f"Work item {result.action}: {_label(item)}{change}"]
-    if item.description and result.action in _DESCRIBING:
-        lines.append(f"Description: {one_line(item.description)}")
+    lines = [f"Work item {action}: {_label(item)}{change}"]
+    if item.get("description") and action in _DESCRIBING:
+        lines.append(f"Description: {one_line(item['description'])}")
     return lines
 
 
-def _list_lines(result: WorkItemResult) -> list[str]:
-    items, count = result.items or (), result.item_count or 0
-    outcome = f"Work items {result.action}: {count:,}"
-    return [outcome, *map(_label, items), *_rest(result, count - len(items), "item")]
+def _list_lines(result: Json) -> list[str]:
+    items, count = result["items"], result["item_count"]
+    outcome = f"Work items {result['action']}: {count:,}"
+    return [outcome, *map(_label, items), *hidden_lines(result, count - len(items), "item")]
 
 
-def _label(item: WorkItem) -> str:
-    return f"[{one_line(item.status)}] {one_line(item.work_item_id)} {one_line(item.title)}"
-
-
-def _rest(result: WorkItemResult, count: int, noun: str) -> list[str]:
-    return hidden_lines(count, noun, result.artifacts, result.hidden_artifact)
+def _label(item: Json) -> str:
+    return " ".join(
+        (f"[{one_line(item['status'])}]", one_line(item["work_item_id"]), one_line(item["title"]))
+    )
 
 
 FAMILY = Family(
     name="work_item",
     result_types=(WorkItemOutput,),
     projector=project_work_item,
-    renderer=Renderer("work_item", 1, render_work_item),
+    render=render_work_item,
     budget=WorkItemBudget(),
     tool_names=frozenset(
         {
