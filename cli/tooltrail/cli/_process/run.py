@@ -8,7 +8,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING
 
-from tooltrail.cli._process.child import Child
 from tooltrail.cli._process.jobs import Job, is_in_foreground, open_terminal
 from tooltrail.cli._process.loop import Agenda, Loop
 from tooltrail.cli._process.outcome import (
@@ -16,12 +15,11 @@ from tooltrail.cli._process.outcome import (
     ChildExit,
     ChunkHandler,
     SpawnFailure,
-    StreamName,
 )
 from tooltrail.cli._process.outlet import STANDARD_FDS, open_outlets
 from tooltrail.cli._process.pump import Pump
 from tooltrail.cli._process.relay import SignalRelay
-from tooltrail.cli._process.spawn import Source, spawn
+from tooltrail.cli._process.spawn import spawn
 
 if TYPE_CHECKING:
     from tooltrail.cli._process.pseudo_terminal import PseudoTerminal
@@ -72,13 +70,15 @@ def run_child(
         pump = Pump(selector, outlets, on_chunk)
         stack.callback(pump.close)
         pty = stack.enter_context(_pseudo_terminal(argv[0], selector)) if has_terminal else None
-        child, sources = _start_child(stack, argv, cwd, pty, inherited)
+        with _inherited(inherited):
+            child, sources = spawn(argv, cwd, pty)
+        stack.callback(child.destroy)
         pump.start(sources)
         job = pty.job(child) if pty else Job(child, stack.enter_context(open_terminal()))
         stack.callback(job.finish)
         relay.attach(child)
         job.start()
-        return Loop(
+        loop = Loop(
             child=child,
             pump=pump,
             job=job,
@@ -86,7 +86,8 @@ def run_child(
             selector=selector,
             agenda=agenda,
             on_idle=on_idle,
-        ).run()
+        )
+        return loop.run()
 
 
 def is_on_terminal() -> bool:
@@ -108,20 +109,6 @@ def _pseudo_terminal(program: str, selector: selectors.BaseSelector) -> "Generat
         yield pty
     finally:
         pty.close()
-
-
-def _start_child(
-    stack: ExitStack,
-    argv: Sequence[str],
-    cwd: str | None,
-    pty: "PseudoTerminal | None",
-    inherited: int,
-) -> tuple[Child, dict[StreamName, Source]]:
-    """A child, which is destroyed with the stack, and where its output comes from."""
-    with _inherited(inherited):
-        child, sources = spawn(argv, cwd, pty)
-    stack.callback(child.destroy)
-    return child, sources
 
 
 @contextmanager
