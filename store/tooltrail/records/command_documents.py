@@ -61,7 +61,7 @@ def worded_end(end: Mapping[str, Any], by_itself: str) -> str:
         by_itself: the words for an exit status.
     """
     timeout_ms, signal = end.get("timeout_ms"), end.get("signal")
-    if end["timed_out"] and timeout_ms is not None:
+    if end.get("timed_out") and timeout_ms is not None:
         return f"timed out after {seconds(timeout_ms)}"
     if signal is not None:
         return f"killed by {_signal_name(signal)}"

@@ -239,5 +239,5 @@ def body_of(result: Json, name: str, room: int, heading: str = "") -> list[str]:
     text = result.get(f"{name}_preview")
     if not text:
         return []
-    (body,) = readable([(text, result[f"{name}_truncated"])], room)
+    (body,) = readable([(text, result.get(f"{name}_truncated", False))], room)
     return [f"{heading}:\n{body}" if heading else body]

@@ -268,7 +268,7 @@ _HEADINGS = {"combined_output": "output", "stdout": "stdout", "stderr": "stderr"
 def printed_texts(result: Json) -> dict[str, tuple[str, bool]]:
     """What a command printed, by heading: each text that is not empty, and whether it was cut."""
     return {
-        heading: (result[f"{name}_preview"], result[f"{name}_truncated"])
+        heading: (result[f"{name}_preview"], result.get(f"{name}_truncated", False))
         for name, heading in _HEADINGS.items()
         if result.get(f"{name}_preview")
     }
