@@ -14,6 +14,7 @@ from tests.records.support import MARKER, captured, golden, number, omitted, sur
 from tests.support.effort import times
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
+from tests.support.shown_streams import shown_of_value
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -87,7 +88,7 @@ def test_a_failure_is_worded_alike_in_every_family(
 ) -> None:
     projection, receipt, publisher = surfaces(output, family)
     assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("error", 2)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("error", 3)
     assert projection.canonical.error == output.error
     assert projection.canonical.result is None
     assert projection.omissions == ()
@@ -253,7 +254,8 @@ def test_a_success_has_no_partial_output() -> None:
 
 
 def test_details_beyond_their_budget_are_replaced_and_all_else_stays() -> None:
-    details = {"log": ["a line of the log"] * 200}
+    lines: list[JsonValue] = ["a line of the log"] * 200
+    details: JsonValue = {"log": lines}
     output = failure(details=details, recovery_hint="try again", retryable=True)
     projection, receipt, _ = surfaces(output, "command")
     error = projection.canonical.error
@@ -270,17 +272,16 @@ def test_details_beyond_their_budget_are_replaced_and_all_else_stays() -> None:
         "digest": digest_of(text.encode()),
         "preview": preview,
     }
-    assert isinstance(preview, str)
-    assert 800 < len(preview) <= 1000
+    shown = canonical_json.encode_text(preview)
+    assert 800 < len(shown) <= 1000
     (omission,) = projection.omissions
     assert (omission.stage, omission.field) == ("error", "error.details")
-    assert f"{omission.before - omission.after:,} bytes omitted]" in preview
-    shown = preview.replace("\n", "\n  ")
+    assert omission.after == shown_of_value(details, preview)
     assert receipt.text == (
         "Error (it_broke): m\nHint: try again\nRetryable: yes\n"
         f"Details (longer than 1000 characters; incomplete):\n  {shown}\n"
     )
-    assert preview.startswith('{"log":["a line of the log",')
+    assert shown.startswith('{"log":["a line of the log",')
 
 
 def error_policy(**budget: int) -> Policy:
@@ -333,7 +334,7 @@ def test_details_that_are_no_json_are_cut_once_and_counted_from_the_whole(
     assert error.details["digest"] == digest_of(text.encode())
     (omission,) = projection.omissions
     assert (omission.field, omission.before) == ("error.details", len(text))
-    assert f"{omission.before - omission.after:,} bytes omitted]" in receipt.text
+    assert " omitted ...]" in receipt.text
 
 
 def test_a_failure_whose_details_are_cut_cannot_imitate_a_line_of_its_receipt() -> None:
@@ -347,7 +348,7 @@ def test_a_failure_whose_details_are_cut_cannot_imitate_a_line_of_its_receipt() 
     assert projection.canonical.error is not None
     assert output.error is not None
     assert projection.canonical.error.message == output.error.message
-    assert omitted(projection.omissions, "error.details", "bytes") == 2903
+    assert omitted(projection.omissions, "error.details", "bytes") == 2841
 
 
 @pytest.mark.parametrize(

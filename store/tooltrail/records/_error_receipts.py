@@ -18,13 +18,14 @@ from tooltrail.records.cutting import Cutter
 from tooltrail.records.digests import digest_of
 from tooltrail.records.omissions import Omission
 from tooltrail.records.previews import preview
+from tooltrail.records.shortened_json import shorten_json
 from tooltrail.records.streams import ORDER_ROLE, StreamRecord
 from tooltrail.records.tool_errors import ToolError
 
 ERROR_RENDERER_NAME = "error"
 """Who worded the receipt of a failure: not the family, so its wording has its own version."""
 
-ERROR_RENDERER_VERSION = 2
+ERROR_RENDERER_VERSION = 3
 """Of the wording of `render_error`."""
 
 
@@ -205,27 +206,28 @@ def _indented(text: str) -> str:
 
 
 def _details_line(details: JsonValue) -> str:
-    # JSON that was cut is shown as it is: as a string inside of JSON it would be escaped twice.
     match details:
-        case {"omitted": True, "reason": str(reason), "preview": str(text)}:
+        case {"omitted": True, "reason": str(reason), "preview": shown}:
+            text = shown if isinstance(shown, str) else canonical_json.encode_text(shown)
             return _indented(f"Details ({one_line(spelled_out(reason))}; incomplete):\n{text}")
         case _:
             return f"Details: {escaped(canonical_json.encode_text(details))}"
 
 
 def _bound_details(error: ToolError, budget: ErrorBudget, cutter: Cutter) -> JsonValue:
-    text = canonical_json.encode_text(error.details)
-    if len(text) <= budget.details_chars:
+    data = canonical_json.encode(error.details)
+    char_count = len(data.decode())
+    if char_count <= budget.details_chars:
         return error.details
-    data = text.encode()
     reason = f"longer than {budget.details_chars} characters"
-    shown = preview(StreamRecord.from_bytes("details", data), budget.details_chars)
-    left = len(data) - shown.omitted_bytes
-    cutter.count("error.details", "bytes", len(data), left, f"details {reason}", stage="error")
+    shown = shorten_json(error.details, budget.details_chars)
+    cutter.count(
+        "error.details", "bytes", len(data), shown.shown_bytes, f"details {reason}", stage="error"
+    )
     return {
         "omitted": True,
         "reason": reason,
-        "char_count": len(text),
+        "char_count": char_count,
         "digest": digest_of(data),
-        "preview": shown.text,
+        "preview": shown.value,
     }

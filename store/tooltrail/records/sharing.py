@@ -81,12 +81,10 @@ def lines_beside(notice: str, lines: int | None) -> int | None:
 def fair_shares(sizes: Sequence[int], total: int) -> list[int]:
     """Divide `total` so that nobody gets more than needed and the rest is shared equally."""
     shares = [0] * len(sizes)
-    waiting = sorted(range(len(sizes)), key=sizes.__getitem__)
-    while waiting:
-        first = waiting[0]
-        shares[first] = min(sizes[first], total // len(waiting))
-        total -= shares[first]
-        waiting = waiting[1:]
+    smallest_first = sorted(range(len(sizes)), key=sizes.__getitem__)
+    for waiting, n in zip(range(len(sizes), 0, -1), smallest_first, strict=True):
+        shares[n] = min(sizes[n], total // waiting)
+        total -= shares[n]
     return shares
 
 

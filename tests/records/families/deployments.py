@@ -66,7 +66,7 @@ class DeploymentResult(BoundedResult):
     steps: tuple[Step, ...]
     step_count: Count
     plan: JsonValue = None
-    plan_preview: str | None = None
+    plan_preview: JsonValue = None
     plan_truncated: bool | None = None
     plan_artifact: int | None = None
     log_preview: str | None
@@ -79,12 +79,13 @@ def project_deployment(
     result: DeploymentOutput, budget: DeploymentBudget, cutter: Cutter
 ) -> DeploymentResult:
     """Bound the steps, the plan and the log."""
-    plan, log = cutter.streams([result.plan, result.log], budget.preview_chars)
+    plan, log = cutter.sharing.shares([result.plan, result.log], budget.preview_chars)
     steps = tuple(
         bound_texts(step, f"steps[{n}]", {"host": NAME_CHARS}, cutter)
         for n, step in enumerate(cutter.items("steps", result.steps, budget.max_items))
     )
-    fields = structured_fields(result.plan, plan, "plan") | log.named("log")
+    fields = structured_fields(result.plan, plan, cutter, "plan")
+    fields |= cutter.stream(result.log, log).named("log")
     count = len(result.steps)
     return bounded(DeploymentResult, result, cutter, steps=steps, step_count=count, **fields)
 

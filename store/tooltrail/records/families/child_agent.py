@@ -127,7 +127,7 @@ FAMILY = Family(
     name="child_agent",
     result_types=(ChildAgentOutput,),
     projector=project_child_agent,
-    renderer=Renderer("child_agent", 1, render_child_agent),
+    renderer=Renderer("child_agent", 2, render_child_agent),
     budget=ChildAgentBudget(),
     tool_names=frozenset({"Agent", "SpawnAgent", "Task", "delegate", "spawn_agent"}),
 )

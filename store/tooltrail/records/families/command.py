@@ -382,7 +382,7 @@ FAMILY = Family(
     name="command",
     result_types=(CommandOutput, PromotedCommand, RunningCommand),
     projector=project_command,
-    renderer=Renderer("command", 1, render_command),
+    renderer=Renderer("command", 2, render_command),
     budget=CommandBudget(),
     tool_names=frozenset(
         {

@@ -250,7 +250,7 @@ FAMILY = Family(
     name="command_batch",
     result_types=(CommandBatchOutput,),
     projector=project_command_batch,
-    renderer=Renderer("command_batch", 1, render_command_batch),
+    renderer=Renderer("command_batch", 2, render_command_batch),
     budget=CommandBatchBudget(),
     tool_names=frozenset({"ExecCommandBatch", "exec_command_batch"}),
 )

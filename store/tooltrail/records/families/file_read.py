@@ -114,7 +114,7 @@ FAMILY = Family(
     name="file_read",
     result_types=(FileReadOutput,),
     projector=project_file_read,
-    renderer=Renderer("file_read", 1, render_file_read),
+    renderer=Renderer("file_read", 2, render_file_read),
     budget=FileReadBudget(),
     tool_names=frozenset({"cat_file", "open", "Read", "read", "read_file", "view"}),
 )

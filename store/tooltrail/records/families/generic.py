@@ -133,13 +133,14 @@ class GenericResult(BoundedResult):
     """The canonical result of the generic family.
 
     `hidden_artifact` lists the items beyond those of `content`. One list, however many items there
-    are, keeps the result bounded; their bytes belong to the complete output.
+    are, keeps the result bounded; their bytes belong to the complete output. A structured value
+    that does not fit stands in `structured_preview`, made smaller by its structure.
     """
 
     content: tuple[ContentPreview, ...]
     content_count: Count
     structured: JsonValue = None
-    structured_preview: str | None = None
+    structured_preview: JsonValue = None
     structured_truncated: bool | None = None
     structured_artifact: int | None = None
 
@@ -150,11 +151,12 @@ def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter
     count = cutter.sharing.fitting(texts_of_items, budget, beside=result.structured)
     shown = cutter.items("content", result.content, count, budget.max_items)
     texts = [_text_of(item) for item in shown]
-    *previews, structured = cutter.streams([*texts, result.structured], budget.preview_chars)
+    rooms = cutter.sharing.shares([*texts, result.structured], budget.preview_chars)
+    previews = map(cutter.stream, texts, rooms)
     content = tuple(map(partial(_project_item, cutter), shown, previews))
     fields: dict[str, object] = {}
     if result.structured is not None:
-        fields = structured_fields(result.structured, structured)
+        fields = structured_fields(result.structured, rooms[-1], cutter)
     count = len(result.content)
     return bounded(GenericResult, result, cutter, content=content, content_count=count, **fields)
 
@@ -175,7 +177,7 @@ def render_generic(canonical: CanonicalResult, budget: GenericBudget) -> str:
             sections.append(_describe(item, artifacts))
     hidden = result.content_count - len(result.content)
     sections += hidden_lines(hidden, "content item", artifacts, result.hidden_artifact)
-    sections.extend(bodies)
+    sections += [body + _shortened_notice(result) for body in bodies]
     return joined(sections) or "(no content)\n"
 
 
@@ -240,17 +242,30 @@ def _label(media_type: str) -> str:
 
 
 def _structured_texts(result: GenericResult) -> list[tuple[str, bool]]:
-    if result.structured_preview is not None:
-        return [(result.structured_preview, result.structured_truncated or False)]
-    if result.structured is None:
-        return []
-    return [(canonical_json.encode_text(result.structured), False)]
+    match result.structured, result.structured_preview:
+        case None, None:
+            return []
+        case None, str(text):
+            return [(text, result.structured_truncated or False)]
+        case whole, shortened:
+            value = shortened if whole is None else whole
+            return [(canonical_json.encode_text(value), False)]
+
+
+def _shortened_notice(result: GenericResult) -> str:
+    """The line behind a value that was made smaller by its structure."""
+    if not isinstance(result.structured_preview, dict | list):
+        return ""
+    where = ""
+    if result.artifacts and result.structured_artifact is not None:
+        where = f"; full output: {result.artifacts[result.structured_artifact].path}"
+    return f"[the JSON above is shortened{where}]\n"
 
 
 FAMILY = Family(
     name="generic",
     result_types=(GenericOutput,),
     projector=project_generic,
-    renderer=Renderer("generic", 1, render_generic),
+    renderer=Renderer("generic", 2, render_generic),
     budget=GenericBudget(),
 )

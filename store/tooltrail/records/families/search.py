@@ -94,7 +94,7 @@ FAMILY = Family(
     name="search",
     result_types=(SearchOutput,),
     projector=project_search,
-    renderer=Renderer("search", 1, render_search),
+    renderer=Renderer("search", 2, render_search),
     budget=SearchBudget(),
     tool_names=frozenset({"find", "find_file", "Glob", "glob", "grep", "Grep", "LS", "ls", "rg"}),
 )

@@ -118,16 +118,16 @@ class StructuredOutput(FamilyOutput):
 class StructuredOutputResult(BoundedResult):
     """The canonical result of the structured output family.
 
-    The value stands in `value` as it is, or as text in `value_preview` when it was cut, is nested
-    too deep, or is `null`. `error_count` counts all errors; `hidden_artifact` lists those that
-    `errors` leaves out.
+    The value stands in `value` as it is, or in `value_preview`: made smaller by its structure, or
+    as text when it is `null`, too deep, or a long text. `error_count` counts all errors;
+    `hidden_artifact` lists those that `errors` leaves out.
     """
 
     agent: Identifier
     schema_digest: DigestField
     valid: bool
     value: JsonValue = None
-    value_preview: str | None = None
+    value_preview: JsonValue = None
     value_truncated: bool | None = None
     value_artifact: int | None = None
     errors: tuple[SchemaViolation, ...] | None = None
@@ -139,12 +139,11 @@ def project_structured_output(
     result: StructuredOutput, budget: StructuredOutputBudget, cutter: Cutter
 ) -> StructuredOutputResult:
     """Bound the value and the list of errors."""
-    shown = cutter.stream(result.value, budget.preview_chars)
     listed = cutter.items("errors", result.errors, budget.max_items)
     errors = tuple(
         bound_texts(error, f"errors[{n}]", _ERROR_LIMITS, cutter) for n, error in enumerate(listed)
     )
-    value = structured_fields(result.value, shown, "value")
+    value = structured_fields(result.value, budget.preview_chars, cutter, "value")
     count = len(result.errors) or None
     return bounded(
         StructuredOutputResult, result, cutter, errors=errors or None, error_count=count, **value

@@ -153,7 +153,7 @@ FAMILY = Family(
     name="task_output",
     result_types=(TaskOutput,),
     projector=project_task_output,
-    renderer=Renderer("task_output", 1, render_task_output),
+    renderer=Renderer("task_output", 2, render_task_output),
     budget=TaskOutputBudget(),
     tool_names=frozenset({"TaskOutput", "BashOutput", "write_stdin"}),
 )

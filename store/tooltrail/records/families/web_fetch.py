@@ -125,7 +125,7 @@ FAMILY = Family(
     name="web_fetch",
     result_types=(WebFetchOutput,),
     projector=project_web_fetch,
-    renderer=Renderer("web_fetch", 1, render_web_fetch),
+    renderer=Renderer("web_fetch", 2, render_web_fetch),
     budget=WebFetchBudget(),
     tool_names=frozenset({"WebFetch", "web_fetch", "fetch_url"}),
 )
