@@ -18,6 +18,12 @@ _ZERO_WIDTH_JOINER = "\u200d"
 _EXTENDERS = frozenset("\u200c\u200d\u0e33\u0eb3\uff9e\uff9f")
 """What continues a cluster and is no mark: joiners, Thai and Lao AM, half-width sound marks."""
 
+_HANGUL_REST = re.compile("[\u1160-\u11ff\ud7b0-\ud7fb]")
+"""A vowel or a trailing consonant of a Hangul syllable that is written in parts."""
+
+_HANGUL = re.compile("[\u1100-\u115f\uac00-\ud7a3]")
+"""A leading consonant or a whole syllable, which goes on a leading consonant."""
+
 _LOOK_BACK = 64
 """Characters of one cluster that are honoured; longer ones are made to break layouts."""
 
@@ -94,7 +100,7 @@ def _is_boundary(text: str, index: int) -> bool:
         return False
     if _is_regional(before) and _is_regional(after):
         return _regionals_before(text, index) % 2 == 0
-    return not _joins_hangul(before, after)
+    return not ("\u1100" <= before <= "\u115f" and _HANGUL.match(after))
 
 
 def _extends(char: str) -> bool:
@@ -104,6 +110,7 @@ def _extends(char: str) -> bool:
         or unicodedata.category(char) in ("Mn", "Mc", "Me")
         or 0x1F3FB <= code <= 0x1F3FF
         or 0xE0020 <= code <= 0xE007F
+        or _HANGUL_REST.match(char) is not None
     )
 
 
@@ -116,23 +123,3 @@ def _regionals_before(text: str, index: int) -> int:
     while count < index and _is_regional(text[index - 1 - count]):
         count += 1
     return count
-
-
-def _joins_hangul(before: str, after: str) -> bool:
-    """Whether two characters belong to one Hangul syllable (UAX 29, rules GB6 to GB8)."""
-    if _is_hangul_lead(before):
-        return _is_hangul_lead(after) or _is_hangul_rest(after) or _is_hangul_syllable(after)
-    return (_is_hangul_rest(before) or _is_hangul_syllable(before)) and _is_hangul_rest(after)
-
-
-def _is_hangul_lead(char: str) -> bool:
-    return "\u1100" <= char <= "\u115f" or "\ua960" <= char <= "\ua97c"
-
-
-def _is_hangul_rest(char: str) -> bool:
-    """A vowel or a trailing consonant."""
-    return "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7fb"
-
-
-def _is_hangul_syllable(char: str) -> bool:
-    return "\uac00" <= char <= "\ud7a3"

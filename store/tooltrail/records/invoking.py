@@ -15,7 +15,7 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast, overload
+from typing import Any, TypeAlias, TypeVar, cast
 
 from pydantic import JsonValue
 
@@ -37,11 +37,10 @@ from tooltrail.records.foreign_json import read_json
 from tooltrail.records.tool_calls import ToolCall, name_with_server
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
-ArgumentsT = TypeVar("ArgumentsT")
 RecordedT = TypeVar("RecordedT")
 StartedT = TypeVar("StartedT")
 
-Handlers: TypeAlias = Callable[[ArgumentsT], object] | Mapping[str, Callable[[ArgumentsT], object]]
+Handlers: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], object]]
 """One handler, or a table of handlers by the name of their tool."""
 
 MAX_TIMEOUT_MS = 366 * 24 * 3600 * 1000
@@ -59,22 +58,8 @@ class _CallRefusedError(Exception):
         self.tool_error = tool_error
 
 
-@overload
 def invoke(
-    handler: Handlers[dict[str, Any]],
-    call: ToolCall,
-    record: Callable[[CompleteOutput], RecordedT],
-) -> RecordedT: ...
-@overload
-def invoke(
-    handler: Handlers[ArgumentsT],
-    call: ToolCall,
-    record: Callable[[CompleteOutput], RecordedT],
-    *,
-    parse: Callable[[JsonValue], ArgumentsT],
-) -> RecordedT: ...
-def invoke(
-    handler: Handlers[Any],
+    handler: Handlers,
     call: ToolCall,
     record: Callable[[CompleteOutput], RecordedT],
     *,
@@ -106,10 +91,9 @@ def invoke(
         TypeError: the handler is a coroutine function, which takes `ainvoke`; it did not run, and
             nothing is recorded.
     """
-    table = _table_in(handler)
-    one = handler if table is None else table.get(call.tool_name)
-    if one is not None:
-        _refuse_coroutine_function(one)
+    one = handler.get(call.tool_name) if isinstance(handler, Mapping) else handler
+    if inspect.iscoroutinefunction(one) or inspect.iscoroutinefunction(type(one).__call__):
+        raise TypeError(f"{one!r} is to be awaited: call it with ainvoke")
     try:
         output = _start(handler, call, parse, _output_of)
     except BaseException as error:
@@ -118,25 +102,8 @@ def invoke(
     return record(output)
 
 
-@overload
 async def ainvoke(
-    handler: Handlers[dict[str, Any]],
-    call: ToolCall,
-    record: Callable[[CompleteOutput], RecordedT],
-    *,
-    timeout_ms: int | None = None,
-) -> RecordedT: ...
-@overload
-async def ainvoke(
-    handler: Handlers[ArgumentsT],
-    call: ToolCall,
-    record: Callable[[CompleteOutput], RecordedT],
-    *,
-    parse: Callable[[JsonValue], ArgumentsT],
-    timeout_ms: int | None = None,
-) -> RecordedT: ...
-async def ainvoke(
-    handler: Handlers[Any],
+    handler: Handlers,
     call: ToolCall,
     record: Callable[[CompleteOutput], RecordedT],
     *,
@@ -176,7 +143,7 @@ async def ainvoke(
 
 
 def _start(
-    handler: Handlers[Any],
+    handler: Handlers,
     call: ToolCall,
     parse: Callable[[JsonValue], Any] | None,
     take: Callable[[object, str], StartedT],
@@ -252,22 +219,15 @@ def _refuse_unrunnable(call: ToolCall) -> None:
         raise _CallRefusedError(error_of_refusal(refused_by="invoke", reason=reason))
 
 
-def _table_in(handler: object) -> Mapping[str, Callable[[Any], object]] | None:
-    if isinstance(handler, Mapping):
-        return cast("Mapping[str, Callable[[Any], object]]", handler)
-    return None
-
-
-def _handler_in(handler: Handlers[Any], call: ToolCall) -> Callable[[Any], object]:
+def _handler_in(handler: Handlers, call: ToolCall) -> Callable[[Any], object]:
     """The handler of a call. A table may name a tool with its server, `disk___read`, or alone."""
-    table = _table_in(handler)
-    if table is None:
-        return cast("Callable[[Any], object]", handler)
+    if not isinstance(handler, Mapping):
+        return handler
     name = name_with_server(call.namespace, call.tool_name)
     # `get` leaves a default dictionary as it is.
-    found = table.get(name) or table.get(call.tool_name)
+    found = handler.get(name) or handler.get(call.tool_name)
     if found is None:
-        raise _CallRefusedError(error_of_unknown_tool(name, table))
+        raise _CallRefusedError(error_of_unknown_tool(name, handler))
     return found
 
 
@@ -297,11 +257,6 @@ def _arguments(call: ToolCall, refused: Callable[[Exception | str], ToolError]) 
         raise _CallRefusedError(refused(error if syntax else _NOT_CARRIED)) from error
 
 
-def _refuse_coroutine_function(handler: object) -> None:
-    if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
-        raise TypeError(f"{handler!r} is to be awaited: call it with ainvoke")
-
-
 def _output_of(value: object, tool_name: str) -> CompleteOutput:
     """The complete output of a tool whose handler returned `value`.
 
@@ -311,7 +266,10 @@ def _output_of(value: object, tool_name: str) -> CompleteOutput:
     """
     if isinstance(value, CompleteOutput) and value.tool_name == tool_name:
         return value
-    result = _result_of(value)
+    try:
+        result = _result_of(value)
+    except InvalidRecordError as error:
+        result = _unrecordable(value, str(error))
     if isinstance(result, ToolError):
         return CompleteOutput.failure(tool_name, result)
     return CompleteOutput.success(tool_name, result)
@@ -333,7 +291,7 @@ def _result_of(value: object) -> FamilyOutput | ToolError:
         case str() | bytes():
             return GenericOutput.of(value)
         case bool() | int() | float() | list() | dict():
-            return _structured(cast("JsonValue", value))
+            return GenericOutput.of(structured=cast("JsonValue", value))
         case CompleteOutput():
             reason = "the output of another tool"
         case _ if inspect.isawaitable(value):
@@ -342,13 +300,6 @@ def _result_of(value: object) -> FamilyOutput | ToolError:
         case _:
             reason = f"it is of type {type_name(value)}"
     return _unrecordable(value, reason)
-
-
-def _structured(value: JsonValue) -> FamilyOutput | ToolError:
-    try:
-        return GenericOutput.of(structured=value)
-    except InvalidRecordError as error:
-        return _unrecordable(value, str(error))
 
 
 def _unrecordable(value: object, reason: str) -> ToolError:

@@ -26,8 +26,6 @@ _LEVELS = 8
 _ENTRIES = 8
 """Entries of a list that are shown however long they are."""
 
-_LEAST_MEMBER = len('"":0,')
-
 _OTHERS = "\u2026"
 """Name of the member that counts the others; canonical JSON sorts it behind all ASCII names."""
 
@@ -55,7 +53,7 @@ def shorten_text(text: str, limit: int) -> str:
     """Both ends of a text in `limit` characters, and between them a marker that counts the rest."""
     if len(text) <= limit:
         return text
-    head, tail = _ends(text, limit - len(marker(len(text), "characters")))
+    head, tail = ends(text, limit - len(marker(len(text), "characters")))
     return head + marker(len(text) - len(head) - len(tail), "characters") + tail
 
 
@@ -85,10 +83,10 @@ class _Shortener:
 
     def _text(self, text: str, room: int) -> str:
         limit = room - LEAST_CHARS
-        head, tail = _ends(text, limit)
+        head, tail = ends(text, limit)
         while limit > 0 and (excess := len(encode_text(head + tail)) + LEAST_CHARS - 2 - room) > 0:
             limit -= max(1, excess // 6)  # a character has at most six of JSON
-            head, tail = _ends(text, limit)
+            head, tail = ends(text, limit)
         count = len(text) - len(head) - len(tail)
         return head + self._mark(marker(count, "characters"), 0) + tail
 
@@ -96,8 +94,9 @@ class _Shortener:
         """The first and the last entries; none if there is no room for any."""
         room -= 3 + LEAST_CHARS
         longest = max(LEAST_CHARS, room // _ENTRIES)
-        first = _fitting(items, room // 2, longest)
-        last = _fitting(islice(reversed(items), len(items) - first), room // 2, longest)
+        first = _fitting((_cost(item, longest) for item in items), room // 2)
+        rest = islice(reversed(items), len(items) - first)
+        last = _fitting((_cost(item, longest) for item in rest), room // 2)
         chosen = items[:first] + items[len(items) - last :]
         parts = self._shared(chosen, room - len(chosen), levels)
         if parts and len(parts) < len(items):
@@ -107,14 +106,15 @@ class _Shortener:
     def _object(
         self, members: dict[str, JsonValue], room: int, levels: int
     ) -> dict[str, JsonValue]:
-        """As many names as fit, each with a share for its value; none if none fits."""
+        """The first names that fit, each with a share for its value; none if none fits."""
         others = _OTHERS
-        names = _fitting_names(members, room - 2)
-        if len(names) < len(members):
+        count = _fitting(map(_least_member, members.items()), room - 2)
+        if count < len(members):
             while others in members:
                 others += _OTHERS
             room -= 1 + _name_chars(others) + LEAST_CHARS
-            names = _fitting_names(members, room - 2)
+            count = _fitting(map(_least_member, members.items()), room - 2)
+        names = [*islice(members, count)]
         room -= 2 + sum(1 + _name_chars(name) for name in names)
         parts = self._shared([members[name] for name in names], room, levels)
         shown = dict(zip(names, parts, strict=True))
@@ -149,34 +149,31 @@ def _marker_of(value: JsonValue) -> str:
     return marker(len(value if isinstance(value, str) else encode_text(value)), "characters")
 
 
-def _ends(text: str, limit: int) -> tuple[str, str]:
+def ends(text: str, limit: int) -> tuple[str, str]:
     """The two ends of a text, together in `limit` characters."""
     head = text[: cut_before(text, max(0, limit) // 2)]
     return head, text[cut_after(text, len(text) - max(0, limit - len(head))) :]
 
 
-def _fitting(parts: Iterable[JsonValue], room: int, longest: int) -> int:
-    """How many parts fit one after the other, each in at most `longest` characters."""
+def _fitting(costs: Iterable[int], room: int) -> int:
+    """How many parts fit one after the other."""
     count = 0
-    for part in parts:
-        room -= 1 + min(_size(part, longest), longest)
+    for cost in costs:
+        room -= cost
         if room < 0:
             break
         count += 1
     return count
 
 
-def _fitting_names(members: dict[str, JsonValue], room: int) -> list[str]:
-    """The first names that fit with the least of their values; one that is too long is skipped."""
-    names: list[str] = []
-    for name, member in members.items():
-        if room < _LEAST_MEMBER:
-            break
-        needed = 1 + _name_chars(name, room) + _least(member)
-        if needed <= room:
-            names.append(name)
-            room -= needed
-    return names
+def _cost(item: JsonValue, longest: int) -> int:
+    """Characters of an entry and a comma, of the entry not more than `longest`."""
+    return 1 + min(_size(item, longest), longest)
+
+
+def _least_member(member: tuple[str, JsonValue]) -> int:
+    """The characters in which a member is named and counted, with a comma."""
+    return 1 + _name_chars(member[0]) + _least(member[1])
 
 
 def _least(value: JsonValue) -> int:

@@ -4,6 +4,7 @@ Its result is a list of content items in order, text or bytes of a media type, a
 structured JSON value.
 """
 
+import re
 from functools import partial
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -39,29 +40,9 @@ _MEDIA_TYPE_CHARS = 24
 _SUFFIXES = ("+json", "+xml", "+yaml")
 """Structured syntaxes (RFC 6838, section 4.2.8) that are text whatever is said in them."""
 
-_TEXTUAL = frozenset(
-    {
-        "application/ecmascript",
-        "application/graphql",
-        "application/javascript",
-        "application/json",
-        "application/json-seq",
-        "application/json5",
-        "application/jsonl",
-        "application/sql",
-        "application/toml",
-        "application/typescript",
-        "application/x-javascript",
-        "application/x-json",
-        "application/x-ndjson",
-        "application/x-sh",
-        "application/x-toml",
-        "application/x-www-form-urlencoded",
-        "application/x-yaml",
-        "application/xml",
-        "application/xml-dtd",
-        "application/yaml",
-    }
+_TEXTUAL = re.compile(
+    "application/(x-)?(ecmascript|graphql|javascript|json|json-seq|json5|jsonl|ndjson|sh|sql|toml"
+    "|typescript|www-form-urlencoded|xml|xml-dtd|yaml)"
 )
 """Types outside of `text/` that have no suffix and are text all the same."""
 
@@ -69,7 +50,11 @@ _TEXTUAL = frozenset(
 def is_text_type(media_type: str) -> bool:
     """Whether a media type is one of text; its case and its parameters do not matter."""
     essence = media_type.partition(";")[0].strip().lower()
-    return essence.startswith("text/") or essence.endswith(_SUFFIXES) or essence in _TEXTUAL
+    return (
+        essence.startswith("text/")
+        or essence.endswith(_SUFFIXES)
+        or _TEXTUAL.fullmatch(essence) is not None
+    )
 
 
 class ContentItem(Record):
