@@ -136,7 +136,7 @@ def shown_of_value(value: JsonValue, preview: JsonValue) -> int:
         case str(), str():
             marks = list(_MARK.finditer(preview))
             assert any(_is_both_ends(value, preview, mark) for mark in marks)
-            return len(canonical_json.encode(preview)) - len(marks[0][0]) - 2 * _is_mark(preview)
+            return len(canonical_json.encode(preview)) - len(marks[0][0])
         case _:
             nouns = {list: "item", dict: "member"}
             sized = value if isinstance(value, list | dict) else canonical_json.encode_text(value)

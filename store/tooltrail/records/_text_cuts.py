@@ -6,6 +6,7 @@ variation selectors, emoji modifiers and tags, flag pairs, Hangul syllables, CR 
 
 import re
 import unicodedata
+from typing import Literal
 
 ACTING = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 """What moves a cursor, ends a line or turns the direction of text, beyond the controls of ASCII.
@@ -41,16 +42,12 @@ except in a row of flags.
 
 def cut_before(text: str, index: int) -> int:
     """The largest allowed cut at or before `index`."""
-    floor = max(0, index - _LOOK_BACK)
-    while True:
-        # Asked again after every step: a cluster may begin with the end of a sequence.
-        span = sequence_around(text, index)
-        if span is not None:
-            index = span[0]
-        elif index > floor and not _is_boundary(text, index):
-            index -= 1
-        else:
-            return index
+    return _allowed_cut(text, index, -1)
+
+
+def cut_after(text: str, index: int) -> int:
+    """The smallest allowed cut at or after `index`."""
+    return _allowed_cut(text, index, 1)
 
 
 def shorten(text: str, limit: int) -> str:
@@ -68,19 +65,6 @@ def spelled_out(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def cut_after(text: str, index: int) -> int:
-    """The smallest allowed cut at or after `index`."""
-    ceiling = min(len(text), index + _LOOK_BACK)
-    while True:
-        span = sequence_around(text, index)
-        if span is not None:
-            index = span[1]
-        elif index < ceiling and not _is_boundary(text, index):
-            index += 1
-        else:
-            return index
-
-
 def sequence_around(text: str, index: int) -> tuple[int, int] | None:
     """Start and end of the escape sequence that a cut at `index` would break."""
     escape = text.rfind("\x1b", max(0, index - REACH), index)
@@ -88,6 +72,19 @@ def sequence_around(text: str, index: int) -> tuple[int, int] | None:
         return None
     match = _ANSI.match(text, escape, escape + REACH)
     return match.span() if match is not None and index < match.end() else None
+
+
+def _allowed_cut(text: str, index: int, step: Literal[-1, 1]) -> int:
+    farthest = index + step * _LOOK_BACK
+    while True:
+        # Asked again after every step: a cluster may begin with the end of a sequence.
+        span = sequence_around(text, index)
+        if span is not None:
+            index = span[step > 0]
+        elif (farthest - index) * step > 0 and not _is_boundary(text, index):
+            index += step
+        else:
+            return index
 
 
 def _is_boundary(text: str, index: int) -> bool:

@@ -496,6 +496,13 @@ def test_a_structured_value_too_deep_for_an_envelope_is_shown_as_text(levels: in
     assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
 
 
+def test_a_long_structured_value_too_deep_for_an_envelope_is_cut_as_text() -> None:
+    value: JsonValue = {"deep": nested(254), "log": "x" * 30_000}
+    projection, _ = run(returned("tool", structured=value))
+    assert MARKER.search(result_of(projection)["structured_preview"])
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+
+
 def test_a_structured_value_deeper_than_canonical_json_is_refused() -> None:
     with pytest.raises(InvalidRecordError, match="nested deeper than 256 levels"):
         returned("tool", structured=nested(257))

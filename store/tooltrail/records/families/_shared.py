@@ -130,8 +130,9 @@ def structured_fields(
 ) -> dict[str, object]:
     """The fields of a JSON value in a result: the value itself, or a preview of it.
 
-    The preview of an object or a list is a JSON value again, see `shorten_json`. A text, and a
-    stream that lost bytes, is no JSON or is not at hand, have a preview of the stream's text.
+    The preview of an object or a list is a JSON value again, see `shorten_json`. A text, a value
+    that is too deep, and a stream that lost bytes, is no JSON or is not at hand, have a preview of
+    the stream's text.
 
     Args:
         stream: the canonical JSON of the value.
@@ -140,12 +141,13 @@ def structured_fields(
         name: of the field that holds the value; the others are `NAME_preview` and the like.
     """
     value = _value_of(stream)
+    preview: JsonValue = None
+    shown_bytes = 0
     if isinstance(value, dict | list) and cutter.sharing.need(stream) > room:
-        shortened = shorten_json(value, room)
-        index = cutter.attach(stream)
-        cutter.count(stream.role, "bytes", stream.size, shortened.shown_bytes, "preview budget")
-        shown = Shown(truncated=True, artifact=index)
-        preview: JsonValue = shortened.value
+        preview, shown_bytes = shorten_json(value, room)
+    if preview is not None and not is_deeper_than(preview, MAX_EMBEDDED_DEPTH):
+        shown = Shown(truncated=True, artifact=cutter.attach(stream))
+        cutter.count(stream.role, "bytes", stream.size, shown_bytes, "preview budget")
     else:
         shown = cutter.stream(stream, room)
         preview = shown.text
