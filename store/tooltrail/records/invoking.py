@@ -38,7 +38,6 @@ from tooltrail.records.tool_calls import ToolCall, name_with_server
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
 RecordedT = TypeVar("RecordedT")
-StartedT = TypeVar("StartedT")
 
 Handlers: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], object]]
 """One handler, or a table of handlers by the name of their tool."""
@@ -53,6 +52,8 @@ _NOT_CARRIED = (
 
 
 class _CallRefusedError(Exception):
+    """A call that does not run, or is stopped, with the error that is recorded."""
+
     def __init__(self, tool_error: ToolError) -> None:
         super().__init__(tool_error.message)
         self.tool_error = tool_error
@@ -95,10 +96,9 @@ def invoke(
     if inspect.iscoroutinefunction(one) or inspect.iscoroutinefunction(type(one).__call__):
         raise TypeError(f"{one!r} is to be awaited: call it with ainvoke")
     try:
-        output = _start(handler, call, parse, _output_of)
-    except BaseException as error:
-        _record_ending(error, call, record)
-        raise
+        output = _output_of(_run(handler, call, parse), call.tool_name)
+    except BaseException as error:  # noqa: BLE001  what must not be swallowed is raised again
+        output = _failure_of(error, call, record)
     return record(output)
 
 
@@ -133,80 +133,59 @@ async def ainvoke(
     if timeout_ms is not None and not 1 <= timeout_ms <= MAX_TIMEOUT_MS:
         raise ValueError(f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS}, or None for no end")
     try:
-        output = _start(handler, call, parse, _output_or_awaitable)
-        if not isinstance(output, CompleteOutput):
-            output = await _finish(output, call, timeout_ms)
-    except BaseException as error:
-        _record_ending(error, call, record)
-        raise
+        value = _run(handler, call, parse)
+        if inspect.isawaitable(value):
+            value = await _awaited(value, timeout_ms)
+        output = _output_of(value, call.tool_name)
+    except BaseException as error:  # noqa: BLE001  what must not be swallowed is raised again
+        output = _failure_of(error, call, record)
     return record(output)
 
 
-def _start(
-    handler: Handlers,
-    call: ToolCall,
-    parse: Callable[[JsonValue], Any] | None,
-    take: Callable[[object, str], StartedT],
-) -> StartedT | CompleteOutput:
-    """What is taken of the value that the handler gives, or the failure that came of it."""
+def _run(handler: Handlers, call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
+    _refuse_unrunnable(call)
+    run = _handler_in(handler, call)
+    return run(_parsed(call, parse))
+
+
+async def _awaited(started: Awaitable[object], timeout_ms: int | None) -> object:
     try:
-        _refuse_unrunnable(call)
-        run = _handler_in(handler, call)
-        return take(run(_parsed(call, parse)), call.tool_name)
-    except _CallRefusedError as refusal:
-        return CompleteOutput.failure(call.tool_name, refusal.tool_error)
-    except BaseException as error:
-        if control_flow_in(error) is not None:
-            raise
-        return CompleteOutput.failure(call.tool_name, error_of_exception(error))
-
-
-def _output_or_awaitable(value: object, tool_name: str) -> CompleteOutput | Awaitable[object]:
-    return value if inspect.isawaitable(value) else _output_of(value, tool_name)
-
-
-async def _finish(
-    started: Awaitable[object], call: ToolCall, timeout_ms: int | None
-) -> CompleteOutput:
-    try:
-        if timeout_ms is not None:
-            return await _finish_in_time(started, call, timeout_ms)
-        return _output_of(await started, call.tool_name)
-    except BaseException as error:
+        return await (started if timeout_ms is None else _awaited_in_time(started, timeout_ms))
+    finally:
         _close_if_coroutine(started)  # outside of a task there is no timeout, and it never began
-        if control_flow_in(error) is not None:
-            raise
-        return CompleteOutput.failure(call.tool_name, error_of_exception(error))
 
 
-async def _finish_in_time(
-    started: Awaitable[object], call: ToolCall, timeout_ms: int
-) -> CompleteOutput:
+async def _awaited_in_time(started: Awaitable[object], timeout_ms: int) -> object:
     import asyncio  # noqa: PLC0415  it brings in sockets and processes, which records do without
 
     deadline = asyncio.timeout(timeout_ms / 1000)
     try:
         async with deadline:
-            value = await started
+            return await started
     except Exception as error:
         # A handler may run into a timeout of its own. A cancellation from outside that comes
         # together with ours is none of these: asyncio lets it go on.
         if not deadline.expired():
             raise
         cause = None if type(error) is TimeoutError else error
-        return CompleteOutput.failure(call.tool_name, error_of_timeout(timeout_ms, cause))
-    return _output_of(value, call.tool_name)
+        raise _CallRefusedError(error_of_timeout(timeout_ms, cause)) from error
 
 
-def _record_ending(
+def _failure_of(
     error: BaseException, call: ToolCall, record: Callable[[CompleteOutput], object]
-) -> None:
-    """Record an exception that goes on; nothing but another such exception keeps it from that."""
+) -> CompleteOutput:
+    """The output of a call that raised; what must not be swallowed is recorded and goes on."""
+    refused = isinstance(error, _CallRefusedError)
+    told = error.tool_error if refused else error_of_exception(error)
+    output = CompleteOutput.failure(call.tool_name, told)
+    if control_flow_in(error) is None:
+        return output
     try:
-        record(CompleteOutput.failure(call.tool_name, error_of_exception(error)))
+        record(output)
     except Exception as failure:  # noqa: BLE001  a cancellation must not become another exception
         with suppress(Exception):  # an exception of a frozen dataclass takes no notes
             error.add_note(f"not recorded: {worded(failure)}")
+    raise error
 
 
 def _refuse_unrunnable(call: ToolCall) -> None:
