@@ -10,7 +10,7 @@ from tests.support.shown_streams import shown_of_value
 from tooltrail.records.canonical_json import encode, encode_text
 from tooltrail.records.shortened_json import LEAST_CHARS, shorten_json
 
-scalars: st.SearchStrategy[JsonValue] = (
+scalars: st.SearchStrategy[Any] = (
     st.none()
     | st.booleans()
     | st.integers()
@@ -19,7 +19,7 @@ scalars: st.SearchStrategy[JsonValue] = (
     | st.text(st.characters(), max_size=99)
 )
 names = st.text(st.characters(), max_size=9) | st.sampled_from(["\u2026", "n" * 300])
-values: st.SearchStrategy[JsonValue] = st.recursive(
+values: st.SearchStrategy[Any] = st.recursive(
     scalars,
     lambda inner: st.lists(inner, max_size=40) | st.dictionaries(names, inner, max_size=20),
     max_leaves=60,

@@ -134,13 +134,13 @@ def shown_of_value(value: JsonValue, preview: JsonValue) -> int:
             around += len(preview) - len(names)
             return around + sum(shown_of_value(value[name], preview[name]) for name in names)
         case str(), str():
-            marks = list(_MARK.finditer(preview))
-            assert any(_is_both_ends(value, preview, mark) for mark in marks)
-            return len(canonical_json.encode(preview)) - len(marks[0][0])
+            found = next(m for m in _MARK.finditer(preview) if _is_both_ends(value, preview, m))
+            return len(canonical_json.encode(preview)) - len(found[0])
         case _:
-            nouns = {list: "item", dict: "member"}
             sized = value if isinstance(value, list | dict) else canonical_json.encode_text(value)
-            assert preview == _mark(len(sized), nouns.get(type(value), "character"))
+            of_object = "member" if isinstance(value, dict) else "character"
+            noun = "item" if isinstance(value, list) else of_object
+            assert preview == _mark(len(sized), noun)
             return 0
 
 

@@ -122,11 +122,9 @@ def _path(parts: Iterable[str | int]) -> str:
 
 def _without_value(problem: Mapping[str, object]) -> str:
     """Pydantic's template for the type of the problem, or the tool's own words, or neither."""
-    kind, context = cast("ErrorType", problem["type"]), cast("object", problem.get("ctx", {}))
-    shown = {
-        name: value if name in _OF_THE_SCHEMA else "…"
-        for name, value in cast("Mapping[str, object]", context).items()
-    }
+    kind = cast("ErrorType", problem["type"])
+    context = cast("Mapping[str, object]", problem.get("ctx", {}))
+    shown = {name: value if name in _OF_THE_SCHEMA else "…" for name, value in context.items()}
     if kind not in _OWN_TYPES:
         try:
             return PydanticKnownError(kind, shown).message()

@@ -143,16 +143,14 @@ def _shown_streams(
     listed = cutter.items("partial_output", streams, room, most)
     entries: list[JsonValue] = []
     for stream, shown in zip(listed, cutter.streams(listed, budget.preview_chars), strict=True):
-        entry: dict[str, JsonValue] = {"role": stream.role}
-        if shown.text is not None:
-            entry["preview"] = shown.text
-        if shown.encoding is not None:
-            entry["encoding"] = shown.encoding
-        if shown.truncated:
-            entry["truncated"] = True
-        if shown.artifact is not None:
-            entry["artifact"] = shown.artifact
-        entries.append(entry)
+        entry: dict[str, JsonValue] = {
+            "role": stream.role,
+            "preview": shown.text,
+            "encoding": shown.encoding,
+            "truncated": shown.truncated or None,
+            "artifact": shown.artifact,
+        }
+        entries.append({name: value for name, value in entry.items() if value is not None})
     return entries
 
 

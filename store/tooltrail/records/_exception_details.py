@@ -7,6 +7,7 @@ the program for suggestions, and copies a group as often as other groups hold it
 
 import sys
 import traceback
+from collections.abc import Sequence
 from itertools import groupby
 from typing import cast
 
@@ -123,7 +124,7 @@ class _Description:
         self._described.add(id(error))
         notes = cast("object", getattr(error, "__notes__", None))
         listed = cast("list[object]", notes) if isinstance(notes, list) else []
-        parts = {
+        parts: dict[str, Sequence[JsonValue]] = {
             "notes": [full_text(note) for note in listed if isinstance(note, str)],
             "members": self._members(_members_of(error), levels - 1),
             "traceback": _frames_of(error),

@@ -143,7 +143,8 @@ def structured_fields(
     value = _value_of(stream)
     preview: JsonValue = None
     shown_bytes = 0
-    if isinstance(value, dict | list) and cutter.sharing.need(stream) > room:
+    is_large = stream.size > room and cutter.sharing.need(stream) > room
+    if is_large and isinstance(value, dict | list):
         preview, shown_bytes = shorten_json(value, room)
     if preview is not None and not is_deeper_than(preview, MAX_EMBEDDED_DEPTH):
         shown = Shown(truncated=True, artifact=cutter.attach(stream))
