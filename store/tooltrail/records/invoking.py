@@ -175,9 +175,9 @@ def _failure_of(
     error: BaseException, call: ToolCall, record: Callable[[CompleteOutput], object]
 ) -> CompleteOutput:
     """The output of a call that raised; what must not be swallowed is recorded and goes on."""
-    refused = isinstance(error, _CallRefusedError)
-    told = error.tool_error if refused else error_of_exception(error)
-    output = CompleteOutput.failure(call.tool_name, told)
+    if isinstance(error, _CallRefusedError):
+        return CompleteOutput.failure(call.tool_name, error.tool_error)
+    output = CompleteOutput.failure(call.tool_name, error_of_exception(error))
     if control_flow_in(error) is None:
         return output
     try:
