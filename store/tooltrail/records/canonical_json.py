@@ -18,7 +18,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
@@ -141,21 +141,15 @@ def with_lists(value: object) -> object:
 
 def is_deeper_than(value: object, levels: int) -> bool:
     """Whether objects and arrays are nested more than `levels` deep; a scalar has no level."""
-    waiting: list[tuple[object, int]] = [(value, levels)]
-    while waiting:
-        # The last one first: a value that contains itself, even twice, is left at once.
-        part, left = waiting.pop()
-        if isinstance(part, dict | list | tuple):
-            if left == 0:
-                return True
-            waiting.extend((member, left - 1) for member in _members(cast("object", part)))
+    if not isinstance(value, dict | list | tuple):
+        return False
+    if levels == 0:
+        return True
+    members = cast("dict[object, object] | list[object]", value)
+    for member in members.values() if isinstance(members, dict) else members:
+        if is_deeper_than(member, levels - 1):
+            return True
     return False
-
-
-def _members(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return cast("dict[object, object]", value).values()
-    return cast("Sequence[object]", value)
 
 
 def _spelled(value: object, levels: int) -> str:
