@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from pydantic import JsonValue
 from tests.records.support import MARKER, number
@@ -85,7 +85,7 @@ def shown_bytes(stream: StreamRecord, text: Any) -> int:
     """
     data = stream.head + stream.tail if stream.content is None else stream.content
     if isinstance(text, dict | list):
-        return shown_of_value(canonical_json.decode(data), text)
+        return shown_of_value(canonical_json.decode(data), cast("JsonValue", text))
     bodies = [text or ""]
     if stream.loss_reason is not None:
         body = _NOTICE.sub("", bodies[0])

@@ -30,6 +30,9 @@ _DESCRIBED_CHARS = 1_000
 _TYPE_CHARS = 80
 """Longest name of a type in the text that stands for a value."""
 
+_CONTAINERS: tuple[type, ...] = (dict, list, tuple, set, frozenset)
+_BYTES: tuple[type, ...] = (bytes, bytearray, memoryview)
+
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
 
@@ -55,7 +58,7 @@ class _Copier:
     def copy(self, value: object, levels: int) -> JsonValue:
         """A copy of at most so many levels."""
         try:
-            if isinstance(value, dict | list | tuple | set | frozenset):
+            if isinstance(value, _CONTAINERS):
                 return self._container(cast("list[object]", value), levels)
             made = _single_value(value)
         except Exception:  # noqa: BLE001  the class of the value may define anything
@@ -104,8 +107,8 @@ def _single_value(value: object) -> JsonValue:
         return _number(value)
     if isinstance(value, float):
         return float(value)
-    if isinstance(value, bytes | bytearray | memoryview):
-        return _marked(value, bytes(value).decode(errors="backslashreplace"))
+    if isinstance(value, _BYTES):
+        return _marked(value, bytes(cast("bytes", value)).decode(errors="backslashreplace"))
     # An address says nothing, and differs from run to run.
     return _marked(value, one_line(_ADDRESS.sub("", str(value)), _DESCRIBED_CHARS))
 

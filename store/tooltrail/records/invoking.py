@@ -92,7 +92,8 @@ def invoke(
         TypeError: the handler is a coroutine function, which takes `ainvoke`; it did not run, and
             nothing is recorded.
     """
-    one = handler.get(call.tool_name) if isinstance(handler, Mapping) else handler
+    table = _table_in(handler)
+    one = handler if table is None else table.get(call.tool_name)
     if inspect.iscoroutinefunction(one) or inspect.iscoroutinefunction(type(one).__call__):
         raise TypeError(f"{one!r} is to be awaited: call it with ainvoke")
     try:
@@ -198,15 +199,22 @@ def _refuse_unrunnable(call: ToolCall) -> None:
         raise _CallRefusedError(error_of_refusal(refused_by="invoke", reason=reason))
 
 
+def _table_in(handler: object) -> Mapping[str, Callable[[Any], object]] | None:
+    if isinstance(handler, Mapping):
+        return cast("Mapping[str, Callable[[Any], object]]", handler)
+    return None
+
+
 def _handler_in(handler: Handlers, call: ToolCall) -> Callable[[Any], object]:
     """The handler of a call. A table may name a tool with its server, `disk___read`, or alone."""
-    if not isinstance(handler, Mapping):
-        return handler
+    table = _table_in(handler)
+    if table is None:
+        return cast("Callable[[Any], object]", handler)
     name = name_with_server(call.namespace, call.tool_name)
     # `get` leaves a default dictionary as it is.
-    found = handler.get(name) or handler.get(call.tool_name)
+    found = table.get(name) or table.get(call.tool_name)
     if found is None:
-        raise _CallRefusedError(error_of_unknown_tool(name, handler))
+        raise _CallRefusedError(error_of_unknown_tool(name, table))
     return found
 
 

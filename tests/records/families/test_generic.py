@@ -40,7 +40,8 @@ from tooltrail.records import (
 )
 
 PNG = b"\x89PNG\r\n\x1a\n\0"
-LONG: JsonValue = {"ids": [7] * 500, "log": "b" * 600, "total": 3}
+SEVENS: list[JsonValue] = [7] * 500
+LONG: JsonValue = {"ids": SEVENS, "log": "b" * 600, "total": 3}
 SMALL = policy_with(generic={"preview_chars": 1000, "receipt_chars": 4000, "max_items": 2})
 
 
