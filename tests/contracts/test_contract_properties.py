@@ -24,6 +24,7 @@ from tooltrail.records import (
     Policy,
     StreamRecord,
     ToolError,
+    canonical_json,
     default_families,
     load_policy,
     render,
@@ -87,8 +88,8 @@ def _previews(value: object) -> Iterator[str]:
             yield from _previews(entry)
     elif isinstance(value, dict):
         for name, member in cast("dict[str, object]", value).items():
-            if isinstance(member, str) and (name.endswith("_preview") or name == "snippet"):
-                yield member
+            if name.endswith("_preview") or name == "snippet":
+                yield member if isinstance(member, str) else canonical_json.encode_text(member)
             elif name not in ("structured", "value"):
                 yield from _previews(member)
 
@@ -104,7 +105,7 @@ def _scopes(value: object, indices: list[int]) -> Iterator[tuple[list[int], int]
         for name, member in members.items():
             if isinstance(member, int) and (name == "artifact" or name.endswith("_artifact")):
                 mine.append(member)
-            elif name not in ("structured", "value"):
+            elif name not in ("structured", "value") and not name.endswith("_preview"):
                 yield from _scopes(member, mine)
         if "artifacts" in members:
             yield mine, len(cast("list[object]", members["artifacts"]))

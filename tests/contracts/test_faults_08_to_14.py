@@ -242,10 +242,9 @@ INCOMPLETE = "[the JSON above is incomplete]\n"
     [
         (printed(in_memory("stdout", ROWS.encode())), "command"),
         (returned("t", ROWS), "generic"),
-        (returned("t", structured={"rows": [*range(20_000)]}), "generic"),
         (printed(lossy(b'{"rows":[1,2', 99)), "command"),
     ],
-    ids=["command", "text", "structured", "lost-at-capture"],
+    ids=["command", "text", "lost-at-capture"],
 )
 def test_fault_14_json_that_was_cut_is_said_to_be_incomplete(
     output: CompleteOutput, family: str
@@ -254,6 +253,12 @@ def test_fault_14_json_that_was_cut_is_said_to_be_incomplete(
     assert INCOMPLETE in receipt.text
     before, _, _ = receipt.text.partition(INCOMPLETE)
     assert "[output " in before
+
+
+def test_fault_14_a_value_that_was_shortened_is_said_to_be_shortened() -> None:
+    _, receipt, _ = surfaces(returned("t", structured={"rows": [*range(20_000)]}), "generic")
+    assert " items omitted ...]" in receipt.text
+    assert "\n[the JSON above is shortened; full output: sha256/" in receipt.text
 
 
 def test_fault_14_json_that_is_whole_is_not_said_to_be_incomplete() -> None:

@@ -1,7 +1,7 @@
 """Refused arguments are told by their fields, and never by their values."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal
@@ -190,7 +190,7 @@ def test_a_type_of_error_of_the_tool_s_own_is_told_by_the_same_rule() -> None:
             "Input should be less than or equal to 5",
             id="huge",
         ),
-        (date, "date", "Input should be a valid date or datetime, input is too short"),
+        (date, "date", "Input should be a valid date or datetime, \u2026"),
         (UUID, "hunter2", "Input should be a valid UUID, \u2026"),
     ],
 )
@@ -261,8 +261,9 @@ def test_a_huge_schema_is_not_repeated_whole() -> None:
     huge = SchemaError("no", "enum", ["x" * 100_000], ("a",))
     [problem] = details_of(error_of_invalid_arguments("Edit", huge))["problems"]
     assert problem["message"].startswith('does not satisfy enum: ["xxx')
-    assert problem["message"].endswith("xxx\u2026")
-    assert len(problem["message"]) == 10_000 + len("does not satisfy enum: ")
+    assert problem["message"].endswith('xxx"]')
+    assert " characters omitted ...]" in problem["message"]
+    assert len(problem["message"]) <= 1_000 + len("does not satisfy enum: ")
 
 
 def json_refusal(text: str, parse: Callable[[str], object]) -> Exception:
@@ -288,31 +289,3 @@ def test_of_any_other_exception_only_the_type_is_told() -> None:
 def test_a_sentence_may_say_why_arguments_are_refused() -> None:
     told = error_of_invalid_arguments("Edit", "old and new are\nthe same")
     assert told.details == {"tool_name": "Edit", "parse_error": "old and new are\nthe same"}
-
-
-class BrokenProblem:
-    """An error of a validator that cannot be looked at."""
-
-    validator = "type"
-    validator_value = "integer"
-    absolute_path = ("a", 10**5_000)
-    message = "no"
-
-
-def broken_problems() -> Iterator[SchemaError]:
-    yield WRONG_TYPE
-    raise RuntimeError("no more")
-
-
-@pytest.mark.parametrize(
-    ("refusal", "kind"),
-    [
-        (BrokenProblem(), "tests.records.test_argument_problems.BrokenProblem"),
-        (broken_problems(), "generator"),
-        (7, "int"),
-    ],
-)
-def test_a_refusal_that_cannot_be_looked_at_is_one_all_the_same(refusal: Any, kind: str) -> None:
-    told = error_of_invalid_arguments("Edit", refusal)
-    assert told.kind == "invalid_tool_input"
-    assert told.details == {"tool_name": "Edit", "exception": kind}

@@ -154,7 +154,7 @@ def test_one_tool_has_its_own_limit_of_a_stream_and_bounds_of_errors() -> None:
     failure = CompleteOutput.failure("x", ToolError(kind="broken", message="m" * 300))
     receipt = surfaces(failure, "generic", policy)[1].text
     assert "[output truncated: " in receipt
-    assert len(receipt) <= len("Error (broken): ") + 100 + len("\n  \nRetryable: no\n")
+    assert len(receipt) <= len("Error (broken): ") + 100 + len("    \nRetryable: no\n")
 
 
 def test_a_file_says_only_what_is_different() -> None:

@@ -10,10 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
-from tests.records.support import MARKER, captured, golden, number, omitted, surfaces, whole
+from tests.records.support import captured, golden, number, omitted, surfaces, whole
 from tests.support.effort import times
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
+from tests.support.shown_streams import shown_of_value
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -86,7 +87,7 @@ def test_a_failure_is_worded_alike_in_every_family(
 ) -> None:
     projection, receipt, publisher = surfaces(output, family)
     assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("error", 2)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("error", 3)
     assert projection.canonical.error == output.error
     assert projection.canonical.result is None
     assert projection.omissions == ()
@@ -185,16 +186,14 @@ def test_a_message_beyond_the_hard_bound_is_an_artifact_and_shown_with_both_ends
     assert len(error.message) <= MAX_MESSAGE_CHARS
     assert error.details == {
         "details": {"a": 1},
-        "partial_output": [
-            {"role": "error.message", "artifact": 0, "size": len(message), "line_count": 1}
-        ],
+        "partial_output": [{"role": "error.message", "artifact": 0, "size": len(message)}],
         "artifacts": [{"path": path}],
     }
     for text in (error.message, receipt.text):
         assert "the first word" in text
         assert "the last word" in text
         assert f"full output: {path}]" in text
-        marker = MARKER.search(text)
+        marker = re.search(r"(?P<bytes>[\d,]+) bytes omitted; full output: ", text)
         assert marker is not None
         ends = len("the first word") + len("the last word")
         shown = ends + sum(map(len, re.findall("x{9,}", text)))
@@ -252,7 +251,8 @@ def test_a_success_has_no_partial_output() -> None:
 
 
 def test_details_beyond_their_budget_are_replaced_and_all_else_stays() -> None:
-    details = {"log": ["a line of the log"] * 200}
+    lines: list[JsonValue] = ["a line of the log"] * 200
+    details: JsonValue = {"log": lines}
     output = failure(details=details, recovery_hint="try again", retryable=True)
     projection, receipt, _ = surfaces(output, "command")
     error = projection.canonical.error
@@ -269,17 +269,16 @@ def test_details_beyond_their_budget_are_replaced_and_all_else_stays() -> None:
         "digest": digest_of(text.encode()),
         "preview": preview,
     }
-    assert isinstance(preview, str)
-    assert 800 < len(preview) <= 1000
+    shown = canonical_json.encode_text(preview)
+    assert 800 < len(shown) <= 1000
     (omission,) = projection.omissions
     assert (omission.stage, omission.field) == ("error", "error.details")
-    assert f"{omission.before - omission.after:,} bytes omitted]" in preview
-    shown = preview.replace("\n", "\n  ")
+    assert omission.after == shown_of_value(details, preview)
     assert receipt.text == (
         "Error (it_broke): m\nHint: try again\nRetryable: yes\n"
         f"Details (longer than 1000 characters; incomplete):\n  {shown}\n"
     )
-    assert preview.startswith('{"log":["a line of the log",')
+    assert shown.startswith('{"log":["a line of the log",')
 
 
 def error_policy(**budget: int) -> Policy:
@@ -302,8 +301,8 @@ def test_details_too_deep_for_an_envelope_are_whole_in_it(levels: int) -> None:
     shown: Any = error.details
     for _ in range(249):
         (shown,) = shown
-    too_deep = levels - 250
-    assert shown == ([f"<list: {'[' * too_deep}{']' * too_deep}>"] if too_deep else [])
+    gone = {251: ["[... 0 items omitted ...]"], 255: ["[... 1 item omitted ...]"]}
+    assert shown == gone.get(levels, [])
     assert projection.omissions == ()
     assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
 
@@ -311,12 +310,11 @@ def test_details_too_deep_for_an_envelope_are_whole_in_it(levels: int) -> None:
 @pytest.mark.parametrize(
     ("details", "text"),
     [
-        (nested(3000), "[" * 250 + '"<list: ' + "[" * 2750 + "]" * 2750 + '>"' + "]" * 250),
         ({"raw": b"a\xff" * 900}, '{"raw":"<bytes: ' + "a\\\\xff" * 900 + '>"}'),
         ({1: "x" * 1500}, '{"<int: 1>":"' + "x" * 1500 + '"}'),
         ({"n": 2**16_000}, '{"n":"<int: 0x1' + "0" * 4000 + '>"}'),
     ],
-    ids=["deep", "bytes", "key", "integer"],
+    ids=["bytes", "key", "integer"],
 )
 def test_details_that_are_no_json_are_cut_once_and_counted_from_the_whole(
     details: Any, text: str
@@ -332,7 +330,7 @@ def test_details_that_are_no_json_are_cut_once_and_counted_from_the_whole(
     assert error.details["digest"] == digest_of(text.encode())
     (omission,) = projection.omissions
     assert (omission.field, omission.before) == ("error.details", len(text))
-    assert f"{omission.before - omission.after:,} bytes omitted]" in receipt.text
+    assert " omitted ...]" in receipt.text
 
 
 def test_a_failure_whose_details_are_cut_cannot_imitate_a_line_of_its_receipt() -> None:
@@ -346,7 +344,7 @@ def test_a_failure_whose_details_are_cut_cannot_imitate_a_line_of_its_receipt() 
     assert projection.canonical.error is not None
     assert output.error is not None
     assert projection.canonical.error.message == output.error.message
-    assert omitted(projection.omissions, "error.details", "bytes") == 2903
+    assert omitted(projection.omissions, "error.details", "bytes") == 2841
 
 
 @pytest.mark.parametrize(

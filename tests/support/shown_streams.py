@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from pydantic import JsonValue
 from tests.records.support import MARKER, number
 
 from tooltrail.records import (
@@ -36,13 +37,13 @@ class Slot(NamedTuple):
     """What a canonical result has for one stream.
 
     Attributes:
-        text: its preview, or the canonical JSON of its value.
+        text: its preview, or the canonical JSON of its value; a JSON value that was made smaller.
         truncated: its own flag; None when it has none.
         artifact: its index, None when there is none.
         artifacts: the list that the index points into.
     """
 
-    text: str | None
+    text: Any
     truncated: bool | None
     artifact: int | None
     artifacts: list[Json]
@@ -77,12 +78,14 @@ def slots_of(output: FamilyOutput, result: Json) -> dict[str, Slot]:  # noqa: PL
             return {}
 
 
-def shown_bytes(stream: StreamRecord, text: str | None) -> int:
+def shown_bytes(stream: StreamRecord, text: Any) -> int:
     """How many bytes of a stream a preview shows, counted on the stream by what the marker says.
 
     The text must be exactly those bytes, the marker between them.
     """
     data = stream.head + stream.tail if stream.content is None else stream.content
+    if isinstance(text, dict | list):
+        return shown_of_value(canonical_json.decode(data), cast("JsonValue", text))
     bodies = [text or ""]
     if stream.loss_reason is not None:
         body = _NOTICE.sub("", bodies[0])
@@ -100,6 +103,62 @@ def shown_bytes(stream: StreamRecord, text: str | None) -> int:
     separator = "" if not first or first.endswith(b"\n") else "\n"
     assert f"{_spelled(first)}{separator}{found[0]}\n{_spelled(last)}" in bodies
     return len(first) + len(last)
+
+
+def shown_of_value(value: JsonValue, preview: JsonValue) -> int:
+    """How many bytes of canonical JSON a smaller value shows of a value.
+
+    All but the markers must be parts of the value in their places, and each marker counts what it
+    stands for.
+    """
+    if canonical_json.encode(value) == canonical_json.encode(preview):
+        return len(canonical_json.encode(value))
+    match value, preview:
+        case list(), list():
+            marks = [n for n, one in enumerate(preview) if _is_mark(one)]
+            hidden = 1 + len(value) - len(preview)
+            at = next((n for n in marks if preview[n] == _mark(hidden, "item")), None)
+            if at is None:
+                assert len(value) == len(preview)
+                return 1 + len(value) + sum(map(shown_of_value, value, preview))
+            kept = value[:at] + value[at + hidden :]
+            parts = preview[:at] + preview[at + 1 :]
+            return 1 + len(preview) + sum(map(shown_of_value, kept, parts))
+        case dict(), dict():
+            names = preview.keys() & value.keys()
+            for name in preview.keys() - names:
+                assert set(name) == {"\u2026"}
+                assert preview[name] == _mark(len(value) - len(names), "member")
+            assert len(preview) == len(value) or preview.keys() - names
+            around = len(canonical_json.encode(dict.fromkeys(names, 0))) - len(names)
+            around += len(preview) - len(names)
+            return around + sum(shown_of_value(value[name], preview[name]) for name in names)
+        case str(), str():
+            found = next(m for m in _MARK.finditer(preview) if _is_both_ends(value, preview, m))
+            return len(canonical_json.encode(preview)) - len(found[0])
+        case _:
+            sized = value if isinstance(value, list | dict) else canonical_json.encode_text(value)
+            of_object = "member" if isinstance(value, dict) else "character"
+            noun = "item" if isinstance(value, list) else of_object
+            assert preview == _mark(len(sized), noun)
+            return 0
+
+
+_MARK = re.compile(r"\[\.\.\. ([\d,]+) \w+ omitted \.\.\.\]")
+
+
+def _mark(count: int, noun: str) -> str:
+    return f"[... {count:,} {noun}{'' if count == 1 else 's'} omitted ...]"
+
+
+def _is_mark(value: JsonValue) -> bool:
+    return isinstance(value, str) and _MARK.fullmatch(value) is not None
+
+
+def _is_both_ends(text: str, preview: str, mark: re.Match[str]) -> bool:
+    head, tail = preview[: mark.start()], preview[mark.end() :]
+    is_part = text.startswith(head) and text.endswith(tail)
+    return is_part and number(mark[1]) == len(text) - len(head) - len(tail)
 
 
 def _beginning(data: bytes, amount: int, unit: str) -> bytes:

@@ -14,7 +14,7 @@ from pydantic_core.core_schema import ErrorType
 
 from tooltrail.records._details_json import recordable
 from tooltrail.records._error_text import full_text, one_line, type_name
-from tooltrail.records._text_cuts import shorten
+from tooltrail.records.shortened_json import shorten_json
 
 _PROBLEMS = 100
 """Problems that are listed one by one; more are counted."""
@@ -22,8 +22,8 @@ _PROBLEMS = 100
 _PATH_CHARS = 1_000
 """Longest path to a value; the names in it may be the model's."""
 
-_SCHEMA_CHARS = 10_000
-"""Longest part of a schema that is repeated; the whole of it is published."""
+_SCHEMA_CHARS = 1_000
+"""Longest part of a schema that is repeated; the whole of it is known to the model."""
 
 _RUN = 4
 """Letters and digits in a row that no text about a value may have in common with it."""
@@ -40,13 +40,6 @@ _OF_THE_SCHEMA = {
     *("field_type", "class", "class_name"),
 }
 """What pydantic's templates are filled with that is no part of a value."""
-
-_FIXED_REASONS = {
-    *("date_parsing", "date_from_datetime_parsing", "datetime_parsing", "datetime_object_invalid"),
-    *("datetime_from_date_parsing", "time_parsing", "time_delta_parsing"),
-    *("json_invalid", "url_parsing", "url_syntax_violation"),
-}
-"""Types whose `error` is one of a few sentences of a parser, which quote nothing."""
 
 _NAMING_KEYWORDS = frozenset({"required", "additionalProperties", "dependentRequired"})
 """Keywords whose messages in jsonschema quote the names of fields and nothing else."""
@@ -74,24 +67,14 @@ class SchemaProblem(Protocol):
 
 
 def refusal_details(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[str, JsonValue]:
-    """The details of a refusal: `problems`, `parse_error`, or only the `exception`'s type.
-
-    It never raises: of what cannot be read, only the type is given.
-    """
-    try:
-        return _details(refusal)
-    except Exception:  # noqa: BLE001  a validator's errors may be of any class
-        return {"exception": type_name(refusal)}
-
-
-def _details(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[str, JsonValue]:
+    """The details of a refusal: `problems`, `parse_error`, or only the `exception`'s type."""
     if isinstance(refusal, str):
         return {"parse_error": full_text(refusal)}
     if isinstance(refusal, SchemaProblem):
         refusal = [refusal]
     if isinstance(refusal, Exception) and not isinstance(refusal, ValidationError):
         return _parser_details(refusal)
-    problems = problems_of(refusal)
+    problems = _problems_of(refusal)
     listed: list[JsonValue] = [
         {"path": path, "message": sentence} for path, sentence in problems[:_PROBLEMS]
     ]
@@ -101,13 +84,13 @@ def _details(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[str, Js
 
 def text_of_refusal(error: ValidationError) -> str:
     """The text of pydantic's exception without the values that its own text quotes."""
-    problems = problems_of(error)
+    problems = _problems_of(error)
     listed = "; ".join(f"{path}: {sentence}" for path, sentence in problems[:_PROBLEMS])
     noun = "error" if len(problems) == 1 else "errors"
     return f"{len(problems)} validation {noun} for {error.title}: {listed}"
 
 
-def problems_of(refusal: ValidationError | Iterable[SchemaProblem]) -> list[tuple[str, str]]:
+def _problems_of(refusal: ValidationError | Iterable[SchemaProblem]) -> list[tuple[str, str]]:
     """All problems as `(path, sentence)`."""
     if isinstance(refusal, ValidationError):
         return [
@@ -140,22 +123,17 @@ def _path(parts: Iterable[str | int]) -> str:
 def _without_value(problem: Mapping[str, object]) -> str:
     """Pydantic's template for the type of the problem, or the tool's own words, or neither."""
     kind = cast("ErrorType", problem["type"])
+    context = cast("Mapping[str, object]", problem.get("ctx", {}))
+    shown = {name: value if name in _OF_THE_SCHEMA else "…" for name, value in context.items()}
     if kind not in _OWN_TYPES:
         try:
-            return PydanticKnownError(kind, _shown(problem)).message()
+            return PydanticKnownError(kind, shown).message()
         except KeyError:  # a type of the tool's own
             pass
         except (TypeError, ValueError):
             return _NOT_REPEATED
     text = str(problem["msg"])
     return full_text(text) if _is_silent_about(problem["input"], text) else _NOT_REPEATED
-
-
-def _shown(problem: Mapping[str, object]) -> dict[str, object]:
-    context = cast("Mapping[str, object]", problem.get("ctx", {}))
-    fixed = {"error"} if problem["type"] in _FIXED_REASONS else set[str]()
-    safe = _OF_THE_SCHEMA | fixed
-    return {name: value if name in safe else "…" for name, value in context.items()}
 
 
 def _is_silent_about(value: object, text: str) -> bool:
@@ -166,15 +144,11 @@ def _is_silent_about(value: object, text: str) -> bool:
         spelled = str(value).strip()
     except ValueError:  # more digits than Python prints
         return False
-    letters, other = _letters(spelled), _letters(text)
+    letters = _letters(spelled)
     if not letters:
         return not spelled or spelled not in text
-    if len(letters) <= _RUN:
-        return letters not in other
-    runs = {other[start : start + _RUN] for start in range(len(other) - _RUN + 1)}
-    return not any(
-        letters[start : start + _RUN] in runs for start in range(len(letters) - _RUN + 1)
-    )
+    length = min(_RUN, len(letters))
+    return _runs(letters, length).isdisjoint(_runs(_letters(text), length))
 
 
 def _letters(text: str) -> str:
@@ -182,10 +156,13 @@ def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, text.casefold()))
 
 
+def _runs(text: str, length: int) -> set[str]:
+    return {text[start : start + length] for start in range(len(text) - length + 1)}
+
+
 def _sentence_of(problem: SchemaProblem) -> str:
     if problem.validator in _NAMING_KEYWORDS:
         return full_text(problem.message)
-    wanted = json.dumps(
-        recordable(problem.validator_value), ensure_ascii=False, separators=(",", ":")
-    )
-    return full_text(f"does not satisfy {problem.validator}: {shorten(wanted, _SCHEMA_CHARS)}")
+    wanted = shorten_json(recordable(problem.validator_value), _SCHEMA_CHARS).value
+    spelled = json.dumps(wanted, ensure_ascii=False, separators=(",", ":"))
+    return full_text(f"does not satisfy {problem.validator}: {spelled}")

@@ -6,25 +6,25 @@ Only `details` is made smaller than in the complete output. Beside partial outpu
 """
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
 from tooltrail.records import canonical_json
 from tooltrail.records._error_text import escaped, one_line
-from tooltrail.records._text_cuts import shorten, spelled_out
+from tooltrail.records._text_cuts import spelled_out
 from tooltrail.records.budgets import MAX_MESSAGE_CHARS, Budget, ErrorBudget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.digests import digest_of
 from tooltrail.records.omissions import Omission
-from tooltrail.records.previews import preview
+from tooltrail.records.shortened_json import ends, shorten_json
 from tooltrail.records.streams import ORDER_ROLE, StreamRecord
 from tooltrail.records.tool_errors import ToolError
 
 ERROR_RENDERER_NAME = "error"
 """Who worded the receipt of a failure: not the family, so its wording has its own version."""
 
-ERROR_RENDERER_VERSION = 2
+ERROR_RENDERER_VERSION = 3
 """Of the wording of `render_error`."""
 
 
@@ -73,8 +73,7 @@ def bound_error(
             if shown.text and shown.encoding != "binary":
                 text = shown.text
             index = cutter.attach(stream) if shown.artifact is None else shown.artifact
-            counts: dict[str, JsonValue] = {"size": stream.size, "line_count": stream.line_count}
-            entries.append({"role": stream.role, "artifact": index, **counts})
+            entries.append({"role": stream.role, "artifact": index, "size": stream.size})
         if text is not None:
             fields[name] = cutter.text(f"error.{name}", text, MAX_MESSAGE_CHARS)
     order = by_role.pop(ORDER_ROLE, None)
@@ -111,20 +110,14 @@ def render_error(error: ToolError, budget: ErrorBudget) -> WordedError:
     omissions: list[Omission] = []
 
     def cut(name: str, text: str) -> str:
+        if len(text) <= budget.message_chars:
+            return _indented(text)
         field = f"error.{name}"
-        stream = _stream_of(text, entry_of.get(field, {}))
-        shown, left = _in_receipt(text, stream, budget.message_chars, path_of.get(field))
-        if len(text) > budget.message_chars:
-            omissions.append(
-                Omission(
-                    stage="rendering",
-                    field=field,
-                    unit="bytes",
-                    before=len(text.encode()),
-                    after=left,
-                    reason=f"longer than {budget.message_chars} characters",
-                )
-            )
+        size = max(len(text.encode()), _size_in(entry_of.get(field, {})))
+        shown, left = _both_ends(text, size, budget.message_chars, path_of.get(field))
+        reason = f"longer than {budget.message_chars} characters"
+        counts: dict[str, Any] = {"unit": "bytes", "before": len(text.encode()), "after": left}
+        omissions.append(Omission(stage="rendering", field=field, reason=reason, **counts))
         return _indented(shown)
 
     lines = [f"Error ({error.kind}): {cut('message', error.message)}"]
@@ -150,16 +143,14 @@ def _shown_streams(
     listed = cutter.items("partial_output", streams, room, most)
     entries: list[JsonValue] = []
     for stream, shown in zip(listed, cutter.streams(listed, budget.preview_chars), strict=True):
-        entry: dict[str, JsonValue] = {"role": stream.role}
-        if shown.text is not None:
-            entry["preview"] = shown.text
-        if shown.encoding is not None:
-            entry["encoding"] = shown.encoding
-        if shown.truncated:
-            entry["truncated"] = True
-        if shown.artifact is not None:
-            entry["artifact"] = shown.artifact
-        entries.append(entry)
+        entry: dict[str, JsonValue] = {
+            "role": stream.role,
+            "preview": shown.text,
+            "encoding": shown.encoding,
+            "truncated": shown.truncated or None,
+            "artifact": shown.artifact,
+        }
+        entries.append({name: value for name, value in entry.items() if value is not None})
     return entries
 
 
@@ -168,36 +159,19 @@ def _paths(artifacts: JsonValue) -> list[str]:
     return [str(one.get("path")) for one in listed if isinstance(one, dict)]
 
 
-def _stream_of(text: str, entry: Mapping[str, JsonValue]) -> StreamRecord:
-    """A text as a stream. One that is the two ends of a longer text has the counts of all of it."""
-    stream = StreamRecord.from_bytes("error", text.encode())
-    size, line_count = entry.get("size"), entry.get("line_count")
-    if not (isinstance(size, int) and isinstance(line_count, int)):
-        return stream
-    if size <= stream.size or line_count < 0:
-        return stream
-    middle, data = stream.size // 2, stream.head
-    return StreamRecord(
-        role=stream.role,
-        digest=stream.digest,
-        size=size,
-        line_count=line_count,
-        head=data[:middle],
-        tail=data[middle:],
-        produced_size=size,
-        produced_line_count=line_count,
-    )
+def _size_in(entry: Mapping[str, JsonValue]) -> int:
+    """Bytes of a text of which the result has the two ends; 0 if it has all."""
+    size = entry.get("size")
+    return size if isinstance(size, int) else 0
 
 
-def _in_receipt(text: str, stream: StreamRecord, limit: int, path: str | None) -> tuple[str, int]:
-    """The two ends of a text with a marker between them, and how many bytes of it are shown."""
-    if len(text) <= limit:
-        return text, len(text.encode())
-    shown = preview(stream, limit, full_output=path)
-    if shown.encoding == "binary" or shown.omitted_bytes == stream.size:
-        head = shorten(text, limit)
-        return head, len(head.removesuffix("…").encode())
-    return shown.text, stream.size - shown.omitted_bytes
+def _both_ends(text: str, size: int, limit: int, path: str | None) -> tuple[str, int]:
+    """The two ends of a text of `size` bytes, and how many bytes of it are shown."""
+    where = f"; full output: {path}" if path else ""
+    room = limit - len(f"\n[output truncated: {size:,} bytes omitted{where}]\n")
+    head, tail = ends(text, room)
+    left = len((head + tail).encode())
+    return f"{head}\n[output truncated: {size - left:,} bytes omitted{where}]\n{tail}", left
 
 
 def _indented(text: str) -> str:
@@ -205,27 +179,28 @@ def _indented(text: str) -> str:
 
 
 def _details_line(details: JsonValue) -> str:
-    # JSON that was cut is shown as it is: as a string inside of JSON it would be escaped twice.
     match details:
-        case {"omitted": True, "reason": str(reason), "preview": str(text)}:
+        case {"omitted": True, "reason": str(reason), "preview": shown}:
+            text = shown if isinstance(shown, str) else canonical_json.encode_text(shown)
             return _indented(f"Details ({one_line(spelled_out(reason))}; incomplete):\n{text}")
         case _:
             return f"Details: {escaped(canonical_json.encode_text(details))}"
 
 
 def _bound_details(error: ToolError, budget: ErrorBudget, cutter: Cutter) -> JsonValue:
-    text = canonical_json.encode_text(error.details)
-    if len(text) <= budget.details_chars:
+    data = canonical_json.encode(error.details)
+    char_count = len(data.decode())
+    if char_count <= budget.details_chars:
         return error.details
-    data = text.encode()
     reason = f"longer than {budget.details_chars} characters"
-    shown = preview(StreamRecord.from_bytes("details", data), budget.details_chars)
-    left = len(data) - shown.omitted_bytes
-    cutter.count("error.details", "bytes", len(data), left, f"details {reason}", stage="error")
+    shown = shorten_json(error.details, budget.details_chars)
+    cutter.count(
+        "error.details", "bytes", len(data), shown.shown_bytes, f"details {reason}", stage="error"
+    )
     return {
         "omitted": True,
         "reason": reason,
-        "char_count": len(text),
+        "char_count": char_count,
         "digest": digest_of(data),
-        "preview": shown.text,
+        "preview": shown.value,
     }

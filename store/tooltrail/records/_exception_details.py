@@ -7,8 +7,7 @@ the program for suggestions, and copies a group as often as other groups hold it
 
 import sys
 import traceback
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from itertools import groupby
 from typing import cast
 
@@ -16,12 +15,19 @@ from pydantic import JsonValue, ValidationError
 
 from tooltrail.records._argument_problems import text_of_refusal
 from tooltrail.records._error_text import full_text, one_line, type_name
+from tooltrail.records._text_cuts import shorten
 
 MAX_EXCEPTIONS = 1_000
-"""Exceptions that are described; the others are counted where they are held."""
+"""Exceptions that are described."""
 
 MAX_FRAMES = 1_000
 """Frames of one traceback, half of them from each end; the others are counted."""
+
+_LEVELS = 50
+"""Levels of groups in groups whose members are described."""
+
+_NAMED_CHARS = 200
+"""Characters that name an exception which is described elsewhere."""
 
 _REPEATED_FRAMES = 3
 """Times that one frame is listed; of a recursion the others are counted, as Python does it."""
@@ -38,31 +44,19 @@ def describe(error: BaseException) -> dict[str, JsonValue]:
     - `causes`: the exceptions that Python would print before it, the nearest first;
     - `members`: the exceptions of a group;
     - `traceback`: its frames as `FILE:LINE FUNCTION`, the innermost last. `[N more times]` stands
-      for frames that are the same as the one before;
-    - `others`: the exceptions of which there is more to say than type and text, in the order in
-      which they were reached: each with its number `n`, from 1, with `raised` and with `notes`,
-      `causes`, `members` and `traceback` of its own.
+      for frames that are the same as the one before, `[N more frames]` for those beyond
+      `MAX_FRAMES`.
 
-    An entry of `causes` or `members` is `TYPE: TEXT`, or the number of one of the `others`, 0 for
-    the exception itself. A number ends the causes, for the one that it names has the next. Each
-    exception is described once, however many hold it; no level lies below an entry of `others`.
-    `[N more exceptions]` stands for those beyond `MAX_EXCEPTIONS`, `[N more frames]` for those
-    beyond `MAX_FRAMES`.
+    An entry of `causes` or `members` is `TYPE: TEXT`, or an object with that text in `raised` and
+    with fields of its own. Of an exception that was described before, the entry is the beginning
+    of that text, and ends the causes. `[N more exceptions]` stands for those beyond
+    `MAX_EXCEPTIONS`.
     """
-    first, *linked = _reach(error)
-    others = [one for one in linked if one.has_parts]
-    numbers = {id(one): n for n, one in enumerate([first, *others])}
     details: dict[str, JsonValue] = {"exception": type_name(error)}
     control = control_flow_in(error)
     if control is not None and control is not error:
         details["raised"] = worded(error)
-    details |= _parts(first, numbers)
-    if others:
-        details["others"] = [
-            {"n": numbers[id(one)], "raised": worded(one.error), **_parts(one, numbers)}
-            for one in others
-        ]
-    return details
+    return details | _Description().parts(error, _LEVELS)
 
 
 def text_of(error: BaseException) -> str:
@@ -106,65 +100,52 @@ def is_cancellation(error: BaseException) -> bool:
     return isinstance(error, asyncio.CancelledError)
 
 
-@dataclass(eq=False, slots=True)
-class _Reached:
-    """One exception and the exceptions that it holds.
+class _Description:
+    """Describes each exception once."""
 
-    Attributes:
-        error: the exception.
-        notes: its notes.
-        frames: its traceback.
-        cause: the one that Python would print before it.
-        members: of a group, in their order.
-        left_out: how many causes and members are beyond `MAX_EXCEPTIONS`.
-        times: how often others hold it.
-        is_member: whether a group holds it.
-    """
+    def __init__(self) -> None:
+        self._described: set[int] = set()
 
-    error: BaseException
-    notes: list[str]
-    frames: list[str]
-    cause: "_Reached | None" = None
-    members: "list[_Reached]" = field(default_factory=list["_Reached"])
-    left_out: int = 0
-    times: int = 0
-    is_member: bool = False
+    def parts(self, error: BaseException, levels: int) -> dict[str, JsonValue]:
+        """The fields of an exception, among them its causes."""
+        own = self._own_parts(error, levels)
+        causes: list[JsonValue] = []
+        cause, is_new = _cause_of(error), True
+        while cause is not None and is_new:
+            if len(self._described) >= MAX_EXCEPTIONS:
+                causes.append("[more exceptions]")
+                break
+            is_new = id(cause) not in self._described
+            causes.append(_entry(cause, self._own_parts(cause, levels) if is_new else None))
+            cause = _cause_of(cause)
+        return {**own, "causes": causes} if causes else own
 
-    @property
-    def has_parts(self) -> bool:
-        """Whether type and text do not say all of it."""
-        own = self.notes or self.frames or self.members or self.left_out
-        # The causes of a member would stand between the members.
-        return bool(own or self.times > 1 or (self.is_member and self.cause))
+    def _own_parts(self, error: BaseException, levels: int) -> dict[str, JsonValue]:
+        self._described.add(id(error))
+        notes = cast("object", getattr(error, "__notes__", None))
+        listed = cast("list[object]", notes) if isinstance(notes, list) else []
+        parts: dict[str, Sequence[JsonValue]] = {
+            "notes": [full_text(note) for note in listed if isinstance(note, str)],
+            "members": self._members(_members_of(error), levels - 1),
+            "traceback": _frames_of(error),
+        }
+        return {name: [*entries] for name, entries in parts.items() if entries}
 
-
-def _reach(error: BaseException) -> list[_Reached]:
-    """The exception, its causes, its members, theirs and so on: each once, the nearest first."""
-    every = [_new(error)]
-    known = {id(error): every[0]}
-    for one in every:  # it grows as it is walked
-        cause, members = _cause_of(one.error), _members_of(one.error)
-        for other in (*((cause,) if cause is not None else ()), *members):
-            reached = known.get(id(other))
-            if reached is None:
-                if len(every) == MAX_EXCEPTIONS:
-                    one.left_out += 1
-                    continue
-                reached = known[id(other)] = _new(other)
-                every.append(reached)
-            reached.times += 1
-        one.cause = known.get(id(cause))
-        one.members = [known[id(member)] for member in members if id(member) in known]
-        for member in one.members:
-            member.is_member = True
-    return every
+    def _members(self, members: tuple[BaseException, ...], levels: int) -> list[JsonValue]:
+        entries: list[JsonValue] = []
+        for n, member in enumerate(members):
+            if len(self._described) >= MAX_EXCEPTIONS:
+                entries.append(f"[{len(members) - n:,} more exceptions]")
+                break
+            is_new = levels > 0 and id(member) not in self._described
+            entries.append(_entry(member, self.parts(member, levels) if is_new else None))
+        return entries
 
 
-def _new(error: BaseException) -> _Reached:
-    notes = cast("object", getattr(error, "__notes__", None))
-    every = cast("list[object]", notes) if isinstance(notes, list) else []
-    texts = [full_text(note) for note in every if isinstance(note, str)]
-    return _Reached(error, texts, _frames_of(error))
+def _entry(error: BaseException, parts: dict[str, JsonValue] | None) -> JsonValue:
+    if parts is None:
+        return shorten(worded(error), _NAMED_CHARS)
+    return {"raised": worded(error), **parts} if parts else worded(error)
 
 
 def _cause_of(error: BaseException) -> BaseException | None:
@@ -178,33 +159,6 @@ def _members_of(error: BaseException) -> tuple[BaseException, ...]:
     if not isinstance(error, BaseExceptionGroup):
         return ()
     return cast("BaseExceptionGroup[BaseException]", error).exceptions
-
-
-def _parts(one: _Reached, numbers: dict[int, int]) -> dict[str, JsonValue]:
-    """The fields that an exception has whether it is the first or one of the others."""
-    members = [_named(member, numbers) for member in one.members]
-    causes = [*_iter_causes(one, numbers)]
-    if one.left_out:
-        left_out = f"[{one.left_out:,} more exceptions]"
-        (members if members or _members_of(one.error) else causes).append(left_out)
-    parts: dict[str, Iterable[int | str]] = {
-        "notes": one.notes,
-        "causes": causes,
-        "members": members,
-        "traceback": one.frames,
-    }
-    return {name: [*entries] for name, entries in parts.items() if entries}
-
-
-def _named(one: _Reached, numbers: dict[int, int]) -> int | str:
-    return numbers[id(one)] if id(one) in numbers else worded(one.error)
-
-
-def _iter_causes(one: _Reached, numbers: dict[int, int]) -> Iterator[int | str]:
-    cause = one.cause
-    while cause is not None:
-        yield _named(cause, numbers)
-        cause = None if id(cause) in numbers else cause.cause
 
 
 def _frames_of(error: BaseException) -> list[str]:

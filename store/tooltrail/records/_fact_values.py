@@ -17,6 +17,22 @@ Spell: TypeAlias = Callable[[Any], Any]
 _STATES: Final = frozenset(get_args(InvocationState))
 
 
+def _checker(kind: type, what: str) -> Spell:
+    """What gives a value of a type back; a truth value is no number."""
+
+    def check(value: object) -> object:
+        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+            raise TypeError(f"{what} expected, not {type(value).__name__}")
+        return value
+
+    return check
+
+
+check_text: Final = _checker(str, "text")
+check_count: Final = _checker(int, "an integer")
+check_flag: Final = _checker(bool, "true or false")
+
+
 def spell_time(at: object) -> str:
     """A time, in UTC and to the microsecond."""
     if not isinstance(at, datetime):
@@ -46,27 +62,6 @@ def spell_uuid(value: object) -> str:
 def read_uuid(value: object) -> UUID:
     """The UUID behind its spelling."""
     return UUID(check_text(value))
-
-
-def check_text(value: object) -> str:
-    """A text."""
-    if not isinstance(value, str):
-        raise TypeError(f"text expected, not {type(value).__name__}")
-    return value
-
-
-def check_count(value: object) -> int:
-    """A number."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"an integer expected, not {type(value).__name__}")
-    return value
-
-
-def check_flag(value: object) -> bool:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise TypeError(f"true or false expected, not {type(value).__name__}")
-    return value
 
 
 def check_state(value: object) -> str:

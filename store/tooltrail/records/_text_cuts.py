@@ -6,6 +6,7 @@ variation selectors, emoji modifiers and tags, flag pairs, Hangul syllables, CR 
 
 import re
 import unicodedata
+from typing import Literal
 
 ACTING = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
 """What moves a cursor, ends a line or turns the direction of text, beyond the controls of ASCII.
@@ -17,6 +18,12 @@ _ZERO_WIDTH_JOINER = "\u200d"
 
 _EXTENDERS = frozenset("\u200c\u200d\u0e33\u0eb3\uff9e\uff9f")
 """What continues a cluster and is no mark: joiners, Thai and Lao AM, half-width sound marks."""
+
+_HANGUL_REST = re.compile("[\u1160-\u11ff\ud7b0-\ud7fb]")
+"""A vowel or a trailing consonant of a Hangul syllable that is written in parts."""
+
+_HANGUL = re.compile("[\u1100-\u115f\uac00-\ud7a3]")
+"""A leading consonant or a whole syllable, which goes on a leading consonant."""
 
 _LOOK_BACK = 64
 """Characters of one cluster that are honoured; longer ones are made to break layouts."""
@@ -35,16 +42,12 @@ except in a row of flags.
 
 def cut_before(text: str, index: int) -> int:
     """The largest allowed cut at or before `index`."""
-    floor = max(0, index - _LOOK_BACK)
-    while True:
-        # Asked again after every step: a cluster may begin with the end of a sequence.
-        span = sequence_around(text, index)
-        if span is not None:
-            index = span[0]
-        elif index > floor and not _is_boundary(text, index):
-            index -= 1
-        else:
-            return index
+    return _allowed_cut(text, index, -1)
+
+
+def cut_after(text: str, index: int) -> int:
+    """The smallest allowed cut at or after `index`."""
+    return _allowed_cut(text, index, 1)
 
 
 def shorten(text: str, limit: int) -> str:
@@ -62,19 +65,6 @@ def spelled_out(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def cut_after(text: str, index: int) -> int:
-    """The smallest allowed cut at or after `index`."""
-    ceiling = min(len(text), index + _LOOK_BACK)
-    while True:
-        span = sequence_around(text, index)
-        if span is not None:
-            index = span[1]
-        elif index < ceiling and not _is_boundary(text, index):
-            index += 1
-        else:
-            return index
-
-
 def sequence_around(text: str, index: int) -> tuple[int, int] | None:
     """Start and end of the escape sequence that a cut at `index` would break."""
     escape = text.rfind("\x1b", max(0, index - REACH), index)
@@ -82,6 +72,19 @@ def sequence_around(text: str, index: int) -> tuple[int, int] | None:
         return None
     match = _ANSI.match(text, escape, escape + REACH)
     return match.span() if match is not None and index < match.end() else None
+
+
+def _allowed_cut(text: str, index: int, step: Literal[-1, 1]) -> int:
+    farthest = index + step * _LOOK_BACK
+    while True:
+        # Asked again after every step: a cluster may begin with the end of a sequence.
+        span = sequence_around(text, index)
+        if span is not None:
+            index = span[step > 0]
+        elif (farthest - index) * step > 0 and not _is_boundary(text, index):
+            index += step
+        else:
+            return index
 
 
 def _is_boundary(text: str, index: int) -> bool:
@@ -94,7 +97,7 @@ def _is_boundary(text: str, index: int) -> bool:
         return False
     if _is_regional(before) and _is_regional(after):
         return _regionals_before(text, index) % 2 == 0
-    return not _joins_hangul(before, after)
+    return not ("\u1100" <= before <= "\u115f" and _HANGUL.match(after))
 
 
 def _extends(char: str) -> bool:
@@ -104,6 +107,7 @@ def _extends(char: str) -> bool:
         or unicodedata.category(char) in ("Mn", "Mc", "Me")
         or 0x1F3FB <= code <= 0x1F3FF
         or 0xE0020 <= code <= 0xE007F
+        or _HANGUL_REST.match(char) is not None
     )
 
 
@@ -116,23 +120,3 @@ def _regionals_before(text: str, index: int) -> int:
     while count < index and _is_regional(text[index - 1 - count]):
         count += 1
     return count
-
-
-def _joins_hangul(before: str, after: str) -> bool:
-    """Whether two characters belong to one Hangul syllable (UAX 29, rules GB6 to GB8)."""
-    if _is_hangul_lead(before):
-        return _is_hangul_lead(after) or _is_hangul_rest(after) or _is_hangul_syllable(after)
-    return (_is_hangul_rest(before) or _is_hangul_syllable(before)) and _is_hangul_rest(after)
-
-
-def _is_hangul_lead(char: str) -> bool:
-    return "\u1100" <= char <= "\u115f" or "\ua960" <= char <= "\ua97c"
-
-
-def _is_hangul_rest(char: str) -> bool:
-    """A vowel or a trailing consonant."""
-    return "\u1160" <= char <= "\u11ff" or "\ud7b0" <= char <= "\ud7fb"
-
-
-def _is_hangul_syllable(char: str) -> bool:
-    return "\uac00" <= char <= "\ud7a3"

@@ -18,7 +18,7 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
@@ -52,7 +52,6 @@ _encoder = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",",
 
 _SCALARS = (str, int, float, type(None))
 
-_Emit = Callable[[str], None]
 _Spell = Callable[[Any], str]
 _first = itemgetter(0)
 
@@ -65,12 +64,10 @@ def encode(value: object) -> bytes:
             `MAX_DEPTH` or than the caller's stack leaves room for, or an integer too long for
             Python to print.
     """
-    parts: list[str] = []
     try:
-        _write(value, parts.append, 0)
+        return _spelled(value, MAX_DEPTH).encode()
     except RecursionError as error:
         raise InvalidRecordError(f"nested too deep for this stack: {error}") from error
-    return "".join(parts).encode()
 
 
 def encode_simple(members: Mapping[str, object]) -> bytes:
@@ -144,55 +141,39 @@ def with_lists(value: object) -> object:
 
 def is_deeper_than(value: object, levels: int) -> bool:
     """Whether objects and arrays are nested more than `levels` deep; a scalar has no level."""
-    waiting: list[tuple[object, int]] = [(value, levels)]
-    while waiting:
-        # The last one first: a value that contains itself, even twice, is left at once.
-        part, left = waiting.pop()
-        if isinstance(part, dict | list | tuple):
-            if left == 0:
-                return True
-            waiting.extend((member, left - 1) for member in _members(cast("object", part)))
+    if not isinstance(value, dict | list | tuple):
+        return False
+    if levels == 0:
+        return True
+    members = cast("dict[object, object] | list[object]", value)
+    for member in members.values() if isinstance(members, dict) else members:
+        if is_deeper_than(member, levels - 1):
+            return True
     return False
 
 
-def _members(value: object) -> Iterable[object]:
-    if isinstance(value, dict):
-        return cast("dict[object, object]", value).values()
-    return cast("Sequence[object]", value)
-
-
-def _write(value: object, emit: _Emit, depth: int) -> None:
-    spell = _speller_of(value)
+def _spelled(value: object, levels: int) -> str:
+    spell = _SPELLERS.get(type(value))
     if spell is not None:
-        return emit(spell(value))
-    if depth >= MAX_DEPTH:
+        return spell(value)
+    if not isinstance(value, dict | list | tuple):
+        for kind in (str, int, float):
+            if isinstance(value, kind):
+                return _SPELLERS[kind](value)
+        raise InvalidRecordError(f"{type(value).__name__} is not a JSON type")
+    if levels == 0:
         raise InvalidRecordError(f"nested deeper than {MAX_DEPTH} levels")
+    spelled: list[str] = []
     if isinstance(value, dict):
-        return _write_object(cast("Mapping[object, object]", value), emit, depth + 1)
-    if isinstance(value, list | tuple):
-        return _write_array(cast("Sequence[object]", value), emit, depth + 1)
-    raise InvalidRecordError(f"{type(value).__name__} is not a JSON type")
-
-
-def _speller_of(value: object) -> _Spell | None:
-    """What spells a scalar; None for anything else."""
-    found = _SPELLERS.get(type(value))
-    if found is None:  # a class that extends one, or no scalar
-        return next((_SPELLERS[one] for one in (str, int, float) if isinstance(value, one)), None)
-    return found
-
-
-def _write_object(value: Mapping[object, object], emit: _Emit, depth: int) -> None:
-    separator = "{"
-    for key, member in _sorted_members(value):
+        for key, member in _sorted_members(cast("Mapping[object, object]", value)):
+            spell = _SPELLERS.get(type(member))
+            text = _spelled(member, levels - 1) if spell is None else spell(member)
+            spelled.append(f"{_quote(key)}:{text}")
+        return f"{{{','.join(spelled)}}}"
+    for member in cast("Sequence[object]", value):
         spell = _SPELLERS.get(type(member))
-        if spell is not None:
-            emit(f"{separator}{_quote(key)}:{spell(member)}")
-        else:
-            emit(f"{separator}{_quote(key)}:")
-            _write(member, emit, depth)
-        separator = ","
-    emit("}" if value else "{}")
+        spelled.append(_spelled(member, levels - 1) if spell is None else spell(member))
+    return f"[{','.join(spelled)}]"
 
 
 def _sorted_members(value: Mapping[object, object]) -> list[tuple[str, object]]:
@@ -212,15 +193,6 @@ def _sorted_members(value: Mapping[object, object]) -> list[tuple[str, object]]:
         return sorted(members.items(), key=_first)
     spelled = {_key(key): member for key, member in members.items()}
     return sorted(spelled.items(), key=lambda one: one[0].encode("utf-16-be"))
-
-
-def _write_array(value: Sequence[object], emit: _Emit, depth: int) -> None:
-    separator = "["
-    for member in value:
-        emit(separator)
-        _write(member, emit, depth)
-        separator = ","
-    emit("]" if value else "[]")
 
 
 def _text(text: str) -> str:

@@ -1,42 +1,28 @@
 """The compaction view: what stays of a canonical result when a conversation grows too long.
 
 It is made of the canonical result alone, never of the text of a receipt, and is again an envelope
-of the same five fields. Names decide what stays whatever the budget (`_essentials`); everything
-else is ordinary, and the outermost members have the first claim on the budget.
+of the same five fields. Some members stay whatever the budget, known by their names, so that
+results of families that this package does not know have them too: identifiers and handles,
+outcomes, flags of truncation, references to artifacts and the indices that point at them. An agent
+needs them to go on, and to ask for the rest. All other members are ordinary, and the outermost have
+the first claim on the budget.
 
-What is gone is said. An object in which anything is missing has `truncated: true`, whatever it had
-under this name, unless essentials stand there; a list that lost entries becomes `{total, returned,
-truncated, items}`; a text that was cut has a marker that counts. A member without content may go
-unsaid: nothing is lost with it.
-
-To say it takes room, so an object or a list that would not be shorter stays whole, whatever the
-budget: a compaction is never longer than the result. To compact again changes nothing, and a larger
-budget brings nothing back.
+What is gone is said. An object in which anything is missing has `truncated: true`; a list and a
+text have a marker that counts. A member without content may go unsaid: nothing is lost with it.
 """
 
+import re
 from collections import deque
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from tooltrail.records._essentials import (
-    NAME_CHARS,
-    Entries,
-    Essentials,
-    Path,
-    Place,
-    cut_list,
-    entries_of,
-    find_essentials,
-    is_container,
-    is_essential,
-    is_flag,
-    is_short,
-    is_shorter,
-)
-from tooltrail.records._text_cuts import cut_after, cut_before
 from tooltrail.records.budgets import MAX_MESSAGE_CHARS, CompactionBudget
+from tooltrail.records.canonical_json import encode
 from tooltrail.records.envelope import CanonicalResult, CompactedResult
+from tooltrail.records.shortened_json import marker, shorten_text
 from tooltrail.records.tool_errors import ToolError
 
 __all__ = ["DEFAULT_COMPACTION", "ESSENTIALS_ONLY", "CompactionBudget", "compact"]
@@ -44,7 +30,26 @@ __all__ = ["DEFAULT_COMPACTION", "ESSENTIALS_ONLY", "CompactionBudget", "compact
 DEFAULT_COMPACTION = CompactionBudget()
 
 ESSENTIALS_ONLY = CompactionBudget(max_nodes=0)
-"""What is left when nothing else can be: nothing ordinary, but where that would not be shorter."""
+"""What is left when nothing else can be."""
+
+_ESSENTIAL_DEPTH = 32
+"""Levels in which essentials are looked for; the result itself is the first. No tool nests its ids
+deeper."""
+
+_NAME_CHARS = 256
+"""Longest name and longest identifier; a longer one is data. Half an identifier names nothing."""
+
+_MAX_INTEGER_BITS = 1024
+"""As wide as a double. A longer integer is data of any size."""
+
+_OUTCOMES = frozenset({"disposition", "exit_status", "index", "retrieval_status", "status"})
+"""How it went; and `index`, which says of which entry of a list that is."""
+
+_HIDDEN_ITEMS = re.compile(r"\[\.\.\. [\d,]+ items? omitted \.\.\.\]")
+"""A marker of what an earlier cut left out of a list."""
+
+_Path = tuple[str | int, ...]
+"""Names and positions that lead from a value to one of its parts."""
 
 
 def compact(
@@ -55,14 +60,13 @@ def compact(
     A result that was cut is a `CompactedResult`. Its receipt says so; its JSON does not.
 
     The same input always gives the same output, whose JSON is never longer than that of the input.
+    To compact again changes nothing, and a larger budget brings nothing back.
 
     Always kept are `tool_name`, `status` and `summary_text`, the `kind`, `message`,
-    `recovery_hint` and `retryable` of an error, and, wherever it stands in the first
-    `ESSENTIAL_DEPTH` levels of the result or of the error's details: every `*_id` and handle,
-    `disposition`, `exit_status`, `retrieval_status`, `status` and `index`, every flag of
-    truncation, every list of artifacts, and every `*_artifact` that points into one. Together
-    these have at most `ESSENTIAL_CHARS` characters of JSON, which is enough for whatever a
-    built-in family itself says; of what a tool put into it as JSON the outermost come first.
+    `recovery_hint` and `retryable` of an error, and, wherever it stands in the first 32 levels of
+    the result or of the error's details: every `*_id` and handle, `disposition`, `exit_status`,
+    `retrieval_status`, `status` and `index`, every flag of truncation, every list of artifacts,
+    and every `*_artifact` that points into one.
     """
     result, error = canonical.result, canonical.error
     bounded = None if result is None else _bounded(result, budget)
@@ -77,134 +81,171 @@ def compact(
 def _compact_error(error: ToolError, budget: CompactionBudget) -> ToolError:
     hint = error.recovery_hint
     update: dict[str, object] = {
-        "message": _trimmed(error.message, MAX_MESSAGE_CHARS),
-        "recovery_hint": None if hint is None else _trimmed(hint, MAX_MESSAGE_CHARS),
+        "message": shorten_text(error.message, MAX_MESSAGE_CHARS),
+        "recovery_hint": None if hint is None else shorten_text(hint, MAX_MESSAGE_CHARS),
         "details": _bounded(error.details, budget),
     }
     return error.model_copy(update=update)
 
 
 def _bounded(value: JsonValue, budget: CompactionBudget) -> JsonValue:
-    if not is_short(value):
+    if not _is_short(value):
         return {"truncated": True}
-    while True:
-        essentials = find_essentials(value)
-        chosen = _choose(value, essentials, budget)
-        bounded = _Kept(essentials, chosen, budget.string_chars).part((), value)[0]
-        if bounded == value:
-            return bounded
-        # What stayed because it was no longer than its cut form counts now, and may displace more.
-        value = bounded
+    bounded, before = value, None
+    while bounded != before:  # where entries are gone, the next ones may displace others
+        before = bounded
+        bounded = _Kept(_choose(bounded, budget), budget.string_chars).part((), bounded).value
+    return bounded if len(encode(bounded)) < len(encode(value)) else value
 
 
-def _choose(value: JsonValue, essentials: Essentials, budget: CompactionBudget) -> set[Path]:
+def _choose(value: JsonValue, budget: CompactionBudget) -> set[_Path]:
     """The ordinary members and entries that stay: the outermost first, within the budget."""
-    chosen: set[Path] = set()
-    waiting = deque([Place((), value)])
+    chosen: set[_Path] = set()
+    waiting: deque[tuple[_Path, JsonValue, bool]] = deque([((), value, False)])
     while waiting:
-        place = waiting.popleft()
-        for member in place.members(budget.max_items):
+        path, container, in_handle = waiting.popleft()
+        for name, member in _members(container, budget.max_items):
+            here = (*path, name)
+            is_container = isinstance(member, dict | list)
+            if is_container and len(here) >= budget.max_depth:
+                continue
+            if _is_kept(name, member, in_handle=in_handle) or not _is_short(member):
+                continue
             if len(chosen) == budget.max_nodes:
                 return chosen
-            if member.path not in essentials.containers:
-                if is_essential(member, in_handle=place.in_handle) or is_flag(member):
-                    continue
-                if not _fits(member, budget):
-                    continue
-                chosen.add(member.path)
-            if is_container(member.value) and _fits(member, budget):
-                waiting.append(member)
+            chosen.add(here)
+            if is_container:
+                waiting.append((here, member, _is_in_handle(name, member, in_handle=in_handle)))
     return chosen
 
 
-def _fits(place: Place, budget: CompactionBudget) -> bool:
-    if is_container(place.value):
-        return len(place.path) < budget.max_depth
-    return is_short(place.value)
+def _members(value: JsonValue, max_items: int) -> Iterator[tuple[str | int, JsonValue]]:
+    """Members in an order that depends on nothing but their names and positions."""
+    if isinstance(value, list):
+        # Of one entry too many, the marker would only take the place.
+        yield from enumerate(value[: max_items + (len(value) == max_items + 1)])
+    elif isinstance(value, dict):
+        # Previews come last: they are the first to go.
+        for name in sorted(value, key=lambda name: (name.endswith("preview"), name)):
+            if len(name) <= _NAME_CHARS:
+                yield name, value[name]
 
 
-def _trimmed(text: str, limit: int) -> str:
-    """Both ends of a text, with a marker between them that counts what is not there.
+class _Part(NamedTuple):
+    """What stays of a part.
 
-    One that is cut gets shorter: what is gone is longer than the marker.
+    Attributes:
+        value: what is left.
+        is_cut: whether anything is lost.
+        has_essentials: whether it stays even if it was not chosen.
     """
-    if len(text) <= limit:
-        return text
-    room = limit - len(_marker(len(text)))
-    head = text[: cut_before(text, room // 2)]
-    tail = text[cut_after(text, len(text) - (room - len(head))) :]
-    return head + _marker(len(text) - len(head) - len(tail)) + tail
 
-
-def _marker(count: int) -> str:
-    return f"[... {count:,} characters omitted ...]"
-
-
-def _is_empty(name: str, member: JsonValue) -> bool:
-    """Whether nothing is lost with a member: a name that is too long is data itself."""
-    return len(name) <= NAME_CHARS and (member is None or member in ("", [], {}))
+    value: JsonValue
+    is_cut: bool = False
+    has_essentials: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """What stays of a value; each part comes with whether anything of it is lost."""
+    """Cuts a value to the chosen parts and the essentials."""
 
-    essentials: Essentials
-    chosen: set[Path]
+    chosen: set[_Path]
     string_chars: int
 
-    def part(self, path: Path, value: JsonValue) -> tuple[JsonValue, bool]:
-        facts = self.essentials.facts
-        if path in facts:
-            return facts[path], facts[path] is not value
+    def part(self, path: _Path, value: JsonValue, *, in_handle: bool = False) -> _Part:
+        """What stays of the value at a path."""
         if isinstance(value, str):
-            text = _trimmed(value, self.string_chars)
-            return text, len(text) < len(value)
-        entries = entries_of(value)
-        if entries is not None:
-            rest, is_cut = self._list(path, entries)
-        elif isinstance(value, dict):
-            rest, is_cut = self._object(path, value)
-        else:
-            return value, False
-        # An index in what stays whole must not point at a reference that is lost outside of it.
-        may_stay = not path or self.essentials.all_references
-        if is_cut and may_stay and not is_shorter(rest, value):
-            return value, False
-        return rest, is_cut
+            text = shorten_text(value, self.string_chars)
+            return _Part(text, is_cut=text != value)
+        if isinstance(value, list):
+            return self._list(path, value)
+        if isinstance(value, dict):
+            return self._object(path, value, in_handle=in_handle)
+        return _Part(value)
 
-    def _list(self, path: Path, entries: Entries) -> tuple[JsonValue, bool]:
-        paths = ((*path, position) for position in range(len(entries.items)))
-        parts = [
-            self.part(child, item)
-            for child, item in zip(paths, entries.items, strict=True)
-            if self._stays(child)
-        ]
-        items = [item for item, _ in parts]
-        is_cut = len(parts) < len(entries.items) or any(is_cut for _, is_cut in parts)
-        return cut_list(entries.total, items) if len(items) < entries.total else items, is_cut
+    def _list(self, path: _Path, items: list[JsonValue]) -> _Part:
+        parts = [self._member((*path, n), item) for n, item in enumerate(items)]
+        kept = [part for part in parts if part is not None]
+        values: list[JsonValue] = [part.value for part in kept]
+        if len(kept) < len(items):
+            values.append(marker(len(items) - len(kept), "items"))
+        is_cut = len(kept) < len(items) or any(part.is_cut for part in kept)
+        return _Part(values, is_cut, any(part.has_essentials for part in kept))
 
-    def _object(self, path: Path, value: dict[str, JsonValue]) -> tuple[JsonValue, bool]:
+    def _object(self, path: _Path, value: dict[str, JsonValue], *, in_handle: bool) -> _Part:
         members: dict[str, JsonValue] = {}
         cut: list[str] = []
+        has_essentials = False
         for name, member in value.items():
-            child = (*path, name)
-            if self._stays(child):
-                members[name], is_cut = self.part(child, member)
-            elif is_flag(Place(child, member)):
-                members[name], is_cut = member, False
-            else:
-                is_cut = not _is_empty(name, member)
-            if is_cut:
+            part = self._member((*path, name), member, in_handle=in_handle)
+            if part is not None:
+                members[name] = part.value
+                has_essentials |= part.has_essentials
+            if not _is_empty(name, member) if part is None else part.is_cut:
                 cut.append(name)
         for name in cut:
             flag = name.removesuffix("preview") + "truncated"
             if name.endswith("preview") and members.get(flag) is False:
                 members[flag] = True
-        if cut and (*path, "truncated") not in self.essentials.containers:
+        if cut and not isinstance(members.get("truncated"), dict | list):
             members["truncated"] = True
-        return members, bool(cut)
+        return _Part(members, bool(cut), has_essentials)
 
-    def _stays(self, path: Path) -> bool:
-        essentials = self.essentials
-        return path in essentials.facts or path in essentials.containers or path in self.chosen
+    def _member(self, path: _Path, value: JsonValue, *, in_handle: bool = False) -> _Part | None:
+        """What stays of a member or an entry; None if it goes."""
+        name = path[-1]
+        is_chosen = path in self.chosen
+        if (isinstance(name, str) and len(name) > _NAME_CHARS) or not _is_short(value):
+            return None
+        if len(path) > _ESSENTIAL_DEPTH and not is_chosen:
+            return None
+        if _is_kept(name, value, in_handle=in_handle):
+            is_long = isinstance(value, str) and len(value) > _NAME_CHARS
+            is_essential = isinstance(name, str) and name != "truncated"
+            return None if is_long else _Part(value, has_essentials=is_essential)
+        part = self.part(path, value, in_handle=_is_in_handle(name, value, in_handle=in_handle))
+        return part if is_chosen or part.has_essentials else None
+
+
+def _is_kept(name: str | int, value: JsonValue, *, in_handle: bool) -> bool:
+    """Whether a member is of a kind that stays whole, or goes if it is too long to be that.
+
+    Args:
+        name: of the member; the position of an entry of a list.
+        value: of the member.
+        in_handle: whether the object that has the member is a handle, or is inside of one.
+    """
+    if isinstance(name, int):
+        return isinstance(value, str) and _HIDDEN_ITEMS.fullmatch(value) is not None
+    if isinstance(value, dict | list):
+        return name == "artifacts" and isinstance(value, list) and _is_reference(value[:1])
+    if name == "truncated" or name.endswith("_truncated"):
+        return isinstance(value, bool)
+    if in_handle or name in _OUTCOMES or name.endswith(("_id", "_handle")):
+        return True
+    is_index = isinstance(value, int) and not isinstance(value, bool) and value >= 0
+    return is_index and (name == "artifact" or name.endswith("_artifact"))
+
+
+def _is_in_handle(name: str | int, value: JsonValue, *, in_handle: bool) -> bool:
+    """Whether the members of an object belong to a handle."""
+    is_handle = isinstance(name, str) and (name == "handle" or name.endswith("_handle"))
+    return isinstance(value, dict) and (in_handle or is_handle)
+
+
+def _is_reference(first: list[JsonValue]) -> bool:
+    match first:
+        case [{"path": str(), **others}]:
+            return not others
+        case _:
+            return False
+
+
+def _is_short(value: JsonValue) -> bool:
+    """Whether a scalar has a bounded length; a text is bounded by its trimming."""
+    return not isinstance(value, int) or value.bit_length() <= _MAX_INTEGER_BITS
+
+
+def _is_empty(name: str, member: JsonValue) -> bool:
+    """Whether nothing is lost with a member: a name that is too long is data itself."""
+    return len(name) <= _NAME_CHARS and (member is None or member in ("", [], {}))

@@ -14,7 +14,7 @@ from tooltrail.records._text_cuts import shorten
 from tooltrail.records.envelope import ArtifactReference
 from tooltrail.records.omissions import Omission, Stage, Unit
 from tooltrail.records.previews import Encoding, loss_notice, needed_chars, preview
-from tooltrail.records.sharing import Sharing, fair_shares, lines_beside
+from tooltrail.records.sharing import Sharing, lines_beside
 from tooltrail.records.streams import StreamRecord, iter_streams
 
 _PART_OF_NOTICE = 5
@@ -157,7 +157,7 @@ class Cutter:
 
         A bound of `lines` holds for each stream by itself.
         """
-        shares = fair_shares([self.sharing.need(stream, lines) for stream in streams], room)
+        shares = self.sharing.shares(streams, room, lines)
         return [
             self.stream(stream, share, lines) for stream, share in zip(streams, shares, strict=True)
         ]

@@ -67,12 +67,14 @@ class _Envelope(Record):
     tool_name: Annotated[str, Field(min_length=1, max_length=TOOL_NAME_CHARS)]
     status: Status
 
-    def _check_exclusive(self, result: object, error: object) -> None:
-        wanted = (True, False) if self.status == "success" else (False, True)
-        if (result is not None, error is not None) != wanted:
+    @model_validator(mode="after")
+    def _check_exclusive(self) -> Self:
+        has = [getattr(self, name) is not None for name in ("result", "error")]
+        if has != [self.status == "success", self.status == "error"]:
             raise ValueError(
                 "a success has a result and no error; an error has an error and no result"
             )
+        return self
 
 
 def _as_written(error: ToolError) -> ToolError:
@@ -110,7 +112,6 @@ class CompleteOutput(_Envelope):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        self._check_exclusive(self.result, self.error)
         if self.partial_output and self.error is None:
             raise ValueError("only a failure has partial output")
         roles = [stream.role for stream in self.streams]
@@ -198,11 +199,6 @@ class CanonicalResult(_Envelope):
     summary_text: Annotated[str, Field(min_length=1, max_length=SUMMARY_CHARS)]
     result: dict[str, JsonValue] | None
     error: _WrittenError | None
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        self._check_exclusive(self.result, self.error)
-        return self
 
     def to_json(self) -> bytes:
         """The canonical JSON of the envelope; equal envelopes give equal bytes."""

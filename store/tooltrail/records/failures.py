@@ -46,18 +46,26 @@ def error_of_exception(error: BaseException) -> ToolError:
     `error_of_timeout`; and for `SystemExit`, since a tool cannot end the program.
 
     Its message has the whole text of the exception, which may be of many lines. Its details are
-    `exception`, its type; `notes`, `causes`, `members` of a group; `traceback`, without lines of
-    source or local values; `others`, to which causes and members refer by number, with notes and
-    frames of their own; `reason`, of a cancellation or an interruption, and `raised`, the text of
-    a group that holds one. `docs/contract.md` shows them.
+    `exception`, its type; `notes`, `causes`, `members` of a group, each with notes and frames of
+    its own; `traceback`, without lines of source or local values; `reason`, of a cancellation or an
+    interruption, and `raised`, the text of a group that holds one. `docs/contract.md` shows them.
     """
-    try:
-        return _error_of(error)
-    except Exception:  # noqa: BLE001  the class of the exception may define anything
-        return ToolError(
-            kind=ErrorKind.TOOL_EXECUTION_FAILED,
-            message="the tool raised an exception that cannot be described",
-        )
+    control = control_flow_in(error)
+    if control is not None:
+        return _ended(control, error)
+    message = worded(error)
+    if isinstance(error, SystemExit):
+        message = f"the tool tried to end the program ({message})"
+    full = isinstance(error, OSError) and error.errno in _DISK_IS_FULL
+    retryable = full or isinstance(error, _PASSING)
+    return ToolError(
+        kind=ErrorKind.LOW_DISK_SPACE if full else ErrorKind.TOOL_EXECUTION_FAILED,
+        message=message,
+        details=describe(error),
+        recovery_hint=_hint(full=full, retryable=retryable),
+        retryable=retryable,
+        exact_message=exact_bytes(f"{type_name(error)}: {text_of(error)}"),
+    )
 
 
 def error_of_timeout(timeout_ms: int, cause: BaseException | None = None) -> ToolError:
@@ -190,25 +198,6 @@ def error_of_cancellation(reason: str | None = None) -> ToolError:
         message="the call was cancelled before it was done",
         details=_reason_details(reason) or None,
         recovery_hint="make the call again only when it is still wanted",
-    )
-
-
-def _error_of(error: BaseException) -> ToolError:
-    control = control_flow_in(error)
-    if control is not None:
-        return _ended(control, error)
-    message = worded(error)
-    if isinstance(error, SystemExit):
-        message = f"the tool tried to end the program ({message})"
-    full = isinstance(error, OSError) and error.errno in _DISK_IS_FULL
-    retryable = full or isinstance(error, _PASSING)
-    return ToolError(
-        kind=ErrorKind.LOW_DISK_SPACE if full else ErrorKind.TOOL_EXECUTION_FAILED,
-        message=message,
-        details=describe(error),
-        recovery_hint=_hint(full=full, retryable=retryable),
-        retryable=retryable,
-        exact_message=exact_bytes(f"{type_name(error)}: {text_of(error)}"),
     )
 
 

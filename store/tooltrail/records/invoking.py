@@ -15,7 +15,7 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, cast, overload
+from typing import Any, TypeAlias, TypeVar, cast
 
 from pydantic import JsonValue
 
@@ -37,11 +37,9 @@ from tooltrail.records.foreign_json import read_json
 from tooltrail.records.tool_calls import ToolCall
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
-ArgumentsT = TypeVar("ArgumentsT")
 RecordedT = TypeVar("RecordedT")
-StartedT = TypeVar("StartedT")
 
-Handlers: TypeAlias = Callable[[ArgumentsT], object] | Mapping[str, Callable[[ArgumentsT], object]]
+Handlers: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], object]]
 """One handler, or a table of handlers by the name of their tool."""
 
 MAX_TIMEOUT_MS = 366 * 24 * 3600 * 1000
@@ -54,27 +52,15 @@ _NOT_CARRIED = (
 
 
 class _CallRefusedError(Exception):
+    """A call that does not run, or is stopped, with the error that is recorded."""
+
     def __init__(self, tool_error: ToolError) -> None:
         super().__init__(tool_error.message)
         self.tool_error = tool_error
 
 
-@overload
 def invoke(
-    handler: Handlers[dict[str, Any]],
-    call: ToolCall,
-    record: Callable[[CompleteOutput], RecordedT],
-) -> RecordedT: ...
-@overload
-def invoke(
-    handler: Handlers[ArgumentsT],
-    call: ToolCall,
-    record: Callable[[CompleteOutput], RecordedT],
-    *,
-    parse: Callable[[JsonValue], ArgumentsT],
-) -> RecordedT: ...
-def invoke(
-    handler: Handlers[Any],
+    handler: Handlers,
     call: ToolCall,
     record: Callable[[CompleteOutput], RecordedT],
     *,
@@ -107,36 +93,18 @@ def invoke(
             nothing is recorded.
     """
     table = _table_in(handler)
-    one = handler if table is None else table.get(call.tool_name)
-    if one is not None:
-        _refuse_coroutine_function(one)
+    one = handler if table is None else _found_in(table, call)
+    if inspect.iscoroutinefunction(one) or inspect.iscoroutinefunction(type(one).__call__):
+        raise TypeError(f"{one!r} is to be awaited: call it with ainvoke")
     try:
-        output = _start(handler, call, parse, _output_of)
-    except BaseException as error:
-        _record_ending(error, call, record)
-        raise
+        output = _output_of(_run(handler, call, parse), call)
+    except BaseException as error:  # noqa: BLE001  what must not be swallowed is raised again
+        output = _failure_of(error, call, record)
     return record(output)
 
 
-@overload
 async def ainvoke(
-    handler: Handlers[dict[str, Any]],
-    call: ToolCall,
-    record: Callable[[CompleteOutput], RecordedT],
-    *,
-    timeout_ms: int | None = None,
-) -> RecordedT: ...
-@overload
-async def ainvoke(
-    handler: Handlers[ArgumentsT],
-    call: ToolCall,
-    record: Callable[[CompleteOutput], RecordedT],
-    *,
-    parse: Callable[[JsonValue], ArgumentsT],
-    timeout_ms: int | None = None,
-) -> RecordedT: ...
-async def ainvoke(
-    handler: Handlers[Any],
+    handler: Handlers,
     call: ToolCall,
     record: Callable[[CompleteOutput], RecordedT],
     *,
@@ -166,80 +134,59 @@ async def ainvoke(
     if timeout_ms is not None and not 1 <= timeout_ms <= MAX_TIMEOUT_MS:
         raise ValueError(f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS}, or None for no end")
     try:
-        output = _start(handler, call, parse, _output_or_awaitable)
-        if not isinstance(output, CompleteOutput):
-            output = await _finish(output, call, timeout_ms)
-    except BaseException as error:
-        _record_ending(error, call, record)
-        raise
+        value = _run(handler, call, parse)
+        if inspect.isawaitable(value):
+            value = await _awaited(value, timeout_ms)
+        output = _output_of(value, call)
+    except BaseException as error:  # noqa: BLE001  what must not be swallowed is raised again
+        output = _failure_of(error, call, record)
     return record(output)
 
 
-def _start(
-    handler: Handlers[Any],
-    call: ToolCall,
-    parse: Callable[[JsonValue], Any] | None,
-    take: Callable[[object, ToolCall], StartedT],
-) -> StartedT | CompleteOutput:
-    """What is taken of the value that the handler gives, or the failure that came of it."""
+def _run(handler: Handlers, call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
+    _refuse_unrunnable(call)
+    run = _handler_in(handler, call)
+    return run(_parsed(call, parse))
+
+
+async def _awaited(started: Awaitable[object], timeout_ms: int | None) -> object:
     try:
-        _refuse_unrunnable(call)
-        run = _handler_in(handler, call)
-        return take(run(_parsed(call, parse)), call)
-    except _CallRefusedError as refusal:
-        return CompleteOutput.failure(call.tool_name, refusal.tool_error)
-    except BaseException as error:
-        if control_flow_in(error) is not None:
-            raise
-        return CompleteOutput.failure(call.tool_name, error_of_exception(error))
-
-
-def _output_or_awaitable(value: object, call: ToolCall) -> CompleteOutput | Awaitable[object]:
-    return value if inspect.isawaitable(value) else _output_of(value, call)
-
-
-async def _finish(
-    started: Awaitable[object], call: ToolCall, timeout_ms: int | None
-) -> CompleteOutput:
-    try:
-        if timeout_ms is not None:
-            return await _finish_in_time(started, call, timeout_ms)
-        return _output_of(await started, call)
-    except BaseException as error:
+        return await (started if timeout_ms is None else _awaited_in_time(started, timeout_ms))
+    finally:
         _close_if_coroutine(started)  # outside of a task there is no timeout, and it never began
-        if control_flow_in(error) is not None:
-            raise
-        return CompleteOutput.failure(call.tool_name, error_of_exception(error))
 
 
-async def _finish_in_time(
-    started: Awaitable[object], call: ToolCall, timeout_ms: int
-) -> CompleteOutput:
+async def _awaited_in_time(started: Awaitable[object], timeout_ms: int) -> object:
     import asyncio  # noqa: PLC0415  it brings in sockets and processes, which records do without
 
     deadline = asyncio.timeout(timeout_ms / 1000)
     try:
         async with deadline:
-            value = await started
+            return await started
     except Exception as error:
         # A handler may run into a timeout of its own. A cancellation from outside that comes
         # together with ours is none of these: asyncio lets it go on.
         if not deadline.expired():
             raise
         cause = None if type(error) is TimeoutError else error
-        return CompleteOutput.failure(call.tool_name, error_of_timeout(timeout_ms, cause))
-    return _output_of(value, call)
+        raise _CallRefusedError(error_of_timeout(timeout_ms, cause)) from error
 
 
-def _record_ending(
+def _failure_of(
     error: BaseException, call: ToolCall, record: Callable[[CompleteOutput], object]
-) -> None:
-    """Record an exception that goes on; nothing but another such exception keeps it from that."""
+) -> CompleteOutput:
+    """The output of a call that raised; what must not be swallowed is recorded and goes on."""
+    if isinstance(error, _CallRefusedError):
+        return CompleteOutput.failure(call.tool_name, error.tool_error)
+    output = CompleteOutput.failure(call.tool_name, error_of_exception(error))
+    if control_flow_in(error) is None:
+        return output
     try:
-        record(CompleteOutput.failure(call.tool_name, error_of_exception(error)))
+        record(output)
     except Exception as failure:  # noqa: BLE001  a cancellation must not become another exception
         with suppress(Exception):  # an exception of a frozen dataclass takes no notes
             error.add_note(f"not recorded: {worded(failure)}")
+    raise error
 
 
 def _refuse_unrunnable(call: ToolCall) -> None:
@@ -258,16 +205,22 @@ def _table_in(handler: object) -> Mapping[str, Callable[[Any], object]] | None:
     return None
 
 
-def _handler_in(handler: Handlers[Any], call: ToolCall) -> Callable[[Any], object]:
+def _handler_in(handler: Handlers, call: ToolCall) -> Callable[[Any], object]:
     """The handler of a call. A table may name a tool with its server, `disk___read`, or alone."""
     table = _table_in(handler)
     if table is None:
         return cast("Callable[[Any], object]", handler)
-    # `get` leaves a default dictionary as it is.
-    found = table.get(call.full_name) or table.get(call.tool_name)
+    found = _found_in(table, call)
     if found is None:
         raise _CallRefusedError(error_of_unknown_tool(call.full_name, table))
     return found
+
+
+def _found_in(
+    table: Mapping[str, Callable[[Any], object]], call: ToolCall
+) -> Callable[[Any], object] | None:
+    # `get` leaves a default dictionary as it is.
+    return table.get(call.full_name) or table.get(call.tool_name)
 
 
 def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
@@ -296,11 +249,6 @@ def _arguments(call: ToolCall, refused: Callable[[Exception | str], ToolError]) 
         raise _CallRefusedError(refused(error if syntax else _NOT_CARRIED)) from error
 
 
-def _refuse_coroutine_function(handler: object) -> None:
-    if inspect.iscoroutinefunction(handler) or inspect.iscoroutinefunction(type(handler).__call__):
-        raise TypeError(f"{handler!r} is to be awaited: call it with ainvoke")
-
-
 def _output_of(value: object, call: ToolCall) -> CompleteOutput:
     """The complete output of a tool whose handler returned `value`.
 
@@ -310,7 +258,10 @@ def _output_of(value: object, call: ToolCall) -> CompleteOutput:
     """
     if isinstance(value, CompleteOutput) and value.tool_name in {call.full_name, call.tool_name}:
         return value
-    result = _result_of(value)
+    try:
+        result = _result_of(value)
+    except InvalidRecordError as error:
+        result = _unrecordable(value, str(error))
     if isinstance(result, ToolError):
         return CompleteOutput.failure(call.tool_name, result)
     return CompleteOutput.success(call.tool_name, result)
@@ -332,7 +283,7 @@ def _result_of(value: object) -> FamilyOutput | ToolError:
         case str() | bytes():
             return GenericOutput.of(value)
         case bool() | int() | float() | list() | dict():
-            return _structured(cast("JsonValue", value))
+            return GenericOutput.of(structured=cast("JsonValue", value))
         case CompleteOutput():
             reason = "the output of another tool"
         case _ if inspect.isawaitable(value):
@@ -341,13 +292,6 @@ def _result_of(value: object) -> FamilyOutput | ToolError:
         case _:
             reason = f"it is of type {type_name(value)}"
     return _unrecordable(value, reason)
-
-
-def _structured(value: JsonValue) -> FamilyOutput | ToolError:
-    try:
-        return GenericOutput.of(structured=value)
-    except InvalidRecordError as error:
-        return _unrecordable(value, str(error))
 
 
 def _unrecordable(value: object, reason: str) -> ToolError:

@@ -26,6 +26,12 @@ class Sharing:
         lines = lines_beside(notice, lines)
         return needed_chars(stream, self._edge_bytes, lines) + len(notice)
 
+    def shares(
+        self, streams: Sequence[StreamRecord | None], room: int, lines: int | None = None
+    ) -> list[int]:
+        """The characters of each stream; what one does not need goes to the others."""
+        return fair_shares([self.need(stream, lines) for stream in streams], room)
+
     def least(self, streams: Iterable[StreamRecord | None], lines: int | None = None) -> int:
         """The fewest characters with which each of the streams shows some of its text.
 
@@ -48,7 +54,7 @@ class Sharing:
 
         Args:
             entries: the streams of each entry.
-            budget: what they share; `Cutter.streams` divides it as it is assumed here.
+            budget: what they share; `shares` divides it as it is assumed here.
             beside: a stream that has a share, too.
             lines: the bound of lines of each entry's stream.
         """

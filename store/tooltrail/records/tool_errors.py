@@ -96,7 +96,7 @@ class ToolError(Record):
         details: any value that helps, kept up to 16 MiB; bounded when it is projected. What JSON
             cannot hold stands there as the text `<TYPE: TEXT>`: bytes, keys that are no text,
             integers too long to be printed. Any other object is described in at most 1,000
-            characters; tuples and sets become lists. Parts nested deeper than 250 levels are named.
+            characters; tuples and sets become lists. Parts below 250 levels are counted.
         recovery_hint: what the model could do next.
         retryable: whether the same call may succeed later.
         exact_message: the message in UTF-8 with its lone surrogates, which `message` spells out;

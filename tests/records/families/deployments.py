@@ -59,12 +59,13 @@ class DeploymentOutput(FamilyOutput):
 
 def project_deployment(result: DeploymentOutput, budget: DeploymentBudget, cutter: Cutter) -> Json:
     """Bound the steps, the plan and the log."""
-    plan, log = cutter.streams([result.plan, result.log], budget.preview_chars)
+    plan, log = cutter.sharing.shares([result.plan, result.log], budget.preview_chars)
     steps = tuple(
         bound_texts(step, f"steps[{n}]", {"host": NAME_CHARS}, cutter)
         for n, step in enumerate(cutter.items("steps", result.steps, budget.max_items))
     )
-    fields = structured_fields(result.plan, plan, "plan") | log.named("log")
+    fields = structured_fields(result.plan, plan, cutter, "plan")
+    fields |= cutter.stream(result.log, log).named("log")
     return bounded(result, cutter, steps=steps, step_count=len(result.steps), **fields)
 
 

@@ -89,7 +89,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
 ) -> None:
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("child_agent", 1)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("child_agent", 2)
 
 
 def test_the_canonical_result_has_the_fields_of_the_family_and_no_idle_ones() -> None:

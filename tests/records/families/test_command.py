@@ -101,7 +101,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
 ) -> None:
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("command", 1)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("command", 2)
     assert receipt.policy_digest == (policy or DEFAULT_POLICY).digest
     assert receipt.to_bytes() == golden(name).encode()
 
@@ -281,9 +281,7 @@ def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
     assert result_of(projection)["truncated"] is True
     preview = result_of(projection)["stdout_preview"]
     assert preview.startswith('{"rows": [{"id": 0')
-    assert 'stdout:\n{\n  "rows": [{"id":0,"name":"row 0"},' in receipt.text
-    rest = preview[preview.index("\n[output truncated") :]
-    assert f"{rest}\n[the JSON above is incomplete]\n\nArtifacts:" in receipt.text
+    assert f"stdout:\n{preview}\n[the JSON above is incomplete]\n\nArtifacts:" in receipt.text
     assert len(receipt.text) <= 34_000
 
 

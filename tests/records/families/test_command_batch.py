@@ -78,7 +78,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
 ) -> None:
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("command_batch", 1)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("command_batch", 2)
 
 
 def test_one_hidden_item_is_counted_in_the_singular() -> None:

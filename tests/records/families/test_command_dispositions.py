@@ -99,7 +99,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
 ) -> None:
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("command", 1)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("command", 2)
 
 
 @pytest.mark.parametrize(

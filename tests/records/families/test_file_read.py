@@ -83,7 +83,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
 ) -> None:
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("file_read", 1)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("file_read", 2)
 
 
 @pytest.mark.parametrize("tool", ["Read", "read_file", "view", "cat_file"])

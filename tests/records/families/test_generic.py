@@ -23,6 +23,7 @@ from tests.records.support import (
 from tests.support.effort import times
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
+from tests.support.shown_streams import shown_of_value
 
 from tooltrail.records import (
     CanonicalResult,
@@ -39,6 +40,8 @@ from tooltrail.records import (
 )
 
 PNG = b"\x89PNG\r\n\x1a\n\0"
+SEVENS: list[JsonValue] = [7] * 500
+LONG: JsonValue = {"ids": SEVENS, "log": "b" * 600, "total": 3}
 SMALL = policy_with(generic={"preview_chars": 1000, "receipt_chars": 4000, "max_items": 2})
 
 
@@ -103,6 +106,7 @@ def picture(data: bytes = PNG, media_type: str = "image/png") -> ContentItem:
             None,
         ),
         ("generic_hidden", returned("tool", "one", "two", "three", "four"), SMALL),
+        ("generic_structured_shortened", returned("tool", structured=LONG), SMALL),
     ],
 )
 def test_the_receipt_is_worded_as_in_the_golden_file(
@@ -110,7 +114,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
 ) -> None:
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("generic", 1)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("generic", 2)
 
 
 @pytest.mark.parametrize(
@@ -424,17 +428,29 @@ def test_nan_surrogates_and_great_integers_in_a_structured_value_survive() -> No
     receipt.to_bytes()
 
 
-def test_a_long_structured_value_becomes_a_preview_and_an_artifact() -> None:
-    value: JsonValue = {"rows": [*range(9000)]}
+def test_a_long_structured_value_is_shown_by_its_structure_and_becomes_an_artifact() -> None:
+    value: JsonValue = {"count": 9000, "rows": [*range(9000)]}
     projection, receipt = run(returned("tool", structured=value))
     result = result_of(projection)
     assert "structured" not in result
-    assert result["structured_artifact"] == 0
-    assert result["truncated"] is True
-    assert len(result["structured_preview"]) <= 20_000
-    said = f"{result['structured_preview']}[the JSON above is incomplete]"
-    assert "".join(receipt.text.split()) == "".join(said.split())
-    assert receipt.text.endswith("\n[the JSON above is incomplete]\n")
+    assert result["structured_truncated"] is result["truncated"] is True
+    preview = result["structured_preview"]
+    assert 10_000 < len(canonical_json.encode(preview)) <= 20_000
+    assert (preview["count"], preview["rows"][0], preview["rows"][-1]) == (9000, 0, 8999)
+    path = artifact_path(whole(canonical_json.encode(value)))
+    assert result["artifacts"][result["structured_artifact"]]["path"] == path
+    notice = f"[the JSON above is shortened; full output: {path}]\n"
+    assert json.loads(receipt.text.removesuffix(notice)) == preview
+    missing = omitted(projection.omissions, "structured", "bytes")
+    assert len(canonical_json.encode(value)) - missing == shown_of_value(value, preview)
+
+
+def test_a_long_text_as_structured_value_is_cut_as_the_text_it_is() -> None:
+    projection, receipt = run(returned("tool", structured="line of text\n" * 4000))
+    preview = result_of(projection)["structured_preview"]
+    assert preview.startswith('"line of text\\n')
+    assert MARKER.search(preview)
+    assert receipt.text.startswith('"line of text\\n')
 
 
 def test_a_structured_value_that_lost_bytes_is_shown_as_the_text_it_is() -> None:
@@ -443,7 +459,7 @@ def test_a_structured_value_that_lost_bytes_is_shown_as_the_text_it_is() -> None
     assert "structured" not in result_of(projection)
     assert result_of(projection)["truncated"] is True
     assert receipt.text == (
-        '{\n  "a": [\n    1,\n    2\n'
+        '{"a":[1,2\n'
         "[output incomplete: the last 50 bytes were not kept: the spool is full]\n"
         "[the JSON above is incomplete]\n"
     )
@@ -466,6 +482,13 @@ def test_a_structured_value_too_deep_for_an_envelope_is_shown_as_text(levels: in
     assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
 
 
+def test_a_long_structured_value_too_deep_for_an_envelope_is_cut_as_text() -> None:
+    value: JsonValue = {"deep": nested(254), "log": "x" * 30_000}
+    projection, _ = run(returned("tool", structured=value))
+    assert MARKER.search(result_of(projection)["structured_preview"])
+    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+
+
 def test_a_structured_value_deeper_than_canonical_json_is_refused() -> None:
     with pytest.raises(InvalidRecordError, match="nested deeper than 256 levels"):
         returned("tool", structured=nested(257))
@@ -473,9 +496,10 @@ def test_a_structured_value_deeper_than_canonical_json_is_refused() -> None:
         returned("tool", structured=b"x")  # type: ignore[arg-type]  # the border is checked
 
 
-def test_a_structured_stream_that_is_no_json_is_refused() -> None:
-    with pytest.raises(InvalidRecordError, match="not canonical JSON"):
-        run(output_of(structured=whole(b"no json", "structured")))
+def test_a_structured_stream_that_is_no_json_is_shown_as_the_text_it_is() -> None:
+    projection, receipt = run(output_of(structured=whole(b"no json", "structured")))
+    assert result_of(projection)["structured_preview"] == "no json"
+    assert receipt.text == "no json\n"
 
 
 @pytest.mark.parametrize("text", ['{"rows":2}', '{\n  "rows": 2\n}\n'])
@@ -560,7 +584,9 @@ def test_any_content_has_a_bounded_repeatable_accounted_receipt(
     assert min(count, budget.max_items, few) <= len(shown) <= min(count, budget.max_items)
     assert result["truncated"] is bool(projection.omissions)
     previews = sum(len(item.get("text_preview", "")) for item in shown)
-    assert previews + len(result.get("structured_preview", "")) <= budget.preview_chars
+    preview = result.get("structured_preview", "")
+    text = preview if isinstance(preview, str) else canonical_json.encode_text(preview)
+    assert previews + len(text) <= budget.preview_chars
     complete = output.result
     assert isinstance(complete, GenericOutput)
     for item, source in zip(shown, complete.content, strict=False):
@@ -619,7 +645,7 @@ def test_a_structured_value_has_its_share_of_a_small_budget() -> None:
     for text in texts:
         assert text.startswith("line of text\n")
         assert text.endswith("line of text\n")
-    assert result["structured_preview"].startswith("[0,1,2")
+    assert result["structured_preview"][:3] == [0, 1, 2]
 
 
 def test_the_widest_frames_of_the_most_items_fit_into_the_smallest_receipt() -> None:

@@ -4,7 +4,6 @@ A stream that its capture cut stands for every cut, since its notice has no mark
 """
 
 import pytest
-from pydantic import JsonValue
 from tests.records.support import golden, lossy, surfaces, whole
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
@@ -56,22 +55,3 @@ def test_a_text_that_was_cut_does_not_stand_for_the_structured_value() -> None:
     output = CompleteOutput.success("tool", GenericOutput(content=(item,), structured=value))
     _, receipt, _ = surfaces(output, "generic")
     assert receipt.text == golden("generic_said_in_cut_text")
-
-
-def test_a_structured_value_that_does_not_fit_is_a_preview_said_to_be_incomplete() -> None:
-    rows: list[JsonValue] = ["a row of the table"] * 200
-    value: JsonValue = {"rows": rows}
-    output = returned("tool", "two rows", structured=value)
-    projection, receipt, _ = surfaces(output, "generic", TWO_ITEMS)
-    result = projection.canonical.result
-    assert result is not None
-    shown = result["structured_preview"]
-    assert isinstance(shown, str)
-    assert shown.startswith('{"rows":["a row of the table","a row of the table",')
-    assert shown.endswith('"a row of the table"]}')
-    assert receipt.text.startswith('two rows\n\n{\n  "rows": [')
-    # Laid out as far as there is room, so that it differs in white space alone.
-    assert receipt.text.split("\n", 1)[1].split() != shown.split()
-    assert "".join(receipt.text.split()) == "".join(
-        f"two rows {shown} [the JSON above is incomplete]".split()
-    )

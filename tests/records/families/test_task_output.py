@@ -86,7 +86,7 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
 ) -> None:
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
-    assert (receipt.renderer_name, receipt.renderer_version) == ("task_output", 1)
+    assert (receipt.renderer_name, receipt.renderer_version) == ("task_output", 2)
 
 
 @pytest.mark.parametrize("tool_name", ["TaskOutput", "BashOutput", "write_stdin"])

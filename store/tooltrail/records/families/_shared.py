@@ -4,15 +4,18 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import AfterValidator, Field, model_serializer
+from pydantic import AfterValidator, Field, JsonValue, model_serializer
 from pydantic_core.core_schema import SerializerFunctionWrapHandler
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import Record, Sentence
 from tooltrail.records._text_cuts import ACTING
+from tooltrail.records.canonical_json import MAX_EMBEDDED_DEPTH, is_deeper_than
 from tooltrail.records.cutting import Cutter, Shown
 from tooltrail.records.envelope import CanonicalResult
+from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.readable_json import readable
+from tooltrail.records.shortened_json import shorten_json
 from tooltrail.records.streams import StreamRecord
 
 MAX_MS = (1 << 64) - 1
@@ -142,25 +145,48 @@ def bound_texts(record: RecordT, field: str, limits: Mapping[str, int], cutter: 
 
 
 def structured_fields(
-    stream: StreamRecord, shown: Shown, name: str = "structured"
+    stream: StreamRecord, room: int, cutter: Cutter, name: str = "structured"
 ) -> dict[str, object]:
-    """The fields of a JSON value in a result: the value itself, or a preview of its text.
+    """The fields of a JSON value in a result: the value itself, or a preview of it.
+
+    The preview of an object or a list is a JSON value again, see `shorten_json`. A text, a value
+    that is too deep, and a stream that lost bytes, is no JSON or is not at hand, have a preview of
+    the stream's text.
 
     Args:
         stream: the canonical JSON of the value.
-        shown: what the cutter made of it.
+        room: characters of the preview.
+        cutter: publishes the value and counts what is left out.
         name: of the field that holds the value; the others are `NAME_preview` and the like.
     """
+    value = _value_of(stream)
+    preview: JsonValue = None
+    shown_bytes = 0
+    is_large = stream.size > room and cutter.sharing.need(stream) > room
+    if is_large and isinstance(value, dict | list):
+        preview, shown_bytes = shorten_json(value, room)
+    if preview is not None and not is_deeper_than(preview, MAX_EMBEDDED_DEPTH):
+        shown = Shown(truncated=True, artifact=cutter.attach(stream))
+        cutter.count(stream.role, "bytes", stream.size, shown_bytes, "preview budget")
+    else:
+        shown = cutter.stream(stream, room)
+        preview = shown.text
     fields: dict[str, object] = {f"{name}_artifact": shown.artifact}
-    if not shown.truncated:
-        whole = stream.head + stream.tail if stream.content is None else stream.content
-        value = canonical_json.decode(whole)
-        # A sparse record leaves None out, so that null can only stand there as text.
-        if value is not None and not canonical_json.is_deeper_than(
-            value, canonical_json.MAX_EMBEDDED_DEPTH
-        ):
-            return fields | {name: value}
-    return fields | {f"{name}_preview": shown.text, f"{name}_truncated": shown.truncated}
+    # A sparse record leaves None out, so that null can only stand there as text.
+    if not shown.truncated and value is not None and not is_deeper_than(value, MAX_EMBEDDED_DEPTH):
+        return fields | {name: value}
+    return fields | {f"{name}_preview": preview, f"{name}_truncated": shown.truncated}
+
+
+def _value_of(stream: StreamRecord) -> JsonValue:
+    """The value of a stream of canonical JSON; None if bytes are missing, or are no such JSON."""
+    whole = stream.head + stream.tail if stream.content is None else stream.content
+    if not len(whole) == stream.size == stream.produced_size:
+        return None
+    try:
+        return canonical_json.decode(whole)
+    except InvalidRecordError:
+        return None
 
 
 _BREAKS = re.compile(rf"[\s\x00-\x1f{ACTING}]+")

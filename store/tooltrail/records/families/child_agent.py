@@ -90,4 +90,5 @@ FAMILY = Family(
     projector=project_child_agent,
     render=render_child_agent,
     tool_names=frozenset({"Agent", "SpawnAgent", "Task", "delegate", "spawn_agent"}),
+    version=2,
 )

@@ -298,4 +298,5 @@ FAMILY = Family(
             "shell_command",
         }
     ),
+    version=2,
 )

@@ -224,4 +224,5 @@ FAMILY = Family(
     render=render_command_batch,
     budget=CommandBatchBudget(),
     tool_names=frozenset({"ExecCommandBatch", "exec_command_batch"}),
+    version=2,
 )

@@ -80,4 +80,5 @@ FAMILY = Family(
     projector=project_file_read,
     render=render_file_read,
     tool_names=frozenset({"cat_file", "open", "Read", "read", "read_file", "view"}),
+    version=2,
 )

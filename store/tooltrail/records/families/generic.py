@@ -4,6 +4,7 @@ Its result is a list of content items in order, text or bytes of a media type, a
 structured JSON value.
 """
 
+import re
 from functools import partial
 from typing import Annotated, ClassVar, Self
 
@@ -39,29 +40,9 @@ _MEDIA_TYPE_CHARS = 24
 _SUFFIXES = ("+json", "+xml", "+yaml")
 """Structured syntaxes (RFC 6838, section 4.2.8) that are text whatever is said in them."""
 
-_TEXTUAL = frozenset(
-    {
-        "application/ecmascript",
-        "application/graphql",
-        "application/javascript",
-        "application/json",
-        "application/json-seq",
-        "application/json5",
-        "application/jsonl",
-        "application/sql",
-        "application/toml",
-        "application/typescript",
-        "application/x-javascript",
-        "application/x-json",
-        "application/x-ndjson",
-        "application/x-sh",
-        "application/x-toml",
-        "application/x-www-form-urlencoded",
-        "application/x-yaml",
-        "application/xml",
-        "application/xml-dtd",
-        "application/yaml",
-    }
+_TEXTUAL = re.compile(
+    "application/(x-)?(ecmascript|graphql|javascript|json|json-seq|json5|jsonl|ndjson|sh|sql|toml"
+    "|typescript|www-form-urlencoded|xml|xml-dtd|yaml)"
 )
 """Types outside of `text/` that have no suffix and are text all the same."""
 
@@ -69,7 +50,11 @@ _TEXTUAL = frozenset(
 def is_text_type(media_type: str) -> bool:
     """Whether a media type is one of text; its case and its parameters do not matter."""
     essence = media_type.partition(";")[0].strip().lower()
-    return essence.startswith("text/") or essence.endswith(_SUFFIXES) or essence in _TEXTUAL
+    return (
+        essence.startswith("text/")
+        or essence.endswith(_SUFFIXES)
+        or _TEXTUAL.fullmatch(essence) is not None
+    )
 
 
 class ContentItem(Record):
@@ -121,17 +106,19 @@ def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter
     """Bound every item and the structured value within one shared budget.
 
     `hidden_artifact` lists the items beyond those of `content`. One list, however many items there
-    are, keeps the result bounded; their bytes belong to the complete output.
+    are, keeps the result bounded; their bytes belong to the complete output. A structured value
+    that does not fit stands in `structured_preview`, made smaller by its structure.
     """
     texts_of_items = ((_text_of(item),) for item in result.content)
     count = cutter.sharing.fitting(texts_of_items, budget, beside=result.structured)
     shown = cutter.items("content", result.content, count, budget.max_items)
     texts = [_text_of(item) for item in shown]
-    *previews, structured = cutter.streams([*texts, result.structured], budget.preview_chars)
+    rooms = cutter.sharing.shares([*texts, result.structured], budget.preview_chars)
+    previews = map(cutter.stream, texts, rooms)
     content = [*map(partial(_project_item, cutter), shown, previews)]
     fields: Json = {}
     if result.structured is not None:
-        fields = structured_fields(result.structured, structured)
+        fields = structured_fields(result.structured, rooms[-1], cutter)
     count = len(result.content)
     return bounded(result, cutter, content=content, content_count=count, **fields)
 
@@ -151,7 +138,7 @@ def render_generic(canonical: CanonicalResult, budget: GenericBudget) -> str:
         elif item["type"] == "binary":
             sections.append(_describe(item, result))
     sections += hidden_lines(result, result["content_count"] - len(items), "content item")
-    sections.extend(bodies)
+    sections += [body + _shortened_notice(result) for body in bodies]
     return joined(sections) or "(no content)\n"
 
 
@@ -217,11 +204,21 @@ def _label(media_type: str) -> str:
 
 
 def _structured_texts(result: Json) -> list[tuple[str, bool]]:
-    if "structured_preview" in result:
-        return [(result["structured_preview"], result["structured_truncated"])]
-    if "structured" not in result:
-        return []
-    return [(canonical_json.encode_text(result["structured"]), False)]
+    preview = result.get("structured_preview")
+    if isinstance(preview, str):
+        return [(preview, result["structured_truncated"])]
+    value = result.get("structured") if preview is None else preview
+    return [] if value is None else [(canonical_json.encode_text(value), False)]
+
+
+def _shortened_notice(result: Json) -> str:
+    """The line behind a value that was made smaller by its structure."""
+    if not isinstance(result.get("structured_preview"), dict | list):
+        return ""
+    where = ""
+    if (index := result.get("structured_artifact")) is not None:
+        where = f"; full output: {result['artifacts'][index]['path']}"
+    return f"[the JSON above is shortened{where}]\n"
 
 
 FAMILY = Family(
@@ -230,4 +227,5 @@ FAMILY = Family(
     projector=project_generic,
     render=render_generic,
     budget=GenericBudget(),
+    version=2,
 )

@@ -71,4 +71,5 @@ FAMILY = Family(
     projector=project_search,
     render=render_search,
     tool_names=frozenset({"find", "find_file", "Glob", "glob", "grep", "Grep", "LS", "ls", "rg"}),
+    version=2,
 )

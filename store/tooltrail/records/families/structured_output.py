@@ -121,15 +121,14 @@ def project_structured_output(
 ) -> Json:
     """Bound the value and the list of errors.
 
-    The value stands in `value` as it is, or as text in `value_preview` when it was cut, is nested
-    too deep, or is `null`. `error_count` counts all errors.
+    The value stands in `value`, or in `value_preview`: made smaller by its structure, or as text
+    when it is `null`, too deep, or a long text. `error_count` counts all errors.
     """
-    shown = cutter.stream(result.value, budget.preview_chars)
     listed = cutter.items("errors", result.errors, budget.max_items)
     errors = tuple(
         bound_texts(error, f"errors[{n}]", _ERROR_LIMITS, cutter) for n, error in enumerate(listed)
     )
-    value = structured_fields(result.value, shown, "value")
+    value = structured_fields(result.value, budget.preview_chars, cutter, "value")
     count = len(result.errors) or None
     return bounded(result, cutter, errors=errors or None, error_count=count, **value)
 

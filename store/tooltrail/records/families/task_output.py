@@ -110,4 +110,5 @@ FAMILY = Family(
     render=render_task_output,
     budget=Budget(preview_chars=8_000, receipt_chars=10_000),
     tool_names=frozenset({"TaskOutput", "BashOutput", "write_stdin"}),
+    version=2,
 )

@@ -95,4 +95,5 @@ FAMILY = Family(
     projector=project_web_fetch,
     render=render_web_fetch,
     tool_names=frozenset({"WebFetch", "web_fetch", "fetch_url"}),
+    version=2,
 )

@@ -1,0 +1,203 @@
+"""Makes a JSON value smaller by its structure: names and both ends stay, what is gone is counted.
+
+    {"log": "Sta[... 9,120 characters omitted ...]ne", "rows": [0, "[... 8 items omitted ...]", 9]}
+
+The names of an object come first, then each member has a share of the room. Where a part is left
+out stands a marker with a count, so that the value stays JSON. Of a large value, only as much is
+read as there is room for.
+"""
+
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from tooltrail.records._text_cuts import cut_after, cut_before
+from tooltrail.records.canonical_json import encode, encode_text
+from tooltrail.records.sharing import fair_shares_of_at_least
+
+LEAST_CHARS = 42
+"""Room in which any part is shown or counted: `"[... 999,999,999 characters omitted ...]"`."""
+
+_LEVELS = 8
+"""Levels of objects and lists that are looked into. A deeper part is shown whole or counted."""
+
+_ENTRIES = 8
+"""Entries of a list that are shown however long they are."""
+
+_OTHERS = "\u2026"
+"""Name of the member that counts the others; canonical JSON sorts it behind all ASCII names."""
+
+
+class ShortenedJson(NamedTuple):
+    """A value that was made smaller.
+
+    Attributes:
+        value: what is left, with its markers.
+        shown_bytes: bytes of its canonical JSON without the markers.
+    """
+
+    value: JsonValue
+    shown_bytes: int
+
+
+def shorten_json(value: JsonValue, room: int) -> ShortenedJson:
+    """The value in `room` characters of canonical JSON, or in one marker if that is longer."""
+    shortener = _Shortener()
+    shortened = shortener.part(value, room, _LEVELS)
+    return ShortenedJson(shortened, len(encode(shortened)) - shortener.marker_bytes)
+
+
+def shorten_text(text: str, limit: int) -> str:
+    """Both ends of a text in `limit` characters, and between them a marker that counts the rest."""
+    if len(text) <= limit:
+        return text
+    head, tail = ends(text, limit - len(marker(len(text), "characters")))
+    return head + marker(len(text) - len(head) - len(tail), "characters") + tail
+
+
+class _Shortener:
+    """Shortens one value, and counts the bytes of its markers."""
+
+    def __init__(self) -> None:
+        self.marker_bytes = 0
+
+    def part(self, value: JsonValue, room: int, levels: int) -> JsonValue:
+        """A part of the value in its room."""
+        if _size(value, room) <= room:
+            return value
+        shown: JsonValue = None
+        if isinstance(value, str):
+            shown = self._text(value, room)
+        elif isinstance(value, list) and levels:
+            shown = self._list(value, room, levels - 1)
+        elif isinstance(value, dict) and levels:
+            shown = self._object(value, room, levels - 1)
+        return shown or self._mark(_marker_of(value))
+
+    def _mark(self, text: str, around: int = 2) -> str:
+        """A marker, with so many bytes of JSON around it."""
+        self.marker_bytes += len(text) + around
+        return text
+
+    def _text(self, text: str, room: int) -> str:
+        limit = room - LEAST_CHARS
+        head, tail = ends(text, limit)
+        while limit > 0 and (excess := len(encode_text(head + tail)) + LEAST_CHARS - 2 - room) > 0:
+            limit -= max(1, excess // 6)  # a character has at most six of JSON
+            head, tail = ends(text, limit)
+        count = len(text) - len(head) - len(tail)
+        return head + self._mark(marker(count, "characters"), 0) + tail
+
+    def _list(self, items: list[JsonValue], room: int, levels: int) -> list[JsonValue]:
+        """The first and the last entries; none if there is no room for any."""
+        room -= 3 + LEAST_CHARS
+        longest = max(LEAST_CHARS, room // _ENTRIES)
+        first = _fitting((_cost(item, longest) for item in items), room // 2)
+        rest = islice(reversed(items), len(items) - first)
+        last = _fitting((_cost(item, longest) for item in rest), room // 2)
+        chosen = items[:first] + items[len(items) - last :]
+        parts = self._shared(chosen, room - len(chosen), levels)
+        if parts and len(parts) < len(items):
+            parts.insert(first, self._mark(marker(len(items) - len(parts), "items")))
+        return parts
+
+    def _object(
+        self, members: dict[str, JsonValue], room: int, levels: int
+    ) -> dict[str, JsonValue]:
+        """The first names that fit, each with a share for its value; none if none fits."""
+        others = _OTHERS
+        count = _fitting(map(_least_member, members.items()), room - 2)
+        if count < len(members):
+            while others in members:
+                others += _OTHERS
+            room -= 1 + _name_chars(others) + LEAST_CHARS
+            count = _fitting(map(_least_member, members.items()), room - 2)
+        names = [*islice(members, count)]
+        room -= 2 + sum(1 + _name_chars(name) for name in names)
+        parts = self._shared([members[name] for name in names], room, levels)
+        shown = dict(zip(names, parts, strict=True))
+        if shown and len(shown) < len(members):
+            around = len(encode({others: ""})) - 2
+            shown[others] = self._mark(marker(len(members) - len(shown), "members"), around)
+        return shown
+
+    def _shared(self, parts: Sequence[JsonValue], room: int, levels: int) -> list[JsonValue]:
+        """The parts in one room: what one does not need goes to the others."""
+        equal, reading = room // max(1, len(parts)), 4 * room
+        least = [_least(part) for part in parts]
+        needs: list[int] = []
+        for part, fewest in zip(parts, least, strict=True):
+            needs.append(max(fewest, _size(part, max(equal, min(room, reading)))))
+            reading -= needs[-1]
+        shares = fair_shares_of_at_least(needs, least, room)
+        return [self.part(one, share, levels) for one, share in zip(parts, shares, strict=True)]
+
+
+def marker(count: int, noun: str) -> str:
+    """What stands where so much is left out."""
+    return f"[... {count:,} {noun if count != 1 else noun[:-1]} omitted ...]"
+
+
+def _marker_of(value: JsonValue) -> str:
+    """What stands for a value of which nothing is shown."""
+    if isinstance(value, list):
+        return marker(len(value), "items")
+    if isinstance(value, dict):
+        return marker(len(value), "members")
+    return marker(len(value if isinstance(value, str) else encode_text(value)), "characters")
+
+
+def ends(text: str, limit: int) -> tuple[str, str]:
+    """The two ends of a text, together in `limit` characters."""
+    head = text[: cut_before(text, max(0, limit) // 2)]
+    return head, text[cut_after(text, len(text) - max(0, limit - len(head))) :]
+
+
+def _fitting(costs: Iterable[int], room: int) -> int:
+    """How many parts fit one after the other."""
+    count = 0
+    for cost in costs:
+        room -= cost
+        if room < 0:
+            break
+        count += 1
+    return count
+
+
+def _cost(item: JsonValue, longest: int) -> int:
+    """Characters of an entry and a comma, of the entry not more than `longest`."""
+    return 1 + min(_size(item, longest), longest)
+
+
+def _least_member(member: tuple[str, JsonValue]) -> int:
+    """The characters in which a member is named and counted, with a comma."""
+    return 1 + _name_chars(member[0]) + _least(member[1])
+
+
+def _least(value: JsonValue) -> int:
+    """The characters in which a value is shown whole or counted."""
+    most = len(_marker_of(value)) + 2
+    return min(_size(value, most), most)
+
+
+def _size(value: JsonValue, limit: int) -> int:
+    """Characters of the canonical JSON of a value, or `limit + 1` if it has more."""
+    if isinstance(value, str) and len(value) > limit:
+        return limit + 1
+    if not isinstance(value, dict | list):
+        return min(len(encode_text(value)), limit + 1)
+    size = 2 + max(0, len(value) - 1)
+    named = value.items() if isinstance(value, dict) else (("", one) for one in value)
+    for name, member in named:
+        if size > limit:
+            break
+        size += _name_chars(name, limit) if isinstance(value, dict) else 0
+        size += _size(member, limit - size)
+    return min(size, limit + 1)
+
+
+def _name_chars(name: str, limit: int = 1 << 30) -> int:
+    """Characters of a name and its colon, or more than `limit`."""
+    return len(name) + 1 if len(name) > limit else len(encode_text({name: 0})) - 3
