@@ -180,8 +180,10 @@ def messages_of_request(
 ) -> Iterator[Message]:
     """The messages that one of a request is: results that the user brings are a tool's."""
     said = tuple(blocks)
-    is_split = role == "user" and any(isinstance(block, ResultBlock) for block in said)
-    for speaker, run in by_speaker(said) if is_split else [(role, said)]:
+    if role != "user" or not said:
+        yield message_of_request(wire_format, role, said, extras)
+        return
+    for speaker, run in by_speaker(said):
         yield message_of_request(wire_format, speaker, run, extras)
 
 
