@@ -75,11 +75,9 @@ class CallIds:
         )
 
     def _made(self, call_id: str, batch: int) -> str:
-        for attempt in count():
-            seed = f"{batch}\0{attempt}\0{call_id}".encode("utf-8", "surrogatepass")
-            wire_id = self._spelled(sha256(seed).hexdigest())
-            if wire_id not in self._used:
-                break
+        seeds = (f"{batch}\0{attempt}\0{call_id}" for attempt in count())
+        digests = (sha256(seed.encode("utf-8", "surrogatepass")).hexdigest() for seed in seeds)
+        wire_id = next(one for one in map(self._spelled, digests) if one not in self._used)
         self._used.add(wire_id)
         return wire_id
 

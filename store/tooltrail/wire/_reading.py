@@ -172,6 +172,21 @@ def message_of_request(
     return Message(role=role, blocks=said, origin=origin)
 
 
+def messages_of_request(
+    wire_format: str,
+    role: Role,
+    blocks: Iterable[MessageBlock],
+    extras: JsonObject | None = None,
+) -> Iterator[Message]:
+    """The messages that one of a request is: results that the user brings are a tool's."""
+    said = tuple(blocks)
+    if role != "user" or not said:
+        yield message_of_request(wire_format, role, said, extras)
+        return
+    for speaker, run in by_speaker(said):
+        yield message_of_request(wire_format, speaker, run, extras)
+
+
 class RepeatedIds:
     """Finds the calls of one message whose id is that of an earlier one."""
 

@@ -25,9 +25,9 @@ from tooltrail.records import (
 )
 from tooltrail.wire._reading import (
     RepeatedIds,
-    by_speaker,
     message_of_answer,
     message_of_request,
+    messages_of_request,
     spoken_in,
 )
 from tooltrail.wire.anthropic.asking import read_tools
@@ -110,10 +110,8 @@ def read_history(request: JsonObject) -> Conversation:
     if system := request.get("system"):
         messages.append(message_of_request(NAME, "system", _blocks(system)))
     for native, role in spoken_in(request, _ROLES):
-        extras = others(native, _SAID)
-        blocks = tuple(_blocks(native.get("content")))
-        runs = by_speaker(blocks) if role == "user" and blocks else [(role, blocks)]
-        messages.extend(message_of_request(NAME, *run, extras) for run in runs)
+        blocks, extras = _blocks(native.get("content")), others(native, _SAID)
+        messages.extend(messages_of_request(NAME, role, blocks, extras))
     return Conversation.of(messages, read_tools(request))
 
 

@@ -19,7 +19,12 @@ from tooltrail.records import (
     TextBlock,
     ToolCall,
 )
-from tooltrail.wire._reading import RepeatedIds, by_speaker, message_of_answer, message_of_request
+from tooltrail.wire._reading import (
+    RepeatedIds,
+    message_of_answer,
+    message_of_request,
+    messages_of_request,
+)
 from tooltrail.wire.gemini.asking import read_tools
 from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.partial_arguments import PIECES, is_in_pieces
@@ -157,9 +162,7 @@ def read_history(request: JsonObject) -> Conversation:
         role = _ROLES.get(str(content.get("role", "user")))
         if role is None:
             raise InvalidRecordError(f"contents[{position}] has no role that is known")
-        blocks = tuple(_blocks(_parts_of(content)))
-        runs = by_speaker(blocks) if role == "user" and blocks else [(role, blocks)]
-        messages.extend(message_of_request(NAME, *run) for run in runs)
+        messages.extend(messages_of_request(NAME, role, _blocks(_parts_of(content))))
     return Conversation.of(messages, read_tools(request))
 
 
