@@ -134,10 +134,9 @@ class _Session:
         elif method in _FROM_SERVER:
             self._of_server.add(message_id)
         elif method != "ping":
-            call = self._of_task(params) if method.startswith("tasks/") else None
-            if call is not None:
+            self._waiting[message_id] = self._of_task(params)
+            if call := self._waiting[message_id]:
                 call.rounds.append(message)
-            self._waiting[message_id] = call
 
     def _resumed(self, message: JsonObject, params: JsonObject) -> _Call | None:
         """The call that a request goes on with; None where it begins one.

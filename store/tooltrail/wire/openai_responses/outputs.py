@@ -99,9 +99,8 @@ def write_builtin(writing: Writing, answered: Answered) -> tuple[JsonObject, Jso
     """The items of a call of this format's own tools and of its output; None where it has none."""
     call, where = answered.call, answered.where
     kind, action = f"{call.tool_name}_call", call.arguments
-    if call.kind != "builtin" or kind not in _WRITERS or answered.wire_id is None:
-        return None
-    if call.parse_error or not isinstance(action, dict):
+    is_known = call.kind == "builtin" and kind in _WRITERS and answered.wire_id is not None
+    if not is_known or call.parse_error or not isinstance(action, dict):
         return None
     members = _WRITERS[kind](writing, answered)
     if members is None:
@@ -211,10 +210,9 @@ def _read_screenshot(item: JsonObject) -> ResultBlock:
 def _write_screenshot(writing: Writing, answered: Answered) -> JsonObject | None:
     """A computer answers with a picture of its screen, and with nothing else."""
     result = answered.result
-    image = result.content[0] if len(result.content) == 1 else None
-    if not isinstance(image, MediaBlock) or image.kind != "image":
-        return None
-    if result.is_error or result.has_structured:
+    is_alone = len(result.content) == 1 and not result.has_structured
+    image = result.content[0] if is_alone else None
+    if not isinstance(image, MediaBlock) or image.kind != "image" or result.is_error:
         return None
     part = write_part(writing, image, answered.where, replays=True)
     if part is None:

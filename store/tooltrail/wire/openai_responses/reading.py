@@ -236,9 +236,7 @@ def _role(native: JsonValue, hosted: frozenset[str]) -> Role:
     kind = type_of(item)
     if kind == "message":
         return _SPEAKERS.get(str(item.get("role")), "assistant")
-    is_hosted = (
-        item.get("execution") != "client"
-        if kind == "tool_search_output"
-        else kind == "shell_call_output" and text_in(item.get("call_id")) in hosted
-    )
+    if kind == "tool_search_output" and item.get("execution") != "client":
+        return "assistant"
+    is_hosted = kind == "shell_call_output" and text_in(item.get("call_id")) in hosted
     return "tool" if kind in OUTPUT_TYPES and not is_hosted else "assistant"

@@ -162,13 +162,17 @@ class ResponsesAssembler:
 
     def _meant(self, item_id: JsonValue, index: int | None) -> _Slot | None:
         """The latest item of this id at a place; else of the id, else at the place."""
-        at_place = (one for one in reversed(self._slots) if one.index == index is not None)
-        placed = next(at_place, None)
-        if placed is None or item_id not in (None, placed.item.get("id")):
-            # Some servers give an item another id in each event, or the same place to all items.
-            named = (one for one in reversed(self._slots) if one.item.get("id") == item_id)
-            return (next(named, None) if text_in(item_id) else None) or placed
-        return placed
+        placed = named = None
+        for slot in reversed(self._slots):
+            is_placed, is_named = slot.index == index, slot.item.get("id") == item_id
+            if index is not None and is_placed and placed is None:
+                # Some servers give an item another id in each event, or one place to all items.
+                if is_named or item_id is None:
+                    return slot
+                placed = slot
+            if is_named and named is None and text_in(item_id):
+                named = slot
+        return named or placed
 
     def _take_piece(self, event: JsonObject, member: str, part: str) -> None:
         item_id, index = event.get("item_id"), _index(event)
@@ -207,5 +211,7 @@ def _index(event: JsonObject) -> int | None:
 
 def _place(event: JsonObject) -> int:
     """The place of a text among those of its kind."""
-    places = (event.get(name) for name in _PLACES)
-    return next((place for place in places if isinstance(place, int)), 0)
+    for name in _PLACES:
+        if isinstance(place := event.get(name), int):
+            return place
+    return 0
