@@ -34,7 +34,7 @@ FRAME_LIES = {
         retold(MADE.index, plain={LAST: 1}),
         f"in the frame at byte {LAST * 1_000:,} ",
     ),
-    "other frames": (OTHER.index, "stored bytes, and its index is of "),
+    "other frames": (OTHER.index, "stored bytes, but its index describes "),
 }
 
 
@@ -103,7 +103,7 @@ def test_bytes_between_the_frames_and_the_index_are_damage(
     sink: CountingSink, archive: ArtifactArchive, tmp_path: Path, more: bytes
 ) -> None:
     put_raw(sink, tmp_path, MADE.path, MADE.frames + more + MADE.index.to_bytes())
-    with pytest.raises(DamageError, match="stored bytes, and its index is of "):
+    with pytest.raises(DamageError, match="stored bytes, but its index describes "):
         archive.verify(MADE.path)
 
 
