@@ -104,9 +104,9 @@ class ArtifactArchive:
     def publish(self, captured: CapturedStream, *, scratch: Path | None = None) -> StoredArtifact:
         """Store a captured stream; the caller deletes the staged file afterwards.
 
-        Idempotent: publishing the same content again finds the existing object. An existing object
-        is compared. If it is damaged, its bytes are kept under `damaged/`, and the captured bytes
-        replace it if they have the right digest.
+        Idempotent: publishing the same content again finds the existing object and compares it. A
+        damaged object is replaced if the captured bytes have the right digest. The damaged bytes
+        are kept under `damaged/` first.
 
         Args:
             captured: the stream to store.
