@@ -115,7 +115,7 @@ def test_damaged_content_is_said_before_any_index(
     with pytest.raises(DigestMismatchError):
         archive.verify(MADE.path, line_count=3)
     put_raw(sink, tmp_path, MADE.path, framed(b"other text\n\n", 5).stored)
-    with pytest.raises(DigestMismatchError, match="it holds 12 bytes"):
+    with pytest.raises(DigestMismatchError, match="it has 12 bytes"):
         archive.verify(MADE.path, size=len(PLAIN))
 
 
