@@ -310,7 +310,7 @@ class TestGrep:
         for options in (("line\\n",), ("-F", "line 1\nline 2"), ("-c", "line 1\nline 2")):
             ended = cli.run("artifact", "grep", *options, path)
             assert (ended.code, ended.stdout) == (2, b"")
-            assert ended.sentence.startswith("a pattern may not ask for a newline")
+            assert ended.sentence.startswith("a pattern must not contain a newline")
 
 
 @pytest.mark.parametrize("part", [*PARTS[:4], ("cat",)])

@@ -1,7 +1,7 @@
-"""Large bytes: where they are kept, how they are encoded, and how they are taken in and checked."""
+"""Large byte strings: capture, encoding, storage, reading and verification."""
 
 from tooltrail.records.lazy_exports import lazy_exports
 
-# What is exported stands in the stub beside this file, and is imported when it is first used:
-# a program that reads the end of an artifact takes longer to import the rest than to do its work.
+# `__init__.pyi` lists the exported names. Each one is imported on first use: a program that reads
+# the end of an artifact would spend more time on the other imports than on its work.
 __getattr__, __dir__ = lazy_exports(__name__, __file__)

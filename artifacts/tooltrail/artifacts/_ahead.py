@@ -1,8 +1,8 @@
-"""What is made of an artifact's blocks by other threads, ahead of whoever takes it, in order.
+"""Decode the frames of an artifact in other threads, ahead of the consumer and in order.
 
-Decoding lets go of the interpreter, so that it goes on while somebody uses what came before. The
-threads belong to the process and are shared by all readers; a child of a fork makes its own. Where
-no thread is to be had, at the end of the program for instance, the taker's own does it.
+Decoding releases the interpreter lock, so it runs while the consumer uses earlier results. All
+readers of a process share the threads; a forked child starts its own. If no thread can be started,
+for instance at the end of the program, the consumer's thread decodes.
 """
 
 import os
@@ -17,39 +17,39 @@ from tooltrail.artifacts._threads import leave_signals_to_others
 from tooltrail.records.errors import TooltrailError
 
 FRAMES = 8
-"""Full frames that one request fetches and one thread decodes."""
+"""Full frames per batch: one request fetches a batch and one thread decodes it."""
 
 THREADS = max(2, min(4, os.cpu_count() or 1))
-"""Threads that decode; the one that takes keeps up with no more."""
+"""Threads that decode; the consumer cannot keep up with more."""
 
 IN_FLIGHT = THREADS + 1
-"""So many times `FRAMES` are held by one reader at once."""
+"""Batches of `FRAMES` frames that one reader holds at once."""
 
 T = TypeVar("T")
 
 _Batch = tuple[list[T], TooltrailError | None]
-"""What was made of the blocks of one request, up to the first that cannot be read."""
+"""The results of one batch, up to the first block that cannot be read, and the error."""
 
 
-def ahead(frames: Frames, made_of: Callable[[Block], T]) -> Iterator[T]:
-    """What a function makes of each frame of an artifact, in order.
+def ahead(frames: Frames, transform: Callable[[Block], T]) -> Iterator[T]:
+    """The result of a function for each frame of an artifact, in order.
 
     Args:
-        frames: of the artifact.
-        made_of: called by other threads, by several at once.
+        frames: the frames of the artifact.
+        transform: the function; several other threads call it at once.
 
     Raises:
-        DamageError, MissingArtifactError, UnavailableError: see `Frames.blocks`. All that comes
-            before a damaged frame was given.
+        DamageError, MissingArtifactError, UnavailableError: see `Frames.blocks`. The results of
+            all frames before a damaged one are returned first.
     """
-    for made, error in _batches(frames, made_of):
-        yield from made
+    for results, error in _batches(frames, transform):
+        yield from results
         if error is not None:
             raise error
 
 
-def _batches(frames: Frames, made_of: Callable[[Block], T]) -> Iterator[_Batch[T]]:
-    make = partial(_batch, frames, made_of=made_of)
+def _batches(frames: Frames, transform: Callable[[Block], T]) -> Iterator[_Batch[T]]:
+    make = partial(_batch, frames, transform=transform)
     waiting: deque[Future[_Batch[T]]] = deque()
     has_threads = True
     try:
@@ -58,32 +58,32 @@ def _batches(frames: Frames, made_of: Callable[[Block], T]) -> Iterator[_Batch[T
                 try:
                     waiting.append(_threads().submit(make, first, end))
                 except RuntimeError:
-                    # As in `FrameQueue.put`: what the pool was given all the same goes with it.
+                    # As in `FrameQueue.put`: the pool is dropped, with any task that it did queue.
                     has_threads = False
                     _threads.cache_clear()
             if not has_threads:
-                yield from _taken(waiting)
+                yield from _results(waiting)
                 yield make(first, end)
             elif len(waiting) > IN_FLIGHT:
                 yield waiting.popleft().result()
-        yield from _taken(waiting)
+        yield from _results(waiting)
     finally:
         for future in waiting:
             future.cancel()
 
 
-def _taken(waiting: deque[Future[_Batch[T]]]) -> Iterator[_Batch[T]]:
+def _results(waiting: deque[Future[_Batch[T]]]) -> Iterator[_Batch[T]]:
     while waiting:
         yield waiting.popleft().result()
 
 
-def _batch(frames: Frames, first: int, end: int, made_of: Callable[[Block], T]) -> _Batch[T]:
-    made: list[T] = []
+def _batch(frames: Frames, first: int, end: int, transform: Callable[[Block], T]) -> _Batch[T]:
+    results: list[T] = []
     try:
-        made.extend(map(made_of, frames.decode_batch(first, end)))
+        results.extend(map(transform, frames.decode_batch(first, end)))
     except TooltrailError as error:
-        return made, error
-    return made, None
+        return results, error
+    return results, None
 
 
 @cache

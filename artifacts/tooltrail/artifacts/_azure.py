@@ -1,7 +1,7 @@
-"""Azure Blob Storage, by adlfs.
+"""Azure Blob Storage, through adlfs.
 
-Objects are created with `If-None-Match: *`. Large ones go up in blocks, which Azure itself removes
-after a week when nobody has committed them; there is no request for it.
+Objects are created with `If-None-Match: *`. Large objects are uploaded in blocks. Azure removes
+uncommitted blocks after a week; there is no request that removes them earlier.
 """
 
 from pathlib import Path
@@ -9,17 +9,17 @@ from typing import Any, Protocol
 
 from tooltrail.artifacts._connection import Connection
 from tooltrail.artifacts._entries import FileFacts, Info, facts_of
-from tooltrail.artifacts._object_place import PARALLEL_PARTS
+from tooltrail.artifacts._object_backend import PARALLEL_PARTS
 from tooltrail.artifacts._ranges import clip
-from tooltrail.artifacts._store_errors import asking
+from tooltrail.artifacts._store_errors import translating_errors
 from tooltrail.records.errors import InvalidRecordError
 
 DEFAULTS: dict[str, Any] = {"connection_timeout": 10, "read_timeout": 30}
-"""Options of adlfs, in seconds. Azure's client repeats a request up to three times."""
+"""Options of adlfs, in seconds. Azure's client retries a request up to three times."""
 
 
 class AzureFileSystem(Protocol):
-    """As much of adlfs as is used here, with types."""
+    """The part of adlfs that is used here, with types."""
 
     def info(self, path: str) -> Info: ...
     def cat_file(self, path: str, *, start: int | None, end: int | None) -> bytes: ...
@@ -39,49 +39,49 @@ class AzureStore:
         self._bucket = bucket
 
     def check_key(self, key: str) -> None:
-        # adlfs takes paths for URLs, and puts what it has split together in another order.
+        # adlfs splits paths like URLs, and joins the parts in another order.
         if "?" in key and "#" in key:
-            raise InvalidRecordError("a path on Azure cannot hold both '?' and '#'")
+            raise InvalidRecordError("a path on Azure cannot contain both '?' and '#'")
 
     def head(self, key: str) -> FileFacts:
-        with asking():
+        with translating_errors():
             return facts_of(self._connection.get().info(self._path(key)))
 
     def get(self, key: str, start: int, stop: int | None) -> bytes:
         if start < 0:
-            # Azure knows no ranges from the end.
+            # Azure does not support ranges that are counted from the end.
             start, stop = clip(start, stop, self.head(key).size)
         if start == stop:
             return b""
-        # Of an empty object Azure gives no range, but all of it; its client sees to that only
-        # when it does not know where to start.
+        # Azure refuses a range of an empty object, but returns the complete object. Its client
+        # asks for the complete object only if no start is given.
         first = None if start == 0 else start
-        with asking():
+        with translating_errors():
             return self._connection.get().cat_file(self._path(key), start=first, end=stop)
 
     def create(self, key: str, data: bytes) -> None:
-        with asking():
+        with translating_errors():
             self._connection.get().pipe_file(self._path(key), data, overwrite=False)
 
     def upload(self, key: str, source: Path) -> None:
-        with asking():
+        with translating_errors():
             self._connection.get().put_file(
                 str(source), self._path(key), overwrite=False, max_concurrency=PARALLEL_PARTS
             )
 
     def clear_uploads(self, key: str) -> None:
-        """Blocks end by themselves."""
+        """Do nothing: Azure removes uncommitted blocks."""
 
     def delete(self, key: str) -> None:
-        with asking():
+        with translating_errors():
             self._connection.get().rm_file(self._path(key))
 
     def infos(self, prefix: str) -> list[Info]:
-        with asking():
+        with translating_errors():
             return self._connection.get().ls(self._path(prefix).rstrip("/"), detail=True)
 
-    def check(self, prefix: str) -> None:  # noqa: ARG002 - rights are given by container
-        with asking():
+    def check(self, prefix: str) -> None:  # noqa: ARG002 - access is granted by container
+        with translating_errors():
             self._connection.get().info(self._bucket)
 
     def _path(self, key: str) -> str:

@@ -1,7 +1,7 @@
-"""Compares the content of an artifact with what its name and its row promise.
+"""Compare the content of an artifact with the digest in its path and the size in its row.
 
-`CheckedReader` does that while a content is read in order, and does not let the end of a damaged
-artifact pass for its end.
+`CheckedReader` compares while the content is read in order. It raises an error instead of
+reporting the end of a damaged artifact as a normal end.
 """
 
 import hashlib
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
 
 
 def check_digest(path: str, digits: str) -> None:
-    """Compare the digest of a whole content, as hex digits, with the one in its path.
+    """Compare the digest of a complete content, as hex digits, with the digest in its path.
 
     Raises:
         DigestMismatchError: they differ.
     """
     if digits != hex_of(digest_of_path(path)):
         raise DigestMismatchError(
-            f"artifact {path} is damaged: its content has another digest than its name", path=path
+            f"artifact {path} is damaged: its content has another digest than its path", path=path
         )
 
 
 def check_size(path: str, found: int, stored: int | None) -> None:
-    """Compare the plain bytes of an artifact with those that were stored; None is not known.
+    """Compare the plain size of an artifact with the size that was stored; None if unknown.
 
     Raises:
         DigestMismatchError: they differ.
     """
     if stored is not None and found != stored:
         raise DigestMismatchError(
-            f"artifact {path} is damaged: it holds {found:,} bytes, and {stored:,} were stored",
+            f"artifact {path} is damaged: it has {found:,} bytes, but {stored:,} were stored",
             path=path,
         )
 
 
 class CheckedReader(io.RawIOBase):
-    """Plain bytes, compared with the digest in their path and with a size when they end.
+    """A reader of plain bytes that compares them with the digest in their path and with a size.
 
-    With a known size the comparison comes before the last bytes are handed out. The content is then
-    right whatever became of the index behind it, which `ArtifactArchive.verify` checks. Once damage
-    was found every further read says so again. Closes the reader underneath with itself.
+    If the size is known, the comparison happens before the last bytes are returned. The index
+    behind the content is not compared: `ArtifactArchive.verify` does that. After damage was found,
+    each further read raises the same error. Closing the reader closes the underlying reader.
     """
 
     def __init__(self, plain: PlainReader, path: str, size: int | None) -> None:
@@ -91,11 +91,11 @@ class CheckedReader(io.RawIOBase):
         return count
 
     def _rest_size(self) -> int:
-        """Plain bytes behind those that were stored."""
+        """The plain bytes beyond the stored size."""
         size, buffer = 0, memoryview(bytearray(1 << 16))
         try:
             while count := self._plain.readinto(buffer):
                 size += count
         except DamageError:
-            return size  # an index that was cut or altered holds no plain bytes
+            return size  # a cut or altered index contains no plain bytes
         return size

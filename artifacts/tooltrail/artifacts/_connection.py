@@ -1,7 +1,7 @@
-"""One file system for each process that uses a sink.
+"""One fsspec file system for each process that uses a sink.
 
-The asynchronous file systems of fsspec keep a thread with an event loop, which a fork leaves
-behind, and sockets, which it would share. So a child process makes a file system of its own.
+The asynchronous file systems of fsspec have a thread with an event loop, which a fork does not
+copy, and sockets, which a fork would share. So each child process makes its own file system.
 """
 
 import os
@@ -12,13 +12,13 @@ T = TypeVar("T")
 
 
 class Connection(Generic[T]):
-    """Makes a file system when a process first asks for it. Safe for threads and forks."""
+    """Makes one file system per process, on first use. Safe for threads and forks."""
 
     def __init__(self, connect: Callable[[], T]) -> None:
-        """Make file systems by `connect`."""
+        """Make file systems with `connect`."""
         self._connect = connect
-        # Those of parent processes are kept: to collect one would close the parent's sockets. No
-        # lock, which a fork might take along locked; of two that are made at once one is left.
+        # File systems of parent processes are kept: collecting one would close the parent's
+        # sockets. No lock: a fork could copy it locked. If two are made at once, one is dropped.
         self._made: dict[int, T] = {}
 
     def get(self) -> T:

@@ -1,8 +1,8 @@
-"""Decodes single frames, and believes nothing that they say of themselves.
+"""Decode single frames without trusting their headers.
 
-A frame's header says how much memory its bytes take, so it is compared with what is known before
-anything is decompressed. `ZstdDecompressor.decompress` stops after one frame without an error
-unless `allow_extra_data` is false.
+A frame's header announces how much memory its plain bytes need. So the header is compared with the
+index, or with `MAX_FRAME_SIZE`, before anything is decompressed. `ZstdDecompressor.decompress`
+ignores data behind the first frame unless `allow_extra_data` is false.
 """
 
 import threading
@@ -14,7 +14,7 @@ from tooltrail.artifacts.frame_spans import HEADER_SIZE, FrameSpan, block_stops
 from tooltrail.records.errors import DamageError
 
 MAX_FRAME_SIZE = 64 * 1024 * 1024
-"""Plain bytes of the largest frame that is decoded when no index says how many there are."""
+"""Plain bytes of the largest frame that is decoded without an index."""
 
 _CHECKSUM_SIZE = 4
 _STEP = 1024
@@ -22,7 +22,7 @@ _ZEROS = 3
 
 
 class Decoder(Protocol):
-    """What `zstandard.ZstdDecompressor.decompressobj` makes: decodes one frame in parts."""
+    """An object of `zstandard.ZstdDecompressor.decompressobj`: decodes one frame in parts."""
 
     @property
     def eof(self) -> bool:
@@ -31,7 +31,7 @@ class Decoder(Protocol):
 
     @property
     def unused_data(self) -> bytes:
-        """What follows the frame in the last part."""
+        """The bytes behind the frame in the last part."""
         ...
 
     def decompress(self, data: bytes, /) -> bytes:
@@ -40,11 +40,11 @@ class Decoder(Protocol):
 
 
 class FrameFacts(NamedTuple):
-    """What an index says of a frame.
+    """The size and checksum of one frame in an index.
 
     Attributes:
-        plain_size: plain bytes in it.
-        checksum: the number that it ends with.
+        plain_size: plain bytes in the frame.
+        checksum: checksum at the end of the frame, as a number.
     """
 
     plain_size: int
@@ -52,7 +52,7 @@ class FrameFacts(NamedTuple):
 
 
 class _Decompressors(threading.local):
-    """One for each thread, for none can be shared."""
+    """One decompressor per thread, because threads cannot share one."""
 
     def __init__(self) -> None:
         self.own = zstandard.ZstdDecompressor()
@@ -62,10 +62,10 @@ _DECOMPRESSORS = _Decompressors()
 
 
 def decode_frame(data: bytes, facts: FrameFacts) -> bytes:
-    """The plain bytes of one whole frame; safe for threads, which it does not hold up.
+    """The plain bytes of one complete frame. Safe for threads; releases the interpreter lock.
 
     Raises:
-        ValueError: it is another frame, or was cut or altered.
+        ValueError: `data` is another frame, or was cut or altered.
     """
     try:
         return _decoded(data, facts)
@@ -74,30 +74,30 @@ def decode_frame(data: bytes, facts: FrameFacts) -> bytes:
 
 
 def decode_unknown(data: bytes) -> bytes:
-    """The plain bytes of one whole frame of which nothing is known.
+    """The plain bytes of one complete frame that no index describes.
 
     Raises:
-        ValueError: it was altered, or is larger than any that this program writes.
+        ValueError: the frame was altered, or has more than `MAX_FRAME_SIZE` plain bytes.
     """
     try:
         size = zstandard.get_frame_parameters(data).content_size
         if size == zstandard.CONTENTSIZE_UNKNOWN:
-            plain, is_whole = _decode_beginning(data)
-            if not is_whole:
+            plain, is_complete = _decode_beginning(data)
+            if not is_complete:
                 raise ValueError("it was cut")
             return plain
         if size <= MAX_FRAME_SIZE:
             return _decompress(data, MAX_FRAME_SIZE)
     except zstandard.ZstdError as error:
         raise ValueError(str(error)) from error
-    raise ValueError(f"it announces {size:,} bytes, and none above {MAX_FRAME_SIZE:,} is decoded")
+    raise ValueError(f"it announces {size:,} bytes, but the limit is {MAX_FRAME_SIZE:,}")
 
 
 def _decode_beginning(data: bytes) -> tuple[bytes, bool]:
     decoder = _DECOMPRESSORS.own.decompressobj()
     pieces: list[bytes] = []
     size = 0
-    # In small steps, so that a frame that claims little and holds much is found in time.
+    # Small steps: a small frame can expand to far more than the limit.
     for start in range(0, len(data), _STEP):
         pieces.append(decoder.decompress(data[start : start + _STEP]))
         size += len(pieces[-1])
@@ -110,24 +110,24 @@ def _decode_beginning(data: bytes) -> tuple[bytes, bool]:
 
 def _decoded(data: bytes, facts: FrameFacts) -> bytes:
     if checksum_of(data) != facts.checksum:
-        raise ValueError("it ends with another checksum")
+        raise ValueError("its checksum differs from the index")
     size = zstandard.get_frame_parameters(data).content_size
     if size not in (facts.plain_size, zstandard.CONTENTSIZE_UNKNOWN):
-        raise ValueError("it announces another size")
+        raise ValueError("the size in its header differs from the index")
     plain = _decompress(data, facts.plain_size)
     if len(plain) != facts.plain_size:
-        raise ValueError("it holds another number of bytes")
+        raise ValueError("its size differs from the index")
     return plain
 
 
 def checksum_of(data: bytes) -> int:
-    """The number that a frame ends with."""
+    """The checksum at the end of a frame, as a number."""
     return int.from_bytes(data[-_CHECKSUM_SIZE:], "little")
 
 
 def _decompress(data: bytes, limit: int) -> bytes:
     if not zstandard.get_frame_parameters(data).content_size:
-        # `decompress` does not look behind the header of such a frame.
+        # `decompress` does not read such a frame beyond its header.
         stream = _DECOMPRESSORS.own.decompressobj()
         plain = stream.decompress(data)
         if not stream.eof or stream.unused_data:
@@ -137,7 +137,7 @@ def _decompress(data: bytes, limit: int) -> bytes:
 
 
 class ReadFrame(NamedTuple):
-    """One frame, as it is stored and as it was written."""
+    """The stored bytes and the plain bytes of one frame."""
 
     stored: bytes
     plain: bytes
@@ -147,8 +147,8 @@ def read_frame(file: BinaryIO, span: FrameSpan, path: str) -> ReadFrame:
     """Read and decode one frame; `path` names the file in errors.
 
     Raises:
-        DamageError: it was altered, or claims to be larger than any that this program writes.
-        OSError: as the file raises it.
+        DamageError: the frame was altered, or has more than `MAX_FRAME_SIZE` plain bytes.
+        OSError: from the file.
     """
     file.seek(span.start)
     stored = file.read(span.stop - span.start)
@@ -163,10 +163,10 @@ def read_frame(file: BinaryIO, span: FrameSpan, path: str) -> ReadFrame:
 
 
 def announced_size(file: BinaryIO, start: int) -> int:
-    """The plain bytes that the header of the frame at `start` announces; 0 when it does not.
+    """The plain bytes that the header of the frame at `start` announces; 0 if it announces none.
 
     Raises:
-        OSError: as the file raises it.
+        OSError: from the file.
     """
     file.seek(start)
     try:
@@ -177,12 +177,12 @@ def announced_size(file: BinaryIO, start: int) -> int:
 
 
 class Beginning(NamedTuple):
-    """What is there of a frame that is not complete.
+    """The readable part of an incomplete frame.
 
     Attributes:
-        plain: what can be decoded.
-        is_flushed: whether the file ends behind that, as a flush leaves it.
-        problem: why no more can be decoded, in one sentence; None for a frame that is merely cut.
+        plain: plain bytes that can be decoded.
+        is_flushed: whether the file ends directly behind these bytes, as after a flush.
+        problem: reason why no more can be decoded, in one sentence; None if the frame is only cut.
     """
 
     plain: bytes
@@ -191,10 +191,10 @@ class Beginning(NamedTuple):
 
 
 def read_beginning(file: BinaryIO, start: int, path: str) -> Beginning:
-    """Decode the frame at `start`, with which the file ends so far, block by block.
+    """Decode the frame at `start`, the last one in the file, block by block.
 
     Raises:
-        OSError: as the file raises it.
+        OSError: from the file.
     """
     decoder = zstandard.ZstdDecompressor().decompressobj()
     plain, position = bytearray(), start
@@ -214,13 +214,13 @@ def read_beginning(file: BinaryIO, start: int, path: str) -> Beginning:
     if reason is None and len(rest) == _ZEROS and not any(rest):
         reason = "zeros follow"
     problem = (
-        f"{path} is damaged: the frame at byte {start:,} of the stored file ends there: {reason}"
+        f"{path} is damaged: the frame at byte {start:,} of the stored file is incomplete: {reason}"
     )
     return Beginning(bytes(plain), not rest, problem if reason else None)
 
 
 def plain_size_of(file: BinaryIO, span: FrameSpan, path: str) -> int:
-    """The plain bytes of a whole frame, which is decoded when it does not announce them.
+    """The plain size of a complete frame; decodes the frame if its header has no size.
 
     Raises:
         DamageError, OSError: see `read_frame`.

@@ -1,4 +1,4 @@
-"""What file systems tell about files and folders, made equal for all of them."""
+"""Facts about files and folders, in one form for all file systems of fsspec."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -6,25 +6,25 @@ from datetime import UTC, datetime
 from typing import Any
 
 Info = dict[str, Any]
-"""What fsspec tells of one name; beside `name`, `type` and `size` each file system has its own."""
+"""The facts of fsspec about one name: `name`, `type`, `size`, and keys of each file system."""
 
 _TIMES = ("mtime", "LastModified", "last_modified", "created")
-"""Where times stand: local disks and Google, S3, Azure, memory. An object is modified once."""
+"""Keys of the time: local disks and Google, S3, Azure, memory. An object is modified once."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What is known of one file: its size in bytes and when it was written, in UTC."""
+    """The size of one file in bytes, and the time when it was written, in UTC."""
 
     size: int
     modified_at: datetime
 
 
 def facts_of(info: Info) -> FileFacts:
-    """What is known of one file.
+    """The facts about one file.
 
     Raises:
-        FileNotFoundError: it is a folder, or something that no sink has made.
+        FileNotFoundError: the name is not a regular file.
     """
     if info["type"] != "file":
         raise FileNotFoundError(info["name"])
@@ -34,8 +34,8 @@ def facts_of(info: Info) -> FileFacts:
 def children(infos: Iterable[Info], folder: str) -> Iterator[tuple[str, FileFacts | None]]:
     """The names in a folder with their facts, None for a folder; `folder` ends in a slash.
 
-    Stores that know no folders may tell of the folder itself, or of an object with its name, and
-    local disks know symbolic links. No sink has made any of these in this folder.
+    Stores without folders may list the folder itself, or an object with its name, and local disks
+    may contain symbolic links. No sink makes any of these, so they are skipped.
     """
     for info in infos:
         name = str(info["name"]).removeprefix(folder)

@@ -1,10 +1,10 @@
-r"""Regular expressions for lines: which are refused, and how many lines are searched at once.
+r"""Regular expressions for lines: refuse newlines, and rewrite expressions to search many lines.
 
-An expression is written for one line, and searched for in a block of many with MULTILINE. Both find
-the same if no part of the expression can match a newline: `for_blocks` changes `[^"]` to `[^\n"]`,
-and `\s` to the white space of a line. Not every expression can be changed: look-around and `\Z`
-look beyond the line, atomic and possessive groups can fail there. Those are searched for line by
-line.
+A user writes an expression for one line. A search runs it with MULTILINE on a block of many lines.
+The results are equal if no part of the expression can match a newline: `for_blocks` changes `[^"]`
+to `[^\n"]`, and `\s` to white space without the newline. Some expressions cannot be changed:
+look-around and `\Z` see text beyond the line, and atomic and possessive groups can fail on it.
+These are searched line by line.
 """
 
 import re
@@ -27,13 +27,13 @@ _BLOCK_TOKEN = re.compile(rb"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|[^\\\[]+|.", re.DOTA
 _REPLACED = {rb"\s": rb"[ \t\r\f\v]", rb"\W": rb"[^\w\n]", rb"\D": rb"[^\d\n]"}
 
 _BEYOND = re.compile(rb"[*+?}]\+|\(\?(?![:P]|[aim]+[:)])|[\x00-\x08\x0a-\x1f]|\t-")
-"""Possessive; all groups but the plain and the named ones; control characters."""
+"""Possessive quantifiers; all groups but plain and named ones; control characters."""
 
 _BEYOND_ESCAPE = re.compile(rb"\\[AZzn0-7xuUNvfra\n]")
-"""The ends of a text; numbers of characters, and letters that begin a range over the newline."""
+"""Anchors of the text; character codes, and letters that can begin a range over the newline."""
 
 _BEYOND_SET = re.compile(rb"\\[sWDn0-7xtvfrab\n]|[\x00-\x1f]")
-"""What can put a newline into a set."""
+"""Members of a set that can include the newline."""
 
 _NEWLINES = {rb"\n", b"\\\n", rb"\x0a", rb"\x0A", rb"\012", b"\n"}
 
@@ -46,7 +46,7 @@ def compiled(source: bytes, flags: int) -> re.Pattern[bytes]:
     """
     try:
         with warnings.catch_warnings():
-            # Python warns of sets whose meaning may change; the user cannot act on that.
+            # Python warns about sets whose meaning may change; the user cannot act on that.
             warnings.simplefilter("ignore", FutureWarning)
             return re.compile(source, flags)
     except (re.error, RecursionError, OverflowError) as error:
@@ -54,10 +54,10 @@ def compiled(source: bytes, flags: int) -> re.Pattern[bytes]:
 
 
 def refuse_newline(regex: re.Pattern[bytes]) -> None:
-    """Refuse an expression that asks for a newline, even in a part that is optional.
+    """Refuse an expression that contains a newline, even in an optional part.
 
     Raises:
-        InvalidRecordError: it asks for a newline.
+        InvalidRecordError: the expression contains a newline.
     """
     is_verbose = regex.flags & re.VERBOSE
     tokens = set((_VERBOSE_TOKEN if is_verbose else _TOKEN).findall(regex.pattern))
@@ -66,20 +66,20 @@ def refuse_newline(regex: re.Pattern[bytes]) -> None:
         tokens.discard(b"\n")
     if any(map(_is_newline, tokens)):
         raise InvalidRecordError(
-            "a pattern may not ask for a newline: lines are searched without it"
+            "a pattern must not contain a newline: each line is searched without its newline"
         )
 
 
 def _is_newline(token: bytes) -> bool:
-    """Whether an escape or a byte is a newline, or a set holds it and nothing else."""
+    """Whether an escape or a byte is a newline, or a set contains only the newline."""
     if not token.startswith(b"["):
         return token in _NEWLINES
-    held = compiled(token, re.DOTALL)
-    return [byte for byte in range(256) if held.fullmatch(bytes([byte]))] == [ord("\n")]
+    member = compiled(token, re.DOTALL)
+    return [byte for byte in range(256) if member.fullmatch(bytes([byte]))] == [ord("\n")]
 
 
 def for_blocks(source: bytes) -> bytes | None:
-    """The expression that finds in blocks what `source` finds in lines; None if there is none."""
+    """The expression that finds in blocks the matches of `source` in lines; None if impossible."""
     tokens: list[bytes] = []
     for token in _BLOCK_TOKEN.findall(source):
         changed = _changed(token)
@@ -93,7 +93,7 @@ def _changed(token: bytes) -> bytes | None:
     if token in _REPLACED:
         return _REPLACED[token]
     if token.startswith(b"[^"):
-        # After `[^\n` a `]` would close the set and a `-` would begin a range.
+        # Directly after `[^\n`, a `]` would close the set and a `-` would begin a range.
         escaped = b"\\" if token[2:3] in b"]-" else b""
         return b"[^\\n" + escaped + token[2:]
     pattern = _BEYOND

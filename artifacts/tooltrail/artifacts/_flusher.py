@@ -1,7 +1,7 @@
-"""Ends the frames of captures that wait for more, so that others can read what was written.
+"""Flush captures that wait for more bytes, so that other processes can read the written bytes.
 
-One thread for the process, which is there only while some capture has bytes that are in no frame.
-A child of a fork, which does not have the thread, begins anew.
+One thread per process. It runs only while a capture has bytes that are not in the spool file.
+A forked child does not have the thread, and starts its own.
 """
 
 import os
@@ -11,19 +11,19 @@ from typing import Protocol
 from tooltrail.artifacts._threads import leave_signals_to_others
 
 INTERVAL_S = 1.0
-"""Longest time that a byte waits for its frame."""
+"""Seconds between two flushes: the longest time that a byte waits in memory."""
 
 
 class Flushable(Protocol):
     """A capture."""
 
     def flush(self) -> None:
-        """End the current frame."""
+        """Make all bytes so far readable from the spool file."""
         ...
 
 
 class Flusher:
-    """Flushes each watched capture once, after an interval. Safe for threads."""
+    """Flushes each watched capture once, after the interval. Safe for threads."""
 
     def __init__(self, interval_s: float) -> None:
         self._interval_s = interval_s
@@ -32,10 +32,10 @@ class Flusher:
         self._thread: threading.Thread | None = None
 
     def watch(self, capture: Flushable) -> None:
-        """Flush a capture after the interval; one that is watched already is flushed earlier.
+        """Flush a capture after the interval, or earlier if it is watched already.
 
-        A flush that fails, as for want of memory, is tried again after another interval. Where no
-        thread is to be had its bytes wait for the end of their frame.
+        A flush that fails, for instance for lack of memory, is retried after another interval. If
+        no thread can be started, the bytes wait until their frame is full.
         """
         with self._lock:
             self._waiting[capture] = None
@@ -48,7 +48,7 @@ class Flusher:
                 self._waiting.clear()
 
     def begin_anew(self) -> None:
-        """Forget everything, in a process that was forked."""
+        """Reset the state in a forked child."""
         self._lock = threading.Lock()
         self._waiting = {}
         self._thread = None
@@ -61,7 +61,7 @@ class Flusher:
             with self._lock:
                 due, self._waiting = self._waiting, {}
                 if not due:
-                    # Said under the lock: whoever comes next must not count on this thread.
+                    # Under the lock: the next `watch` must start a new thread.
                     self._thread = None
                     return
             for capture in due:
@@ -70,8 +70,8 @@ class Flusher:
     def _flush(self, capture: Flushable) -> None:
         try:
             capture.flush()
-        except BaseException:  # noqa: BLE001  the other captures wait for this thread as well
-            # Its bytes are in memory still, and whoever writes or closes meets the same error.
+        except BaseException:  # noqa: BLE001  other captures need this thread too
+            # The bytes are still in memory, and the next `write` or `close` raises the error.
             with self._lock:
                 self._waiting[capture] = None
 

@@ -1,9 +1,9 @@
-"""Compresses blocks in other threads and gives their frames back in order.
+"""Compress blocks in other threads, and return their frames in order.
 
-zstd lets go of the interpreter while it works, so that two threads compress about twice as fast as
-one, beside the thread that reads, hashes and writes. The threads belong to the process and are
-shared by all captures; a child of a fork, which has none of them, makes its own. Where no thread
-is to be had, at the end of the program for instance, the caller's own does it.
+zstd releases the interpreter lock while it compresses. So two threads compress about twice as fast
+as one, while the caller's thread reads, hashes and writes. All captures of a process share the
+threads; a forked child starts its own. If no thread can be started, for instance at the end of the
+program, the caller's thread compresses.
 """
 
 import os
@@ -18,47 +18,47 @@ from tooltrail.artifacts.codec import compress_frame
 from tooltrail.artifacts.frame_index import Frame
 
 THREADS = max(2, min(4, os.cpu_count() or 1))
-"""Threads that compress; beyond four the one that hashes is the limit."""
+"""Threads that compress; with more than four, the thread that hashes is the bottleneck."""
 
 IN_FLIGHT = 16
 """Blocks of one capture that wait for their frames at once.
 
-Two for each thread would do if all ran on. On a busy machine any of them stands still for some
-milliseconds at times, the one that feeds them too, and the others go on with what is there.
+Two per thread would suffice if threads were never descheduled. On a busy machine any thread, also
+the one that adds blocks, can pause for some milliseconds, and the others need work during a pause.
 """
 
 IN_FLIGHT_BYTES = 4 * 1024 * 1024
-"""The same in bytes, where blocks are large; two more than there are threads wait in any case."""
+"""The same limit in bytes, for large blocks; `THREADS + 2` blocks are always allowed."""
 
 
 class Compressed(NamedTuple):
-    """A block and the frame that holds it."""
+    """A block and its frame."""
 
     block: bytearray
     frame: Frame
 
 
 class FrameQueue:
-    """The blocks of one capture that are being compressed. One thread at a time.
+    """The blocks of one capture that are being compressed. For one thread at a time.
 
-    A block leaves only when the one that took it asks for the next, so none is lost when that is
-    interrupted.
+    A block is removed only when the caller asks for the next one, so an interrupted caller loses
+    no block.
     """
 
     def __init__(self, frame_size: int) -> None:
-        """Blocks have at most so many bytes."""
+        """Accept blocks of at most `frame_size` bytes."""
         self._most = min(IN_FLIGHT, max(THREADS + 2, IN_FLIGHT_BYTES // frame_size))
         self._waiting: deque[tuple[bytearray, Future[Frame]]] = deque()
         self._has_threads = True
 
     def put(self, block: bytearray) -> None:
-        """Compress a block, which MUST NOT change until it is given back."""
+        """Compress a block, which MUST NOT change until it is returned."""
         if self._has_threads:
             try:
                 self._waiting.append((block, _threads().submit(compress_frame, block)))
             except RuntimeError:
-                # The program is at its end, or may have no more threads. What the pool was given
-                # all the same goes with it.
+                # The program is ending, or has reached its limit of threads. The pool is dropped,
+                # with any task that it did queue.
                 self._has_threads = False
                 _threads.cache_clear()
             else:
@@ -66,22 +66,22 @@ class FrameQueue:
         self.put_compressed(block)
 
     def put_compressed(self, block: bytearray, frame: Frame | None = None) -> None:
-        """Add a block with its frame; compressed in this thread where there is none."""
+        """Add a block with its frame; without a frame, compress the block in this thread."""
         done: Future[Frame] = Future()
         done.set_result(compress_frame(block) if frame is None else frame)
         self._waiting.append((block, done))
 
     @property
     def blocks(self) -> list[bytearray]:
-        """All blocks that were not taken, in order."""
+        """All blocks that are still in the queue, in order."""
         return [block for block, _ in self._waiting]
 
     def clear(self) -> None:
-        """Forget all blocks."""
+        """Remove all blocks."""
         self._waiting.clear()
 
     def ready(self) -> Iterator[Compressed]:
-        """Take the first blocks, as long as they are done or more wait than may."""
+        """Remove the first blocks, as long as they are done or the queue is over its limit."""
         while self._waiting:
             if len(self._waiting) <= self._most and not self._waiting[0][1].done():
                 return
@@ -89,14 +89,14 @@ class FrameQueue:
             self._waiting.popleft()
 
     def drain(self) -> Iterator[Compressed]:
-        """Take all blocks."""
+        """Remove all blocks with their frames; wait for each frame."""
         while self._waiting:
             yield self._first()
             self._waiting.popleft()
 
     def _first(self) -> Compressed:
         block, frame = self._waiting[0]
-        # There may have been no memory for a moment, and an outcome stays as it is.
+        # A failed future stays failed, but a lack of memory may be over: compress again.
         return Compressed(block, compress_frame(block) if frame.exception() else frame.result())
 
 

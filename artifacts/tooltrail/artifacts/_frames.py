@@ -1,7 +1,7 @@
-"""The plain bytes of one stored object, frame by frame, found by the index at its end.
+"""Read the plain bytes of one stored object frame by frame, with the index at its end.
 
-The object's own index is the only one: no other place says where its frames are. Frames that stand
-side by side are fetched with one request. Each is compared with its checksum and with the index.
+The index in the object is the only one. One request fetches adjacent frames. Each frame is compared
+with its checksum and with the index.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from tooltrail.artifacts.sink import ArtifactSink
 from tooltrail.records.errors import DamageError, UnavailableError
 
 REQUEST_BYTES = 8 * 1024 * 1024
-"""Stored bytes that one request asks for at most, unless one frame alone has more."""
+"""Stored bytes per request at most; a single frame may have more."""
 
 _NOTHING = hashlib.sha256().hexdigest()
 
@@ -31,7 +31,7 @@ class Block(NamedTuple):
 
     @property
     def stop(self) -> int:
-        """The plain offset behind them."""
+        """The plain offset after the last byte."""
         return self.start + len(self.plain)
 
     def cut(self, start: int, stop: int) -> "Block":
@@ -43,7 +43,7 @@ class Block(NamedTuple):
 
 
 class _Held(NamedTuple):
-    """Stored bytes that were fetched already, and where in the object they begin."""
+    """Stored bytes that were fetched already, and their offset in the object."""
 
     start: int
     data: bytes
@@ -55,13 +55,13 @@ class _Held(NamedTuple):
 
 
 class Frames:
-    """One object's frames; made by `open_frames`.
+    """The frames of one object; made by `open_frames`.
 
-    Holds up to `REQUEST_BYTES` of stored bytes and the plain bytes of one frame. Safe for threads.
+    Keeps up to `REQUEST_BYTES` of stored bytes and the plain bytes of one frame. Safe for threads.
     """
 
     def __init__(self, sink: ArtifactSink, path: str, index: FrameIndex, held: _Held) -> None:
-        """Read `path` by `index`; `held` is what was fetched of the object already."""
+        """Read `path` with `index`; `held` are bytes of the object that were fetched already."""
         self._sink = sink
         self._path = path
         self._held = held
@@ -74,7 +74,7 @@ class Frames:
         return self._sink.capabilities.frame_size
 
     def hold_from(self, start: int) -> None:
-        """Fetch all frames from a plain offset on with one request, unless they are too many."""
+        """Fetch all frames from a plain offset on with one request, if they fit in one."""
         index = self.index
         begin, end = index.stored_span(index.frame_at(start))[0], index.frames_size
         if end - begin <= REQUEST_BYTES and self._held.slice(begin, end) is None:
@@ -85,8 +85,8 @@ class Frames:
 
         Raises:
             DamageError: a frame does not fit the index.
-            MissingArtifactError: the object is gone.
-            UnavailableError: the sink cannot serve, or the object was replaced meanwhile.
+            MissingArtifactError: the object was deleted.
+            UnavailableError: the sink is unavailable, or the object was replaced during the read.
         """
         last = self._last
         if last.start <= start < last.stop:
@@ -101,30 +101,30 @@ class Frames:
                 yield block.cut(start, stop)
 
     def counted_blocks(self, start: int, stop: int) -> Iterator[Block]:
-        """Like `blocks`, for a caller who counts lines: a range MUST begin and end with a frame.
+        """Like `blocks`, but also compares newlines: a range MUST begin and end with a frame.
 
         Raises:
-            DamageError: see `blocks`; or the index counts other newlines than a frame has.
+            DamageError: see `blocks`; or a frame's newlines differ from the index.
         """
         for block in self.blocks(start, stop):
             frame = self.index.frame_at(block.start)
             found, counted = block.plain.count(b"\n"), self.index.newlines_in(frame)
-            # An empty frame begins where the next one does, and that one is found.
+            # `frame_at` does not find an empty frame, but the frame after it.
             if block.plain and found != counted:
                 raise DamageError(
                     f"the index of artifact {self._path} is damaged: it counts {counted:,} newlines"
-                    f" in frame {frame:,}, which has {found:,}",
+                    f" in frame {frame:,}, but the frame has {found:,}",
                     path=self._path,
                 )
             yield block
 
     def batches(self, frame: int, end: int, plain_size: int) -> Iterator[tuple[int, int]]:
-        """Frames that are fetched together: first and last, half-open, at least one.
+        """Ranges of frames that are fetched together, each half-open and with at least one frame.
 
         Args:
-            frame: the first of all.
-            end: the frame behind the last of all.
-            plain_size: plain bytes of a batch at most, unless one frame alone has more.
+            frame: first frame of all ranges.
+            end: frame after the last frame of all ranges.
+            plain_size: plain bytes per batch at most; a single frame may have more.
         """
         index = self.index
         while frame < end:
@@ -139,7 +139,7 @@ class Frames:
             yield first, frame
 
     def decode_batch(self, first: int, end: int) -> Iterator[Block]:
-        """Fetch some frames with one request and decode each when the caller asks for it.
+        """Fetch frames with one request, and decode each one when the caller iterates to it.
 
         Raises:
             DamageError, MissingArtifactError, UnavailableError: see `blocks`.
@@ -158,12 +158,12 @@ class Frames:
         except ValueError as error:
             raise self._mismatch(start, error) from error
         if len(plain) == self.index.plain_size:
-            # This costs little, and finds another whole object at this path.
+            # This is cheap, and detects that another complete object has this path.
             check_digest(self._path, hashlib.sha256(plain).hexdigest())
         return Block(start, plain)
 
     def _mismatch(self, start: int, reason: ValueError) -> DamageError | UnavailableError:
-        """The error for a frame that does not fit: the object is damaged, or was replaced."""
+        """The error for a frame that differs from the index: damaged object, or replaced object."""
         if _read_end(self._sink, self._path)[0] != self.index:
             return UnavailableError(
                 f"artifact {self._path} was replaced while it was read; read it again"
@@ -176,14 +176,14 @@ class Frames:
 
 
 def open_frames(sink: ArtifactSink, path: str, size: int | None = None) -> Frames:
-    """The frames of an object, by the index at its end; `size` are the plain bytes it must have.
+    """Read the index of an object and return its frames; `size` is the expected plain size.
 
     Raises:
-        MissingArtifactError: no object stands there.
+        MissingArtifactError: no object has this path.
         DamageError: the object is cut, or its index is altered or missing.
-            `DigestMismatchError` when it has another size.
+            `DigestMismatchError` if the object has another size.
         InvalidRecordError: not the path of an artifact.
-        UnavailableError: the sink cannot serve.
+        UnavailableError: the sink is unavailable.
     """
     digest_of_path(path)
     index, held = _read_end(sink, path)
@@ -198,7 +198,7 @@ def open_frames(sink: ArtifactSink, path: str, size: int | None = None) -> Frame
 
 
 def _read_end(sink: ArtifactSink, path: str) -> tuple[FrameIndex | None, _Held]:
-    """The index at the end of an object, None without one; and the bytes that were read."""
+    """The index at the end of an object, None if it has none; and the bytes that were read."""
     data = b""
 
     def read_end(size: int) -> bytes:

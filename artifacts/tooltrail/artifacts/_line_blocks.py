@@ -1,7 +1,7 @@
-"""Whole lines of an artifact, from blocks that other threads fetch and decode ahead.
+"""Complete lines of an artifact, from blocks that other threads fetch and decode ahead.
 
-Lines are counted by the thread that has just decoded their block, while the block is in the cache
-of its core. Only the lines that cross the end of a block are put together and counted in order.
+The thread that decodes a block also counts its lines, while the block is in the core's cache. Only
+lines that cross the end of a block are joined and counted in order.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,16 +14,16 @@ from tooltrail.artifacts._patterns import Counter, contains
 from tooltrail.records.errors import InvalidRecordError
 
 LINE_BYTES = 64 * 1024 * 1024
-"""Longest line that is searched: it is in memory twice."""
+"""Bytes of the longest line that is searched. The line is in memory twice."""
 
 
 class LineBlock(NamedTuple):
-    """Whole lines; only the last line of the artifact may lack its newline.
+    """Complete lines; only the last line of the artifact may lack its newline.
 
     Attributes:
-        plain: their bytes.
-        start: plain offset of the first.
-        first: its number, from 1.
+        plain: bytes of the lines.
+        start: plain offset of the first line.
+        first: number of the first line, from 1.
     """
 
     plain: bytes
@@ -35,22 +35,22 @@ def line_blocks(frames: Frames, path: str, needle: bytes | None = None) -> Itera
     """The lines of an artifact, in order.
 
     Args:
-        frames: of the artifact.
-        path: names it in errors.
-        needle: blocks without these bytes, which are no newline, are left out.
+        frames: frames of the artifact.
+        path: path of the artifact, for errors.
+        needle: blocks without these bytes are skipped. Contains no newline.
 
     Raises:
         InvalidRecordError: a line has more than `LINE_BYTES`.
         DamageError, MissingArtifactError, UnavailableError: see `Frames.blocks`.
     """
-    line = _LineSoFar(needle)
+    line = _OpenLine(needle)
     start, newlines = 0, 0
     for block in ahead(frames, lambda block: block):
-        line.look_at(block.plain)
+        line.scan(block.plain)
         cut = block.plain.rfind(b"\n") + 1
         if not cut:
             line.add(block.plain)
-            _refuse_giant(line.size, newlines + 1, path)
+            _refuse_long_line(line.size, newlines + 1, path)
             continue
         if line.is_wanted:
             yield LineBlock(line.ended_by(memoryview(block.plain)[:cut]), start, newlines + 1)
@@ -61,8 +61,8 @@ def line_blocks(frames: Frames, path: str, needle: bytes | None = None) -> Itera
         yield LineBlock(line.ended_by(b""), start, newlines + 1)
 
 
-class _LineSoFar:
-    """The line that goes on in the next block; `is_wanted` says whether a needle was seen."""
+class _OpenLine:
+    """A line that continues in the next block; `is_wanted` is True once the needle was found."""
 
     def __init__(self, needle: bytes | None) -> None:
         self._needle = needle
@@ -70,27 +70,27 @@ class _LineSoFar:
         self.begin(b"")
 
     def begin(self, rest: bytes) -> None:
-        """The line begins with what follows the last newline of a block."""
+        """Begin a line with the bytes behind the last newline of a block."""
         self._pieces = [rest]
         self.size = len(rest)
         self._end = b""
         self.is_wanted = self._needle is None or self._needle in rest
         self._remember(rest)
 
-    def look_at(self, plain: bytes) -> None:
-        """Look for the needle in the next block, and where it follows what came before."""
+    def scan(self, plain: bytes) -> None:
+        """Search the next block for the needle, and the seam between the line and the block."""
         if not self.is_wanted and self._needle is not None:
             seam = self._end + plain[: self._overlap] if self._end else b""
             self.is_wanted = contains(plain, self._needle) or self._needle in seam
 
     def add(self, plain: bytes) -> None:
-        """The line goes on through a whole block."""
+        """Add a block without a newline."""
         self._pieces.append(plain)
         self.size += len(plain)
         self._remember(plain)
 
     def ended_by(self, plain: memoryview | bytes) -> bytes:
-        """The line, and what more of the next block is given."""
+        """The line so far, followed by bytes of the next block."""
         return b"".join([*self._pieces, plain])
 
     def _remember(self, plain: bytes) -> None:
@@ -102,10 +102,10 @@ class _Counted(NamedTuple):
     """A block in which all lines but the first and the last are counted.
 
     Attributes:
-        stop: plain offset behind the block.
-        head: up to and with its first newline; the whole block if it has none.
+        stop: plain offset after the block.
+        head: bytes up to and including the first newline; all bytes if there is no newline.
         found: matching lines between head and tail.
-        tail: what follows its last newline; None if it has none.
+        tail: bytes behind the last newline; None if there is no newline.
     """
 
     stop: int
@@ -115,12 +115,12 @@ class _Counted(NamedTuple):
 
 
 def count_lines(frames: Frames, path: str, counter: Counter) -> Iterator[int]:
-    """How many lines match, in one block after the other; lines across their ends included.
+    """The number of matching lines in each block in turn; lines across blocks are included.
 
     Args:
-        frames: of the artifact.
-        path: names the artifact in errors.
-        counter: of the matching lines; several threads call it at once.
+        frames: frames of the artifact.
+        path: path of the artifact, for errors.
+        counter: counts matching lines in bytes; several threads call it at once.
 
     Raises:
         InvalidRecordError: a line has more than `LINE_BYTES`.
@@ -135,8 +135,8 @@ def _count_block(counter: Counter, block: Block) -> _Counted:
     if not first:
         return _Counted(block.stop, plain)
     last = plain.rfind(b"\n") + 1
-    whole = plain[first:last]
-    return _Counted(block.stop, plain[:first], counter(whole) if whole else 0, plain[last:])
+    inner = plain[first:last]
+    return _Counted(block.stop, plain[:first], counter(inner) if inner else 0, plain[last:])
 
 
 def _across_ends(
@@ -148,7 +148,7 @@ def _across_ends(
         line.append(block.head)
         size += len(block.head)
         if block.tail is None:
-            _refuse_giant(
+            _refuse_long_line(
                 size, frames.index.newlines_before(frames.index.frame_at(block.stop)) + 1, path
             )
             continue
@@ -158,9 +158,9 @@ def _across_ends(
         yield counter(b"".join(line))
 
 
-def _refuse_giant(size: int, line: int, path: str) -> None:
+def _refuse_long_line(size: int, line: int, path: str) -> None:
     if size > LINE_BYTES:
         raise InvalidRecordError(
-            f"line {line:,} of artifact {path} has more than {LINE_BYTES:,} bytes,"
-            " which is too long to be searched"
+            f"line {line:,} of artifact {path} has more than {LINE_BYTES:,} bytes"
+            " and is too long to search"
         )

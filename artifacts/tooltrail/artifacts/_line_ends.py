@@ -1,14 +1,14 @@
-"""Finds lines inside of a block by their newlines, at the speed of the C library."""
+"""Find lines in a block by counting newlines, at the speed of the C library."""
 
 _NEAR = 64
-"""Bytes below which it is quicker to look for each newline than to halve once more."""
+"""Bytes below which finding each newline is faster than another step of bisection."""
 
 
 def after_newlines(data: bytes, number: int, start: int = 0) -> tuple[int, int]:
-    """Where the data goes on after so many newlines from `start` on.
+    """The offset after `number` newlines, counted from `start`.
 
     Returns:
-        The offset, and how many newlines are missing: then it is the end of the data.
+        The offset, and the number of missing newlines. If any are missing, the offset is the end.
     """
     if not number:
         return start, 0

@@ -1,4 +1,4 @@
-"""The lines that were found, with those around them: each once, in order, across blocks."""
+"""Matching lines with their context lines: each line once, in order, across blocks."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -11,13 +11,13 @@ from tooltrail.artifacts._patterns import Span, lines_of
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """One line that was found, or that stands near one.
+    """One matching line, or one context line near it.
 
     Attributes:
-        line_number: from 1.
-        offset: of its first byte in the artifact, from 0.
+        line_number: number of the line, from 1.
+        offset: offset of its first byte in the artifact, from 0.
         line: its bytes, with the newline if it has one.
-        is_context: whether it is here for its neighbours alone.
+        is_context: whether the line does not match, and is only context.
     """
 
     line_number: int
@@ -27,7 +27,7 @@ class Match:
 
 
 class _Cursor:
-    """The next line of a block that was not given yet. It counts newlines only where it must."""
+    """A position in a block: the next line to return. Counts newlines only where needed."""
 
     def __init__(self, block: LineBlock) -> None:
         self._block = block
@@ -48,7 +48,7 @@ class _Cursor:
         return match
 
     def last_lines(self, stop: int, count: int) -> list[Span]:
-        """The last lines before `stop` that were not given yet, at most `count`."""
+        """The last lines before `stop` that were not returned yet, at most `count`."""
         spans: deque[Span] = deque()
         while len(spans) < count and stop > self.offset:
             # The line's own newline, if it has one, is its last byte.
@@ -63,28 +63,28 @@ _NEWLINE = 0x0A
 
 
 class LinesAround:
-    """Gives lines with their context; takes the blocks of an artifact in order."""
+    """Returns lines with their context; the caller passes the blocks of an artifact in order."""
 
     def __init__(self, before: int, after: int) -> None:
-        """So many lines before each match and after it."""
+        """Return `before` lines before each match, and `after` lines after it."""
         self._before = before
         self._after = after
         self._left = 0
-        # Lines at the end of the blocks so far, in case that the next block begins with a match.
+        # The last lines of the blocks so far, in case the next block begins with a match.
         self._earlier: deque[Match] = deque(maxlen=before)
 
     @property
     def is_needed(self) -> bool:
-        """Whether any context is asked for."""
+        """Whether the caller wants any context."""
         return self._before + self._after > 0
 
     @property
     def is_wanted(self) -> bool:
-        """Whether lines after the last match are still to come."""
+        """Whether context lines after the last match are still missing."""
         return self._left > 0
 
     def lines(self, block: LineBlock, found: Iterator[Span]) -> Iterator[Match]:
-        """The lines of one block that were found, and those around them."""
+        """The matching lines of one block, and their context lines."""
         cursor = _Cursor(block)
         for begin, end in found:
             yield from self._following(cursor, begin)
@@ -96,14 +96,14 @@ class LinesAround:
         self._remember(cursor)
 
     def _following(self, cursor: _Cursor, stop: int) -> Iterator[Match]:
-        """Lines after the last match, as far as they are wanted."""
+        """Context lines after the last match, up to the limit."""
         lines = lines_of(cursor.plain, cursor.offset, stop)
         for _, end in islice(lines, self._left):
             yield cursor.take(end, is_context=True)
             self._left -= 1
 
     def _preceding(self, cursor: _Cursor, stop: int) -> Iterator[Match]:
-        """Lines before a match that were not given yet."""
+        """Context lines before a match that were not returned yet."""
         spans = cursor.last_lines(stop, self._before)
         if cursor.offset == 0:
             missing = self._before - len(spans)

@@ -1,11 +1,11 @@
-"""Publishing on a local file system: durable, exclusive and atomic, by hard links.
+"""Publish objects on a local file system: durable, exclusive and atomic, with hard links.
 
-Linking fails when the name is taken, atomically and for every process; that is the whole of the
-exclusion. The order is what makes it durable: bytes synced, then the name made, then the folder
-that holds the name synced.
+Creating a link fails if the name exists, atomically and for every process. Nothing else provides
+the exclusion. The order provides durability: sync the bytes, create the name, sync the folder that
+contains the name.
 
-Who may read is decided by the mode of the root, which is 0700 when it is made here. A team sets
-it to 2770, say: folders below take it over, and objects are readable for whom the root is.
+The mode of the root decides who may read. The default is 0700. A team can set 2770, for instance:
+new folders inherit the mode, and whoever may read the root may read the objects.
 """
 
 import errno
@@ -37,15 +37,15 @@ _READERS = stat.S_IRGRP | stat.S_IROTH
 CANNOT_LINK = frozenset(
     {errno.EXDEV, errno.EPERM, errno.EACCES, errno.EMLINK, errno.ENOSYS, errno.EOPNOTSUPP}
 )
-"""Reasons for which a source cannot be linked although a copy of it may be."""
+"""Errors after which a source cannot be linked, but a copy of it may be."""
 
 
 class LocalPublisher:
-    """Publishes under one root folder. Safe for threads and processes.
+    """Publishes below one root folder. Safe for threads and processes.
 
-    Where the source is on the same file system the object *is* the source under a second name, so
-    the source takes mode and group of an object too; elsewhere it is copied to a part beside its
-    target first.
+    If the source is on the same file system, the object *is* the source under a second name, so
+    the source gets the mode and group of an object too. Otherwise the source is first copied to a
+    part beside the target.
     """
 
     def __init__(self, root: Path) -> None:
@@ -54,23 +54,23 @@ class LocalPublisher:
         self._durable_folders: set[Path] = set()
 
     def publish(self, source: Path, target: Path) -> bool:
-        """True when `target` was created, False when it stands there already.
+        """Publish a file; True if `target` was created, False if it exists already.
 
         Raises:
-            OSError: whatever the file system says.
+            OSError: from the file system.
         """
         access = _Access.below(self._root)
         self._make_folder(target.parent, access)
         is_new = not target.is_file() and _create(source, target, access)
-        # For a loser too: the winner may not have come this far yet.
+        # If the target exists, its creator may not have synced the folder yet.
         sync_folder(target.parent)
         return is_new
 
     def _make_folder(self, folder: Path, access: "_Access") -> None:
-        """Make `folder` and its parents below the root, each with its name durable.
+        """Make `folder` and its parents below the root, and make each name durable.
 
-        A folder that was there may have been made by another process a moment ago, so its parent
-        is synced the first time that this publisher meets it.
+        Another process may have just made an existing folder, so its parent is synced the first
+        time that this publisher uses the folder.
         """
         if folder == self._root or (folder in self._durable_folders and folder.is_dir()):
             return
@@ -81,17 +81,17 @@ class LocalPublisher:
             if not folder.is_dir():
                 raise
         else:
-            # From the mode that mkdir is given the umask takes bits, the set-group-id bit too.
+            # The umask removes bits from the mode of mkdir, and mkdir ignores the set-group-id bit.
             folder.chmod(access.folder_mode)
         sync_folder(folder.parent)
         self._durable_folders.add(folder)
 
 
 def make_durable_folders(folder: Path) -> None:
-    """Make a folder and its missing parents, with mode 0700, and their names durable.
+    """Make a folder and its missing parents, with mode 0700, and make their names durable.
 
     Raises:
-        OSError: see `make_private_folders`, or it cannot be synced.
+        OSError: see `make_private_folders`; or a folder cannot be synced.
     """
     if not folder.is_dir():
         make_durable_folders(folder.parent)
@@ -100,10 +100,10 @@ def make_durable_folders(folder: Path) -> None:
 
 
 def sync_file(file: Path) -> None:
-    """Make what is in a file durable; not its name.
+    """Make the content of a file durable, but not its name.
 
     Raises:
-        OSError: whatever the file system says.
+        OSError: from the file system.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -116,7 +116,7 @@ def sync_folder(folder: Path) -> None:
     """Make the names in a folder durable.
 
     Raises:
-        OSError: whatever the file system says.
+        OSError: from the file system.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -126,15 +126,15 @@ def sync_folder(folder: Path) -> None:
 
 
 def read_range(path: Path, start: int, stop: int | None) -> bytes:
-    """A range of a file, clipped at its end; see `ArtifactSink.read`.
+    """Read a range of a file, clipped at its end; see `ArtifactSink.read`.
 
     Raises:
-        OSError: whatever the file system says.
+        OSError: from the file system.
     """
     with open_without_links(path) as file:
         position, end = clip(start, stop, os.fstat(file.fileno()).st_size)
         pieces: list[bytes] = []
-        # One call gives some 2 GiB at most, and less where a file is cut meanwhile.
+        # One call returns about 2 GiB at most, and less if the file is cut during the read.
         while piece := os.pread(file.fileno(), end - position, position):
             pieces.append(piece)
             position += len(piece)
@@ -142,11 +142,11 @@ def read_range(path: Path, start: int, stop: int | None) -> bytes:
 
 
 def read_facts(path: Path) -> FileFacts:
-    """What is known of a file.
+    """The size and time of a file.
 
     Raises:
-        FileNotFoundError: it is not there, or something that no sink has made.
-        OSError: whatever else the file system says.
+        FileNotFoundError: the file does not exist, or is not a regular file.
+        OSError: another error of the file system.
     """
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):
@@ -156,12 +156,12 @@ def read_facts(path: Path) -> FileFacts:
 
 @dataclass(frozen=True, slots=True)
 class _Access:
-    """Who may use what is made below a root.
+    """The access rights of new folders and objects below a root.
 
     Attributes:
-        folder_mode: of folders: that of the root, and all for the owner.
-        object_mode: of objects: readable for whom the root is, writable for nobody.
-        group_id: the group for which objects are readable when they are not for all, else None.
+        folder_mode: mode of folders: the mode of the root, and all rights for the owner.
+        object_mode: mode of objects: the read rights of the root, and no write rights.
+        group_id: group that may read objects, if others may not; else None.
     """
 
     folder_mode: int
@@ -179,13 +179,13 @@ class _Access:
         )
 
     def grant(self, descriptor: int) -> None:
-        """Give a file the mode of an object; its group only when that is the group meant."""
+        """Give a file the mode of an object; readable by its owner alone if the group fails."""
         mode = self.object_mode
         if self.group_id is not None and os.fstat(descriptor).st_gid != self.group_id:
             try:
                 os.fchown(descriptor, -1, self.group_id)
             except PermissionError:
-                # Not a member of it, or not the owner, who is then refused the mode as well.
+                # Not a member of the group; or not the owner, and then fchmod fails as well.
                 mode &= ~_READERS
         os.fchmod(descriptor, mode)
 
@@ -204,7 +204,7 @@ def _create(source: Path, target: Path, access: _Access) -> bool:
 
 
 def _link(file: BinaryIO, source: Path, target: Path, access: _Access) -> bool:
-    """False when the file system wants a copy instead."""
+    """Link the source to the target; False if a copy is needed instead."""
     if os.fstat(file.fileno()).st_dev != target.parent.stat().st_dev:
         return False
     try:

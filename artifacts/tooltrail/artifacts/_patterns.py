@@ -1,7 +1,7 @@
-"""Finds and counts the lines of a block that match a pattern, with few calls for many lines.
+"""Find and count the lines of a block that match a pattern, with few calls for many lines.
 
-`findall` returns one match per line if each match continues to the end of its line. An empty group
-keeps it from copying the matched text.
+`findall` returns one match per line if each match extends to the end of its line. With an empty
+group, `findall` does not copy the matched text.
 """
 
 import ctypes
@@ -12,26 +12,26 @@ from operator import contains as python_contains
 from tooltrail.artifacts._expressions import compiled, for_blocks, refuse_newline
 
 Counter = Callable[[bytes], int]
-"""How many lines of a block match; a block ends where a line does. Safe for threads."""
+"""Returns the number of matching lines in a block of complete lines. Safe for threads."""
 
 Span = tuple[int, int]
-"""Where a line begins, and where its text ends: at its newline or at the end of the block."""
+"""Offsets of a line: its first byte, and the end of its text (its newline or the block's end)."""
 
 _SPARSE = 32
-"""Matches in a block up to which finding one after the other is faster than `findall`."""
+"""Matches in a block up to which repeated `find` is faster than `findall`."""
 
 _BEYOND = re.compile(rb"\(\?[aim]+\)|\\[B89]")
-r"""Flags, which may only begin an expression; `\B`, which matches no empty line; references."""
+r"""Flags, which are only allowed at the start; `\B`, which matches no empty line; references."""
 
 _GROUP = re.compile(rb"(\\.|\[\^?\]?(?:\\.|[^\]\\])*\])|\((?!\?)", re.DOTALL)
-"""An escape or a set, which stay; or the beginning of a capturing group."""
+"""An escape or a set, which are kept; or the beginning of a capturing group."""
 
 
 def best_search() -> Callable[[bytes, bytes], bool]:
-    """The C library's `memmem`, or Python's search where there is none (POSIX has no `memmem`).
+    """The C library's `memmem`, or Python's search if it has none (POSIX does not require it).
 
-    `bytes.find` holds the interpreter lock while it searches, so that threads which decode wait.
-    `memmem` is called without the lock and takes half the time.
+    `bytes.find` holds the interpreter lock while it searches, so decoding threads wait. `memmem`
+    is called without the lock and needs half the time.
     """
     try:
         function = ctypes.CDLL(None).memmem
@@ -48,17 +48,17 @@ def best_search() -> Callable[[bytes, bytes], bool]:
 
 
 contains = best_search()
-"""Whether the first argument holds the second. Safe for threads."""
+"""Whether the first argument contains the second. Safe for threads."""
 
 
 class LinePattern:
-    """A pattern, and how it is searched for in blocks of whole lines. Safe for threads."""
+    """A pattern that is searched for in blocks of complete lines. Safe for threads."""
 
     def __init__(self, pattern: str | bytes, *, literal: bool, ignore_case: bool) -> None:
         """Compile a pattern; see `ArtifactReader.grep`.
 
         Raises:
-            InvalidRecordError: `pattern` is not a regular expression, or asks for a newline.
+            InvalidRecordError: `pattern` is not a regular expression, or contains a newline.
         """
         wanted = _bytes_of(pattern)
         self._literal = wanted if literal and not ignore_case else None
@@ -72,11 +72,11 @@ class LinePattern:
 
     @property
     def needle(self) -> bytes | None:
-        """Bytes that every matching line holds; None if no such bytes are known."""
+        """Bytes that every matching line contains; None if no such bytes are known."""
         return self._literal or None
 
     def spans(self, block: bytes) -> Iterator[Span]:
-        """The lines that match, in order; a block ends where a line does."""
+        """The matching lines of a block of complete lines, in order."""
         if self._block is None:
             return self._each_line(block)
         if self._literal is not None:
@@ -84,7 +84,7 @@ class LinePattern:
         return self._found(block, self._block)
 
     def count(self, block: bytes) -> int:
-        """How many lines match; a block ends where a line does."""
+        """The number of matching lines in a block of complete lines."""
         if self._count is None:
             return sum(1 for _ in self.spans(block))
         return self._count(block)
@@ -96,11 +96,11 @@ class LinePattern:
 
     def _found(self, block: bytes, regex: re.Pattern[bytes]) -> Iterator[Span]:
         size, start = len(block), 0
-        # At the end of the block there is a line only when the last one is unfinished.
+        # The end of the block is in a line only if the last line is unfinished.
         last = size - block.endswith(b"\n")
         while start < size and (found := regex.search(block, start)) and found.start() <= last:
             begin, end = _line_at(block, found.start())
-            # An empty match can be one that only the lines around it make.
+            # An empty match in the block may depend on the neighbouring lines: check the line.
             if found.end() > found.start() or self._line.search(block[begin:end]):
                 yield begin, end
             start = end + 1
@@ -113,7 +113,7 @@ class LinePattern:
 
 
 def lines_of(block: bytes, start: int, stop: int) -> Iterator[Span]:
-    """The lines of a part of a block, which begins and ends where lines do."""
+    """The lines between two offsets of a block, both at the beginning or end of a line."""
     while start < stop:
         end = block.find(b"\n", start)
         end = len(block) if end < 0 else end
@@ -135,12 +135,12 @@ def _line_at(block: bytes, offset: int) -> Span:
 
 
 def _bytes_of(pattern: str | bytes) -> bytes:
-    # Bytes of a command line that are not UTF-8 become the same bytes again.
+    # Bytes of a command line that are not UTF-8 are restored.
     return pattern.encode("utf-8", "surrogateescape") if isinstance(pattern, str) else pattern
 
 
 def literal_counter(literal: bytes) -> Counter:
-    """A counter of the lines that hold `literal`, which is not empty."""
+    """A counter of the lines that contain `literal`, which is not empty."""
     line = compiled(re.escape(literal) + rb"()[^\n]*", 0)
 
     def count(block: bytes) -> int:
@@ -165,18 +165,18 @@ def inverted(counter: Counter) -> Counter:
 
 
 def expression_counter(source: bytes, flags: int) -> Counter | None:
-    """A counter of the lines that match an expression; None if each line must be searched.
+    """A counter of the lines that match an expression; None if lines must be searched singly.
 
     Args:
         source: an expression from `for_blocks` that compiles.
-        flags: of the expression.
+        flags: flags of the expression.
     """
     if _BEYOND.search(source):
         return None
     source = _GROUP.sub(lambda found: found[1] or b"(?:", source)
     if source.startswith(b"^") and b"|" not in source:
-        # `^` would be tried at every byte. After a newline it is found as fast as a literal; the
-        # newline of the line before serves, and the first line gets one.
+        # The engine would try `^` at every byte, but finds a newline as fast as a literal. So the
+        # expression begins with the previous line's newline, and the first line gets one.
         after = compiled(rb"\n(?:%s)()[^\n]*" % source[1:], flags)
         return None if after.groups > 1 else lambda block: len(after.findall(_led(block)))
     line = compiled(rb"(?:%s)()[^\n]*\n" % source, flags)
@@ -184,7 +184,7 @@ def expression_counter(source: bytes, flags: int) -> Counter | None:
 
 
 def _led(block: bytes) -> bytes:
-    """The lines with a newline before each instead of after it."""
+    """The lines with a newline before each line instead of after it."""
     return b"\n" + block.removesuffix(b"\n") if block else b""
 
 

@@ -1,6 +1,6 @@
-"""Files and folders that only their owner may read: what tools print is nobody else's business.
+"""Files and folders that only their owner may read, because output of tools may be confidential.
 
-Modes are given at creation, so there is no moment at which others can open what is made here.
+The mode is set at creation, so other users can never open a new file.
 """
 
 import errno
@@ -13,34 +13,34 @@ PRIVATE_FILE = 0o600
 
 
 def make_private_folders(folder: Path) -> None:
-    """Make a folder and its missing parents; those that are there keep their modes.
+    """Make a folder and its missing parents; existing folders keep their modes.
 
     Raises:
-        OSError: whatever the file system says; `NotADirectoryError` where something else is.
+        OSError: from the file system; `NotADirectoryError` if a name is not a folder.
     """
     if not folder.is_dir():
         make_private_folders(folder.parent)
         try:
             folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
-        except FileExistsError as error:  # as the file system says of what would be in it
+        except FileExistsError as error:  # the same error as for a child of a file
             code = errno.ENOTDIR
             raise NotADirectoryError(code, os.strerror(code), str(folder)) from error
 
 
 def create_private(path: Path) -> FileIO:
-    """A new, unbuffered file for writing; its `write` may take a part of what it is given.
+    """Create an unbuffered file for writing; its `write` may write only a part of the data.
 
     Raises:
-        OSError: whatever the file system says; `FileExistsError` when something is there.
+        OSError: from the file system; `FileExistsError` if the name exists.
     """
     return FileIO(path, "xb", opener=_open_private)
 
 
 def open_without_links(path: Path) -> FileIO:
-    """An unbuffered file for reading, which is no symbolic link: nobody can exchange it for one.
+    """Open an unbuffered file for reading; refuse a symbolic link, without a race.
 
     Raises:
-        OSError: whatever the file system says; with `ELOOP` where a link is.
+        OSError: from the file system; with `ELOOP` if the file is a symbolic link.
     """
     return FileIO(path, "rb", opener=_open_without_links)
 

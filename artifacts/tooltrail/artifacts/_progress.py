@@ -1,7 +1,7 @@
-"""How far a capture has come, at constant memory.
+"""The progress of a capture, at constant memory.
 
-A `KeyboardInterrupt` may come between any two steps. So what is known of a stream is one immutable
-value, its hasher included: the next one is made beside it and replaces it in one assignment.
+A `KeyboardInterrupt` may come between any two steps. So the progress, with its hasher, is one
+immutable value: the next value is built separately and replaces the old one in one assignment.
 """
 
 import hashlib
@@ -14,18 +14,18 @@ _NEWLINE = 0x0A
 
 
 class Tally(NamedTuple):
-    """Bytes and lines of a stream, added up block by block."""
+    """The number of bytes and lines of a stream, summed block by block."""
 
     size: int = 0
     newline_count: int = 0
     ends_line: bool = True
 
     def plus(self, size: int, newline_count: int, last_byte: int) -> "Tally":
-        """With one more block, which is not empty."""
+        """The tally after one more block, which is not empty."""
         return Tally(self.size + size, self.newline_count + newline_count, last_byte == _NEWLINE)
 
     def then(self, other: "Tally") -> "Tally":
-        """With the bytes that follow."""
+        """The tally of these bytes followed by the bytes of `other`."""
         return Tally(
             self.size + other.size,
             self.newline_count + other.newline_count,
@@ -39,39 +39,39 @@ class Tally(NamedTuple):
 
 
 class Hasher(Protocol):
-    """What `hashlib` makes."""
+    """A hash object of `hashlib`."""
 
     def update(self, data: bytes | bytearray, /) -> None:
-        """Go on with more bytes."""
+        """Add bytes."""
         ...
 
     def copy(self) -> Self:
-        """One that has come as far."""
+        """A copy with the same state."""
         ...
 
     def hexdigest(self) -> str:
-        """Of all bytes so far."""
+        """The digest of all bytes so far."""
         ...
 
 
 class Edges(NamedTuple):
-    """How many bytes of the beginning and of the end are remembered."""
+    """The number of bytes that are remembered from the beginning and from the end."""
 
     prefix: int
     tail: int
 
 
 class Progress(NamedTuple):
-    """What is known of a stream up to the end of a block.
+    """The state of a capture after a block.
 
     Attributes:
-        produced: what was taken in.
-        kept: what of it is in frames on disk.
-        frame_count: these frames.
-        hasher: of what is kept.
-        prefix: the first bytes, which may be more than what is on disk.
-        tail: the last bytes of what is kept.
-        block: the last one that is in all this.
+        produced: bytes and lines that the capture accepted.
+        kept: bytes and lines of these in frames on disk.
+        frame_count: number of frames on disk.
+        hasher: hash of the kept bytes.
+        prefix: first bytes of the stream; may be more than the kept bytes.
+        tail: last bytes of the kept bytes.
+        block: last block that this state includes.
     """
 
     produced: Tally = Tally()
@@ -84,11 +84,11 @@ class Progress(NamedTuple):
 
     @property
     def digest(self) -> Digest:
-        """Of what is kept."""
+        """The digest of the kept bytes."""
         return digest_from_hex(self.hasher.hexdigest())
 
     def after(self, compressed: Compressed, edges: Edges, *, is_kept: bool) -> "Progress":
-        """With one more block; `is_kept` says whether its frame is on disk."""
+        """The progress after one more block; `is_kept` says whether its frame is on disk."""
         block, frame = compressed
         room = max(0, edges.prefix - len(self.prefix))
         longer = self._replace(
@@ -109,7 +109,7 @@ class Progress(NamedTuple):
 
 
 def end_of(before: bytes, block: bytes | bytearray, limit: int) -> bytes:
-    """The last `limit` bytes of a stream that ended with `before` and goes on with a block."""
+    """The last `limit` bytes of a stream whose last bytes are `before` and then `block`."""
     if len(block) >= limit:
         return bytes(block[len(block) - limit :])
     return before[max(0, len(before) + len(block) - limit) :] + block

@@ -1,4 +1,4 @@
-"""The part of `SinkContract` that is about ranges of bytes, and what both parts need."""
+"""The part of `SinkContract` that tests ranges of bytes, and the helpers of both parts."""
 
 import hashlib
 import threading
@@ -13,24 +13,24 @@ from tooltrail.records.errors import InvalidRecordError, MissingArtifactError, T
 Error = TypeVar("Error", bound=TooltrailError)
 
 BIG = hashlib.sha256(b"big").digest() * (5 * 1024 * 1024 // 32)
-"""5 MiB, more than any buffer in the way; parts are for the tests of those sinks that have them."""
+"""5 MiB, larger than any buffer. Sinks that upload in parts test parts themselves."""
 
 
 class RangeContract:
-    """What `ArtifactSink.read` promises, as tests."""
+    """Tests of the promises of `ArtifactSink.read`."""
 
     def make_sink(self, folder: Path) -> ArtifactSink:
-        """A new, empty sink; `folder` is an empty folder of this test alone."""
+        """Make an empty sink; `folder` is an empty folder that only this test uses."""
         raise NotImplementedError
 
     def make_source(self, folder: Path, data: bytes) -> Path:
-        """A new local file with these bytes; override it to choose another disk."""
+        """Make a local file with these bytes; override this method to choose another disk."""
         source = folder / f"source-{time.monotonic_ns()}-{threading.get_ident()}"
         source.write_bytes(data)
         return source
 
     def put(self, sink: ArtifactSink, folder: Path, path: str, data: bytes) -> bool:
-        """Put bytes through a file of their own."""
+        """Put bytes from a new file."""
         return sink.put(path, self.make_source(folder, data))
 
     def test_a_range_is_read(self, tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ class RangeContract:
 
 
 def raises(kind: type[Error], call: Callable[..., object], *arguments: object) -> Error:
-    """The error of a call that must fail; its type must be exactly fit for an `except`."""
+    """Call a function that must raise an error of type `kind`, and return the error."""
     try:
         call(*arguments)
     except kind as error:

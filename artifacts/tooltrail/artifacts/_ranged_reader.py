@@ -1,8 +1,8 @@
-"""A file that is read from an object store by ranges, with as little ahead as is sensible.
+"""A file in an object store that is read in ranges, with little read-ahead.
 
-fsspec's own files differ between stores, and some read 50 MB ahead. Here the first request asks for
-one block; while reading goes on in order each further one doubles, up to a limit, so that a reader
-of everything needs few requests and a reader of a slice no more than about twice its bytes.
+fsspec's own files differ between stores, and some read 50 MB ahead. Here the first request reads
+one block, and each sequential request doubles the size up to a limit. So a reader of the complete
+object needs few requests, and a reader of a slice fetches at most about twice its bytes.
 """
 
 import io
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 FIRST_BLOCK = 1024 * 1024
-"""Bytes of the first request, and of the first after each jump."""
+"""Bytes of the first request, and of the first request after each jump."""
 
 LARGEST_BLOCK = 8 * 1024 * 1024
-"""Bytes of a request at most, which bounds the memory of a reader."""
+"""Bytes per request at most; this limits the memory of a reader."""
 
 _BUFFER = 128 * 1024
 
 
 class RangedReader(io.RawIOBase):
-    """The bytes of one object. Not safe for several threads, as no file is."""
+    """The bytes of one object. Not safe for threads, like any file."""
 
     def __init__(self, fetch: Callable[[int, int], bytes], size: int) -> None:
-        """Read `size` bytes by `fetch(start, stop)`, which raises OSError."""
+        """Read an object of `size` bytes with `fetch(start, stop)`, which raises OSError."""
         self._fetch = fetch
         self._size = size
         self._position = 0
@@ -55,7 +55,7 @@ class RangedReader(io.RawIOBase):
         return self._position
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
-        """Fill `buffer`, or less; nothing at the end."""
+        """Fill `buffer` or a part of it; return the number of bytes, 0 at the end."""
         view = memoryview(buffer)
         offset = self._position - self._block_start
         if not 0 <= offset < len(self._block):
@@ -70,7 +70,7 @@ class RangedReader(io.RawIOBase):
         is_next = self._block and self._position == self._block_start + len(self._block)
         self._block_size = min(2 * self._block_size, LARGEST_BLOCK) if is_next else FIRST_BLOCK
         stop = min(self._position + self._block_size, self._size)
-        self._block = b""  # before the next one is fetched, or two are held
+        self._block = b""  # freed before the next fetch, so that memory holds one block
         self._block_start = self._position
         if stop > self._position:
             self._block = self._fetch(self._position, stop)

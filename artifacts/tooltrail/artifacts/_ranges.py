@@ -1,10 +1,10 @@
-"""Ranges of stored bytes: what may be asked for, and what of it an object has."""
+"""Check ranges of stored bytes, and clip them to an object."""
 
 from tooltrail.records.errors import InvalidRecordError
 
 
 def check_range(start: int, stop: int | None) -> None:
-    """Refuse what is no range; see `ArtifactSink.read`.
+    """Refuse an invalid range; see `ArtifactSink.read`.
 
     Raises:
         InvalidRecordError: `stop` is less than `start`, or given with a negative start.

@@ -1,8 +1,8 @@
-"""Amazon S3 and what speaks its language, by s3fs.
+"""Amazon S3 and compatible stores, through s3fs.
 
-Objects are created with `If-None-Match: *`, which S3 checks when a multipart upload is completed
-too. s3fs can upload a file, but when a part fails it aborts while other parts are on their way,
-and those stay behind for good. Here all parts have ended before an upload is given up.
+Objects are created with `If-None-Match: *`, which S3 also checks when a multipart upload is
+completed. If a part fails, the upload of s3fs aborts while other parts are in flight, and S3 keeps
+those parts. The upload here waits for all parts before it aborts.
 """
 
 import contextlib
@@ -16,23 +16,23 @@ from typing import Any, Protocol
 
 from tooltrail.artifacts._connection import Connection
 from tooltrail.artifacts._entries import FileFacts, Info
-from tooltrail.artifacts._object_place import PARALLEL_PARTS, PART_SIZE
-from tooltrail.artifacts._store_errors import asking
+from tooltrail.artifacts._object_backend import PARALLEL_PARTS, PART_SIZE
+from tooltrail.artifacts._store_errors import translating_errors
 from tooltrail.records.errors import InvalidRecordError
 
 MOST_PARTS = 10_000
-"""Of one upload, a limit of S3; larger objects than 80 GiB have larger parts."""
+"""Parts per upload, a limit of S3; objects above 80 GiB have larger parts."""
 
 DEFAULTS: dict[str, Any] = {"config_kwargs": {"connect_timeout": 10, "read_timeout": 30}}
-"""Options of s3fs, in seconds. botocore repeats a request up to four times, s3fs a few more."""
+"""Options of s3fs, in seconds. botocore retries a request up to four times; s3fs retries too."""
 
 RETRIES = 2
-"""s3fs tries a request this often, and a read of a body that often again; its own 5 are too many
-together with those of botocore when nobody answers."""
+"""Attempts of s3fs per request, and per read of a body. Its default of 5 is too many together with
+the retries of botocore if the store does not answer."""
 
 
 class S3FileSystem(Protocol):
-    """As much of s3fs as is used here, with types."""
+    """The part of s3fs that is used here, with types."""
 
     def call_s3(self, method: str, **arguments: object) -> dict[str, Any]: ...
     def cat_file(self, path: str, *, start: int, end: int | None) -> bytes: ...
@@ -48,7 +48,7 @@ class S3Store:
 
     def check_key(self, key: str) -> None:
         if "?versionId=" in key:
-            raise InvalidRecordError("a path on S3 cannot hold '?versionId='")
+            raise InvalidRecordError("a path on S3 cannot contain '?versionId='")
 
     def head(self, key: str) -> FileFacts:
         answer = self._call("head_object", Key=key)
@@ -56,7 +56,7 @@ class S3Store:
         return FileFacts(answer["ContentLength"], modified_at.astimezone(UTC))
 
     def get(self, key: str, start: int, stop: int | None) -> bytes:
-        with asking():
+        with translating_errors():
             return self._connection.get().cat_file(self._path(key), start=start, end=stop)
 
     def create(self, key: str, data: bytes) -> None:
@@ -74,7 +74,7 @@ class S3Store:
             )
 
     def clear_uploads(self, key: str) -> None:
-        # Who may not list or abort uploads has a rule of the bucket's life cycle do it.
+        # Without the right to list or abort uploads, a lifecycle rule of the bucket removes them.
         with contextlib.suppress(OSError):
             answer = self._call("list_multipart_uploads", Prefix=key)
             for upload in answer.get("Uploads", []):
@@ -85,7 +85,7 @@ class S3Store:
         self._call("delete_object", Key=key)
 
     def infos(self, prefix: str) -> list[Info]:
-        with asking():
+        with translating_errors():
             return self._connection.get().ls(self._path(prefix).rstrip("/"), detail=True)
 
     def check(self, prefix: str) -> None:
@@ -97,7 +97,7 @@ class S3Store:
         try:
             yield upload_id
         except BaseException:
-            # What is reported is why it failed. If the store is away, a later put aborts it.
+            # The first error is the one to report. If the abort fails too, a later put aborts.
             with contextlib.suppress(OSError):
                 self._abort(key, upload_id)
             raise
@@ -113,7 +113,7 @@ class S3Store:
             )
             return {"PartNumber": index + 1, "ETag": answer["ETag"]}
 
-        # Leaving the pool waits for the parts that are on their way; map gives up the others.
+        # Leaving the pool waits for the parts in flight; map cancels the others.
         with ThreadPoolExecutor(PARALLEL_PARTS) as pool:
             return list(pool.map(send, range(math.ceil(size / part_size))))
 
@@ -124,10 +124,10 @@ class S3Store:
         return f"{self._bucket}/{key}"
 
     def _call(self, method: str, **arguments: object) -> dict[str, Any]:
-        with asking():
+        with translating_errors():
             return self._connection.get().call_s3(method, Bucket=self._bucket, **arguments)
 
 
 def part_size_of(size: int) -> int:
-    """Bytes of all parts but the last of an object of `size` bytes."""
+    """The size in bytes of each part but the last, for an object of `size` bytes."""
     return max(PART_SIZE, math.ceil(size / MOST_PARTS))

@@ -1,4 +1,4 @@
-"""Local files that a sink can take stored objects from."""
+"""Local files with stored objects, for `ArtifactSink.put`."""
 
 import contextlib
 import io
@@ -32,7 +32,7 @@ from tooltrail.records.errors import DamageError, InvalidRecordError, Unavailabl
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A local file with a stored object, and the index that it ends with."""
+    """A local file with a stored object, and the index at its end."""
 
     file: Path
     index: FrameIndex
@@ -40,7 +40,7 @@ class Source:
 
 @contextlib.contextmanager
 def source_of(captured: CapturedStream, scratch: Path | None, frame_size: int) -> Generator[Source]:
-    """A local file with the stored object of a stream; see `ArtifactArchive.publish`."""
+    """Provide a local file with the stored object of a stream; see `ArtifactArchive.publish`."""
     if captured.staged is not None:
         _check_size(captured, captured.staged)
         yield Source(captured.staged, captured.index or _add_index(captured.staged))
@@ -49,7 +49,7 @@ def source_of(captured: CapturedStream, scratch: Path | None, frame_size: int) -
     if content is None:
         raise InvalidRecordError(f"there are no bytes of {captured.record.role} to publish")
     with _temporary(scratch) as file:
-        with _writing(f"temporary file for {captured.record.role}"), create_private(file) as raw:
+        with _writing(f"a temporary file for {captured.record.role}"), create_private(file) as raw:
             index = encode_into(raw, content, frame_size)
         yield Source(file, index)
 
@@ -75,7 +75,7 @@ def is_sound(source: Source, digest: Digest) -> bool:
 
 
 def _check_size(captured: CapturedStream, staged: Path) -> None:
-    """Find what a crash or a clean-up cut; the file is not read."""
+    """Detect a file that a crash or a clean-up cut, by its size alone."""
     try:
         found = staged.stat().st_size
     except FileNotFoundError as error:
@@ -85,17 +85,17 @@ def _check_size(captured: CapturedStream, staged: Path) -> None:
     if captured.stored_size not in (None, found):
         raise DamageError(
             f"staged file {staged} is damaged: it has {found} bytes,"
-            f" and had {captured.stored_size} when its capture was closed",
+            f" but had {captured.stored_size} when its capture was closed",
             path=str(staged),
         )
 
 
 def _add_index(staged: Path) -> FrameIndex:
-    """The index of a file that was closed on a full disk; written behind its frames.
+    """Append the missing index to a file that was closed on a full disk, and return the index.
 
     Raises:
-        DamageError: the file does not hold whole frames, and nothing else.
-        UnavailableError: it cannot be read, or there is still no room.
+        DamageError: the file contains other bytes than complete frames.
+        UnavailableError: the file cannot be read, or the disk is still full.
     """
     try:
         own = _own_index(staged)
@@ -118,7 +118,7 @@ def _add_index(staged: Path) -> FrameIndex:
                 stored.truncate(stop)
                 raise
     except OSError as error:
-        raise UnavailableError(f"no index for {staged}: {error.strerror}") from error
+        raise UnavailableError(f"cannot add an index to {staged}: {error.strerror}") from error
     return index
 
 
@@ -132,18 +132,18 @@ def _unreadable(staged: Path, error: OSError) -> UnavailableError:
 
 @contextlib.contextmanager
 def copy_of(stored: BinaryIO, path: str, scratch: Path | None) -> Generator[Path]:
-    """A local file with the bytes of a stream; `path` names it in errors."""
+    """Provide a local file with the bytes of `stored`; `path` names the object in errors."""
     with _temporary(scratch) as copy:
-        with _writing(f"copy of {path}"), io.BufferedWriter(create_private(copy)) as file:
+        with _writing(f"a copy of {path}"), io.BufferedWriter(create_private(copy)) as file:
             shutil.copyfileobj(stored, file, READ_SIZE)
         yield copy
 
 
 @contextlib.contextmanager
 def _temporary(scratch: Path | None) -> Generator[Path]:
-    """The name for one file in a private folder, which is removed at the end."""
+    """Provide a name for one file in a private folder; the file is removed at the end."""
     with contextlib.ExitStack() as stack:
-        with _writing("temporary file"):
+        with _writing("a temporary file"):
             if scratch is None:
                 private = tempfile.TemporaryDirectory(
                     prefix=SCRATCH_PREFIX, ignore_cleanup_errors=True
@@ -152,14 +152,14 @@ def _temporary(scratch: Path | None) -> Generator[Path]:
             else:
                 make_private_folders(scratch)
                 folder = scratch
-        # Without the suffix of a stream, as which it would be found in a spool.
+        # Without the suffix of a stream: `spooled_streams` must not find this file.
         file = folder / f"{SCRATCH_PREFIX}{secrets.token_hex(8)}"
         stack.callback(_remove, file)
         yield file
 
 
 def _remove(file: Path) -> None:
-    # What was published is not to be reported as failed because of a leftover.
+    # A leftover file must not make a successful publication fail.
     with contextlib.suppress(OSError):
         file.unlink(missing_ok=True)
 
@@ -169,4 +169,4 @@ def _writing(what: str) -> Generator[None]:
     try:
         yield
     except OSError as error:
-        raise UnavailableError(f"no {what}: {error.strerror}") from error
+        raise UnavailableError(f"cannot write {what}: {error.strerror}") from error

@@ -1,7 +1,7 @@
-"""Where an object store's sink is, and the options its client is opened with.
+"""Parse the URL of an object store, and read the options of its client.
 
-Both come from people: a URL that names a bucket and nothing else, because URLs are stored and
-printed, and a TOML file for what the providers' own environment variables do not say.
+A URL contains a bucket and a prefix and nothing else, because URLs are stored and printed. A TOML
+file has the options for which providers have no environment variables.
 """
 
 import os
@@ -15,13 +15,13 @@ from tooltrail.artifacts.paths import check_path
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
 CONFIG_VARIABLE = "TOOLTRAIL_SINK_CONFIG"
-"""Names the TOML file; a table for each protocol, `[s3]`, `[gs]`, `[az]`, holds options of the
-fsspec file system. Its values may be secret: they are given to the client and to nobody else."""
+"""The variable that names the TOML file. The tables `[s3]`, `[gs]` and `[az]` have options of the
+fsspec file system. The values may be secret: only the client receives them."""
 
 RESERVED = frozenset(
     {"asynchronous", "loop", "skip_instance_cache", "use_listings_cache", "version_aware"}
 )
-"""Options that a sink itself decides about."""
+"""Options that the sink sets itself."""
 
 _BUCKET = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{1,221}")
 
@@ -33,13 +33,13 @@ def split_bucket(protocol: str, name: str) -> tuple[str, str]:
         The bucket, and the prefix, which is empty or ends in a slash.
 
     Raises:
-        InvalidRecordError: there is something else in the URL, such as a password or a query,
-            which is not repeated.
+        InvalidRecordError: the URL contains something else, such as a password or a query. The
+            message does not quote the URL.
     """
     bucket, _, prefix = name.rstrip("/").partition("/")
     if not _BUCKET.fullmatch(bucket) or "?" in prefix or "#" in prefix:
         raise InvalidRecordError(
-            f"not a place for artifacts: a URL of this kind is {protocol}://BUCKET or"
+            f"not an artifact root: a URL of this kind is {protocol}://BUCKET or"
             f" {protocol}://BUCKET/PREFIX, without a user, a password or a query"
         )
     return bucket, f"{check_path(prefix)}/" if prefix else ""
@@ -49,7 +49,7 @@ def configured(protocol: str, known: Collection[str]) -> dict[str, Any]:
     """The options of one protocol from the file that `$TOOLTRAIL_SINK_CONFIG` names.
 
     Raises:
-        InvalidRecordError: the file is not what it should be; no value in it is repeated.
+        InvalidRecordError: the file is not valid. The message does not quote its values.
         UnavailableError: the file cannot be read.
     """
     named = os.environ.get(CONFIG_VARIABLE)
@@ -59,7 +59,7 @@ def configured(protocol: str, known: Collection[str]) -> dict[str, Any]:
     for table, options in tables.items():
         if table not in known or not isinstance(options, dict):
             raise InvalidRecordError(
-                f"sink configuration {named} may hold the tables {', '.join(known)}: {table!r}"
+                f"sink configuration {named} may have the tables {', '.join(known)}, not {table!r}"
             )
     chosen: dict[str, Any] = tables.get(protocol, {})
     if reserved := RESERVED.intersection(chosen):
@@ -70,7 +70,7 @@ def configured(protocol: str, known: Collection[str]) -> dict[str, Any]:
 
 
 def merged(defaults: dict[str, Any], chosen: dict[str, Any]) -> dict[str, Any]:
-    """Defaults with what was chosen in their place, in tables within tables too."""
+    """The defaults, overridden by the chosen options; one level of nested tables is merged."""
     result = {**defaults, **chosen}
     for name, default in defaults.items():
         if isinstance(default, dict) and isinstance(result[name], dict):

@@ -1,4 +1,4 @@
-"""The file of one running capture: whole frames, or nothing."""
+"""The spool file of one running capture."""
 
 import contextlib
 from io import FileIO
@@ -11,18 +11,18 @@ from tooltrail.artifacts.limits import DEFAULT_LIMITS, CaptureLimits
 
 
 class SpoolFile:
-    """Created at `create`, grown by frames, and never raises `OSError`.
+    """A spool file that grows by frames; never raises `OSError`.
 
-    The file and the folders that are made for it are their owner's alone: 0600 and 0700.
+    Only the owner may use the file and the folders that are made for it: modes 0600 and 0700.
 
     Attributes:
-        path: where the file is, or would be.
-        failure: why nothing more is written, in words; None while all is well.
-        index: of a closed file, None when there was no room for it.
+        path: path of the file, also before the file exists.
+        failure: reason why nothing more is written, in words; None if there was no failure.
+        index: index of the closed file; None if the disk was full.
     """
 
     def __init__(self, path: Path, limits: CaptureLimits = DEFAULT_LIMITS) -> None:
-        """Prepare. No file is made yet."""
+        """Prepare; `create` makes the file."""
         self.path = path
         self._limits = limits
         self.failure: str | None = None
@@ -33,16 +33,16 @@ class SpoolFile:
 
     @property
     def stored_size(self) -> int:
-        """Bytes of the frames completed so far: the size that a sound file has when closed."""
+        """Bytes of the complete frames: the size of an undamaged file when it is closed."""
         return self._writer.stored_size if self._writer else 0
 
     def create(self) -> None:
-        """Make the file and its folders, unless that was tried before."""
+        """Make the file and its folders; later calls do nothing, also after a failure."""
         if self._writer is not None or self.failure is not None:
             return
         try:
             make_private_folders(self.path.parent)
-            # Exclusive: what lies there may be all that is left of a run that was killed.
+            # Exclusive: an existing file may be all that is left of a killed run.
             self._raw = create_private(self.path)
         except OSError as error:
             self.failure = _why(error)
@@ -51,9 +51,9 @@ class SpoolFile:
             self._writer = FrameWriter(self._raw)
 
     def extend(self, part: bytes) -> str | None:
-        """Add a part of a frame that is not complete; why it could not be added, or None.
+        """Add a part of an incomplete frame; return the reason if that failed, else None.
 
-        Call `end_with` when it could not be.
+        After a failure, call `end_with`.
         """
         if self._writer is None or self.failure is not None:
             return self.failure
@@ -66,7 +66,7 @@ class SpoolFile:
         return refusal
 
     def append(self, frame: Frame) -> bool:
-        """Add one frame, or the rest of it; False when it could not be, now and ever after."""
+        """Add one frame, or the rest of it; False after a failure, and then for ever."""
         if self._writer is None or self.failure is not None:
             return False
         try:
@@ -84,7 +84,7 @@ class SpoolFile:
         """Replace the parts of an unfinished frame by a smaller frame, and add nothing more.
 
         Returns:
-            Whether the frame is there.
+            Whether the frame was written.
         """
         self.go_back()
         self.stop(reason)
@@ -98,7 +98,7 @@ class SpoolFile:
         return True
 
     def go_back(self, frame_count: int | None = None) -> None:
-        """Cut off what is behind the first frames; by default what is behind all whole ones."""
+        """Cut the file after the first `frame_count` frames, by default after all complete ones."""
         if self._raw is not None and self._writer is not None and not self._raw.closed:
             if frame_count is not None:
                 self._writer.go_back(frame_count)
@@ -106,18 +106,18 @@ class SpoolFile:
             self._cut(self._writer.stored_size)
 
     def stop(self, reason: str) -> None:
-        """Add nothing more."""
+        """Add nothing more, for this reason."""
         if self.failure is None:
             self.failure = reason
 
     def close(self) -> Path | None:
-        """The file, when it holds at least one frame and nothing but frames and their index.
+        """Close and return the file, if it contains only frames, at least one, and their index.
 
-        A call that was interrupted may be made again.
+        After an interruption, the caller may call again.
         """
         if self._raw is None:
             return None
-        if self._writer is None:  # to make it was interrupted
+        if self._writer is None:  # `create` was interrupted
             self._raw.close()
             return None
         has_frames = self._writer.stored_size > 0
@@ -126,20 +126,20 @@ class SpoolFile:
         try:
             self._raw.close()
         except OSError as error:
-            # Network file systems report here that they could not keep earlier writes.
+            # Network file systems report here that earlier writes failed.
             self.failure = _why(error)
             self._is_sound = False
         return self.path if self._is_sound and has_frames else None
 
     def remove(self) -> None:
-        """Delete the file if this object made it; one that cannot be deleted is left behind."""
+        """Delete the file if this object made it; a failed deletion is ignored."""
         if self._raw is not None:
-            # Nothing refers to it, and clean-up finds it by its place.
+            # Nothing refers to the file, and clean-up finds it in its folder.
             with contextlib.suppress(OSError):
                 self.path.unlink(missing_ok=True)
 
     def _add_index(self, writer: FrameWriter) -> None:
-        # Without one the frames are as good, if slower to find: it is not worth a failure.
+        # Without an index the frames are complete but slower to find. That is not a failure.
         try:
             self.index = writer.close()
         except OSError:

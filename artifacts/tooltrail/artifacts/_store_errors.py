@@ -1,8 +1,8 @@
-"""What object stores' clients raise, as OSError, in words that hold no secret.
+"""Translate the errors of object stores' clients to OSError, without secrets in the message.
 
 The clients (botocore, aiohttp, gcsfs, azure) share no error class, and their messages may quote
-URLs, headers and options. So nothing of a message is taken over: only the kind of the failure, and
-the store's code for it or the name of the error's class.
+URLs, headers and options. So no message is copied. The new message has the kind of the failure, and
+the store's error code or the name of the error's class.
 """
 
 import contextlib
@@ -18,23 +18,23 @@ _Meaning = tuple[type[Exception] | tuple[()], Collection[int], Collection[str], 
 _MEANINGS: tuple[_Meaning, ...] = (
     (FileNotFoundError, {404}, (), errno.ENOENT, "the bucket or the object is not there"),
     (PermissionError, {401, 403}, (), errno.EACCES, "access was refused"),
-    # An exclusive create answers 412 when an object stands there, and Azure 409, which S3 says
-    # beside another change of the same object. Who asked looks what is there.
-    (FileExistsError, {409, 412}, (), errno.EEXIST, "the object stands there or is being changed"),
+    # An exclusive create of an existing object gets 412, or 409 from Azure. S3 sends 409 during
+    # another change of the object. The caller must check whether the object exists.
+    (FileExistsError, {409, 412}, (), errno.EEXIST, "the object exists or is being changed"),
     (TimeoutError, {408}, ("Timeout",), errno.ETIMEDOUT, "the store did not answer in time"),
     (ConnectionError, (), ("Connect", "Disconnect"), errno.EIO, "the store cannot be reached"),
     ((), (), ("Credential", "Auth"), errno.EACCES, "no credentials could be used"),
 )
-"""By class, HTTP status or part of the name of the class, of an error or of what caused it."""
+"""Kinds of failures: error class, HTTP status, or part of the class name, also of a cause."""
 
 
 class RangeBeyondEndError(OSError):
-    """The range that was asked for starts behind the end of the object."""
+    """The requested range starts beyond the end of the object."""
 
 
 @contextlib.contextmanager
-def asking() -> Generator[None]:
-    """Turn whatever a client raises in the block into OSError."""
+def translating_errors() -> Generator[None]:
+    """Translate each error of a client in the block to OSError."""
     try:
         yield
     except Exception as error:
@@ -42,9 +42,9 @@ def asking() -> Generator[None]:
 
 
 def as_os_error(error: Exception) -> OSError:
-    """FileNotFoundError, FileExistsError, PermissionError, TimeoutError, or a plain OSError.
+    """Translate an error to an OSError: not found, exists, permission, timeout, or a plain one.
 
-    FileNotFoundError says that the object *or its bucket* is not there. `strerror` is a sentence.
+    FileNotFoundError means that the object *or its bucket* is missing. `strerror` is a sentence.
     """
     chain = list(_chain(error))
     status = next(filter(None, map(_status, chain)), None)
@@ -71,25 +71,25 @@ def _chain(error: BaseException | None) -> Iterator[Any]:
 
 
 def _status(error: Any) -> int | None:
-    """The HTTP status, where botocore, azure and gcsfs keep it."""
+    """The HTTP status of an error of botocore, azure or gcsfs."""
     found = (
         _response(error).get("ResponseMetadata", {}).get("HTTPStatusCode"),
         getattr(error, "status_code", None),
         getattr(error, "code", None),
-        # gcsfs says this of a 403 in a message alone.
+        # gcsfs reports a 403 only in the message.
         403 if type(error) is OSError and str(error).startswith("Forbidden") else None,
     )
     return next((int(str(each)) for each in found if str(each).isdecimal()), None)
 
 
 def _code(error: Any) -> str | None:
-    """The store's own word for the failure, else that of its client."""
+    """The error code of the store, else the class name of the client's error."""
     found = _response(error).get("Error", {}).get("Code"), getattr(error, "error_code", None)
     for each in found:
         word = str(getattr(each, "value", each))
         if each is not None and _CODE.fullmatch(word):
             return word
-    # Of Python's own errors the name says no more than the sentence.
+    # The name of a built-in error adds nothing to the sentence.
     return None if type(error).__module__ == "builtins" else type(error).__name__
 
 

@@ -1,4 +1,4 @@
-"""Reads a stored object through, and compares it with its name, its index and its row."""
+"""Read a complete stored object, and compare it with its path, its index and its row."""
 
 import hashlib
 from typing import NamedTuple
@@ -10,7 +10,7 @@ from tooltrail.artifacts.sink import ArtifactSink
 from tooltrail.records.errors import DamageError, IndexMismatchError
 
 
-class _Seen(NamedTuple):
+class _CountedBlock(NamedTuple):
     plain: bytes
     newline_count: int
 
@@ -18,27 +18,27 @@ class _Seen(NamedTuple):
 def verify_object(
     sink: ArtifactSink, path: str, *, size: int | None = None, line_count: int | None = None
 ) -> int:
-    """Decode every frame of an object; return its plain bytes, counted.
+    """Decode every frame of an object, and return its plain size.
 
     Args:
-        sink: where the object is.
-        path: of the object.
-        size: plain bytes that the object must have.
-        line_count: lines that it must have.
+        sink: sink that stores the object.
+        path: path of the object.
+        size: expected plain size in bytes.
+        line_count: expected number of lines.
 
     Raises:
-        IndexMismatchError: the content is right, and the newlines in its index or `line_count` are
-            not.
+        IndexMismatchError: the content is correct, but the newlines in the index or `line_count`
+            are not.
         DigestMismatchError: the content has another size or digest.
         DamageError: a frame is cut or altered; the index is altered, missing, or of other frames.
-        MissingArtifactError: no object stands there.
-        UnavailableError: the sink cannot serve.
+        MissingArtifactError: no object has this path.
+        UnavailableError: the sink is unavailable.
     """
     frames = open_frames(sink, path, size)
     found = sink.stat(path).stored_size
     if found != frames.index.object_size:
         raise DamageError(
-            f"artifact {path} is damaged: it has {found:,} stored bytes, and its index is of"
+            f"artifact {path} is damaged: it has {found:,} stored bytes, but its index describes"
             f" {frames.index.object_size:,}",
             path=path,
         )
@@ -51,7 +51,7 @@ def verify_object(
 
 
 def check_content(frames: Frames, path: str) -> None:
-    """Decode every frame, and compare the digest of the content with the object's name.
+    """Decode every frame, and compare the digest of the content with the object's path.
 
     Raises:
         DigestMismatchError: the content has another digest.
@@ -64,21 +64,21 @@ def check_content(frames: Frames, path: str) -> None:
 
 
 def _compare(frames: Frames, path: str) -> tuple[list[str], int]:
-    """Where the index counts other newlines than its frames have; and how many lines there are."""
+    """The frames whose newlines differ from the index, in words; and the number of lines."""
     index, hasher, differences = frames.index, hashlib.sha256(), list[str]()
     newlines, end = 0, b"\n"
-    for frame, seen in enumerate(ahead(frames, _look_at)):
-        hasher.update(seen.plain)
-        newlines += seen.newline_count
-        end = seen.plain[-1:] or end
-        if seen.newline_count != index.newlines_in(frame):
+    for frame, block in enumerate(ahead(frames, _count_newlines)):
+        hasher.update(block.plain)
+        newlines += block.newline_count
+        end = block.plain[-1:] or end
+        if block.newline_count != index.newlines_in(frame):
             differences.append(
-                f"its index: frame {frame:,}: newlines {seen.newline_count:,} found,"
+                f"its index: frame {frame:,}: newlines {block.newline_count:,} found,"
                 f" {index.newlines_in(frame):,} expected"
             )
     check_digest(path, hasher.hexdigest())
     return differences, newlines + (end != b"\n")
 
 
-def _look_at(block: Block) -> _Seen:
-    return _Seen(block.plain, block.plain.count(b"\n"))
+def _count_newlines(block: Block) -> _CountedBlock:
+    return _CountedBlock(block.plain, block.plain.count(b"\n"))

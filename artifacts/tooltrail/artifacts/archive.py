@@ -1,11 +1,11 @@
-"""Plain bytes by content: names, compresses and checks what a sink only stores.
+"""Store plain bytes by content: name, compress and check objects around any sink.
 
-An object's path is the digest of its plain bytes, so equal content is stored once, and a reader
-knows what it must find. Nothing that stands in a sink is trusted because it has the right name.
+An object's path is the digest of its plain bytes. So equal content is stored once, and a reader
+can check the content. An object in a sink is never trusted for its path alone.
 
-A damaged object that is replaced is evidence too: its stored bytes are kept beside the artifacts,
-as `damaged/<64 hex digits of its artifact>-<8 random hex digits>.zst`, for people to look at. So
-are those of a damaged source that cannot heal a damaged object.
+A damaged object that is replaced is evidence too. Its stored bytes are kept in the sink, as
+`damaged/<64 hex digits of its artifact>-<8 random hex digits>.zst`, for people to examine. The
+bytes of a damaged source that cannot heal a damaged object are kept in the same way.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from tooltrail.records.streams import StreamRecord
 
 HEAL_ATTEMPTS = 3
-"""Replacements of a damaged object before giving up: one, and two races lost to other healers."""
+"""Attempts to replace a damaged object: one, and two more after races with other processes."""
 
 DAMAGED = "damaged"
 """Folder of the sink for damaged objects that were replaced; no artifact path starts with it."""
@@ -41,19 +41,19 @@ Outcome = Literal["created", "existed", "healed"]
 
 @dataclass(frozen=True, slots=True)
 class StoredArtifact:
-    """One stream that stands in the sink.
+    """One stream that is stored in the sink.
 
     Attributes:
-        path: relative to the artifact root.
-        digest: of the plain bytes.
-        size: plain bytes.
-        stored_size: bytes as stored.
+        path: path of the object, relative to the artifact root.
+        digest: digest of the plain bytes.
+        size: plain size in bytes.
+        stored_size: stored size in bytes.
         line_count: lines in the plain bytes.
-        outcome: `created` by this call; `existed`, and has the same stored bytes or was found to be
-            right, unless `damage` says otherwise; `healed` when a damaged object stood there, was
-            kept under another path and was replaced.
-        damage: what is known to be damaged in the object that stands there, in one sentence, since
-            what was to be stored had been altered after it was captured; else None.
+        outcome: `created` by this call; `existed` if an object with correct content had this path
+            (see `damage` for the exception); `healed` if a damaged object had this path, was kept
+            under another path and was replaced.
+        damage: the damage of the stored object, in one sentence, if the source was damaged too and
+            could not replace the object; else None.
     """
 
     path: str
@@ -65,8 +65,8 @@ class StoredArtifact:
     damage: str | None = None
 
 
-class _Placed(NamedTuple):
-    """How an object came to stand there, and what is known to be damaged in it."""
+class _Publication(NamedTuple):
+    """The outcome of a publication; see `StoredArtifact` for the attributes."""
 
     outcome: Outcome
     damage: str | None = None
@@ -75,20 +75,20 @@ class _Placed(NamedTuple):
 class ArtifactArchive:
     """Publishes and reads artifacts in one sink, at constant memory.
 
-    As safe for threads and processes, and as durable, as the sink is.
+    Safe for threads and processes, and durable, if the sink is.
     """
 
     def __init__(self, sink: ArtifactSink) -> None:
-        """Keep artifacts in `sink`."""
+        """Store artifacts in `sink`."""
         self._sink = sink
 
     @property
     def sink(self) -> ArtifactSink:
-        """The sink underneath."""
+        """The sink that stores the objects."""
         return self._sink
 
     def move_to(self, sink: ArtifactSink) -> None:
-        """Go on with another sink, to which the same artifacts were moved."""
+        """Continue with another sink, to which the artifacts were moved."""
         self._sink = sink
 
     @property
@@ -98,120 +98,121 @@ class ArtifactArchive:
 
     @property
     def concurrent_puts(self) -> int:
-        """How many streams it is worth publishing at once; see `SinkCapabilities`."""
+        """Streams to publish at once for the best speed; see `SinkCapabilities`."""
         return self._sink.capabilities.concurrent_puts
 
     def publish(self, captured: CapturedStream, *, scratch: Path | None = None) -> StoredArtifact:
-        """Store a captured stream; the staged file is left for the caller to delete.
+        """Store a captured stream; the caller deletes the staged file afterwards.
 
-        Idempotent: publishing the same content again finds it there. An object that is there is
-        compared, and one that is damaged is replaced when these bytes have the digest that it
-        should have. The damaged bytes are kept under `damaged/` first.
+        Idempotent: publishing the same content again finds the existing object and compares it. A
+        damaged object is replaced if the captured bytes have the right digest. The damaged bytes
+        are kept under `damaged/` first.
 
         Args:
-            captured: what to store.
+            captured: the stream to store.
             scratch: folder for temporary files, which are needed for content in memory and for
-                damaged objects. It is made, with mode 0700, when it is missing,
-                and stays; what a killed process left in it is the caller's to delete. On the disk
-                of the sink nothing is copied. By default a folder of the system's temporary one.
+                damaged objects. A missing folder is made with mode 0700, and is not removed. The
+                caller deletes files that a killed process left in it. On the disk of the sink, no
+                file is copied. The default is a new folder in the system's temporary folder.
 
         Raises:
-            InvalidRecordError: the stream has neither content nor a staged file that is there.
-            DamageError: the staged file has another size than its capture left it with; or the
-                object stays damaged although it was replaced. A staged file is read only when it
-                is compared: `verify` finds what was altered in it.
-            UnavailableError: the sink or the staged file cannot serve.
+            InvalidRecordError: the stream has no content, and no staged file that exists.
+            DamageError: the size of the staged file differs from its size at the end of the
+                capture; or the object is still damaged after it was replaced. A staged file is
+                read only for a comparison: `verify` finds other alterations.
+            UnavailableError: the sink or the staged file is unavailable.
         """
         record = captured.record
         path = artifact_path(record.digest)
         with source_of(captured, scratch, self.frame_size) as source:
-            placed = self._place(path, source, record, scratch)
+            published = self._put_or_heal(path, source, record, scratch)
         return StoredArtifact(
             path=path,
             digest=record.digest,
             size=record.size,
-            stored_size=self._stored_size(path, source, placed),
+            stored_size=self._stored_size(path, source, published),
             line_count=record.line_count,
-            outcome=placed.outcome,
-            damage=placed.damage,
+            outcome=published.outcome,
+            damage=published.damage,
         )
 
     def open(self, path: str, *, size: int | None = None) -> BinaryIO:
         """The plain bytes of an artifact, checked against the digest in its path.
 
         The check fails before the end of the stream is reported, and with a known `size` before
-        the last bytes are handed out. Who stops reading earlier has checked the frames only.
+        the last bytes are returned. A caller that stops earlier has checked only the frames.
 
         Raises:
-            MissingArtifactError: no object stands there.
-            DamageError: from a read, when the object is cut or altered; `DigestMismatchError`
-                when it can be decoded all the same.
+            MissingArtifactError: no object has this path.
+            DamageError: from a read, if the object is cut or altered; `DigestMismatchError` if
+                the altered object can still be decoded.
             InvalidRecordError: not the path of an artifact.
-            UnavailableError: the sink cannot serve.
+            UnavailableError: the sink is unavailable.
         """
         return io.BufferedReader(self._checked(path, size), READ_SIZE)
 
     def reader(self, path: str, *, size: int | None = None) -> ArtifactReader:
-        """Any part of an artifact, at the cost of that part.
+        """Open an artifact to read parts of it; only these parts are fetched and decoded.
 
-        The index at the end of the object is read first: one request, two for gigabytes.
+        The index at the end of the object is read first: one request, or two for gigabytes.
 
         Args:
-            path: of the artifact.
-            size: plain bytes that were stored, to be compared.
+            path: path of the artifact.
+            size: expected plain size in bytes.
 
         Raises:
-            MissingArtifactError: no object stands there.
-            DamageError: the object is cut, or its index is altered or missing; `open` reads all
-                the same what can be read. `DigestMismatchError` when the size differs.
+            MissingArtifactError: no object has this path.
+            DamageError: the object is cut, or its index is altered or missing; `open` still reads
+                the intact bytes. `DigestMismatchError` if the size differs.
             InvalidRecordError: not the path of an artifact.
-            UnavailableError: the sink cannot serve.
+            UnavailableError: the sink is unavailable.
         """
         return open_reader(self._sink, path, size=size)
 
     def index_of(self, path: str) -> FrameIndex | None:
-        """The index at the end of an artifact, None when it has none.
+        """The index at the end of an artifact; None if the object has no index.
 
         Raises:
-            MissingArtifactError: no object stands there.
+            MissingArtifactError: no object has this path.
             DamageError: the index was altered.
             InvalidRecordError: not the path of an artifact.
-            UnavailableError: the sink cannot serve.
+            UnavailableError: the sink is unavailable.
         """
         digest_of_path(path)
         return read_index(lambda size: self._sink.read(path, -size, None), path)
 
     def verify(self, path: str, *, size: int | None = None, line_count: int | None = None) -> int:
-        """Read an artifact through, frames and index, and return its plain size.
+        """Read all frames of an artifact and its index, and return its plain size.
 
         Every frame is decoded, and its size, checksum and newlines are compared with the index at
         the end of the object.
 
         Args:
-            path: of the artifact.
-            size: plain bytes that were stored.
-            line_count: lines that were stored.
+            path: path of the artifact.
+            size: expected plain size in bytes.
+            line_count: expected number of lines.
 
         Raises:
-            IndexMismatchError: the content is right, and newlines or lines are not.
+            IndexMismatchError: the content is correct, but the newlines in the index or
+                `line_count` are not.
             DamageError: a frame is cut or altered; the index is altered, missing, or of other
-                frames. `DigestMismatchError` when the content has another size or digest.
+                frames. `DigestMismatchError` if the content has another size or digest.
             MissingArtifactError, InvalidRecordError, UnavailableError: see `open`.
         """
         return verify_object(self._sink, path, size=size, line_count=line_count)
 
     def stat(self, path: str) -> ObjectStat:
-        """What the sink knows of an artifact.
+        """The stored size and the time of an artifact.
 
         Raises:
-            MissingArtifactError: no object stands there.
+            MissingArtifactError: no object has this path.
             InvalidRecordError: not the path of an artifact.
         """
         digest_of_path(path)
         return self._sink.stat(path)
 
     def exists(self, path: str) -> bool:
-        """Whether an object has this path; says nothing of its content.
+        """Whether an object has this path; its content is not checked.
 
         Raises:
             InvalidRecordError: not the path of an artifact.
@@ -223,37 +224,36 @@ class ArtifactArchive:
         digest_of_path(path)
         return CheckedReader(PlainReader(self._sink.open(path), path), path, size)
 
-    def _stored_size(self, path: str, source: Source, placed: _Placed) -> int:
-        """Asked of the sink unless it was created just now, since an older one may be pruned."""
-        if placed.outcome == "created":
+    def _stored_size(self, path: str, source: Source, published: _Publication) -> int:
+        """The stored size of an object; from the sink if another source may have created it."""
+        if published.outcome == "created":
             return source.index.object_size
         return self._sink.stat(path).stored_size
 
-    def _place(
+    def _put_or_heal(
         self, path: str, source: Source, record: "StreamRecord", scratch: Path | None
-    ) -> _Placed:
+    ) -> _Publication:
         if self._sink.put(path, source.file):
-            return _Placed("created")
+            return _Publication("created")
         outcome: Outcome = "existed"
         for _ in range(HEAL_ATTEMPTS):
-            sameness = self._compare(path, source.file, record.size)
-            if sameness != "damaged":
-                return _Placed(outcome)
+            if self._compare(path, source.file, record.size) != "damaged":
+                return _Publication(outcome)
             if not is_sound(source, record.digest):
                 kept = self._keep_damaged(path, source.file)
-                return _Placed(
+                return _Publication(
                     outcome,
-                    f"artifact {path} is damaged: it was altered after it was captured, and so is"
-                    f" what stands there; it is kept as {kept}",
+                    f"artifact {path} is damaged, and so is the captured file that could replace"
+                    f" it; the captured file is kept as {kept}",
                 )
             outcome = "healed"
-            # Whoever heals the same object may have deleted it first.
+            # Another process that heals this object may have deleted it first.
             with contextlib.suppress(MissingArtifactError):
                 with self._sink.open(path) as stored, copy_of(stored, path, scratch) as copy:
                     self._keep_damaged(path, copy)
                 self._sink.delete(path)
             if self._sink.put(path, source.file):
-                return _Placed(outcome)
+                return _Publication(outcome)
         raise DamageError(f"artifact {path} is damaged and cannot be replaced", path=path)
 
     def _keep_damaged(self, path: str, damaged: Path) -> str:
@@ -267,7 +267,7 @@ class ArtifactArchive:
             with source.open("rb") as ours, self._sink.open(path) as stored:
                 if _equal(ours, stored):
                     return "equal"
-            # Another version of the codec may have compressed the same bytes differently.
+            # Another version of the codec may compress the same bytes differently.
             self.verify(path, size=size)
         except DamageError:
             return "damaged"

@@ -1,10 +1,10 @@
-"""One stream of a running tool, taken in whole at constant memory.
+"""Capture one complete stream of a running tool at constant memory.
 
-Bytes gather in one block of the size of a frame. A full block is compressed by other threads, and
-in its turn hashed, counted and appended to the spool file. Of a block that waits for more bytes a
-part of its frame is written once a second, so that others can follow. Everything that is known of
-the *kept* bytes moves forward only when a frame is complete on disk, so when the spool fails the
-record simply stops there, and the capture counts on.
+Bytes are collected in a block of the size of a frame. Other threads compress a full block; then the
+block is hashed, counted and appended to the spool file, in order. Once a second, a part of the
+frame of an unfinished block is written, so that other processes can follow. The state of the *kept*
+bytes advances only when a frame is complete on disk. So if the spool fails, the record ends there,
+and the capture only counts further bytes.
 """
 
 import contextlib
@@ -32,29 +32,29 @@ from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
 INTERRUPTED = "interrupted while it was written"
-"""Why the rest of a stream is missing when a call of `write` ended in an exception."""
+"""The reason for missing bytes after a call of `write` ended in an exception."""
 
 _RESCUED_BYTES = 16 << 10
-"""Bytes that the record holds when the spool keeps fewer: a full disk may still take a short
-fact."""
+"""Bytes that the record keeps if the spool has fewer: even a nearly full disk may have room."""
 
 
 class Capture:
-    """Takes one stream in, chunk by chunk, and ends in a `CapturedStream`.
+    """Captures one stream, chunk by chunk; `close` returns a `CapturedStream`.
 
-    A record of at most `INLINE_BYTES` carries all bytes as its `content`.
+    The `content` of a record has all bytes if they are at most `INLINE_BYTES`.
 
-    The spool file is created exclusively at the first byte, with its folders, and grows by frames
-    and parts of frames, so another process can decode what is there; other users cannot. What was
-    taken is in it after a second at most, whether or not more follows. It is not synced: publishing
-    does that. As a context manager a capture closes at the end and keeps what was taken. A file
-    that cannot be written never breaks the caller: the record then covers the longest prefix that
-    is safe, on disk or in memory, and says why the rest is missing. When an exception from outside,
-    a `KeyboardInterrupt` for instance, ends a call, the stream is over: the frames that are
-    complete are kept, all that is written later is counted only, and the record says so.
+    The spool file is created exclusively at the first byte, with its folders. It grows by frames
+    and parts of frames, so another process of the user can decode it during the capture. It
+    contains each byte after a second at most. It is not synced: publishing does that. As a context
+    manager, a capture closes at the end and keeps its bytes.
 
-    Memory is about 12 MiB or ten frames, and `edge_bytes` and `INLINE_BYTES` once or twice,
-    whatever the size of the stream. Safe for threads, whose chunks follow each other in some order.
+    A file that cannot be written raises no error. The record then covers the longest prefix that
+    is safe, on disk or in memory, and gives the reason why the rest is missing. If an exception
+    such as `KeyboardInterrupt` interrupts a call, the stream is over: complete frames are kept, and
+    later bytes are only counted. The record gives this reason too.
+
+    Memory is about 12 MiB or ten frames, plus `edge_bytes` and `INLINE_BYTES` once or twice, for
+    streams of any size. Safe for threads; their chunks are captured in some order.
     """
 
     def __init__(
@@ -69,15 +69,15 @@ class Capture:
         """Prepare; nothing is created yet.
 
         Args:
-            role: of the record, such as `stdout`.
-            spool_path: the file to create, by custom `<role>.zst` in a folder of its invocation.
-            edge_bytes: how much of the head, and of the tail, the record quotes.
+            role: role of the record, such as `stdout`.
+            spool_path: file to create, usually `<role>.zst` in the folder of the invocation.
+            edge_bytes: bytes of the head, and of the tail, that the record quotes.
             frame_size: plain bytes in a full frame; see `SinkCapabilities`.
-            limits: where it stops to keep bytes; all of them are counted.
+            limits: limits for the bytes to keep; bytes above the limits are only counted.
 
         Raises:
-            InvalidRecordError: no record can have this role. It is said here, because at the end
-                of the stream it would cost all bytes of it.
+            InvalidRecordError: no record can have this role. An error at the end of the stream
+                would lose all bytes.
         """
         check_role(role)
         self._role = role
@@ -88,10 +88,10 @@ class Capture:
         self._queue = FrameQueue(frame_size)
         self._edges = Edges(max(edge_bytes, INLINE_BYTES), edge_bytes)
         self._counted_size = 0
-        self._taken_size = 0
-        self._not_taken = Tally()
-        self._missed: list[int] = []
-        self._mended_count = 0
+        self._accepted_size = 0
+        self._dropped = Tally()
+        self._interrupted: list[int] = []
+        self._handled_count = 0
         self._progress = Progress()
         self._spool = SpoolFile(spool_path, limits)
         self._most = limits.stream_bytes
@@ -110,7 +110,7 @@ class Capture:
         self.close()
 
     def write(self, chunk: bytes | bytearray | memoryview) -> None:
-        """Take the next bytes in, of items of any type; `chunk` may be reused afterwards.
+        """Capture the next bytes, of items of any type; the caller may reuse `chunk` afterwards.
 
         Raises:
             InvalidRecordError: the capture is closed.
@@ -128,13 +128,13 @@ class Capture:
         except InvalidRecordError:
             raise
         except BaseException:
-            self._missed.append(0 if is_counted else size)
+            self._interrupted.append(0 if is_counted else size)
             raise
 
     def flush(self) -> None:
         """Make all bytes so far decodable from the spool file.
 
-        It is done once a second anyway: call it when somebody waits for the bytes.
+        A thread does this once a second anyway. Call `flush` if a reader waits for the bytes.
         """
         with self._lock, self._noting_interruption():
             if self._outcome is None:
@@ -142,7 +142,7 @@ class Capture:
                 self._flush()
 
     def close(self) -> CapturedStream:
-        """End the stream; a second call returns the same."""
+        """End the stream and return its outcome; later calls return the same outcome."""
         with self._lock, self._noting_interruption():
             if self._outcome is None:
                 self._abandon_if_interrupted()
@@ -152,7 +152,7 @@ class Capture:
             return self._outcome
 
     def discard(self) -> None:
-        """End the stream and delete the spool file; nothing happens to one that is gone.
+        """End the stream and delete the spool file, if it exists.
 
         Raises:
             UnavailableError: the file cannot be deleted.
@@ -174,16 +174,16 @@ class Capture:
         try:
             yield
         except BaseException:
-            self._missed.append(0)
+            self._interrupted.append(0)
             raise
 
     def _abandon_if_interrupted(self) -> None:
-        """Keep nothing more after a call that did not come to its end: bytes of it may be missing.
+        """After an interrupted call, keep no further bytes: some of its bytes may be missing.
 
-        What was taken before is kept. This may be interrupted, too, and then begins anew.
+        Earlier bytes are kept. If this method is interrupted too, the next call repeats it.
         """
-        missed = len(self._missed)
-        if missed == self._mended_count:
+        count = len(self._interrupted)
+        if count == self._handled_count:
             return
         blocks = self._queue.blocks
         if not blocks or blocks[-1] is not self._buffer:
@@ -195,13 +195,13 @@ class Capture:
         self._queue.clear()
         self._buffer, self._growing = bytearray(), None
         self._spool.stop(INTERRUPTED)
-        self._mended_count = missed
+        self._handled_count = count
 
     @property
     def _offered_size(self) -> int:
-        """Bytes that were written, whatever became of them."""
-        # Other threads add to the list without the lock, so nothing is ever taken out of it.
-        return self._counted_size + sum(self._missed)
+        """Bytes that callers wrote, whether they were kept or not."""
+        # Other threads append to the list without the lock, so no item is ever removed.
+        return self._counted_size + sum(self._interrupted)
 
     @property
     def _flushed_size(self) -> int:
@@ -209,19 +209,19 @@ class Capture:
         return 0 if self._growing is None else self._growing.plain_size
 
     def _take(self, chunk: memoryview) -> None:
-        is_over = self._mended_count > 0
+        is_over = self._handled_count > 0
         wanted = 0 if is_over else len(chunk)
         if self._most is not None:
-            wanted = min(wanted, max(0, self._most - self._taken_size))
+            wanted = min(wanted, max(0, self._most - self._accepted_size))
         if rest := chunk[wanted:]:
-            self._not_taken = self._not_taken.plus(len(rest), count_newlines(rest), rest[-1])
+            self._dropped = self._dropped.plus(len(rest), count_newlines(rest), rest[-1])
         if is_over:
             return
         self._spool.create()
         if len(self._buffer) == self._flushed_size:
-            # Before it is filled, so that all bytes are flushed in time.
+            # Before the buffer is filled, so that all bytes are flushed in time.
             FLUSHER.watch(self)
-        self._taken_size += wanted
+        self._accepted_size += wanted
         self._fill(chunk[:wanted])
         self._keep(self._queue.ready())
 
@@ -234,7 +234,7 @@ class Capture:
                 self._end_block()
 
     def _end_block(self) -> None:
-        """End the frame of what is in the buffer."""
+        """End the frame of the bytes in the buffer."""
         block, growing = self._buffer, self._growing
         if growing is not None:
             self._queue.put_compressed(block, growing.finish(block[growing.plain_size :]))
@@ -255,7 +255,7 @@ class Capture:
             self._keep_flushed(flushed, reason)
 
     def _keep_flushed(self, flushed: int, reason: str) -> None:
-        """Keep what was flushed before, when nothing more can be."""
+        """Keep the bytes that were flushed before, after a flush failed."""
         block = self._buffer[:flushed]
         frame = compress_frame(block) if block else None
         is_kept = self._spool.end_with(frame, reason)
@@ -282,7 +282,7 @@ class Capture:
         else:
             record = self._record_on_disk()
         if staged is None or record.size != kept_size:
-            # The file holds less than memory does, or nothing that can be trusted.
+            # The file has fewer bytes than memory, or is damaged.
             self._spool.remove()
             return CapturedStream(record, None)
         return CapturedStream(record, staged, self._spool.stored_size, self._spool.index)
@@ -332,12 +332,12 @@ class Capture:
             tail=tail,
             content=content,
             produced_size=self._offered_size,
-            produced_line_count=self._progress.produced.then(self._not_taken).line_count,
+            produced_line_count=self._progress.produced.then(self._dropped).line_count,
             loss_reason=self._spool.failure if lost else None,
         )
 
 
 def _bytes_of(chunk: bytes | bytearray | memoryview) -> memoryview:
     view = memoryview(chunk)
-    # A view cannot be cast when it has gaps, or no items in some dimension.
+    # A view with gaps, or without items in some dimension, cannot be cast.
     return view.cast("B") if view.c_contiguous and view.nbytes else memoryview(view.tobytes())

@@ -1,4 +1,4 @@
-"""What a capture gives at its end."""
+"""The outcome of a capture."""
 
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +16,12 @@ class CapturedStream(Frozen):
     """The outcome of a capture.
 
     Attributes:
-        counted: what is known of the stream, as a capture counts it or as a record has it.
-        staged: the closed spool file, which holds exactly the bytes of the stream as a stored
-            object; None when nothing was written, or when the bytes are in `content` only.
-        stored_size: bytes of the staged file when it was closed, which publishing compares; None
-            without a staged file, and where the size is not known.
-        index: of the staged file; None without one, and when there was no room for it.
+        counted: facts about the stream, as counted by a capture or as stored in a record.
+        staged: closed spool file, which is a stored object with exactly the bytes of the stream;
+            None if the stream is empty or its bytes are only in `content`.
+        stored_size: bytes of the staged file when it was closed, for a comparison when it is
+            published; None if there is no staged file or its size is unknown.
+        index: index of the staged file; None if there is no file, or the disk was full.
     """
 
     counted: "CountedStream | StreamRecord"
@@ -31,7 +31,7 @@ class CapturedStream(Frozen):
 
     @cached_property
     def record(self) -> "StreamRecord":
-        """What is known of the stream, as records have it."""
+        """The facts about the stream in the form of a record."""
         from tooltrail.records.streams import StreamRecord  # noqa: PLC0415  models take 100 ms
 
         if isinstance(self.counted, StreamRecord):

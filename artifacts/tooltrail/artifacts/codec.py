@@ -1,12 +1,12 @@
 """The format of a stored object: independent zstd frames, one after the other, and their index.
 
-Each frame holds up to a frame size of plain bytes, tells their number and ends with a checksum, so
-whatever is complete on disk can be decoded, by `zstd -d` as well. An empty stream is one empty
-frame. The index is described in `frame_index`; a decoder passes over it.
+Each frame has at most `frame_size` plain bytes, announces their number and ends with a checksum. So
+each complete frame on disk can be decoded, also by `zstd -d`. An empty stream is one empty frame.
+`frame_index` describes the index; decoders skip it.
 
-Two traps shape the reader: `ZstdDecompressor.decompress` stops after the first frame without a
-word, and a file that was cut reads short without an error. Inside a frame the second is caught
-here; between frames only size and digest help, which the archive compares.
+The reader avoids two traps. `ZstdDecompressor.decompress` ignores all frames after the first, and
+zstandard reports no error at the end of a cut file. This module detects a cut inside a frame. A
+cut between frames changes only size and digest, which the archive compares.
 """
 
 import io
@@ -24,28 +24,28 @@ if TYPE_CHECKING:
 
 
 LEVEL = 3
-"""zstd's own default: higher levels halve the speed for a few per cent of size."""
+"""Compression level, the default of zstd: higher levels halve the speed to save a few per cent."""
 
 _SMALL_SIZE = 128 * 1024
-"""Bytes of the largest source for which zstd's own tables at this level are small."""
+"""Bytes of the largest source for which the default tables of zstd at this level are small."""
 
 READ_SIZE = 128 * 1024
-"""Bytes that one read asks of a sink, zstd's recommended input size."""
+"""Bytes per read from a sink, the input size that zstd recommends."""
 
 _SEAL = b"\x50\x2a\x4d\x18" + (2 * FRAME_SIZE).to_bytes(4, "little") + b"\xff" * (2 * FRAME_SIZE)
-"""A skippable frame that the reader puts behind every stored object, and that decodes to nothing.
+"""A skippable frame that the reader appends to each stored object; it has no plain bytes.
 
-Behind an object that ends inside a frame its bytes are taken for the rest of that frame, and they
-are wrong as a header, as a block and as a checksum; they are more than any block can swallow.
-Without it zstandard takes a lost checksum, or the first bytes of another frame, for a good end.
+If the object ends inside a frame, the decoder reads the seal as the rest of that frame. The seal is
+invalid as a header, as a block and as a checksum, and longer than any block. So decoding fails.
+Without the seal, zstandard reports no error for a missing checksum or a cut header of a frame.
 """
 
 
 class RawWriter(Protocol):
-    """An unbuffered file: its write may take a part of what it is given."""
+    """An unbuffered file: its `write` may write only a part of the data."""
 
     def write(self, data: memoryview, /) -> int | None:
-        """How many bytes were taken."""
+        """Write and return the number of bytes that were written."""
         ...
 
 
@@ -54,7 +54,7 @@ class _Decoder(Protocol):
 
 
 class _Sealed:
-    """A stored object followed by the seal."""
+    """A stored object followed by `_SEAL`."""
 
     def __init__(self, stored: BinaryIO) -> None:
         self._stored = stored
@@ -70,10 +70,10 @@ class _Sealed:
 
 
 def write_whole(raw: RawWriter, data: bytes) -> None:
-    """Write all of it; a raw file may take a part, and a disk that is nearly full does.
+    """Write all data; one `write` of a raw file may write a part, for instance on a full disk.
 
     Raises:
-        OSError: as the file raises it.
+        OSError: from the file.
     """
     rest = memoryview(data)
     while rest:
@@ -81,19 +81,19 @@ def write_whole(raw: RawWriter, data: bytes) -> None:
 
 
 class FrameWriter:
-    """Appends frames to an unbuffered file, and their index behind them.
+    """Appends frames to an unbuffered file, and then their index.
 
-    Not safe for several threads. After an exception the file may end in an unfinished frame:
-    cut it to `stored_size`.
+    Not safe for threads. After an exception the file may end in an unfinished frame: cut it to
+    `stored_size`.
 
     Attributes:
-        plain_size: plain bytes in the frames completed so far.
-        stored_size: bytes of what was completed, that is the offset at which the next frame starts.
-        open_size: bytes behind them of a frame that is not complete.
+        plain_size: plain bytes in the complete frames.
+        stored_size: stored bytes of the complete frames: the offset at which the next frame starts.
+        open_size: stored bytes of an unfinished frame behind the complete frames.
     """
 
     def __init__(self, raw: RawWriter) -> None:
-        """Write to `raw`, which stays the caller's to close."""
+        """Write to `raw`; the caller closes it."""
         self._raw = raw
         self._index = IndexBuilder()
         self.plain_size = 0
@@ -101,19 +101,19 @@ class FrameWriter:
         self.open_size = 0
 
     def extend(self, part: bytes) -> None:
-        """Append a part of a frame that is not complete.
+        """Append a part of an unfinished frame.
 
         Raises:
-            OSError: as the file raises it.
+            OSError: from the file.
         """
         write_whole(self._raw, part)
         self.open_size += len(part)
 
     def append(self, frame: Frame) -> None:
-        """Append one frame, or the rest of it where its first parts are there.
+        """Append one frame, or the rest of it if its first parts were appended before.
 
         Raises:
-            OSError: as the file raises it.
+            OSError: from the file.
         """
         write_whole(self._raw, frame.data[self.open_size :])
         self.stored_size, self.open_size = self.stored_size + len(frame.data), 0
@@ -121,16 +121,16 @@ class FrameWriter:
         self.plain_size += frame.plain_size
 
     def go_back(self, frame_count: int) -> None:
-        """Forget all frames but the first; the caller cuts the file to `stored_size`."""
+        """Keep only the first `frame_count` frames; the caller cuts the file to `stored_size`."""
         self._index.keep(frame_count)
         self.stored_size, self.plain_size = self._index.sizes
         self.open_size = 0
 
     def close(self) -> FrameIndex:
-        """Append the index, and before it an empty frame when there is none; nothing may follow.
+        """Append the index, after an empty frame if there is no frame; nothing may follow.
 
         Raises:
-            OSError: as the file raises it.
+            OSError: from the file.
         """
         if not self.stored_size:
             self.append(compress_frame(b""))
@@ -142,13 +142,13 @@ class FrameWriter:
 
 
 class _Compressors(threading.local):
-    """Two compressors for each thread, for none can be shared."""
+    """Two compressors per thread, because threads cannot share them."""
 
     def __init__(self) -> None:
         self._plain = _compressor()
-        # For sources of 128 to 256 KiB level 3 looks for matches of 4 bytes in 512 KiB of tables,
-        # for shorter and longer ones of 5 bytes. With 5, and tables that stay in a core's cache,
-        # text takes 5 to 25 % less time and 0 to 8 % less room, machine code 1 % more room.
+        # For sources of 128 to 256 KiB, level 3 searches matches of 4 bytes in 512 KiB of tables;
+        # for other sizes, matches of 5 bytes. With 5, and tables that fit in a core's cache, text
+        # needs 5 to 25 % less time and 0 to 8 % less space, and machine code 1 % more space.
         self._frame = _compressor(min_match=5, hash_log=15, chain_log=15)
 
     def compress(self, plain: bytes | bytearray | memoryview) -> bytes:
@@ -157,7 +157,7 @@ class _Compressors(threading.local):
 
 
 def _compressor(**tuned: int) -> zstandard.ZstdCompressor:
-    # What is not said here zstd takes from the level and the size of each source.
+    # zstd derives all other parameters from the level and the size of each source.
     parameters = zstandard.ZstdCompressionParameters(
         compression_level=LEVEL, write_checksum=True, write_content_size=True, **tuned
     )
@@ -168,36 +168,36 @@ _COMPRESSORS = _Compressors()
 
 
 def compress_frame(plain: bytes | bytearray | memoryview) -> Frame:
-    """One frame that holds exactly these bytes; safe for threads, which it does not hold up."""
+    """Compress bytes into one frame. Safe for threads; releases the interpreter lock."""
     data = _COMPRESSORS.compress(plain)
     return Frame(data, len(plain), count_newlines(plain))
 
 
 class GrowingFrame:
-    """One frame of a stream that comes slowly: what was flushed can be decoded before it ends.
+    """One frame of a slow stream: flushed bytes can be decoded before the frame ends.
 
-    Each flush ends a block inside the frame, which compresses worse than one block. A higher level
-    makes up for that, and costs little for a stream that is slow. Not safe for several threads.
+    Each flush ends a block in the frame, and many blocks compress worse than one block. A higher
+    level compensates for this, and costs little time for a slow stream. Not safe for threads.
 
     Attributes:
         plain_size: plain bytes that were flushed.
     """
 
     def __init__(self) -> None:
-        """Begin a frame; some 800 KiB are held until it is finished."""
+        """Begin a frame; uses about 800 KiB of memory until the frame is finished."""
         self._compressor = zstandard.ZstdCompressor(compression_params=_GROWING).compressobj()
         self._data = bytearray()
         self._newline_count = 0
         self.plain_size = 0
 
     def flush(self, plain: bytes | bytearray) -> bytes:
-        """Add the next bytes; returns the stored bytes from which they can be decoded."""
+        """Add the next bytes, and return the stored bytes that encode them."""
         part = self._compress(plain, zstandard.COMPRESSOBJ_FLUSH_BLOCK)
         self._data += part
         return part
 
     def finish(self, plain: bytes | bytearray) -> Frame:
-        """Add the last bytes and end the frame; returns all of it."""
+        """Add the last bytes, end the frame, and return the complete frame."""
         self._data += self._compress(plain, zstandard.COMPRESSOBJ_FLUSH_FINISH)
         return Frame(bytes(self._data), self.plain_size, self._newline_count)
 
@@ -211,16 +211,16 @@ class GrowingFrame:
 _GROWING = zstandard.ZstdCompressionParameters(
     compression_level=6, window_log=18, hash_log=16, chain_log=16, write_checksum=True
 )
-"""Level 6 finds more in what came before; its own tables would take 3 MiB for each stream."""
+"""Level 6 finds more matches in earlier blocks. Its default tables would use 3 MiB per stream."""
 
 
 def count_newlines(plain: bytes | bytearray | memoryview) -> int:
-    """Newlines in a block."""
+    """The number of newlines in a block."""
     return (plain if isinstance(plain, bytes | bytearray) else bytes(plain)).count(b"\n")
 
 
 def encode(plain: bytes) -> bytes:
-    """The stored object of bytes that are wholly in memory, in memory too."""
+    """The stored object of bytes in memory, as bytes."""
     raw = io.BytesIO()
     encode_into(raw, plain)
     return raw.getvalue()
@@ -230,7 +230,7 @@ def encode_into(raw: RawWriter, plain: bytes, frame_size: int = FRAME_SIZE) -> F
     """Write the stored object of bytes in memory, frame by frame.
 
     Raises:
-        OSError: as the file raises it.
+        OSError: from the file.
     """
     writer = FrameWriter(raw)
     rest = memoryview(plain)
@@ -243,16 +243,16 @@ def encode_into(raw: RawWriter, plain: bytes, frame_size: int = FRAME_SIZE) -> F
 class PlainReader(io.RawIOBase):
     """The plain bytes of a stored object, across all frames, at constant memory.
 
-    Closes the stored stream with itself. An object that was cut inside a frame is damage. One that
-    was cut between frames ends early without an error: use `ArtifactArchive.open`, which knows
-    how it should end.
+    Closing the reader closes the stored stream. An object that was cut inside a frame raises
+    DamageError. An object that was cut between frames ends early without an error; the reader of
+    `ArtifactArchive.open` detects this by the digest.
     """
 
     def __init__(self, stored: BinaryIO, path: str) -> None:
         """Decode `stored`; `path` names it in errors."""
         self._stored = stored
         self._path = path
-        # zstandard calls nothing but read.
+        # zstandard calls only `read`.
         sealed = cast("BinaryIO", _Sealed(stored))
         self._decoder: _Decoder = zstandard.ZstdDecompressor().stream_reader(
             sealed, read_size=READ_SIZE, read_across_frames=True
@@ -263,10 +263,10 @@ class PlainReader(io.RawIOBase):
         return True
 
     def readinto(self, buffer: "WriteableBuffer") -> int:
-        """Fill `buffer`, or less at the end.
+        """Fill `buffer`, or a part of it at the end; return the number of bytes.
 
         Raises:
-            DamageError: the bytes are not zstd frames, or a checksum does not fit.
+            DamageError: the bytes are not zstd frames, or a checksum is wrong.
             UnavailableError: the stored bytes cannot be read.
         """
         try:
@@ -288,10 +288,10 @@ class PlainReader(io.RawIOBase):
 
 
 def open_plain(stored: BinaryIO, *, path: str = "stream") -> BinaryIO:
-    """The plain bytes of `stored`, unchecked except for the frames' own checksums.
+    """The plain bytes of `stored`; only the checksums of the frames are compared.
 
     Raises:
-        DamageError: from its reads; see `PlainReader`.
-        UnavailableError: the same.
+        DamageError: from a read; see `PlainReader`.
+        UnavailableError: from a read; see `PlainReader`.
     """
     return io.BufferedReader(PlainReader(stored, path), READ_SIZE)

@@ -1,7 +1,7 @@
-"""The bytes of a stream while another process still captures it.
+"""Read a stream while another process still captures it.
 
-What can be decoded in the spool file is read, and more is looked for after an interval. The file
-stays open, so that nothing is missed when it is published and its name goes.
+The follower reads all decodable bytes of the spool file, and polls for more after an interval. The
+file stays open, so no byte is lost when the file is published and its name is deleted.
 """
 
 import io
@@ -19,32 +19,32 @@ from tooltrail.artifacts.frame_spans import FRAME_MAGIC, FrameSpan, is_skippable
 from tooltrail.records.errors import DamageError, UnavailableError
 
 READ_SIZE = 16 * 1024
-"""Stored bytes that are decoded at once."""
+"""Stored bytes per read."""
 
 FOLLOW_INTERVAL_S = 0.2
-"""Seconds between two looks. A capture flushes every second, so more looks would find no more."""
+"""Seconds between two polls. A capture flushes once a second, so more polls would find no more."""
 
 Ending = Literal["closed", "gone", "abandoned"]
 
 
 class StreamFollower:
-    """Reads one growing spool file from another process; a context manager. One thread.
+    """Reads one growing spool file of another process; a context manager. For one thread.
 
     Attributes:
-        offset: plain bytes before the next one that is given.
-        ending: how the stream ended; None while it goes on. `closed`: its capture was closed, and
-            everything was given. `gone`: its folder was removed; what was not given, from
-            `offset` on, is in the store. `abandoned`: its process ended without closing it; all
-            that can be decoded was given.
+        offset: plain offset of the next byte to return.
+        ending: how the stream ended; None while it continues. `closed`: the capture was closed,
+            and all bytes were returned. `gone`: the folder was removed; the bytes from `offset` on
+            are in the store. `abandoned`: the process ended without closing the capture; all
+            decodable bytes were returned.
     """
 
     def __init__(self, folder: Path, role: str, is_running: Callable[[], bool]) -> None:
         """Prepare; nothing is opened yet.
 
         Args:
-            folder: of the call, in the spool.
-            role: of the stream.
-            is_running: whether the call has not ended and its program lives.
+            folder: folder of the call in the spool.
+            role: role of the stream.
+            is_running: returns whether the call has not ended and its program is alive.
         """
         self._is_running = is_running
         self._folder = folder
@@ -57,9 +57,9 @@ class StreamFollower:
         self.ending: Ending | None = None
 
     def skip_to_last(self, lines: int) -> None:
-        """Go to the beginning of the last lines of what is there now; to its end for 0.
+        """Move to the beginning of the last lines that the file has now; for 0, to its end.
 
-        An unfinished line counts. To be called first, if at all.
+        An unfinished line counts as a line. Call this method before any other, or not at all.
 
         Raises:
             DamageError: a frame was altered.
@@ -74,13 +74,13 @@ class StreamFollower:
             raise self._unreadable(error) from error
 
     def poll(self) -> Iterator[bytes]:
-        """What came since the last time, in blocks that are not empty; then `ending` is up to date.
+        """The bytes since the last poll, in blocks that are not empty; then updates `ending`.
 
         Raises:
             DamageError: a frame was altered.
             UnavailableError: the file cannot be read.
         """
-        # Asked first: what a process wrote before it ended is then there to be read.
+        # Before the file is read: after the process has ended, no more bytes can come.
         is_running = self._is_running()
         stored = self._open()
         if stored is not None:
@@ -108,7 +108,7 @@ class StreamFollower:
         self.close()
 
     def _new_blocks(self, stored: BinaryIO) -> Iterator[bytes]:
-        """What can be decoded from where the last look ended; a frame may be there in part."""
+        """The decodable bytes since the end of the last poll; the last frame may be incomplete."""
         while True:
             stored.seek(self._stop)
             data = stored.read(READ_SIZE)
@@ -141,7 +141,7 @@ class StreamFollower:
             yield block
 
     def _start_of_last(self, stored: BinaryIO, lines: int) -> tuple[FrameSpan | None, int]:
-        """Where the last lines begin: their frame, and the offset in its plain bytes."""
+        """The start of the last lines: their first frame, and the offset in its plain bytes."""
         path = str(self._file)
         spans = [span for span in iter_spans(stored, path) if span.is_data]
         stop = spans[-1].stop if spans else 0
@@ -155,7 +155,7 @@ class StreamFollower:
             if not number:
                 if not lines:
                     return span, len(block)
-                wanted += block.endswith(b"\n")  # that newline begins no line
+                wanted += block.endswith(b"\n")  # no line begins after this newline
             count = block.count(b"\n")
             if count >= wanted:
                 end = len(block)
@@ -173,7 +173,7 @@ class StreamFollower:
             self.offset += plain_size_of(stored, span, str(self._file))
 
     def _open(self) -> BinaryIO | None:
-        """The file, None as long as there is none."""
+        """The file; None while it does not exist."""
         if self._stored is None:
             try:
                 self._stored = io.BufferedReader(open_without_links(self._file))
@@ -195,16 +195,16 @@ def follow(
     last_lines: int | None = None,
     interval_s: float = FOLLOW_INTERVAL_S,
 ) -> Iterator[bytes]:
-    """The plain bytes of a stream as they come, until its capture is closed or its process ends.
+    """The plain bytes of a stream as they arrive, until its capture is closed or its process ends.
 
-    A stream that has not begun is waited for. Nothing is given twice.
+    Waits for a stream that has not begun. Returns each byte once.
 
     Args:
-        folder: of the call, in the spool.
-        role: of the stream.
+        folder: folder of the call in the spool.
+        role: role of the stream.
         is_running: see `StreamFollower`.
-        last_lines: begin with so many lines of what is there now; with all of it when None.
-        interval_s: seconds between two looks.
+        last_lines: number of existing lines to begin with; None for all existing bytes.
+        interval_s: seconds between two polls.
 
     Raises:
         DamageError: a frame was altered.

@@ -1,17 +1,17 @@
-"""Where each frame of a stored object is: what makes any part of it readable at once.
+"""The index of a stored object: offset, size, newlines and checksum of each frame.
 
-The index ends a stored object, in two skippable frames that every zstd decoder passes over:
+With the index, any part of the object can be read directly. The index ends the object, in two
+skippable frames, which every zstd decoder skips:
 
     lines       0x184D2A5A, size, "TtLi", newlines in each frame (u32 each), CRC-32
     seek table  0x184D2A5E, size, (stored size, plain size, checksum) of each frame (u32 each),
                 frame count u32, descriptor u8, 0x8F92EAB1
 
-All numbers are little-endian. The second is the seek table of the zstd seekable format, version
-0.1.0 (contrib/seekable_format of the reference implementation), so that other readers of that
-format can seek in our objects; as it must account for all bytes before it, its last entry is the
-frame of lines, with no plain bytes. The checksum of an entry is the one that ends the frame: the
-low 32 bits of XXH64 of the plain bytes. The CRC-32 covers the newline counts and the entries of
-the data frames, so that an altered index is never taken for a good one.
+All numbers are little-endian. The second frame is the seek table of the zstd seekable format 0.1.0
+(contrib/seekable_format of the reference implementation), so its readers can seek in these objects.
+The table must cover all bytes before it, so its last entry is the `lines` frame, with no plain
+bytes. A checksum is the one at the end of the frame: the low 32 bits of XXH64 of the plain bytes.
+The CRC-32 covers newline counts and entries of the data frames, and detects an altered index.
 """
 
 import sys
@@ -38,19 +38,19 @@ _ENTRY_SIZE = 12
 _CRC = Struct("<I")
 
 _MAX_FRAMES = 0x800_0000
-"""Frames that the seekable format allows."""
+"""Most frames that the seekable format allows."""
 
 _SUFFIX_SIZE = 64 * 1024
-"""Bytes that are asked for first; enough for the index of about a gigabyte."""
+"""Bytes that the first request reads; enough for the index of about a gigabyte."""
 
 
 class Frame(NamedTuple):
     """One independent zstd frame.
 
     Attributes:
-        data: as stored.
-        plain_size: plain bytes in it.
-        newline_count: newlines among them.
+        data: stored bytes of the frame.
+        plain_size: plain bytes in the frame.
+        newline_count: newlines in the plain bytes.
     """
 
     data: bytes
@@ -59,7 +59,7 @@ class Frame(NamedTuple):
 
 
 class FrameIndex:
-    """The frames of one stored object, in order. Immutable; frames are numbered from 0."""
+    """The index of one stored object. Immutable; frames are numbered from 0."""
 
     __slots__ = ("_checksums", "_newline_ends", "_newlines", "_plain_ends", "_stored_ends")
 
@@ -86,46 +86,46 @@ class FrameIndex:
 
     @property
     def plain_size(self) -> int:
-        """Plain bytes of all frames."""
+        """The plain size of all frames."""
         return self._plain_ends[-1]
 
     @property
     def frames_size(self) -> int:
-        """Stored bytes of all frames: the offset at which the index itself begins."""
+        """The stored size of all frames: the offset at which the index begins."""
         return self._stored_ends[-1]
 
     @property
     def object_size(self) -> int:
-        """Stored bytes of the whole object: its frames and this index."""
+        """The stored size of the object: its frames and this index."""
         return self.frames_size + _index_size(len(self))
 
     @property
     def newline_count(self) -> int:
-        """Newlines in all frames."""
+        """The number of newlines in all frames."""
         return self._newline_ends[-1]
 
     def stored_span(self, frame: int) -> tuple[int, int]:
-        """Where a frame begins and ends in the stored object."""
+        """The offsets in the stored object at which a frame begins and ends."""
         return self._stored_ends[frame], self._stored_ends[frame + 1]
 
     def plain_span(self, frame: int) -> tuple[int, int]:
-        """Which plain bytes a frame holds."""
+        """The plain offsets at which a frame begins and ends."""
         return self._plain_ends[frame], self._plain_ends[frame + 1]
 
     def checksum(self, frame: int) -> int:
-        """What a frame ends with, as a number."""
+        """The checksum at the end of a frame, as a number."""
         return self._checksums[frame]
 
     def newlines_before(self, frame: int) -> int:
-        """Newlines in all frames before this one; `frame` may be the number of frames."""
+        """The newlines in all frames before this one; `frame` may be the number of frames."""
         return self._newline_ends[frame]
 
     def newlines_in(self, frame: int) -> int:
-        """Newlines in one frame."""
+        """The number of newlines in one frame."""
         return self._newline_ends[frame + 1] - self._newline_ends[frame]
 
     def frame_at(self, offset: int) -> int:
-        """The frame that holds a plain byte; the number of frames when there is no such byte."""
+        """The frame with the plain byte at `offset`; the number of frames if there is none."""
         return bisect_right(self._plain_ends, offset) - 1
 
     def frame_of_newline(self, number: int) -> int:
@@ -146,16 +146,16 @@ class FrameIndex:
 
     @classmethod
     def from_bytes(cls, data: bytes, *, path: str = "stream") -> Self:
-        """Read what `to_bytes` gave, or what ends with it; `path` names the object in errors.
+        """Read the output of `to_bytes`, or bytes that end with it; `path` is for errors.
 
         Raises:
-            DamageError: it is not the end of a stored object, or it was altered.
+            DamageError: `data` is not the end of a stored object, or was altered.
         """
         count = _frame_count(data)
         if count is not None and _index_size(count) <= len(data):
             data = data[-_index_size(count) :]
             index = cls._unpacked(data, count)
-            # Made anew from what was read, so that no byte can differ unseen.
+            # Encoding the index again must give equal bytes, so each altered byte is found.
             if index.to_bytes() == data and index.is_possible:
                 return index
         raise DamageError(f"the index of {path} is damaged", path=path)
@@ -175,23 +175,23 @@ class FrameIndex:
 
 
 class IndexBuilder:
-    """Collects the index of an object while its frames are written."""
+    """Builds the index of an object while its frames are written."""
 
     def __init__(self) -> None:
         self._numbers = array("I")
 
     def add(self, frame: Frame) -> None:
-        """Note the next frame, which MUST end with its checksum."""
+        """Add the next frame, which MUST end with its checksum."""
         checksum = int.from_bytes(frame.data[-4:], "little")
         self._numbers.extend((len(frame.data), frame.plain_size, frame.newline_count, checksum))
 
     @property
     def sizes(self) -> tuple[int, int]:
-        """Stored and plain bytes of all frames so far."""
+        """The stored size and the plain size of all frames so far."""
         return sum(self._numbers[0::4]), sum(self._numbers[1::4])
 
     def keep(self, frame_count: int) -> None:
-        """Forget all frames but the first."""
+        """Keep only the first `frame_count` frames."""
         del self._numbers[4 * frame_count :]
 
     def build(self) -> FrameIndex:
@@ -204,14 +204,14 @@ def read_index(read_end: Callable[[int], bytes], path: str) -> FrameIndex | None
     """Read the index at the end of a stored object, in one or two reads.
 
     Args:
-        read_end: gives the last so many bytes of the object, or all when there are less.
-        path: names the object in errors.
+        read_end: returns the last `size` bytes of the object, or all bytes if it has fewer.
+        path: path of the object, for errors.
 
     Returns:
-        The index; None when the object ends as one that has none.
+        The index; None if the object does not end with an index.
 
     Raises:
-        DamageError: there is an index, and it was altered.
+        DamageError: the object ends with an index that was altered.
     """
     data = read_end(_SUFFIX_SIZE)
     count = _frame_count(data)
@@ -224,7 +224,7 @@ def read_index(read_end: Callable[[int], bytes], path: str) -> FrameIndex | None
 
 
 def _frame_count(data: bytes) -> int | None:
-    """Data frames of the object that ends with `data`, None when that is no index."""
+    """The number of data frames of the object that ends with `data`; None if it has no index."""
     if len(data) < _FOOTER.size:
         return None
     count: int

@@ -1,7 +1,7 @@
-"""Finds the frames of a file that has no index, by their headers alone: nothing is decompressed.
+"""Find the frames of a file without an index by their headers, without decompressing them.
 
-That is how a spool file looks while it grows, and what a killed program leaves. The layout of
-frames and blocks is that of RFC 8878, sections 3.1.1 and 3.1.2.
+A spool file has no index while it grows, or after its program was killed. RFC 8878, sections 3.1.1
+and 3.1.2, defines the layout of frames and blocks.
 """
 
 import os
@@ -14,10 +14,10 @@ from tooltrail.records.errors import DamageError
 
 FRAME_MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE = b"\x2a\x4d\x18"
-"""Bytes 2 to 4 of a skippable frame; the first is 0x50 to 0x5F."""
+"""Bytes 2 to 4 of a skippable frame; the first byte is 0x50 to 0x5F."""
 
 HEADER_SIZE = 18
-"""Bytes of the longest header of a frame."""
+"""Bytes of the longest frame header."""
 
 _BLOCK_HEADER_SIZE = 3
 _CHECKSUM_SIZE = 4
@@ -25,12 +25,12 @@ _RLE = 1
 
 
 class FrameSpan(NamedTuple):
-    """Where one frame is in a file.
+    """The offsets of one frame in a file.
 
     Attributes:
-        start: offset of its first byte.
-        stop: offset behind its last byte.
-        is_data: whether it has plain bytes; a skippable frame has none.
+        start: offset of the first byte.
+        stop: offset after the last byte.
+        is_data: whether the frame has plain bytes; a skippable frame has none.
     """
 
     start: int
@@ -39,39 +39,39 @@ class FrameSpan(NamedTuple):
 
 
 def iter_spans(stored: BinaryIO, path: str, start: int = 0) -> Iterator[FrameSpan]:
-    """Every complete frame from `start` on; ends where the file does, or a frame that is cut.
+    """Every complete frame from `start` on, up to the end of the file or an incomplete frame.
 
     Args:
-        stored: a file that can seek; it may grow meanwhile.
-        path: names it in errors.
-        start: where a frame begins.
+        stored: seekable file; it may grow during the iteration.
+        path: path of the file, for errors.
+        start: offset at which a frame begins.
 
     Raises:
-        DamageError: what stands there is no frame.
-        OSError: as the file raises it.
+        DamageError: the bytes are not a frame.
+        OSError: from the file.
     """
     while True:
         stored.seek(start)
         header = stored.read(HEADER_SIZE)
         span = _span(stored, header, start, path)
-        if span is None or not _reaches(stored, span.stop):
+        if span is None or not _has_bytes(stored, span.stop):
             return
         yield span
         start = span.stop
 
 
 def is_skippable(header: bytes) -> bool:
-    """Whether what begins so, at least one byte, is a frame without data; an index begins so."""
+    """Whether a frame with this header, or the beginning of one, is skippable, like an index."""
     return bool(header) and header[0] >> 4 == 5 and header[1:4] == _SKIPPABLE[: len(header) - 1]
 
 
 def block_stops(stored: BinaryIO, start: int) -> Iterator[int]:
-    """Where the header and each whole block of a frame end; ends before a block of no bytes.
+    """The end offsets of the header and of each complete block of a frame, up to an empty block.
 
-    No such block is ever flushed: zeros are what a power loss leaves.
+    A capture never flushes an empty block. A power loss can leave zeros, which look like one.
 
     Raises:
-        OSError: as the file raises it.
+        OSError: from the file.
     """
     stored.seek(start)
     header = stored.read(HEADER_SIZE)
@@ -90,7 +90,7 @@ def block_stops(stored: BinaryIO, start: int) -> Iterator[int]:
 
 
 def _span(stored: BinaryIO, header: bytes, start: int, path: str) -> FrameSpan | None:
-    """The frame that begins with `header`; None when the file ends before the header does."""
+    """The frame that begins with `header`; None if the file ends inside the frame."""
     if is_skippable(header):
         if len(header) < 8:
             return None
@@ -128,8 +128,8 @@ def _block_size(header: bytes) -> int:
     return 1 if number >> 1 & 3 == _RLE else number >> 3
 
 
-def _reaches(stored: BinaryIO, stop: int) -> bool:
-    """Whether the file has so many bytes."""
+def _has_bytes(stored: BinaryIO, stop: int) -> bool:
+    """Whether the file has at least `stop` bytes."""
     stored.seek(stop - 1)
     return len(stored.read(1)) == 1
 

@@ -1,9 +1,9 @@
-"""Opening sinks by URL, the one module that touches fsspec.
+"""Open sinks by URL. This is the only module that imports fsspec.
 
-fsspec is untyped and caches file systems and listings by itself. Here every sink has a file system
-of its own and no listing is remembered, so what another process does is seen at once. What differs
-between disks, memory and object stores is in a `Place`. Publishing is never left to fsspec's
-transactions, which all threads share, nor on disks to its exclusive create, which is a race.
+fsspec is untyped, and by default caches file systems and listings. Here each sink has its own file
+system and no cache of listings, so changes of other processes are visible at once. A `Backend` has
+the differences between disks, memory and object stores. Publishing does not use the transactions
+of fsspec, which all threads share, nor its exclusive create on disks, which has a race.
 """
 
 import os
@@ -11,12 +11,12 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol, cast
 
+from tooltrail.artifacts._backend_sink import FsspecSink, why
+from tooltrail.artifacts._backends import Backend, FileSystem, LocalBackend, MemoryBackend
 from tooltrail.artifacts._connection import Connection
-from tooltrail.artifacts._deferred_place import DeferredPlace
+from tooltrail.artifacts._deferred_backend import DeferredBackend
 from tooltrail.artifacts._local import make_durable_folders
-from tooltrail.artifacts._object_place import ObjectPlace
-from tooltrail.artifacts._placed_sink import FsspecSink, why
-from tooltrail.artifacts._places import FileSystem, LocalPlace, MemoryPlace, Place
+from tooltrail.artifacts._object_backend import ObjectBackend
 from tooltrail.artifacts._sink_options import configured, merged, split_bucket
 from tooltrail.artifacts._store_errors import as_os_error
 from tooltrail.artifacts.paths import check_path
@@ -31,55 +31,55 @@ def open_sink(url: str, *, create: bool = False) -> ArtifactSink:
 
     Args:
         url: a folder, `file://FOLDER`, `memory://NAME`, `s3://BUCKET/PREFIX`, `gs://BUCKET/PREFIX`
-            or `az://CONTAINER/PREFIX`. Relative folders are taken from the current one. Nothing
-            in it is percent-decoded. Endpoints and credentials of object stores come from the
-            providers' environment variables and from the file `$TOOLTRAIL_SINK_CONFIG`.
-        create: make the root folder, durably and with mode 0700, when it is not there. One that
-            is there keeps its mode, which says who may read what is stored below it. Buckets are
-            never made: they have owners, regions and rules that are not for a sink to choose.
+            or `az://CONTAINER/PREFIX`. A relative folder is relative to the current one. Nothing
+            in the URL is percent-decoded. Endpoints and credentials of object stores come from
+            the providers' environment variables and from the file `$TOOLTRAIL_SINK_CONFIG`.
+        create: make a missing root folder, durably and with mode 0700. An existing folder keeps
+            its mode, which decides who may read the objects below it. Buckets are never made: a
+            sink cannot choose their owners, regions and rules.
 
     Raises:
-        InvalidRecordError: the URL is empty, of another kind, or holds a user, a password or a
+        InvalidRecordError: the URL is empty, of another kind, or contains a user, a password or a
             query; the options for the store are wrong; or an extra is not installed.
-        UnavailableError: the root folder or the bucket is not there, as when a disk is not
-            mounted, access to it is refused, or the folder cannot be made.
+        UnavailableError: the root folder or the bucket does not exist (is a disk not mounted?),
+            access is refused, or the folder cannot be made.
     """
     site = _site(url)
-    return FsspecSink(site.url, site.open_place(create))
+    return FsspecSink(site.url, site.open_backend(create))
 
 
 def defer_sink(url: str, *, mark: str | None = None) -> ArtifactSink:
-    """The sink at a folder's path or at a URL, which is opened when it is first used.
+    """Return the sink at a folder's path or at a URL, to be opened on first use.
 
-    While it cannot be, each of its methods raises UnavailableError, and the next one tries again.
+    While the sink cannot be opened, each method raises UnavailableError, and each call retries.
 
     Args:
-        url: as for `open_sink`.
-        mark: the path of an object without which this is not the right root, such as the folder
-            on which a disk is not mounted. Where it is missing nothing is put, and a missing object
-            is no reason to take it for lost: that is an UnavailableError.
+        url: see `open_sink`.
+        mark: path of an object that every right root contains. Without the mark, the root may be
+            the mount point of an unmounted disk. Then `put` stores nothing, and a missing object
+            raises UnavailableError instead of MissingArtifactError.
 
     Raises:
-        InvalidRecordError: the URL is empty, of another kind, or holds a user, a password or a
+        InvalidRecordError: the URL is empty, of another kind, or contains a user, a password or a
             query; or the options for the store cannot be read.
     """
     site = _site(url)
-    place = DeferredPlace(site.capabilities, partial(site.open_place, create=False))
-    return FsspecSink(site.url, place, mark)
+    backend = DeferredBackend(site.capabilities, partial(site.open_backend, create=False))
+    return FsspecSink(site.url, backend, mark)
 
 
-class _OpensPlace(Protocol):
+class _OpensBackend(Protocol):
     """Raises InvalidRecordError and UnavailableError."""
 
-    def __call__(self, create: bool) -> Place: ...
+    def __call__(self, create: bool) -> Backend: ...
 
 
 class _Site(NamedTuple):
-    """What is known of a sink by its URL alone, and how to open its place."""
+    """The facts that a URL gives about a sink, and the function that opens its backend."""
 
     url: str
     capabilities: SinkCapabilities
-    open_place: _OpensPlace
+    open_backend: _OpensBackend
 
 
 def _site(url: str) -> _Site:
@@ -87,7 +87,7 @@ def _site(url: str) -> _Site:
     if not separator:
         protocol, name = "file", str(_absolute(url)) if url else ""
     if not name:
-        raise InvalidRecordError(f"not a place for artifacts: {url!r}")
+        raise InvalidRecordError(f"not an artifact root: {url!r}")
     if protocol == "file":
         return _local_site(name)
     if protocol == "memory":
@@ -97,15 +97,15 @@ def _site(url: str) -> _Site:
     if protocol in PROVIDERS:
         return _object_site(protocol, name)
     known = ", ".join(["file", "memory", *PROVIDERS])
-    raise InvalidRecordError(f"artifacts cannot be kept at {protocol}://; known are {known}")
+    raise InvalidRecordError(f"artifacts cannot be kept at {protocol}://; use one of {known}")
 
 
 def _local_site(name: str) -> _Site:
     if not name.startswith("/"):
-        raise InvalidRecordError(f"not an absolute folder: 'file://{name}'")
+        raise InvalidRecordError(f"not the URL of an absolute folder: 'file://{name}'")
     folder = _absolute(name)
 
-    def open_place(create: bool) -> Place:
+    def open_backend(create: bool) -> Backend:
         try:
             if create:
                 make_durable_folders(folder)
@@ -114,25 +114,25 @@ def _local_site(name: str) -> _Site:
         except OSError as error:
             sentence = f"cannot use {folder} for artifacts: {error.strerror or why(error)}"
             raise UnavailableError(sentence) from error
-        return LocalPlace(cast("FileSystem", _Deferred("file")), root)
+        return LocalBackend(cast("FileSystem", _Deferred("file")), root)
 
-    return _Site(f"file://{folder}", LocalPlace.capabilities, open_place)
+    return _Site(f"file://{folder}", LocalBackend.capabilities, open_backend)
 
 
 def _memory_site(name: str) -> _Site:
     root = "/" + check_path(name.strip("/"))
 
-    def open_place(create: bool) -> Place:
-        place = MemoryPlace(_filesystem("memory"), root)
+    def open_backend(create: bool) -> Backend:
+        backend = MemoryBackend(_filesystem("memory"), root)
         if create:
-            place.make_root()
+            backend.make_root()
         try:
-            place.check_root()
+            backend.check_root()
         except FileNotFoundError as error:
             raise UnavailableError(f"there is no folder for artifacts at memory:/{root}") from error
-        return place
+        return backend
 
-    return _Site(f"memory:/{root}", MemoryPlace.capabilities, open_place)
+    return _Site(f"memory:/{root}", MemoryBackend.capabilities, open_backend)
 
 
 def _object_site(protocol: str, name: str) -> _Site:
@@ -143,18 +143,18 @@ def _object_site(protocol: str, name: str) -> _Site:
     url = f"{protocol}://{bucket}/{prefix}".rstrip("/")
     options = merged(provider.defaults, configured(protocol, PROVIDERS))
 
-    def open_place(create: bool) -> Place:  # noqa: ARG001  buckets are never made
+    def open_backend(create: bool) -> Backend:  # noqa: ARG001  buckets are never made
         connection = Connection(partial(_connect, protocol, options))
         connection.get()
-        place = ObjectPlace(provider.make_store(connection, bucket), bucket, prefix)
+        backend = ObjectBackend(provider.make_store(connection, bucket), bucket, prefix)
         try:
-            place.check_root()
+            backend.check_root()
         except OSError as error:
             _refuse_options(protocol, error.__cause__)
             raise UnavailableError(f"cannot use {url} for artifacts: {why(error)}") from error
-        return place
+        return backend
 
-    return _Site(url, ObjectPlace.capabilities, open_place)
+    return _Site(url, ObjectBackend.capabilities, open_backend)
 
 
 def _connect(protocol: str, options: dict[str, Any]) -> Any:
@@ -177,31 +177,31 @@ def _connect(protocol: str, options: dict[str, Any]) -> Any:
 
 
 def _refuse_options(protocol: str, error: BaseException | None) -> None:
-    """Raise when a client did not like its options; its words may quote their values."""
+    """Raise if a client refused its options; without its message, which may quote secret values."""
     if isinstance(error, TypeError | ValueError | KeyError):
         raise InvalidRecordError(
             f"the options for {protocol}:// are not understood ({type(error).__name__}):"
-            " see the provider's environment variables and $TOOLTRAIL_SINK_CONFIG"
+            " check the provider's environment variables and $TOOLTRAIL_SINK_CONFIG"
         ) from None
 
 
 def _absolute(name: str) -> Path:
-    # Not resolved: a symbolic link to the folder is the name that its user wants remembered.
+    # Not resolved: if the user names a symbolic link, the store keeps that name.
     return Path(os.path.abspath(name))  # noqa: PTH100
 
 
 class _Deferred:
-    """A file system that is made when it is first used.
+    """A file system that is made on first use.
 
-    To publish or read a local object by its name takes less time than to import fsspec, which only
-    lists.
+    Importing fsspec takes longer than publishing or reading a local object. Only listing needs
+    fsspec.
     """
 
     def __init__(self, protocol: str) -> None:
         self._protocol = protocol
 
     def __getattr__(self, name: str) -> object:
-        """Whatever the file system has."""
+        """The attribute of the file system."""
         return getattr(self._filesystem, name)
 
     @cached_property
@@ -210,7 +210,7 @@ class _Deferred:
 
 
 def _filesystem(protocol: str, **options: object) -> Any:
-    import fsspec  # noqa: PLC0415  see above
+    import fsspec  # noqa: PLC0415  see `_Deferred`
 
     untyped: Any = fsspec
     return untyped.filesystem(

@@ -1,4 +1,4 @@
-"""Searches the lines of an artifact, block by block."""
+"""Search the lines of an artifact, block by block."""
 
 import sys
 from collections.abc import Iterator
@@ -33,12 +33,12 @@ class Grep:
         self._max_count = None if max_count is None else _number(max_count, "matches")
 
     def matches(self, frames: Frames, path: str, before: int, after: int) -> Iterator[Match]:
-        """The lines that match and those around them; see `ArtifactReader.grep`."""
+        """The matching lines with their context lines; see `ArtifactReader.grep`."""
         context = LinesAround(_number(before, "lines"), _number(after, "lines"))
         return self._matches(frames, path, context)
 
     def count(self, frames: Frames, path: str) -> int:
-        """How many lines match, at most the maximum; see `ArtifactReader.count_matches`."""
+        """The number of matching lines, up to `max_count`; see `ArtifactReader.count_matches`."""
         limit = self._max_count
         if limit is None:
             return sum(self._counts(frames, path))
@@ -49,11 +49,11 @@ class Grep:
         return min(count, limit)
 
     def _counts(self, frames: Frames, path: str) -> Iterator[int]:
-        """How many lines match in one part after the other."""
+        """The number of matching lines in each part in turn."""
         if self._pattern.needle is not None:
             return count_lines(frames, path, self._count)
-        # An expression can run for ever without letting go of the interpreter. In this thread a
-        # signal still ends it; in another one this thread would never see the signal.
+        # An expression can run for ever without releasing the interpreter lock. In this thread, a
+        # signal still interrupts it. If another thread ran it, this thread would get no signal.
         return (self._count(block.plain) for block in line_blocks(frames, path))
 
     def _matches(self, frames: Frames, path: str, context: "LinesAround") -> Iterator[Match]:
@@ -72,10 +72,10 @@ class Grep:
 
     def _spans(self, block: bytes) -> Iterator[Span]:
         found = self._pattern.spans(block)
-        return _others(block, found) if self._invert else found
+        return _not_matching(block, found) if self._invert else found
 
 
-def _others(block: bytes, found: Iterator[Span]) -> Iterator[Span]:
+def _not_matching(block: bytes, found: Iterator[Span]) -> Iterator[Span]:
     """The lines of a block that do not match."""
     start = 0
     for begin, end in found:
@@ -85,7 +85,7 @@ def _others(block: bytes, found: Iterator[Span]) -> Iterator[Span]:
 
 
 def _number(number: int, what: str) -> int:
-    """A number that is not negative, at most the largest that `islice` takes."""
+    """Refuse a negative number; reduce a large one to the maximum of `islice`."""
     if number < 0:
         raise InvalidRecordError(f"not a number of {what}: {number}")
     return min(number, sys.maxsize)

@@ -1,7 +1,7 @@
-"""Parts of objects that a killed process left in a folder: nothing that a sink lists.
+"""Parts of objects that a killed process left in a folder; sinks do not list them.
 
-Only local publishing makes them, and only when it has to copy: `<name of the object>.<16 hex
-digits>.part` beside the object. On object stores there are none.
+Only local publishing makes parts, and only if it must copy. A part is named `<name of the
+object>.<16 hex digits>.part` and is in the folder of the object. Object stores have no parts.
 """
 
 import re
@@ -17,9 +17,9 @@ _PART = re.compile(r"(?:sha256/[0-9a-f]{2}|damaged)/[^/]+\.zst\.[0-9a-f]{16}\.pa
 
 
 def iter_leftovers(sink: ArtifactSink) -> Iterator[ObjectStat]:
-    """Every part in a sink, sorted; `modified_at` is when it was last written to.
+    """Every part in a sink, sorted by path; `modified_at` is the time of its last write.
 
-    One that was written to a moment ago may belong to a publication that is under way.
+    A part with a recent time may belong to a publication that is in progress.
 
     Raises:
         UnavailableError: the folder cannot be read.
@@ -28,7 +28,7 @@ def iter_leftovers(sink: ArtifactSink) -> Iterator[ObjectStat]:
         return
     root = _folder(sink)
     try:
-        # Only the folders in which objects are, so that nothing foreign is walked through.
+        # Only the folders of objects: foreign folders are not read.
         folders = [*sorted(root.glob("sha256/??")), root / "damaged"]
         for folder in filter(Path.is_dir, folders):
             for file in sorted(folder.iterdir()):
@@ -40,11 +40,11 @@ def iter_leftovers(sink: ArtifactSink) -> Iterator[ObjectStat]:
 
 
 def remove_leftover(sink: ArtifactSink, path: str) -> bool:
-    """Remove one part that `iter_leftovers` gave; False when it is gone already.
+    """Remove one part that `iter_leftovers` returned; False if the part no longer exists.
 
     Raises:
-        InvalidRecordError: not the path of a part.
-        UnavailableError: it cannot be removed.
+        InvalidRecordError: `path` is not the path of a part.
+        UnavailableError: the part cannot be removed.
     """
     if not _PART.fullmatch(path) or not sink.url.startswith(_LOCAL):
         raise InvalidRecordError(f"not a part of an object: {path[:200]!r}")
@@ -64,6 +64,6 @@ def _folder(sink: ArtifactSink) -> Path:
 def _stat(root: Path, path: str) -> ObjectStat | None:
     try:
         status = (root / path).lstat()
-    except FileNotFoundError:  # published or given up since its name was read
+    except FileNotFoundError:  # published or removed since its name was read
         return None
     return ObjectStat(path, status.st_size, datetime.fromtimestamp(status.st_mtime, UTC))

@@ -1,4 +1,4 @@
-"""How much of a stream a capture keeps. What is beyond is counted and said, and never an error."""
+"""Limits for the bytes that a capture keeps. Bytes above a limit are counted, without an error."""
 
 import os
 from dataclasses import dataclass
@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 MOST_HELD_BACK = 64 * 1024 * 1024
-"""Bytes of a disk that are held back by default, when that is not more than a thousandth of it."""
+"""Bytes that are held back on a large disk; on a smaller disk a thousandth of its size."""
 
 
 class DiskRoom(NamedTuple):
-    """Room on one disk, in bytes.
+    """The free space of one disk.
 
     Attributes:
-        free: may be written.
-        held_back: of these, what no capture takes.
+        free: free bytes.
+        held_back: bytes of these that captures do not use.
     """
 
     free: int
@@ -23,26 +23,26 @@ class DiskRoom(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class CaptureLimits:
-    """Where a capture stops to keep bytes. By default that is where the disk is nearly full.
+    """The limits at which a capture stops keeping bytes. By default only a nearly full disk.
 
     Attributes:
-        stream_bytes: plain bytes of one stream.
-        free_bytes: bytes that must stay free on the disk of the spool, for the records themselves;
-            None for a thousandth of the disk, at most 64 MiB.
+        stream_bytes: most plain bytes of one stream; None for no limit.
+        free_bytes: bytes that must stay free on the disk of the spool, for records; None for a
+            thousandth of the disk, at most 64 MiB.
     """
 
     stream_bytes: int | None = None
     free_bytes: int | None = None
 
     def refusal(self, folder: Path, more: int) -> str | None:
-        """Why a stream may not grow, in words; None when it may.
+        """The reason why a stream may not grow, in words; None if it may.
 
         Args:
-            folder: of the spool file; it exists.
-            more: bytes that are to be added.
+            folder: existing folder of the spool file.
+            more: bytes to add.
 
         Raises:
-            OSError: the disk cannot be asked.
+            OSError: the free space is unknown.
         """
         free, held = self.disk_room(folder)
         if free - more < held:
@@ -50,10 +50,10 @@ class CaptureLimits:
         return None
 
     def disk_room(self, folder: Path) -> DiskRoom:
-        """The room on the disk of a folder, which is there.
+        """The free space of the disk with an existing folder.
 
         Raises:
-            OSError: the disk cannot be asked.
+            OSError: the free space is unknown.
         """
         status = os.statvfs(folder)
         held = self.free_bytes
@@ -63,4 +63,4 @@ class CaptureLimits:
 
 
 DEFAULT_LIMITS = CaptureLimits()
-"""No limit but the disk."""
+"""No limit except the free space of the disk."""

@@ -1,4 +1,4 @@
-"""Names artifacts before their bytes are published: the path follows from the digest."""
+"""Name artifacts before their bytes are published: the path depends only on the digest."""
 
 from dataclasses import dataclass, field
 
@@ -9,10 +9,10 @@ from tooltrail.records.digests import Digest
 
 @dataclass
 class ArtifactNamer:
-    """An `ArtifactPublisher` that names streams and leaves the publishing to the ingester.
+    """An `ArtifactPublisher` that only names streams; the ingester publishes them.
 
     Attributes:
-        named: every stream that got a name, by digest.
+        named: all named streams, by digest.
     """
 
     named: dict[Digest, StreamRecord] = field(default_factory=dict[Digest, StreamRecord])

@@ -1,8 +1,8 @@
-"""Names of stored objects: relative, normalised, and made from the digest of their plain bytes.
+"""Paths of stored objects: relative, normalised, and made from the digest of their plain bytes.
 
-An artifact path is `sha256/ab/<64 hex digits>.zst`, where `ab` are the first two digits: a folder
-then holds a 256th of the objects. The digest is of the bytes *before* compression, so a path never
-depends on a codec's version.
+An artifact path is `sha256/ab/<64 hex digits>.zst`. The folder `ab` is the first two digits, so a
+folder has 1/256 of the objects. The digest is of the bytes *before* compression, so a path does not
+depend on the version of the codec.
 """
 
 import re
@@ -11,32 +11,32 @@ from tooltrail.records.digests import ALGORITHM, Digest, digest_from_hex, hex_of
 from tooltrail.records.errors import InvalidRecordError, PathEscapeError
 
 PART_SUFFIX = ".part"
-"""Ends the name of an object that is still being written; no object may have such a path."""
+"""Suffix of an object that is still being written; no path of an object may end with it."""
 
 COMPONENT_BYTES = 200
-"""Longest component of a path: file systems allow 255, of which the name of a part takes 22."""
+"""Most bytes in a component of a path: file systems allow 255, and the name of a part adds 22."""
 
 _ARTIFACT = re.compile(rf"{ALGORITHM}/([0-9a-f]{{2}})/(\1[0-9a-f]{{62}})\.zst")
 _NOT_COMPONENTS = frozenset({"", ".", ".."})
 
 
 def artifact_path(digest: Digest) -> str:
-    """The path of the object that holds the bytes of this digest."""
+    """The path of the object whose plain bytes have this digest."""
     digits = hex_of(digest)
     return f"{ALGORITHM}/{digits[:2]}/{digits}.zst"
 
 
 def path_beginning(hex_digits: str) -> str:
-    """How the paths begin of all artifacts whose digest begins with these digits, two or more."""
+    """The common beginning of the paths of all digests that begin with these two or more digits."""
     return f"{ALGORITHM}/{hex_digits[:2]}/{hex_digits}"
 
 
 def digest_of_path(path: str) -> Digest:
-    """The digest that an artifact path promises.
+    """The digest in an artifact path.
 
     Raises:
         PathEscapeError: the path is not relative and normalised.
-        InvalidRecordError: it is, but it is not the path of an artifact.
+        InvalidRecordError: the path is not the path of an artifact.
     """
     check_path(path)
     match = _ARTIFACT.fullmatch(path)
@@ -46,7 +46,7 @@ def digest_of_path(path: str) -> Digest:
 
 
 def check_path(path: str) -> str:
-    """The same path, when it is relative, normalised and storable everywhere.
+    """Return the path if it is relative, normalised and valid in every sink.
 
     Raises:
         PathEscapeError: absolute, an empty, `.` or `..` component, a backslash or a NUL.
@@ -58,18 +58,18 @@ def check_path(path: str) -> str:
     try:
         longest = max(len(component.encode()) for component in components)
     except UnicodeEncodeError as error:
-        raise InvalidRecordError(f"a path that is not UTF-8: {path[:200]!r}") from error
+        raise InvalidRecordError(f"the path is not UTF-8: {path[:200]!r}") from error
     if longest > COMPONENT_BYTES:
         raise InvalidRecordError(
-            f"a path with a component of more than {COMPONENT_BYTES} bytes: {path[:200]!r}"
+            f"a component of the path has more than {COMPONENT_BYTES} bytes: {path[:200]!r}"
         )
     if path.endswith(PART_SUFFIX):
-        raise InvalidRecordError(f"{path[:200]!r} is a name for unfinished objects")
+        raise InvalidRecordError(f"the path is reserved for unfinished objects: {path[:200]!r}")
     return path
 
 
 def check_prefix(prefix: str) -> str:
-    """The same prefix, when some path that passes `check_path` can start with it.
+    """Return the prefix if a path that passes `check_path` can start with it.
 
     Raises:
         PathEscapeError: see `check_path`.

@@ -1,8 +1,8 @@
-"""Any part of an artifact, without touching the rest of it.
+"""Read any part of an artifact without reading the rest.
 
-Bytes are counted from 0, and a range of them is half-open; lines are counted from 1, and a range
-of them is inclusive. A line ends with a newline, which belongs to it; the last one may lack it. As
-with slices, what lies beyond the end is not there, which is no error.
+Byte offsets begin at 0, and byte ranges are half-open. Line numbers begin at 1, and line ranges
+include the last line. A line includes its newline; the last line may lack one. As with slices, a
+range beyond the end is shortened without an error.
 """
 
 from collections.abc import Iterator
@@ -21,48 +21,48 @@ if TYPE_CHECKING:
 class ArtifactReader:
     """Reads parts of one artifact; opened by `ArtifactArchive.reader`.
 
-    Only the frames that hold what is asked for are fetched and decoded: neighbours with one
-    request, of at most `REQUEST_BYTES`. Each frame is compared with its checksum and with the index
-    at the end of the object. Damage in other frames is not looked for, and the digest is compared
-    only when the whole is one frame: call `check` first where that matters.
+    Only the frames of the requested bytes or lines are fetched and decoded; adjacent frames share
+    one request of at most `REQUEST_BYTES`. Each frame is compared with its checksum and with the
+    index at the end of the object. Damage in other frames is not detected, and the digest is
+    compared only if the object is one frame. Call `check` first to compare the complete content.
 
-    Holds up to 8 MiB of stored bytes and one frame of plain ones, besides what a method returns:
-    those that give an iterator hold no more than a frame (`iter_lines` a line). Safe for threads.
+    Keeps up to 8 MiB of stored bytes and one frame of plain bytes, besides the returned value.
+    An iterator keeps no more than a frame (`iter_lines`: a line). Safe for threads.
 
-    Every reading method raises DamageError (a frame that is asked for is cut or altered),
-    MissingArtifactError (the object is gone) and UnavailableError (the sink cannot serve).
+    Every reading method raises DamageError (a requested frame is cut or altered),
+    MissingArtifactError (the object was deleted) and UnavailableError (the sink is unavailable).
     """
 
     def __init__(self, frames: Frames, path: str) -> None:
-        """Read `frames`, which are those of `path`."""
+        """Read the frames of the artifact `path`."""
         self._frames = frames
         self._path = path
         self._line_count: int | None = None
 
     @property
     def path(self) -> str:
-        """The artifact's path."""
+        """The path of the artifact."""
         return self._path
 
     @property
     def size(self) -> int:
-        """Plain bytes."""
+        """The plain size in bytes."""
         return self._frames.index.plain_size
 
     @property
     def line_count(self) -> int:
-        """Newlines, plus one for an unfinished last line; reads the last frame when it must."""
+        """Newlines, plus one for an unfinished last line; reads the last frame on first use."""
         if self._line_count is None:
             self._line_count = self._frames.index.newline_count + self._is_unfinished()
         return self._line_count
 
     def check(self) -> None:
-        """Read the artifact through once, and compare its digest with the one in its path.
+        """Read the complete artifact, and compare its digest with the digest in its path.
 
         Raises:
             DigestMismatchError: the content has another digest.
         """
-        # Threads take longer to import than the end of an artifact to be read.
+        # Importing the threads takes longer than reading the end of an artifact.
         from tooltrail.artifacts._verifying import check_content  # noqa: PLC0415
 
         check_content(self._frames, self._path)
@@ -71,12 +71,12 @@ class ArtifactReader:
         """The bytes from `start` up to `stop`, all in memory.
 
         Raises:
-            InvalidRecordError: a negative offset, or `stop` before `start`.
+            InvalidRecordError: an offset is negative, or `stop` is less than `start`.
         """
         return b"".join(self.iter_bytes(start, stop))
 
     def iter_bytes(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        """The same in blocks of up to a frame; to the end without `stop`.
+        """The bytes from `start` up to `stop` or the end, in blocks of up to a frame.
 
         Raises:
             InvalidRecordError: see `read_bytes`.
@@ -89,12 +89,12 @@ class ArtifactReader:
         """The lines from `first` to `last` with their newlines, all in memory.
 
         Raises:
-            InvalidRecordError: `first` below 1, or `last` before `first`.
+            InvalidRecordError: `first` is less than 1, or `last` is less than `first`.
         """
         return b"".join(self.iter_line_bytes(first, last))
 
     def iter_line_bytes(self, first: int = 1, last: int | None = None) -> Iterator[bytes]:
-        """The same in blocks of up to a frame, however long a line is; to the end without `last`.
+        """The bytes of the lines from `first` to `last` or the end, in blocks of up to a frame.
 
         Raises:
             InvalidRecordError: see `read_lines`.
@@ -104,7 +104,7 @@ class ArtifactReader:
         return self._lines(first, last)
 
     def iter_lines(self, first: int = 1, last: int | None = None) -> Iterator[bytes]:
-        """The same line by line, each with its newline; holds a whole line, however long it is.
+        """The lines from `first` to `last` or the end; keeps one line in memory, of any length.
 
         Raises:
             InvalidRecordError: see `read_lines`.
@@ -120,7 +120,7 @@ class ArtifactReader:
         return b"".join(self.iter_head(lines))
 
     def iter_head(self, lines: int) -> Iterator[bytes]:
-        """The same in blocks of up to a frame.
+        """The first lines, in blocks of up to a frame.
 
         Raises:
             InvalidRecordError: see `head`.
@@ -132,11 +132,11 @@ class ArtifactReader:
         return b"".join(self.iter_tail(lines))
 
     def iter_tail(self, lines: int) -> Iterator[bytes]:
-        """The same in blocks of up to a frame; see `iter_head`."""
+        """The last lines, in blocks of up to a frame; see `iter_head`."""
         if not _checked(lines):
             return iter(())
         if self._line_count is None and self.size:
-            # So that the last frame, which says how many lines there are, comes with the others.
+            # One request for all frames: `line_count` needs the last one.
             index = self._frames.index
             self._frames.hold_from(_frame_with(index, index.newline_count - lines)[0])
         return self._lines(max(1, self.line_count - lines + 1), None)
@@ -152,23 +152,23 @@ class ArtifactReader:
         after: int = 0,
         max_count: int | None = None,
     ) -> "Iterator[Match]":
-        """The lines that match, in order, each once, with the lines around them.
+        """The matching lines with their context lines, in order, each line once.
 
         Args:
-            pattern: a regular expression of Python's `re` over bytes, which is searched for in
-                each line without its newline; a text stands for its UTF-8 bytes.
-            literal: take the pattern as the bytes that it is.
-            ignore_case: of ASCII letters.
-            invert: the lines that do not match.
-            before: lines of context before each match.
-            after: lines of context after it.
-            max_count: end after so many matches and the context of the last.
+            pattern: regular expression of Python's `re` over bytes, searched in each line without
+                its newline. A `str` is encoded as UTF-8.
+            literal: search for the bytes of the pattern, not for a regular expression.
+            ignore_case: ignore the case of ASCII letters.
+            invert: return the lines that do not match.
+            before: context lines before each match.
+            after: context lines after each match.
+            max_count: most matches to return; the last match has its context too.
 
-        Holds some blocks of 8 frames, and whole lines: see `_line_blocks.LINE_BYTES`.
+        Keeps some batches of 8 frames in memory, and complete lines of up to 64 MiB.
 
         Raises:
-            InvalidRecordError: no regular expression, a newline in the pattern, a negative number;
-                and while it is iterated, a line longer than can be held.
+            InvalidRecordError: the pattern is not a regular expression or contains a newline, or a
+                number is negative; during the iteration, a line is longer than 64 MiB.
         """
         found = _grep(
             pattern, literal=literal, ignore_case=ignore_case, invert=invert, max_count=max_count
@@ -184,7 +184,7 @@ class ArtifactReader:
         invert: bool = False,
         max_count: int | None = None,
     ) -> int:
-        """How many lines match, at most `max_count`; see `grep` for arguments and errors."""
+        """The number of matching lines, up to `max_count`; see `grep` for arguments and errors."""
         found = _grep(
             pattern, literal=literal, ignore_case=ignore_case, invert=invert, max_count=max_count
         )
@@ -195,7 +195,7 @@ class ArtifactReader:
             yield block.plain
 
     def _lines(self, first: int, last: int | None) -> Iterator[bytes]:
-        """The bytes of these lines; nothing when `last` is before `first`."""
+        """The bytes of these lines; nothing if `last` is less than `first`."""
         index = self._frames.index
         if first - 1 > index.newline_count or (last is not None and last < first):
             return
@@ -209,7 +209,7 @@ class ArtifactReader:
     def _between(
         self, blocks: Iterator[Block], skipped: int, wanted: int | None
     ) -> Iterator[bytes]:
-        """What follows so many newlines, up to the end of so many more."""
+        """The bytes after `skipped` newlines, up to and including `wanted` more newlines."""
         for block in blocks:
             begin, skipped = after_newlines(block.plain, skipped)
             if skipped:
@@ -221,7 +221,7 @@ class ArtifactReader:
                 yield block.plain[begin:end]
         if skipped or wanted:
             raise DamageError(
-                f"the index of artifact {self._path} is damaged: it counts other newlines",
+                f"the index of artifact {self._path} is damaged: its newline counts are wrong",
                 path=self._path,
             )
 
@@ -237,7 +237,7 @@ def _grep(
     invert: bool,
     max_count: int | None,
 ) -> "Grep":
-    # Threads and expressions take longer to import than the end of an artifact to be read.
+    # Importing threads and expressions takes longer than reading the end of an artifact.
     from tooltrail.artifacts.grep import Grep  # noqa: PLC0415
 
     return Grep(
@@ -246,12 +246,12 @@ def _grep(
 
 
 def open_reader(sink: ArtifactSink, path: str, *, size: int | None = None) -> ArtifactReader:
-    """See `ArtifactArchive.reader`, which needs more to be imported than this."""
+    """Like `ArtifactArchive.reader`, but with fewer imports."""
     return ArtifactReader(open_frames(sink, path, size), path)
 
 
 def _frame_with(index: FrameIndex, newline: int) -> tuple[int, int]:
-    """Where the frame with the newline of this number begins, and the newline's number in it."""
+    """The plain offset of the frame with this newline, and the newline's number in the frame."""
     if newline <= 0:
         return 0, 0
     frame = index.frame_of_newline(newline)
@@ -265,7 +265,7 @@ def _checked(lines: int) -> int:
 
 
 def _split(blocks: Iterator[bytes]) -> Iterator[bytes]:
-    """Whole lines from blocks that end anywhere."""
+    """Complete lines from blocks that may end inside a line."""
     pieces: list[bytes] = []
     for block in blocks:
         *lines, rest = block.split(b"\n")

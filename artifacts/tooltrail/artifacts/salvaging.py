@@ -1,8 +1,8 @@
-"""What a killed program leaves of a stream: whole frames, and perhaps a part of one more.
+"""Recover a stream from the spool file of a killed program.
 
-The file is evidence and is never changed. What can be decoded is captured anew into another file,
-which becomes an object with an index. What cannot is counted as far as the frames say what they
-hold; what was never written, nobody can count.
+The file contains complete frames, and perhaps a part of one more. It is evidence, so it is never
+changed. All decodable bytes are captured into another file, which becomes an object with an index.
+Other bytes are counted if frame headers announce them. Bytes that were never written are unknown.
 """
 
 import io
@@ -27,16 +27,16 @@ _UNFINISHED = "the program that recorded it ended in the middle of a frame"
 
 
 class SpoolReader:
-    """The plain bytes that can be decoded in a spool file, in order. Iterate once.
+    """The decodable plain bytes of a spool file, in order. Iterate once.
 
     Attributes:
-        size: plain bytes given so far.
-        lost_size: plain bytes, at the least, behind those that were given; known at the end.
-        problem: what is damaged, in one sentence; None for a file that merely ends early.
+        size: plain bytes returned so far.
+        lost_size: minimum of the plain bytes that cannot be decoded; known after the iteration.
+        problem: the damage, in one sentence; None if the file is undamaged or only ends early.
     """
 
     def __init__(self, stored: BinaryIO, path: str) -> None:
-        """Read `stored`, a file that can seek; `path` names it in problems."""
+        """Read `stored`, a seekable file; `path` names the file in `problem`."""
         self._stored = stored
         self._path = path
         self.size = 0
@@ -44,10 +44,10 @@ class SpoolReader:
         self.problem: str | None = None
 
     def __iter__(self) -> Iterator[bytes]:
-        """One block for each frame, and one for what is there of an unfinished frame.
+        """One block per frame, and one for the decodable part of an unfinished frame.
 
         Raises:
-            OSError: as the file raises it.
+            OSError: from the file.
         """
         stop, is_closed = 0, False
         try:
@@ -63,12 +63,12 @@ class SpoolReader:
             return
         self._stored.seek(stop)
         rest = self._stored.read(HEADER_SIZE)
-        # The beginning of an index holds no plain bytes.
+        # The beginning of an index has no plain bytes.
         if rest and not is_closed and not is_skippable(rest):
             yield from self._unfinished(stop)
 
     def _unfinished(self, start: int) -> Iterator[bytes]:
-        # A frame that announces its size was written at once, and ends with its only checksum.
+        # A frame that announces its size was written in one piece: only its end has a checksum.
         self.lost_size = announced_size(self._stored, start)
         if self.lost_size:
             return
@@ -83,7 +83,7 @@ class SpoolReader:
         return block
 
     def _announced(self, start: int) -> int:
-        """Plain bytes that the headers of frames from `start` on announce."""
+        """The plain bytes that frame headers from `start` on announce."""
         total = 0
         try:
             for span in iter_spans(self._stored, self._path, start):
@@ -96,11 +96,11 @@ class SpoolReader:
 
 @dataclass(frozen=True, slots=True)
 class Salvaged:
-    """What was got out of one spool file.
+    """The recovered stream of one spool file.
 
     Attributes:
-        captured: the stream, staged anew; its record says what is lost.
-        problem: what is damaged, in one sentence; None when the file merely ends early.
+        captured: the stream in a new staged file; its record gives the lost bytes and the reason.
+        problem: the damage, in one sentence; None if the file is undamaged or only ends early.
     """
 
     captured: CapturedStream
@@ -116,20 +116,20 @@ def salvage(
     frame_size: int = FRAME_SIZE,
     moves_to: Path | None = None,
 ) -> Salvaged:
-    """Capture what is whole in a spool file once more; the file stays as it is.
+    """Capture the decodable bytes of a spool file into a new file; `spool_file` is not changed.
 
     Args:
-        spool_file: what the killed program left.
-        role: of the record.
-        staged: the file to create, which needs as much room again.
+        spool_file: spool file of the killed program.
+        role: role of the record.
+        staged: file to create; it needs about as much space as `spool_file`.
         edge_bytes: see `Capture`.
         frame_size: see `Capture`.
-        moves_to: where the file will be when it is damaged, which is what the record says of it;
-            where it is by default.
+        moves_to: path to which the caller will move a damaged file, to be named in the record; by
+            default the path of `spool_file`.
 
     Raises:
         InvalidRecordError: no record can have this role.
-        UnavailableError: the file cannot be read, or there is no room for another.
+        UnavailableError: the file cannot be read, or the disk has no space for a new file.
     """
     with Capture(role, staged, edge_bytes=edge_bytes, frame_size=frame_size) as capture:
         try:

@@ -1,4 +1,4 @@
-"""One stream of a running tool that stays in memory while it is short."""
+"""Capture of a stream that stays in memory while it is short."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -11,19 +11,19 @@ if TYPE_CHECKING:
 
 
 class ShortCapture:
-    """Holds a short stream in memory, and hands a long one to a `Capture`.
+    """Keeps a short stream in memory, and passes a long one to a `Capture`.
 
-    A stream is long when it has more bytes than `most`, or when somebody calls `flush`. A program
-    whose command prints little opens no file and loads no codec. For one thread.
+    A stream becomes long when it has more than `most` bytes, or when the caller calls `flush`. So
+    a short output needs no file and no import of the codec. For one thread.
     """
 
     def __init__(self, role: str, most: int, open_capture: "Callable[[], Capture]") -> None:
         """Prepare; nothing is opened yet.
 
         Args:
-            role: of the stream, such as `stdout`.
-            most: bytes that stay in memory.
-            open_capture: makes the capture of a long stream.
+            role: role of the stream, such as `stdout`.
+            most: most bytes that stay in memory.
+            open_capture: makes the capture for a long stream.
 
         Raises:
             InvalidRecordError: no stream can have this role.
@@ -36,7 +36,7 @@ class ShortCapture:
         self._capture: Capture | None = None
 
     def write(self, chunk: bytes) -> None:
-        """Take the next bytes in."""
+        """Capture the next bytes."""
         if self._capture is not None:
             self._capture.write(chunk)
         elif len(self._held) + len(chunk) <= self._most:
@@ -52,7 +52,7 @@ class ShortCapture:
             self._hand_over().flush()
 
     def close(self) -> CapturedStream:
-        """End the stream."""
+        """End the stream and return its outcome."""
         if self._capture is not None:
             return self._capture.close()
         return CapturedStream(CountedStream.of(self._role, bytes(self._held)), None)

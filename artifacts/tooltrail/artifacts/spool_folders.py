@@ -1,4 +1,4 @@
-"""The streams that a call captured into its folder of the spool: one file `<role>.zst` for each."""
+"""The captured streams in a call's folder of the spool: one file `<role>.zst` per stream."""
 
 import os
 from collections.abc import Iterator
@@ -10,11 +10,11 @@ from tooltrail.records.errors import UnavailableError
 _SUFFIX: Final = ".zst"
 
 SCRATCH_PREFIX: Final = "tooltrail-"
-"""Begins the names of files that are there for a moment, while an artifact is published."""
+"""Prefix of temporary files and folders, which exist while an artifact is published."""
 
 
 def spooled_streams(folder: Path) -> dict[str, Path]:
-    """The files of the streams in the folder of a call, by role.
+    """The files of the streams in a call's folder, by role.
 
     Raises:
         UnavailableError: the folder cannot be read. A missing folder has no streams.
@@ -28,7 +28,7 @@ def spooled_streams(folder: Path) -> dict[str, Path]:
 
 
 def _files_below(folder: Path) -> Iterator[Path]:
-    """Every file but those of publications, whose folders appear and disappear."""
+    """Every file except temporary ones, whose folders appear and disappear."""
     for parent, folders, names in os.walk(folder, onerror=_raise_unless_gone):
         if parent == str(folder):
             folders[:] = [name for name in folders if not name.startswith(SCRATCH_PREFIX)]

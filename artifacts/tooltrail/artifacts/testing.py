@@ -1,12 +1,12 @@
-"""The tests that every sink passes, for whoever writes one.
+"""The tests that every sink must pass, for authors of sinks.
 
-Subclass `SinkContract` in a test module, say how an empty sink is made, and pytest runs the rest:
+Subclass `SinkContract` in a test module and define `make_sink`. Then pytest runs all tests:
 
     class TestMySink(SinkContract):
         def make_sink(self, folder: Path) -> ArtifactSink:
             return MySink(folder / "root")
 
-Every test is given a fresh `tmp_path` by pytest; nothing here imports pytest.
+pytest passes a new `tmp_path` to every test. This module does not import pytest.
 """
 
 import multiprocessing
@@ -29,26 +29,26 @@ from tooltrail.records.errors import (
 )
 
 RACERS = 4
-"""Threads or processes that put the same path at once."""
+"""Threads or processes that put to the same path at once."""
 
 RACES = 40
-"""Paths that are raced for; one alone would seldom collide."""
+"""Paths per race; puts to a single path would seldom collide."""
 
 AWKWARD = ("a b", "a%20b", "a+b", "a&b=c;d", "é/ü", "a#1", "a?b=1", "~'{}", "x.")
-"""Names that clients which build URLs of them get wrong when they quote too little or twice."""
+"""Names that fail if a client builds URLs from them and quotes too little, or twice."""
 
 ESCAPES = ("", "/etc/passwd", "../x", "a/../../x", "a/./b", "a//b", "a/", "a\\b", "a\0b", ".", "..")
 """Paths that every method refuses."""
 
 START_TIMEOUT_S = 60.0
-"""How long racing processes wait for each other to start."""
+"""Seconds that racing processes wait for each other to start."""
 
 
 class SinkContract(RangeContract):
-    """What `ArtifactSink` promises, as tests."""
+    """Tests of the promises of `ArtifactSink`."""
 
     open_in_process: Callable[[str], ArtifactSink] = staticmethod(open_sink)
-    """Opens the sink's URL in another process: a function of an importable module."""
+    """Opens the sink's URL in another process. A function in an importable module."""
 
     def test_a_new_sink_is_empty(self, tmp_path: Path) -> None:
         assert list(self.make_sink(tmp_path).list()) == []
@@ -303,7 +303,7 @@ def _race_in_process(
 
 
 def _check_race(sink: ArtifactSink, results: Sequence[Sequence[bool]]) -> None:
-    """Each path has one winner, and holds what the winner put."""
+    """Check that each path has one winner, and the bytes of the winner."""
     for path, answers in zip(_race_paths(), zip(*results, strict=True), strict=True):
         assert sum(answers) == 1, f"{path} has {sum(answers)} winners"
         assert _read(sink, path) == _payload(answers.index(True))

@@ -209,13 +209,13 @@ def test_no_room_for_a_temporary_file_is_unavailable(
     archive: ArtifactArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
-    with pytest.raises(UnavailableError, match="no temporary file"):
+    with pytest.raises(UnavailableError, match="cannot write a temporary file"):
         archive.publish(CapturedStream(StreamRecord.from_bytes("content", b"x"), staged=None))
 
 
 def test_no_room_for_the_bytes_is_unavailable(archive: ArtifactArchive, tmp_path: Path) -> None:
     (tmp_path / "scratch").write_bytes(b"a file where the folder should be")
-    with pytest.raises(UnavailableError, match="no temporary file: Not a directory"):
+    with pytest.raises(UnavailableError, match="cannot write a temporary file: Not a directory"):
         archive.publish(
             CapturedStream(StreamRecord.from_bytes("content", b"x"), staged=None),
             scratch=tmp_path / "scratch",
@@ -282,7 +282,7 @@ def test_a_damaged_object_that_cannot_be_kept_aside_is_not_replaced(
 ) -> None:
     stored = archive.publish(captured)
     put_raw(sink, tmp_path, stored.path, b"damaged")
-    with pytest.raises(UnavailableError, match="no temporary file"):
+    with pytest.raises(UnavailableError, match="cannot write a temporary file"):
         archive.publish(captured, scratch=Path("/dev/null/scratch"))
     assert stored_bytes(sink, stored.path) == b"damaged"
 
@@ -358,10 +358,10 @@ def test_a_cut_at_a_frame_is_a_mismatch_and_stays_one(
     with archive.open(path) as reader:
         assert reader.readline() == LINES[0]
         for _ in range(3):
-            with pytest.raises(DigestMismatchError, match="another digest than its name"):
+            with pytest.raises(DigestMismatchError, match="another digest than its path"):
                 reader.read()
     put_raw(sink, tmp_path, path, encode(LINES[0]))
-    with pytest.raises(DigestMismatchError, match=f"and {len(PLAIN)} were stored"):
+    with pytest.raises(DigestMismatchError, match=f"but {len(PLAIN)} were stored"):
         archive.verify(path, size=len(PLAIN))
 
 
@@ -382,7 +382,7 @@ def test_an_object_that_goes_on_is_a_mismatch(
 ) -> None:
     path = artifact_path(digest_of(PLAIN))
     put_raw(sink, tmp_path, path, encode(PLAIN + b"more"))
-    with pytest.raises(DigestMismatchError, match="it holds 46 bytes, and 42 were stored"):
+    with pytest.raises(DigestMismatchError, match="it has 46 bytes, but 42 were stored"):
         archive.verify(path, size=len(PLAIN))
 
 

@@ -11,7 +11,7 @@ from tests.support.http_proxy import Proxy
 from tests.support.object_stores import ServerProcess
 
 from tooltrail.artifacts import open_sink
-from tooltrail.artifacts._object_place import PART_SIZE
+from tooltrail.artifacts._object_backend import PART_SIZE
 from tooltrail.artifacts.sink import ArtifactSink
 from tooltrail.artifacts.testing import SinkContract
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
@@ -100,5 +100,5 @@ def test_a_container_that_is_not_there_is_unavailable(azure_container: str) -> N
 
 
 def test_a_path_that_the_client_would_change_is_refused(sink: ArtifactSink, tmp_path: Path) -> None:
-    with pytest.raises(InvalidRecordError, match="cannot hold both"):
+    with pytest.raises(InvalidRecordError, match="cannot contain both"):
         put(sink, tmp_path, "a?b#c", b"")

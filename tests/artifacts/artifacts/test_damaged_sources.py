@@ -68,8 +68,8 @@ def test_a_damaged_source_replaces_no_damaged_object_and_both_are_kept(
     assert stored_bytes(sink, aside) == source
     assert stored.outcome == "existed"
     assert stored.damage == (
-        f"artifact {path} is damaged: it was altered after it was captured, and so is what stands"
-        f" there; it is kept as {aside}"
+        f"artifact {path} is damaged, and so is the captured file that could replace it; the"
+        f" captured file is kept as {aside}"
     )
     # Whoever has it whole heals it.
     whole = archive.publish(CapturedStream(StreamRecord.from_bytes("stdout", PLAIN), None))

@@ -103,7 +103,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 def test_nothing_is_put_where_the_mark_is_missing(url: str, source: Path) -> None:
     sink = defer_sink(url, mark=MARK)
     for _ in range(2):
-        with pytest.raises(UnavailableError, match=f"its file {MARK} is not there"):
+        with pytest.raises(UnavailableError, match=f"its file {MARK} is missing"):
             sink.put("object", source)
     assert list(open_sink(url).list()) == []
     open_sink(url).put(MARK, source)

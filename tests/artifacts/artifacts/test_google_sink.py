@@ -12,7 +12,7 @@ from tests.support.http_proxy import Exchange, Proxy
 from tests.support.object_stores import ServerProcess
 
 from tooltrail.artifacts import open_sink
-from tooltrail.artifacts._object_place import PART_SIZE
+from tooltrail.artifacts._object_backend import PART_SIZE
 from tooltrail.artifacts.sink import ArtifactSink
 from tooltrail.artifacts.testing import SinkContract
 from tooltrail.records.errors import UnavailableError

@@ -255,11 +255,11 @@ def test_many_matches_in_a_block_are_counted_as_few_are(folder: Path, ignore_cas
 def test_a_pattern_with_a_newline_is_refused_and_told_why(folder: Path, pattern: str) -> None:
     reader, _ = reader_of(b"a\nb\n", 5, folder)
     with pytest.raises(
-        InvalidRecordError, match="may not ask for a newline: lines are searched without it"
+        InvalidRecordError, match="must not contain a newline: each line is searched without"
     ):
         reader.grep(pattern)
     with pytest.raises(
-        InvalidRecordError, match="may not ask for a newline: lines are searched without it"
+        InvalidRecordError, match="must not contain a newline: each line is searched without"
     ):
         reader.count_matches(f"{pattern}\n", literal=True)
 

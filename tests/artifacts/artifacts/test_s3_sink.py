@@ -16,7 +16,7 @@ from tests.support.object_stores import S3Admin, ServerProcess
 from tests.support.processes import run_python
 
 from tooltrail.artifacts import ArtifactArchive, Capture, CapturedStream, open_sink
-from tooltrail.artifacts._object_place import PART_SIZE
+from tooltrail.artifacts._object_backend import PART_SIZE
 from tooltrail.artifacts._s3 import MOST_PARTS, part_size_of
 from tooltrail.artifacts.sink import ArtifactSink
 from tooltrail.artifacts.testing import SinkContract

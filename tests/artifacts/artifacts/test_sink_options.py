@@ -74,8 +74,8 @@ def test_each_protocol_has_its_own_table(config: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ('[s4]\nkey = "hunter2"', r"may hold the tables s3, gs, az: 's4'"),
-        ('s3 = "hunter2"', r"may hold the tables s3, gs, az: 's3'"),
+        ('[s4]\nkey = "hunter2"', r"may have the tables s3, gs, az, not 's4'"),
+        ('s3 = "hunter2"', r"may have the tables s3, gs, az, not 's3'"),
         ('[s3]\nloop = "hunter2"\nasynchronous = true', "cannot set asynchronous, loop of s3"),
         ('[s3]\nkey = "hunter2" hunter2', r"is not TOML \(at line 2, column \d+\)"),
         ('[s3]\nkey = "hunter2', r"is not TOML"),

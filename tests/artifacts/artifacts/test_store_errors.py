@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tooltrail.artifacts._store_errors import RangeBeyondEndError, as_os_error, asking
+from tooltrail.artifacts._store_errors import RangeBeyondEndError, as_os_error, translating_errors
 
 SECRET = "https://host/object?X-Amz-Signature=hunter2"
 
@@ -53,7 +53,7 @@ def caused(error: Exception, cause: Exception) -> Exception:
 
 
 MISSING = "the bucket or the object is not there"
-STANDS = "the object stands there or is being changed"
+STANDS = "the object exists or is being changed"
 AWAY = "the store cannot be reached"
 LATE = "the store did not answer in time"
 NO_KEY = "no credentials could be used"
@@ -129,11 +129,11 @@ def test_a_range_beyond_the_end_is_told_apart(error: Exception) -> None:
 
 def test_what_is_asked_for_fails_with_its_cause() -> None:
     cause = google_error(404)
-    with pytest.raises(FileNotFoundError) as caught, asking():
+    with pytest.raises(FileNotFoundError) as caught, translating_errors():
         raise cause
     assert caught.value.__cause__ is cause
 
 
 def test_an_interrupt_is_left_alone() -> None:
-    with pytest.raises(KeyboardInterrupt), asking():
+    with pytest.raises(KeyboardInterrupt), translating_errors():
         raise KeyboardInterrupt

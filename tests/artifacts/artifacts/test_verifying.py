@@ -34,7 +34,7 @@ FRAME_LIES = {
         retold(MADE.index, plain={LAST: 1}),
         f"in the frame at byte {LAST * 1_000:,} ",
     ),
-    "other frames": (OTHER.index, "stored bytes, and its index is of "),
+    "other frames": (OTHER.index, "stored bytes, but its index describes "),
 }
 
 
@@ -103,7 +103,7 @@ def test_bytes_between_the_frames_and_the_index_are_damage(
     sink: CountingSink, archive: ArtifactArchive, tmp_path: Path, more: bytes
 ) -> None:
     put_raw(sink, tmp_path, MADE.path, MADE.frames + more + MADE.index.to_bytes())
-    with pytest.raises(DamageError, match="stored bytes, and its index is of "):
+    with pytest.raises(DamageError, match="stored bytes, but its index describes "):
         archive.verify(MADE.path)
 
 
@@ -115,7 +115,7 @@ def test_damaged_content_is_said_before_any_index(
     with pytest.raises(DigestMismatchError):
         archive.verify(MADE.path, line_count=3)
     put_raw(sink, tmp_path, MADE.path, framed(b"other text\n\n", 5).stored)
-    with pytest.raises(DigestMismatchError, match="it holds 12 bytes"):
+    with pytest.raises(DigestMismatchError, match="it has 12 bytes"):
         archive.verify(MADE.path, size=len(PLAIN))
 
 

@@ -1,7 +1,7 @@
-"""Where storage differs: naming, publishing, reading and looking up, one small class for each.
+"""The differences between kinds of storage: one small class for folders, one for memory.
 
-A place speaks OSError, and its targets are names that only it understands. fsspec is handed in as
-an untyped file system and imported elsewhere. Object stores are in `_object_place`.
+A backend raises OSError, and only the backend interprets its targets. The caller passes a file
+system of fsspec; another module imports fsspec. `_object_backend` has the object stores.
 """
 
 import errno
@@ -20,11 +20,11 @@ from tooltrail.artifacts.sink import FRAME_SIZE, SinkCapabilities
 from tooltrail.records.errors import PathEscapeError
 
 _MEMORY_LOCK = threading.Lock()
-"""fsspec keeps one set of memory objects for the whole process, so one lock guards it."""
+"""fsspec has one set of memory objects per process, so one lock guards it."""
 
 
 class FileSystem(Protocol):
-    """As much of fsspec's folders as is used here, with types."""
+    """The part of fsspec that is used here, with types."""
 
     def open(self, path: str, mode: str) -> object: ...
     def info(self, path: str) -> Info: ...
@@ -36,10 +36,10 @@ class FileSystem(Protocol):
     def rm_file(self, path: str) -> None: ...
 
 
-class Place(Protocol):
-    """What differs between kinds of storage; chosen once, when a sink is opened.
+class Backend(Protocol):
+    """One kind of storage; chosen once, when a sink is opened.
 
-    All methods but `locate` raise OSError; FileNotFoundError when there is no such object.
+    All methods but `locate` raise OSError, and FileNotFoundError if the object does not exist.
     """
 
     @property
@@ -49,11 +49,11 @@ class Place(Protocol):
 
     @property
     def may_be_replaced(self) -> bool:
-        """Whether the root can go, and another folder be in its place, while it is used."""
+        """Whether another folder can replace the root while the sink is in use."""
         ...
 
     def locate(self, path: str) -> str:
-        """The target that stands for a path, or InvalidRecordError."""
+        """The target for a path; raises InvalidRecordError."""
         ...
 
     def publish(self, source: Path, target: str) -> bool:
@@ -69,7 +69,7 @@ class Place(Protocol):
         ...
 
     def facts(self, target: str) -> FileFacts:
-        """What is known of an object."""
+        """The size and time of an object."""
         ...
 
     def delete(self, target: str) -> None:
@@ -81,12 +81,12 @@ class Place(Protocol):
         ...
 
     def check_root(self) -> None:
-        """Raise unless the root is there, as when a disk is not mounted or a bucket is gone."""
+        """Raise unless the root exists: a disk may not be mounted, or a bucket may be deleted."""
         ...
 
 
-class LocalPlace:
-    """A folder of this machine."""
+class LocalBackend:
+    """A folder on this machine."""
 
     may_be_replaced = True
     capabilities = SinkCapabilities(
@@ -103,9 +103,9 @@ class LocalPlace:
         self._publisher = LocalPublisher(root)
 
     def locate(self, path: str) -> str:
-        """Follows no symbolic link out of the root."""
+        """Refuse a path that a symbolic link leads out of the root."""
         target = self._root / path
-        # Path.resolve answers a loop of links with RuntimeError.
+        # Path.resolve raises RuntimeError for a loop of links.
         if not Path(os.path.realpath(target)).is_relative_to(self._root):
             raise PathEscapeError(f"a symbolic link leads {path!r} out of the artifact root")
         return str(target)
@@ -128,18 +128,18 @@ class LocalPlace:
 
     def children(self, folder: str) -> Iterator[tuple[str, FileFacts | None]]:
         target = f"{self._root}/{folder}"
-        # Not even links that stay inside are followed: each object is listed once.
+        # Links inside the root are not followed either: each object is listed once.
         if os.path.realpath(target) != target.rstrip("/"):
-            raise _not_there(target)
+            raise _missing(target)
         return children(self._filesystem.ls(target, detail=True), target)
 
     def check_root(self) -> None:
         if not self._root.is_dir():
-            raise _not_there(str(self._root))
+            raise _missing(str(self._root))
 
 
-class MemoryPlace:
-    """Objects in the memory of this process, for tests and for stores that need not last."""
+class MemoryBackend:
+    """Objects in the memory of this process, for tests and for temporary stores."""
 
     may_be_replaced = False
     capabilities = SinkCapabilities(
@@ -155,7 +155,7 @@ class MemoryPlace:
         self._root = root
 
     def make_root(self) -> None:
-        """Make the root folder when it is not there."""
+        """Make the root folder if it is missing."""
         with _MEMORY_LOCK:
             self._filesystem.makedirs(self._root, exist_ok=True)
 
@@ -177,7 +177,7 @@ class MemoryPlace:
         with _MEMORY_LOCK:
             if not self._filesystem.isfile(target):
                 raise FileNotFoundError(target)
-            # fsspec hands the stored file itself to every reader, position and all.
+            # fsspec returns the same file object, with its position, to every reader.
             shared = cast("io.BytesIO", self._filesystem.open(target, "rb"))
             with shared.getbuffer() as view:
                 first, end = clip(start, stop, len(view))
@@ -200,8 +200,8 @@ class MemoryPlace:
     def check_root(self) -> None:
         with _MEMORY_LOCK:
             if not self._filesystem.isdir(self._root):
-                raise _not_there(self._root)
+                raise _missing(self._root)
 
 
-def _not_there(name: str) -> FileNotFoundError:
+def _missing(name: str) -> FileNotFoundError:
     return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), name)

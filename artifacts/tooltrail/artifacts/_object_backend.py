@@ -1,8 +1,8 @@
-"""Sinks in object stores: what S3, Google and Azure have in common.
+"""The backend for object stores: the common part of S3, Google and Azure.
 
-All three create an object exclusively when they are asked to, atomically and durably, so there are
-no parts, no folders and no links here. Large objects go up in parts, and only then is it decided
-who was first: whether the object is there already is asked before.
+All three can create an object exclusively, atomically and durably, so this module needs no
+temporary names, folders or links. Large objects are uploaded in parts, and the store checks
+exclusion only at the end. So the backend first checks whether the object exists.
 """
 
 import errno
@@ -17,34 +17,34 @@ from tooltrail.artifacts._store_errors import RangeBeyondEndError
 from tooltrail.artifacts.sink import SinkCapabilities
 
 FRAME_SIZE = 1024 * 1024
-"""Plain bytes in a frame: a request takes some 20 ms, in which a megabyte more arrives."""
+"""Plain bytes in a frame: in the 20 ms that a request takes, another megabyte arrives."""
 
 PART_SIZE = 8 * 1024 * 1024
-"""Bytes of a part of a large object. What is not larger than that goes up in one request."""
+"""Bytes of a part of a large object. Smaller objects are uploaded in one request."""
 
 CONCURRENT_PUTS = 8
-"""Fewer than the connections that a client keeps, 10 for S3 by default."""
+"""Puts at once: fewer than the connections that a client keeps, 10 for S3 by default."""
 
 PARALLEL_PARTS = 4
-"""Parts on their way at once, each held in memory."""
+"""Parts that are uploaded at once; each is in memory."""
 
 
 class ObjectStore(Protocol):
-    """One bucket, as a place needs it. All methods but `check_key` raise OSError.
+    """One bucket, as `ObjectBackend` uses it. All methods but `check_key` raise OSError.
 
     Keys are relative to the bucket.
     """
 
     def check_key(self, key: str) -> None:
-        """Raise InvalidRecordError for a key that the client would take for another one."""
+        """Raise InvalidRecordError for a key that the client would confuse with another key."""
         ...
 
     def head(self, key: str) -> FileFacts:
-        """What is known of an object; FileNotFoundError."""
+        """The size and time of an object; FileNotFoundError."""
         ...
 
     def get(self, key: str, start: int, stop: int | None) -> bytes:
-        """A range that is not empty; FileNotFoundError, RangeBeyondEndError."""
+        """The bytes of a range that is not empty; FileNotFoundError, RangeBeyondEndError."""
         ...
 
     def create(self, key: str, data: bytes) -> None:
@@ -52,30 +52,30 @@ class ObjectStore(Protocol):
         ...
 
     def upload(self, key: str, source: Path) -> None:
-        """Create a large object exclusively, and leave no parts when that fails.
+        """Create a large object exclusively; after a failure no parts remain.
 
-        FileExistsError, or FileNotFoundError when another process has given up the upload.
+        FileExistsError; or FileNotFoundError if another process has aborted the upload.
         """
         ...
 
     def clear_uploads(self, key: str) -> None:
-        """Give up all uploads to a key that can no longer succeed."""
+        """Abort all uploads to a key whose object exists: they cannot succeed."""
         ...
 
     def delete(self, key: str) -> None:
-        """Remove an object that was there a moment ago."""
+        """Remove an object that the caller has just found."""
         ...
 
     def infos(self, prefix: str) -> list[Info]:
-        """The names below a prefix, which is empty or ends in a slash, by `BUCKET/KEY`."""
+        """The names below a prefix, as `BUCKET/KEY`. The prefix is empty or ends in a slash."""
         ...
 
     def check(self, prefix: str) -> None:
-        """Raise unless the bucket is there and may be listed below the prefix."""
+        """Raise unless the bucket exists and may be listed below the prefix."""
         ...
 
 
-class ObjectPlace:
+class ObjectBackend:
     """Objects below a prefix of a bucket."""
 
     may_be_replaced = False
@@ -89,7 +89,7 @@ class ObjectPlace:
     )
 
     def __init__(self, store: ObjectStore, bucket: str, prefix: str) -> None:
-        """Keep objects in `bucket` below `prefix`, which is empty or ends in a slash."""
+        """Store objects in `bucket` below `prefix`, which is empty or ends in a slash."""
         self._store = store
         self._bucket = bucket
         self._prefix = prefix
@@ -105,13 +105,13 @@ class ObjectPlace:
         is_new = not self._is_there(target) and self._is_created(
             target, partial(self._store.upload, source=source)
         )
-        # The object stands, so no other upload can succeed: not one that a killed process left
-        # behind, and not one that is still running elsewhere, whose bytes are the same.
+        # The object exists, so no other upload can succeed: neither one that a killed process
+        # left, nor one that still runs elsewhere with the same bytes.
         self._store.clear_uploads(target)
         return is_new
 
     def open(self, target: str) -> BinaryIO:
-        """One request for its size; see `RangedReader` for the rest."""
+        """Open an object with one request, for its size; reads are those of `RangedReader`."""
         return open_ranged(partial(self.read, target), self._store.head(target).size)
 
     def read(self, target: str, start: int, stop: int | None) -> bytes:
@@ -127,7 +127,7 @@ class ObjectPlace:
         return self._store.head(target)
 
     def delete(self, target: str) -> None:
-        # Stores answer alike whether an object was there or not.
+        # The answer of a store to a deletion does not tell whether the object existed.
         self._store.head(target)
         self._store.delete(target)
 
@@ -152,7 +152,7 @@ class ObjectPlace:
         try:
             create(target)
         except (FileExistsError, FileNotFoundError):
-            # The same codes stand for a bucket that is not there and for a change under way.
+            # These codes also mean that the bucket is missing, or that a change is in progress.
             if not self._is_there(target):
                 self.check_root()
                 raise

@@ -1,70 +1,70 @@
-"""The sink over any place: checks paths, turns OSError into the errors of a sink, walks folders."""
+"""The sink over any backend: checks paths, translates OSError and walks folders."""
 
 import contextlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import BinaryIO
 
+from tooltrail.artifacts._backends import Backend
 from tooltrail.artifacts._entries import FileFacts
-from tooltrail.artifacts._places import Place
 from tooltrail.artifacts._ranges import check_range
 from tooltrail.artifacts.paths import check_path, check_prefix
 from tooltrail.artifacts.sink import ObjectStat, SinkCapabilities
 from tooltrail.records.errors import InvalidRecordError, MissingArtifactError, UnavailableError
 
 _MISSING = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
-"""How places say that no object has this name."""
+"""Errors by which backends report that no object has this name."""
 
 
 class FsspecSink:
     """An `ArtifactSink` over one fsspec file system; made by `open_sink`.
 
-    Safe for threads. Safe for processes, and durable, where its capabilities say so.
+    Safe for threads. `capabilities` says whether it is durable and safe for processes.
     """
 
-    def __init__(self, url: str, place: Place, mark: str | None = None) -> None:
-        """Assign; `url` opens the sink again, `mark` is that of `defer_sink`."""
+    def __init__(self, url: str, backend: Backend, mark: str | None = None) -> None:
+        """Use `backend`; `url` opens the sink again, and `mark` is that of `defer_sink`."""
         self._url = url
-        self._place = place
+        self._backend = backend
         self._mark = mark
         self._is_marked = mark is None
 
     @property
     def capabilities(self) -> SinkCapabilities:
-        """What this sink promises."""
-        return self._place.capabilities
+        """The promises of this sink."""
+        return self._backend.capabilities
 
     @property
     def url(self) -> str:
-        """The URL that opens it again."""
+        """The URL that opens this sink again."""
         return self._url
 
     def put(self, path: str, source: Path) -> bool:
         """See `ArtifactSink.put`."""
-        target = self._place.locate(check_path(path))
+        target = self._backend.locate(check_path(path))
         if not source.is_file():
             raise InvalidRecordError(f"there is no file {source} to publish")
         try:
             self._need_mark()
-            return self._place.publish(source, target)
+            return self._backend.publish(source, target)
         except OSError as error:
             raise self._unavailable("publish", path, error) from error
 
     def open(self, path: str) -> BinaryIO:
         """See `ArtifactSink.open`."""
         with self._reading(path) as target:
-            return self._place.open(target)
+            return self._backend.open(target)
 
     def read(self, path: str, start: int, stop: int | None = None) -> bytes:
-        """See `ArtifactSink.read`; one request, and two on Azure when `start` is negative."""
+        """See `ArtifactSink.read`; one request, or two on Azure if `start` is negative."""
         check_range(start, stop)
         with self._reading(path) as target:
-            return self._place.read(target, start, stop)
+            return self._backend.read(target, start, stop)
 
     def stat(self, path: str) -> ObjectStat:
         """See `ArtifactSink.stat`."""
         with self._reading(path) as target:
-            return _stat_of(path, self._place.facts(target))
+            return _stat_of(path, self._backend.facts(target))
 
     def exists(self, path: str) -> bool:
         """See `ArtifactSink.exists`."""
@@ -77,10 +77,10 @@ class FsspecSink:
     def delete(self, path: str) -> None:
         """See `ArtifactSink.delete`."""
         with self._reading(path) as target:
-            self._place.delete(target)
+            self._backend.delete(target)
 
     def list(self, prefix: str = "") -> Iterator[ObjectStat]:
-        """See `ArtifactSink.list`; holds one folder's names at a time in memory."""
+        """See `ArtifactSink.list`; keeps the names of one folder per level in memory."""
         return self._list(check_prefix(prefix))
 
     def _list(self, prefix: str) -> Iterator[ObjectStat]:
@@ -101,20 +101,20 @@ class FsspecSink:
                 yield _stat_of(path, facts)
 
     def _entries(self, folder: str) -> dict[str, FileFacts | None]:
-        """What is in a folder, by path; folders end in a slash, because they sort like that."""
+        """The entries of a folder by path; paths of folders end in a slash, for the sort order."""
         try:
             return {
                 folder + name + ("/" if facts is None else ""): facts
-                for name, facts in self._place.children(folder)
+                for name, facts in self._backend.children(folder)
             }
         except (FileNotFoundError, NotADirectoryError):
-            # Deleted since its name was read, or never there: stores have no empty folders.
+            # Deleted since its name was read, or never made: object stores have no empty folders.
             self._check_root()
             return {}
 
     @contextlib.contextmanager
     def _reading(self, path: str) -> Generator[str]:
-        target = self._place.locate(check_path(path))
+        target = self._backend.locate(check_path(path))
         try:
             yield target
         except _MISSING as error:
@@ -132,27 +132,27 @@ class FsspecSink:
             raise self._unavailable("read", path, error) from error
 
     def _need_mark(self) -> None:
-        # A disk can be unmounted at any moment, since nothing of it is held open. A bucket stays.
-        if not self._is_marked or self._place.may_be_replaced:
+        # A disk can be unmounted at any time, since no file on it stays open. A bucket cannot.
+        if not self._is_marked or self._backend.may_be_replaced:
             self._check_root()
             self._is_marked = True
 
     def _check_root(self) -> None:
-        """Raise unless the root is there, and is the one that it should be.
+        """Raise unless the root exists and contains the mark.
 
         Raises:
-            OSError: it is not there.
-            UnavailableError: it is not the one.
+            OSError: the root does not exist.
+            UnavailableError: the mark is missing.
         """
-        self._place.check_root()
+        self._backend.check_root()
         if self._mark is None:
             return
         try:
-            self._place.facts(self._place.locate(self._mark))
+            self._backend.facts(self._backend.locate(self._mark))
         except _MISSING as error:
             raise UnavailableError(
-                f"{self._url} is not the artifact root that it should be: its file {self._mark}"
-                " is not there (is a disk not mounted?)"
+                f"{self._url} is not the artifact root of this store: its file {self._mark}"
+                " is missing (is a disk not mounted?)"
             ) from error
 
     def _unavailable(self, verb: str, path: str, error: OSError) -> UnavailableError:
@@ -160,13 +160,13 @@ class FsspecSink:
 
 
 def why(error: OSError) -> str:
-    """The words of a place or the system, with the file that they are about."""
+    """The reason of an error, with the name of the file if the error has one."""
     reason = error.strerror or type(error).__name__
     return f"{reason}: {error.filename}" if error.filename else reason
 
 
 def _is_path(path: str) -> bool:
-    """False for the name of a part, and for what nobody can ask a sink for."""
+    """Whether a sink accepts the path: False for the name of a part, for instance."""
     try:
         check_path(path)
     except InvalidRecordError:
