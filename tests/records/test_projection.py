@@ -500,8 +500,11 @@ def test_the_policy_of_a_receipt_is_named_by_its_digest() -> None:
 
 def worded(text: str) -> Family:
     """A family whose renderer keeps to no budget."""
-    generic = default_families().named("generic")
-    return dataclasses.replace(generic, render=lambda _canonical, _budget: text)
+
+    def words(_canonical: CanonicalResult, _budget: Any) -> str:
+        return text
+
+    return dataclasses.replace(default_families().named("generic"), render=words)
 
 
 def test_a_receipt_of_a_renderer_that_breaks_its_budget_is_cut_and_says_so() -> None:
