@@ -212,7 +212,7 @@ def test_an_ambiguous_name_lists_what_it_fits(recorded: Cli) -> None:
 
 def test_an_ambiguous_beginning_of_a_digest_lists_what_it_fits(cli: Cli) -> None:
     with cli.open() as store, store.open_session() as session:
-        run_command(session, b"x" * 20_000)
+        run_command(session, b"x" * 40_000)
         (artifact,) = store.reader.artifacts()
         one = artifact.digest.removeprefix("sha256:")
         twin = one[:10] + "f" * 54

@@ -87,9 +87,9 @@ def test_a_slow_stream_is_followed_to_its_end_and_stored_in_one_frame(
     wanted = b""
     with following(cli, "artifact", "tail", "-f", *MANY, name) as follower:
         for number in range(30):
-            writer.do(f"fill stdout {600 + number}")
+            writer.do(f"fill stdout {2_000 + number}")
             writer.do("flush stdout")
-            wanted += digits(600 + number)
+            wanted += digits(2_000 + number)
         assert follower.read(len(wanted) - 100) == wanted[:-100]
         writer.do("close stdout")
         writer.do("finish")
