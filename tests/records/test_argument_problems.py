@@ -1,7 +1,7 @@
 """Refused arguments are told by their fields, and never by their values."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, Literal
@@ -284,6 +284,16 @@ def test_json_that_does_not_parse_is_told_by_its_place(parse: Callable[[str], ob
 def test_of_any_other_exception_only_the_type_is_told() -> None:
     told = error_of_invalid_arguments("Edit", ValueError(f"{SECRET} is bad"))
     assert told.details == {"tool_name": "Edit", "exception": "ValueError"}
+
+
+def test_a_validator_that_fails_while_it_lists_its_errors_is_still_a_refusal() -> None:
+    def errors() -> Iterator[SchemaError]:
+        raise RecursionError
+        yield
+
+    refused = error_of_invalid_arguments("t", errors())
+    assert refused.kind == "invalid_tool_input"
+    assert refused.details["exception"] == "RecursionError"
 
 
 def test_a_sentence_may_say_why_arguments_are_refused() -> None:

@@ -226,6 +226,18 @@ def test_no_name_of_a_file_or_of_a_function_can_pass_for_another_frame() -> None
     assert frame == "a.py forged.py:1 forged:1 f forged.py:2 forged\\x1b[2K"
 
 
+class UnreadableError(Exception):
+    @property
+    def __notes__(self) -> list[str]:  # type: ignore[override]
+        raise RuntimeError
+
+
+def test_an_exception_whose_fields_cannot_be_read_is_recorded_by_its_type_and_text() -> None:
+    error = error_of_exception(UnreadableError("x"))
+    assert list(error.details) == ["exception"]
+    assert "x" in error.message
+
+
 def test_notes_that_are_no_text_are_left_out() -> None:
     error = ValueError()
     vars(error)["__notes__"] = ["a", 7, None, "b"]

@@ -263,6 +263,16 @@ def test_a_stored_policy_is_read_back_with_its_digest_also_without_its_families(
     assert again.budget_of(COMMAND, "Bash") == policy.budget_of(COMMAND, "Bash")
 
 
+def test_a_stored_policy_with_a_field_that_is_gone_keeps_its_digest_and_its_numbers() -> None:
+    policy = DEFAULT_POLICY.for_tool("Bash", preview_chars=2_000)
+    document = json.loads(policy.to_json())
+    document["inline_bytes"] = document["tools"]["Bash"]["inline_bytes"] = 16_384
+    text = canonical_json.encode(document)
+    again = stored_policy(text, FAMILIES)
+    assert again.digest == digest_of(text)
+    assert again.budget_of(COMMAND, "Bash") == policy.budget_of(COMMAND, "Bash")
+
+
 def test_a_stored_policy_from_before_a_number_came_keeps_its_digest() -> None:
     document = json.loads(DEFAULT_POLICY.to_json())
     del document["families"]["command"]["command_chars"]

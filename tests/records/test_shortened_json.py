@@ -44,6 +44,12 @@ def test_all_names_of_the_top_level_stay_where_they_fit(value: dict[str, JsonVal
     assert shown.keys() == value.keys()
 
 
+def test_the_order_in_which_names_were_added_does_not_matter() -> None:
+    members: dict[str, JsonValue] = {f"z{number:04}": number for number in range(400)}
+    backwards = dict(reversed(members.items()))
+    assert shorten_json(members, 500) == shorten_json(backwards, 500)
+
+
 def test_each_part_has_its_share_and_shows_both_ends() -> None:
     value: JsonValue = {
         "log": "first " + "x" * 9000 + " last",

@@ -192,3 +192,11 @@ def test_a_dump_of_a_call_is_json_and_reads_back() -> None:
     assert dumped["message_id"] == str(stored)
     assert ToolCall.model_validate(dumped) == call
     assert ToolCall.model_validate({"tool_name": "Bash"}).message_id is None
+
+
+def test_two_long_names_of_servers_never_become_one() -> None:
+    names = {
+        ToolCall(tool_name="t" * 200 + end, namespace="s" * 100).full_name for end in ("a", "b")
+    }
+    assert len(names) == 2
+    assert max(map(len, names)) <= 256

@@ -74,7 +74,10 @@ def refusal_details(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[
         refusal = [refusal]
     if isinstance(refusal, Exception) and not isinstance(refusal, ValidationError):
         return _parser_details(refusal)
-    problems = _problems_of(refusal)
+    try:
+        problems = _problems_of(refusal)
+    except Exception as error:  # noqa: BLE001  a validator may compute its errors late
+        return {"exception": type_name(error)}
     listed: list[JsonValue] = [
         {"path": path, "message": sentence} for path, sentence in problems[:_PROBLEMS]
     ]

@@ -49,14 +49,17 @@ def describe(error: BaseException) -> dict[str, JsonValue]:
 
     An entry of `causes` or `members` is `TYPE: TEXT`, or an object with that text in `raised` and
     with fields of its own. Of an exception that was described before, the entry is the beginning
-    of that text, and ends the causes. `[N more exceptions]` stands for those beyond
-    `MAX_EXCEPTIONS`.
+    of that text, and ends the causes. `[N more exceptions]`, or
+    `[more exceptions]` among causes, stands for those beyond `MAX_EXCEPTIONS`.
     """
     details: dict[str, JsonValue] = {"exception": type_name(error)}
     control = control_flow_in(error)
     if control is not None and control is not error:
         details["raised"] = worded(error)
-    return details | _Description().parts(error, _LEVELS)
+    try:
+        return details | _Description().parts(error, _LEVELS)
+    except Exception:  # noqa: BLE001  a class may define any attribute
+        return details
 
 
 def text_of(error: BaseException) -> str:

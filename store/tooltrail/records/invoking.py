@@ -129,7 +129,7 @@ async def ainvoke(
         What `record` gave.
 
     Raises:
-        ValueError: such a `timeout_ms` is none; the handler did not run, and nothing is recorded.
+        ValueError: `timeout_ms` is out of range; the handler did not run, and nothing is recorded.
     """
     if timeout_ms is not None and not 1 <= timeout_ms <= MAX_TIMEOUT_MS:
         raise ValueError(f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS}, or None for no end")

@@ -12,7 +12,7 @@ from tooltrail.records.budgets import Budget
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.family import Family, FamilyRegistry
-from tooltrail.records.policy import Policy
+from tooltrail.records.policy import Policy, ToolPolicy
 
 _COMPLAINT_CHARS = 300
 """Longest complaint, which may name a key that somebody made up."""
@@ -48,8 +48,8 @@ def load_policy(document: Mapping[str, Any], families: FamilyRegistry) -> Policy
 def stored_policy(text: bytes | str, families: FamilyRegistry) -> Policy:
     """The policy that `Policy.to_json` wrote, whatever families and numbers came and went since.
 
-    No tool is asked for its family, and a number that came later has its default. The digest is
-    that of the text all the same: it names what was stored.
+    No tool is asked for its family. A number that came later has its default, and a field that is
+    gone is ignored. The digest is that of the stored text.
 
     Args:
         text: canonical JSON.
@@ -61,10 +61,21 @@ def stored_policy(text: bytes | str, families: FamilyRegistry) -> Policy:
     document = canonical_json.decode(text)
     if not isinstance(document, dict):
         raise InvalidRecordError("not a policy: it is not a JSON object")
-    policy = _described(document, {}, families)
+    tools = {
+        name: _known(cast("Mapping[str, Any]", tool), ToolPolicy)
+        if isinstance(tool, dict)
+        else tool
+        for name, tool in _members(document, "tools").items()
+    }
+    policy = _described(_known({**document, "tools": tools}, Policy), {}, families)
     stored = text.encode() if isinstance(text, str) else text
     object.__setattr__(policy, "digest", digest_of(stored))  # instead of computing it
     return policy
+
+
+def _known(members: Mapping[str, Any], model: type[Policy | ToolPolicy]) -> dict[str, Any]:
+    """The members that a model has as fields."""
+    return {name: one for name, one in members.items() if name in model.model_fields}
 
 
 def policy_from_toml(text: str, families: FamilyRegistry) -> Policy:

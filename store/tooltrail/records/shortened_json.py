@@ -107,14 +107,15 @@ class _Shortener:
         self, members: dict[str, JsonValue], room: int, levels: int
     ) -> dict[str, JsonValue]:
         """The first names that fit, each with a share for its value; none if none fits."""
-        others = _OTHERS
-        count = _fitting(map(_least_member, members.items()), room - 2)
+        others, ordered = _OTHERS, sorted(members)  # in any order of a dict, the same result
+        least = [(name, members[name]) for name in ordered]
+        count = _fitting(map(_least_member, least), room - 2)
         if count < len(members):
             while others in members:
                 others += _OTHERS
             room -= 1 + _name_chars(others) + LEAST_CHARS
-            count = _fitting(map(_least_member, members.items()), room - 2)
-        names = [*islice(members, count)]
+            count = _fitting(map(_least_member, least), room - 2)
+        names = ordered[:count]
         room -= 2 + sum(1 + _name_chars(name) for name in names)
         parts = self._shared([members[name] for name in names], room, levels)
         shown = dict(zip(names, parts, strict=True))

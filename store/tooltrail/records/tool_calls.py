@@ -8,8 +8,9 @@ from uuid import UUID
 from pydantic import Field, JsonValue, PlainSerializer
 
 from tooltrail.records import canonical_json
-from tooltrail.records._model import UNNAMED, Record, ToolName
+from tooltrail.records._model import TOOL_NAME_CHARS, UNNAMED, Record, ToolName
 from tooltrail.records.argument_previews import preview_arguments
+from tooltrail.records.digests import digest_of, hex_of
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.foreign_json import read_json
 
@@ -29,6 +30,9 @@ made. `id_repeated`: another call of the same answer has this id. `index_missing
 call had no place, and were put together by their ids and their order.
 """
 
+
+_NAME_DIGITS: Final = 12
+"""Digits of a SHA-256 at the end of a name that was too long."""
 
 SERVER_SEPARATOR: Final = "___"
 """Stands between the server and the tool in a name that holds both."""
@@ -87,9 +91,13 @@ class ToolCall(Record):
     @property
     def full_name(self) -> str:
         """The name by which it is recorded: `disk___read` for the tool of a server."""
+        if not self.namespace:
+            return self.tool_name
         name = name_with_server(self.namespace, self.tool_name)
-        # A server may have a name that makes both together too long.
-        return ToolCall(tool_name=name).tool_name if self.namespace else name
+        if len(name) > TOOL_NAME_CHARS:  # a digest keeps two long names apart
+            digits = hex_of(digest_of(name.encode("utf-8", "surrogatepass")))[:_NAME_DIGITS]
+            name = f"{name[: TOOL_NAME_CHARS - _NAME_DIGITS - 1]}_{digits}"
+        return ToolCall(tool_name=name).tool_name
 
     @property
     def arguments(self) -> JsonValue:

@@ -139,7 +139,7 @@ class OutcomeMaker:
                 texts = (document, bodies[shown.canonical], bodies[shown.receipt])
                 return _assembled(fact, shown, texts, bodies, attached)
             if policy not in self._policies:
-                raise InvalidRecordError(f"policy {policy} is missing")
+                raise InvalidRecordError(f"policy {policy} is missing or cannot be read")
             named = self._families.named(family)
             return self._projected(fact, document, bodies, named, self._policies[policy])
         except KeyError as error:
