@@ -335,7 +335,7 @@ def test_a_handler_that_ran_and_gave_something_to_be_awaited_is_a_failure(
     assert error_of(output).kind == "tool_execution_failed"
     assert error_of(output).message == (
         "the tool returned a value that cannot be recorded:"
-        " it is to be awaited, and nobody awaits it"
+        " it is a coroutine; call the tool with ainvoke"
     )
     assert error_of(output).details == {"returned": kind}
 

@@ -41,9 +41,9 @@ def recordable(details: object) -> JsonValue:
 
     Tuples and sets become lists, a set in the order of its members' JSON. A value that JSON cannot
     hold becomes the text `<TYPE: TEXT>`: bytes (UTF-8, other bytes spelled as escapes), integers
-    too long to be printed (hexadecimal), keys that are no text, and any other object, described in
-    `_DESCRIBED_CHARS`, or named where it contains itself. A marker with a count stands for what is
-    nested too deep, and for lists, objects and long texts behind the first `MAX_MEMBERS`.
+    too long to be printed (hexadecimal), keys that are not text, and any other object, described in
+    `_DESCRIBED_CHARS`, or named where it contains itself. A count replaces values that are
+    nested too deep, and lists, objects and long texts after the first `MAX_MEMBERS`.
     """
     return _Copier().copy(details, MAX_EMBEDDED_DEPTH)
 

@@ -66,7 +66,7 @@ def bound_error(
     fields: dict[str, str] = {}
     for name in _TEXTS:
         text, stream = getattr(error, name), by_role.pop(f"error.{name}", None)
-        # Any other text is whole, and the stream holds its exact bytes.
+        # A text without an ellipsis is complete; its stream holds the exact bytes.
         is_cut = text is not None and len(text) > MAX_MESSAGE_CHARS // 2 and text.endswith("…")
         if stream is not None and is_cut:
             shown = cutter.stream(stream, MAX_MESSAGE_CHARS)

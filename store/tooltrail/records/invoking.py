@@ -288,7 +288,7 @@ def _result_of(value: object) -> FamilyOutput | ToolError:
             reason = "the output of another tool"
         case _ if inspect.isawaitable(value):
             _close_if_coroutine(value)
-            reason = "it is to be awaited, and nobody awaits it"
+            reason = "it is a coroutine; call the tool with ainvoke"
         case _:
             reason = f"it is of type {type_name(value)}"
     return _unrecordable(value, reason)

@@ -1,10 +1,9 @@
-"""Makes a JSON value smaller by its structure: names and both ends stay, what is gone is counted.
+"""Shortens a JSON value by its structure: names and both ends stay, and omissions are counted.
 
     {"log": "Sta[... 9,120 characters omitted ...]ne", "rows": [0, "[... 8 items omitted ...]", 9]}
 
-The names of an object come first, then each member has a share of the room. Where a part is left
-out stands a marker with a count, so that the value stays JSON. Of a large value, only as much is
-read as there is room for.
+The names of an object come first; then the members share the remaining room. A marker with a count
+replaces each omitted part, so the result is JSON. Of a large value, only as much is read as fits.
 """
 
 from collections.abc import Iterable, Sequence
@@ -21,20 +20,20 @@ LEAST_CHARS = 42
 """Room in which any part is shown or counted: `"[... 999,999,999 characters omitted ...]"`."""
 
 _LEVELS = 8
-"""Levels of objects and lists that are looked into. A deeper part is shown whole or counted."""
+"""Deepest level of objects and lists that is shortened. A deeper part is shown complete or counted."""
 
 _ENTRIES = 8
-"""Entries of a list that are shown however long they are."""
+"""Entries of a list that are shown even if they are long."""
 
 _OTHERS = "\u2026"
 """Name of the member that counts the others; canonical JSON sorts it behind all ASCII names."""
 
 
 class ShortenedJson(NamedTuple):
-    """A value that was made smaller.
+    """A shortened value.
 
     Attributes:
-        value: what is left, with its markers.
+        value: the remaining value, with its markers.
         shown_bytes: bytes of its canonical JSON without the markers.
     """
 
@@ -50,7 +49,7 @@ def shorten_json(value: JsonValue, room: int) -> ShortenedJson:
 
 
 def shorten_text(text: str, limit: int) -> str:
-    """Both ends of a text in `limit` characters, and between them a marker that counts the rest."""
+    """Both ends of a text with a marker between them, in `limit` characters."""
     if len(text) <= limit:
         return text
     head, tail = ends(text, limit - len(marker(len(text), "characters")))
@@ -91,7 +90,7 @@ class _Shortener:
         return head + self._mark(marker(count, "characters"), 0) + tail
 
     def _list(self, items: list[JsonValue], room: int, levels: int) -> list[JsonValue]:
-        """The first and the last entries; none if there is no room for any."""
+        """The first and the last entries; empty if none fits."""
         room -= 3 + LEAST_CHARS
         longest = max(LEAST_CHARS, room // _ENTRIES)
         first = _fitting((_cost(item, longest) for item in items), room // 2)
@@ -106,7 +105,7 @@ class _Shortener:
     def _object(
         self, members: dict[str, JsonValue], room: int, levels: int
     ) -> dict[str, JsonValue]:
-        """The first names that fit, each with a share for its value; none if none fits."""
+        """The first names that fit, each with a share for its value; empty if none fits."""
         others, ordered = _OTHERS, sorted(members)  # in any order of a dict, the same result
         least = [(name, members[name]) for name in ordered]
         count = _fitting(map(_least_member, least), room - 2)
@@ -125,7 +124,7 @@ class _Shortener:
         return shown
 
     def _shared(self, parts: Sequence[JsonValue], room: int, levels: int) -> list[JsonValue]:
-        """The parts in one room: what one does not need goes to the others."""
+        """The parts in a shared room; room that one part does not need goes to the others."""
         equal, reading = room // max(1, len(parts)), 4 * room
         least = [_least(part) for part in parts]
         needs: list[int] = []
@@ -137,12 +136,12 @@ class _Shortener:
 
 
 def marker(count: int, noun: str) -> str:
-    """What stands where so much is left out."""
+    """The marker that replaces an omitted part."""
     return f"[... {count:,} {noun if count != 1 else noun[:-1]} omitted ...]"
 
 
 def _marker_of(value: JsonValue) -> str:
-    """What stands for a value of which nothing is shown."""
+    """The marker that replaces a complete value."""
     if isinstance(value, list):
         return marker(len(value), "items")
     if isinstance(value, dict):
@@ -157,7 +156,7 @@ def ends(text: str, limit: int) -> tuple[str, str]:
 
 
 def _fitting(costs: Iterable[int], room: int) -> int:
-    """How many parts fit one after the other."""
+    """The number of parts that fit, in order."""
     count = 0
     for cost in costs:
         room -= cost
@@ -168,17 +167,17 @@ def _fitting(costs: Iterable[int], room: int) -> int:
 
 
 def _cost(item: JsonValue, longest: int) -> int:
-    """Characters of an entry and a comma, of the entry not more than `longest`."""
+    """Characters of an entry, at most `longest`, and a comma."""
     return 1 + min(_size(item, longest), longest)
 
 
 def _least_member(member: tuple[str, JsonValue]) -> int:
-    """The characters in which a member is named and counted, with a comma."""
+    """The fewest characters of a member: name, count and comma."""
     return 1 + _name_chars(member[0]) + _least(member[1])
 
 
 def _least(value: JsonValue) -> int:
-    """The characters in which a value is shown whole or counted."""
+    """The fewest characters of a value: complete or as a count."""
     most = len(_marker_of(value)) + 2
     return min(_size(value, most), most)
 

@@ -289,9 +289,10 @@ def _assembled(
 
 
 def is_body(fact: CallEnded, stream: StreamFact) -> bool:
-    """Whether the bytes of a stream are a body, unless they are an artifact.
+    """Whether the bytes of a stream belong in the database, unless they are an artifact.
 
-    Where the ingester makes the result, so is a short stream in the spool that is shown whole.
+    True for streams in the fact. If the ingester makes the result, also for short streams in the
+    spool.
     """
     return stream.spooled is None or (fact.shown is None and stream.size <= INLINE_BYTES)
 
