@@ -35,8 +35,8 @@ MAX_MESSAGE_CHARS = 10_000
 Also the longest sentence that a policy may let pass."""
 
 MIN_SHARE_CHARS = MIN_PREVIEW_CHARS // 2
-"""Room for one of several previews: some text, the marker of a cut with a path of 200 characters, and
-the notice of a loss. The smallest budget holds two streams, the most of any entry of a list."""
+"""Room for one of several previews: some text, the marker of a cut with a path of 200 characters,
+and the notice of a loss. The smallest budget holds two streams, the most of any entry of a list."""
 
 PreviewChars = Annotated[int, Field(ge=MIN_PREVIEW_CHARS, le=MAX_PREVIEW_CHARS)]
 ReceiptChars = Annotated[int, Field(ge=0, le=MAX_RECEIPT_CHARS)]

@@ -20,7 +20,7 @@ LEAST_CHARS = 42
 """Room in which any part is shown or counted: `"[... 999,999,999 characters omitted ...]"`."""
 
 _LEVELS = 8
-"""Deepest level of objects and lists that is shortened. A deeper part is shown complete or counted."""
+"""Deepest level that is shortened. A deeper part is shown complete or counted."""
 
 _ENTRIES = 8
 """Entries of a list that are shown even if they are long."""
