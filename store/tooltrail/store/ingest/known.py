@@ -8,6 +8,7 @@ from uuid import UUID
 
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError
+from tooltrail.records.fact_spelling import body_digests
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
@@ -18,7 +19,6 @@ from tooltrail.records.facts import (
     Maintenance,
     MessageAdded,
     ToolsOffered,
-    body_digests,
 )
 from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.connection import Connection

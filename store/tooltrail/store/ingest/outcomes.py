@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 
 from tooltrail.artifacts import ArtifactNamer
-from tooltrail.journal.making import shown_of
+from tooltrail.journal.invocation import shown_of
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
@@ -27,7 +27,8 @@ from tooltrail.records import (
 from tooltrail.records.canonical_json import decode, encode_text, with_lists
 from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.digests import Digest, digest_of, parse_digest
-from tooltrail.records.facts import CallEnded, Shown, StreamFact, shown_json
+from tooltrail.records.fact_spelling import shown_json
+from tooltrail.records.facts import CallEnded, Shown, StreamFact
 from tooltrail.records.plain_text import storable
 from tooltrail.records.policy_documents import first_complaint, stored_policy
 from tooltrail.store.ingest.publishing import PendingArtifact

@@ -5,7 +5,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.facts import CallEnded, CallStarted, Shown, StreamFact, read_fact
+from tooltrail.records.fact_spelling import read_fact
+from tooltrail.records.facts import CallEnded, CallStarted, Shown, StreamFact
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest import rows

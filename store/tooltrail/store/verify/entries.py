@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tooltrail.records.digests import EMPTY, Digest
+from tooltrail.records.fact_spelling import body_digests
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
@@ -15,7 +16,6 @@ from tooltrail.records.facts import (
     SessionClosed,
     SessionOpened,
     ToolsOffered,
-    body_digests,
 )
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows

@@ -6,7 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from tooltrail.journal.frames import FIRST_HASH, Frame, link
 from tooltrail.records.errors import DamageError, InvalidRecordError
-from tooltrail.records.facts import Fact, NewerFactError, body_digests, read_fact
+from tooltrail.records.fact_spelling import NewerFactError, body_digests, read_fact
+from tooltrail.records.facts import Fact
 from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.values import uuid_from
