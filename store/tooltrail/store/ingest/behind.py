@@ -37,10 +37,6 @@ _OPEN: Final = (
 def what_is_behind(connection: Connection, spool: Path) -> Behind | None:
     """What there is to ingest: facts, or else the end of a call whose program died.
 
-    Args:
-        connection: to the database.
-        spool: with the journal.
-
     Raises:
         DamageError: the heads of all segments are altered.
         UnavailableError: the database or the journal cannot be read.

@@ -101,12 +101,7 @@ MessageFact = MessageAdded | ToolsOffered | AgentLeg | AgentOutcome
 def load_known(
     connection: Connection, facts: Iterable[tuple[Fact, Mapping[Digest, bytes]]]
 ) -> Known:
-    """Look up what some facts name. The rows of their sessions are locked.
-
-    Args:
-        connection: the connection.
-        facts: each with the bodies that travel with it.
-    """
+    """Look up what facts with their bodies name. The rows of their sessions are locked."""
     sessions: set[UUID] = set()
     calls: set[UUID] = set()
     messages: set[UUID] = set()

@@ -116,13 +116,7 @@ class OutcomeMaker:
     def outcome(
         self, fact: CallEnded, bodies: Mapping[Digest, bytes], family: str, policy: Digest
     ) -> Outcome:
-        """What a call came to.
-
-        Args:
-            fact: the end of the call.
-            bodies: those that travel with the fact.
-            family: of the call, by name.
-            policy: of the call.
+        """What a call came to, from its end and the bodies that travel with that.
 
         Raises:
             InvalidRecordError: a body is missing, or the output is not one of its family.
@@ -181,12 +175,7 @@ class OutcomeMaker:
 def read_output(
     document: bytes, family: Family, streams: Mapping[str, StreamRecord]
 ) -> CompleteOutput:
-    """The complete output whose canonical JSON is given.
-
-    Args:
-        document: the JSON, in which a stream stands with its role, digest and counts.
-        family: of the result.
-        streams: the streams by role.
+    """The complete output whose canonical JSON names each of its streams by role and digest.
 
     Raises:
         InvalidRecordError: no output of this family has this JSON.

@@ -40,15 +40,7 @@ def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, Call]:
 def check_start(
     checking: Checking, call: Call, fact: CallStarted, entry: Entry, expected: Row
 ) -> None:
-    """Compare what is known of a call when it starts.
-
-    Args:
-        checking: the verification.
-        call: its rows.
-        fact: that it started.
-        entry: of the fact.
-        expected: of its row, what the fact alone does not say.
-    """
+    """Compare what is known of a call when it starts; `expected` is what the session says of it."""
     subject = call.subject
     expected |= rows.start_row(checking.connection, fact, entry)
     has_ended = call.row["end_entry"] is not None

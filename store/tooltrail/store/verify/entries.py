@@ -34,13 +34,7 @@ _IDENTITY: Final = frozenset({"kind", "id", "session"})
 
 
 class EntryChecks:
-    """The checks of the entries of one journal.
-
-    Args:
-        checking: the verification.
-        journal: of the entries.
-        receipts: makes receipts anew; None where this is not wanted.
-    """
+    """The checks of the entries of one journal. With `receipts`, receipts are made anew."""
 
     def __init__(self, checking: Checking, journal: Journal, receipts: Receipts | None) -> None:
         self._checking = checking

@@ -95,12 +95,7 @@ def read_journals(checking: Checking) -> list[Journal]:
 
 
 class Ledger:
-    """The entries of one journal, which are read once.
-
-    Args:
-        checking: the verification.
-        journal: whose entries are read.
-    """
+    """The entries of one journal, which are read once."""
 
     def __init__(self, checking: Checking, journal: Journal) -> None:
         self._checking = checking
@@ -163,7 +158,7 @@ class Ledger:
         if isinstance(packed, Unreadable):
             return None
         try:
-            return unpack_fact(packed if isinstance(packed, bytes) else b"")
+            return unpack_fact(packed)
         except DamageError:
             message = f"the fact of {subject} cannot be unpacked"
             self._checking.damage(subject, _LEDGER, "fact", message)
