@@ -118,7 +118,9 @@ def is_alive(spool: Path, name: str) -> bool:
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise UnavailableError(f"owner lock {path} cannot be tried: {error.strerror}") from error
+        raise UnavailableError(
+            f"owner lock {path} cannot be opened or locked: {error.strerror}"
+        ) from error
     return False
 
 
