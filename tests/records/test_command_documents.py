@@ -6,8 +6,8 @@ import pytest
 
 from tooltrail.records import CompleteOutput, StreamRecord, ToolError
 from tooltrail.records._text_cuts import spelled_out
-from tooltrail.records.call_facts import StreamFact
 from tooltrail.records.command_documents import CommandEnd, ended_document, failed_document
+from tooltrail.records.facts import StreamFact
 from tooltrail.records.families.command import CommandOutput
 
 ROLES = ("stdout", "stderr", "order")

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tooltrail.records import canonical_json
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.fact_spelling import NewerFactError, body_digests, fact_json, read_fact
 from tooltrail.records.facts import (
     FACTS,
     AgentLeg,
@@ -19,16 +20,12 @@ from tooltrail.records.facts import (
     CallEnded,
     CallStarted,
     Fact,
-    NewerFactError,
     OmissionFact,
     SessionClosed,
     SessionOpened,
     Shown,
     StreamFact,
     ToolsOffered,
-    body_digests,
-    fact_json,
-    read_fact,
 )
 from tooltrail.records.frozen import Frozen
 from tooltrail.records.states import InvocationState

@@ -12,8 +12,9 @@ from tooltrail.records import (
     Cutter,
     StreamRecord,
 )
+from tooltrail.records.budgets import fair_shares, fair_shares_of_at_least
+from tooltrail.records.cutting import Sharing
 from tooltrail.records.previews import needed_chars
-from tooltrail.records.sharing import Sharing, fair_shares, fair_shares_of_at_least
 
 SHARING = Sharing(DEFAULT_POLICY.edge_bytes)
 SMALL = Budget(preview_chars=1000, receipt_chars=100_000, max_items=9)

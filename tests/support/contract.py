@@ -11,7 +11,8 @@ from tooltrail.records import (
     StreamRecord,
     ToolCall,
 )
-from tooltrail.records.facts import Fact, read_fact
+from tooltrail.records.fact_spelling import read_fact
+from tooltrail.records.facts import Fact
 from tooltrail.store import InvocationDetail, Store
 from tooltrail.store.bodies import unpack_fact
 

@@ -3,9 +3,14 @@
 import os
 import time
 from datetime import UTC, datetime
+from functools import partial
+from typing import Final
 from uuid import UUID
 
 from tooltrail.records.ids import IdFactory, keyed_id
+
+now: Final = partial(datetime.now, UTC)
+"""The time, aware UTC."""
 
 
 def _unix_ms() -> int:
@@ -37,8 +42,3 @@ def id_of(kind: str, key: str | None) -> UUID:
         InvalidRecordError: the key is empty or too long.
     """
     return new_id() if key is None else keyed_id(kind, key)
-
-
-def now() -> datetime:
-    """The time, aware UTC."""
-    return datetime.now(UTC)

@@ -1,15 +1,19 @@
 """Calls that ended before they are recorded: both facts of each are made at once."""
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import Final
 from uuid import UUID
 
 from tooltrail.journal.clock import id_of, now
 from tooltrail.journal.invocation import Finished, Invocation
 from tooltrail.journal.log import Entry
-from tooltrail.journal.making import check_times
 from tooltrail.journal.recorder import Recorder
-from tooltrail.records import CompleteOutput, Family, Policy, ToolCall
+from tooltrail.records import CompleteOutput, Family, InvalidRecordError, Policy, ToolCall
+
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_AHEAD: Final = timedelta(days=1)
+"""By which the clocks of two machines may differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +61,7 @@ def ended_facts(
         NotFoundError, InvalidRecordError, UnavailableError: see `Session.record`.
     """
     at = now()
-    check_times(one.started_at, one.finished_at, at)
+    _check_times(one.started_at, one.finished_at, at)
     finished_at = one.finished_at or max(at, one.started_at or at)
     policy = one.policy or recorder.policy
     invocation = Invocation(
@@ -72,10 +76,27 @@ def ended_facts(
     start = invocation.start_entry(owner=None)
     is_timed = one.started_at is not None and one.finished_at is not None
     elapsed = finished_at - invocation.started_at
-    ended = invocation.end_entry(
+    end, finished = invocation.end_entry(
         one.output,
         at=finished_at,
         duration_ms=round(elapsed.total_seconds() * 1000) if is_timed else None,
         seen=one.seen,
     )
-    return (start, ended.entry), invocation.finished(one.output, ended, "process")
+    return (start, end), finished
+
+
+def _check_times(started_at: datetime | None, finished_at: datetime | None, now: datetime) -> None:
+    """Refuse times that cannot be those of a call.
+
+    Raises:
+        InvalidRecordError: a time has no zone or is far off, or the end is before the start.
+    """
+    for name, moment in (("started_at", started_at), ("finished_at", finished_at)):
+        if moment is None:
+            continue
+        if moment.utcoffset() is None:
+            raise InvalidRecordError(f"{name} has no time zone: {moment}")
+        if not _EARLIEST <= moment <= now + _MOST_AHEAD:
+            raise InvalidRecordError(f"{name} is far off: {moment}")
+    if started_at and finished_at and finished_at < started_at:
+        raise InvalidRecordError(f"finished_at {finished_at} is before started_at {started_at}")

@@ -88,7 +88,8 @@ class Frame(Frozen):
         Raises:
             InvalidRecordError: the JSON is not that of a fact that this program knows.
         """
-        from tooltrail.records.facts import read_fact  # noqa: PLC0415  most readers need no facts
+        # Most readers need no facts.
+        from tooltrail.records.fact_spelling import read_fact  # noqa: PLC0415
 
         return read_fact(self.fact_json)
 

@@ -1,11 +1,12 @@
 """One running tool call: captures of its output, and its end."""
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.artifacts import (
@@ -19,8 +20,6 @@ from tooltrail.artifacts import (
 from tooltrail.journal.clock import now
 from tooltrail.journal.environment import environment_json
 from tooltrail.journal.log import Acknowledge, Entry
-from tooltrail.journal.making import Ended, place_streams, shown_of, under_full_name
-from tooltrail.journal.recorder import Recorder
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
@@ -29,15 +28,28 @@ from tooltrail.records import (
     InvocationFinishedError,
     InvocationState,
     Policy,
+    Projection,
     Receipt,
     StreamRecord,
     ToolCall,
+    UnavailableError,
     project,
     render,
 )
+from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.facts import CallEnded, CallStarted
+from tooltrail.records.facts import (
+    ArtifactFact,
+    CallEnded,
+    CallStarted,
+    OmissionFact,
+    Shown,
+    StreamFact,
+)
 from tooltrail.records.failures import error_of_interruption
+
+if TYPE_CHECKING:
+    from tooltrail.journal.recorder import Recorder
 
 _NS_PER_MS: Final = 1_000_000
 _SEEN: Final = "seen"
@@ -65,6 +77,20 @@ class Finished:
     acknowledged: Acknowledge
 
 
+class Placed(NamedTuple):
+    """Where the bytes of some streams are.
+
+    Attributes:
+        facts: what a fact says of each stream.
+        bodies: streams that travel with the fact.
+        files: streams in the spool.
+    """
+
+    facts: tuple[StreamFact, ...]
+    bodies: list[bytes]
+    files: tuple[Path, ...]
+
+
 class Invocation:
     """One running tool call. Made by `Session.start`.
 
@@ -73,6 +99,7 @@ class Invocation:
     Attributes:
         id: of the invocation.
         call: what the model asked for.
+        tool_name: by which it is recorded; see `ToolCall.full_name`.
         family: of the result.
         policy: the budgets.
         started_at: when it started, aware.
@@ -80,7 +107,7 @@ class Invocation:
 
     def __init__(
         self,
-        recorder: Recorder,
+        recorder: "Recorder",
         session: UUID,
         call: ToolCall,
         family: Family,
@@ -91,6 +118,7 @@ class Invocation:
     ) -> None:
         self.id = invocation_id
         self.call = call
+        self.tool_name = call.full_name
         self.family = family
         self.policy = policy
         self.started_at = started_at
@@ -118,7 +146,7 @@ class Invocation:
         if role in self._roles:
             raise InvalidRecordError(f"stream {role!r} of call {self.id} has a capture already")
         self._roles.add(role)
-        applied = self.policy.applied_to(self.call.full_name)
+        applied = self.policy.applied_to(self.tool_name)
         return Capture(
             role,
             self.spool / f"{role}.zst",
@@ -146,19 +174,13 @@ class Invocation:
             UnavailableError: the spool cannot be written; or with `strict` the database cannot be
                 reached.
         """
-        ended = self._made(output, seen)
-        level = self._recorder.append([ended.entry])
-        return self.finished(output, ended, level)
+        entries, finished = self._made(output, seen)
+        return self._acknowledged(finished, self._recorder.append(entries))
 
     async def afinish(self, output: CompleteOutput, *, seen: str | None = None) -> Finished:
         """Like `finish`, without blocking the event loop."""
-
-        def make() -> tuple[list[Entry], Ended]:
-            ended = self._made(output, seen)
-            return [ended.entry], ended
-
-        level, ended = await self._recorder.append_async(make)
-        return self.finished(output, ended, level)
+        level, finished = await self._recorder.append_async(partial(self._made, output, seen))
+        return self._acknowledged(finished, level)
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
         """Record that the call was interrupted, and what it printed until then.
@@ -192,12 +214,12 @@ class Invocation:
             InvalidRecordError: the policy's numbers for the tool do not fit its family.
         """
         call, environment = self.call, environment_json()
-        self.policy.budget_of(self.family, call.full_name)
+        self.policy.budget_of(self.family, self.tool_name)
         fact = CallStarted(
             session=self._session,
             id=self.id,
             at=self.started_at,
-            tool_name=call.full_name,
+            tool_name=self.tool_name,
             family=self.family.name,
             arguments=digest_of(call.arguments_bytes),
             policy=self.policy.digest,
@@ -212,16 +234,16 @@ class Invocation:
 
     def end_entry(
         self, output: CompleteOutput, *, at: datetime, duration_ms: int | None, seen: str | None
-    ) -> Ended:
-        """The fact that the call ended, with the canonical result and the receipt.
+    ) -> tuple[Entry, Finished]:
+        """The fact that the call ended, and the call, which is not acknowledged yet.
 
         Raises:
             InvalidRecordError: the output is of another tool or not of its family, or a stream's
                 bytes are not at hand.
             UnavailableError: the spool cannot be written.
         """
-        output = under_full_name(self.call, output)
-        namer, streams = ArtifactNamer(), output.streams
+        output = self._renamed(output)
+        namer, streams, state = ArtifactNamer(), output.streams, output.final_state
         family = self._recorder.families.of_output(output, self.family)
         projection = project(output, family, self.policy, namer)
         receipt = (
@@ -232,14 +254,14 @@ class Invocation:
         shared = {one.digest for one in streams}
         hidden = [one for digest, one in namer.named.items() if digest not in shared]
         published = {digest_of_path(one.reference.path) for one in projection.artifacts}
-        placed = place_streams((*streams, *hidden), self._captured, published, self.spool)
+        placed = _place_streams((*streams, *hidden), self._captured, published, self.spool)
         document, canonical = output.to_json(), projection.canonical.to_json()
         known = None if output.result is None else output.result.facts()
         fact = CallEnded(
             session=self._session,
             id=self.id,
             at=at,
-            state=output.final_state,
+            state=state,
             output=digest_of(document),
             streams=placed.facts[: len(streams)],
             shown=shown_of(projection, digest_of(canonical), receipt, placed.facts[len(streams) :]),
@@ -250,19 +272,101 @@ class Invocation:
             timed_out=None if known is None else known.timed_out,
         )
         bodies = [document, canonical, receipt.to_bytes(), *placed.bodies]
-        return Ended(Entry(fact, bodies, files=placed.files), projection.canonical, receipt)
+        finished = Finished(self.id, self.call, state, projection.canonical, receipt, "process")
+        return Entry(fact, bodies, files=placed.files), finished
 
-    def finished(self, output: CompleteOutput, ended: Ended, level: Acknowledge) -> Finished:
-        """The call, whose end is acknowledged so far."""
+    def _renamed(self, output: CompleteOutput) -> CompleteOutput:
+        """The output by the name under which the call is recorded."""
+        if output.tool_name == self.tool_name:
+            return output
+        if output.tool_name != self.call.tool_name:
+            raise InvalidRecordError(
+                f"the call is of {self.tool_name!r}, not of {output.tool_name!r}"
+            )
+        return output.model_copy(update={"tool_name": self.tool_name})
+
+    def _acknowledged(self, finished: Finished, level: Acknowledge) -> Finished:
         self._is_finished = True
-        return Finished(
-            self.id, self.call, output.final_state, ended.canonical, ended.receipt, level
-        )
+        return replace(finished, acknowledged=level)
 
-    def _made(self, output: CompleteOutput, seen: str | None) -> Ended:
+    def _made(self, output: CompleteOutput, seen: str | None) -> tuple[list[Entry], Finished]:
         if self._is_finished:
             raise InvocationFinishedError(f"call {self.id} is finished already")
         # A clock that was set back must not give an end before the start.
         at = max(now(), self.started_at)
         duration_ms = (time.monotonic_ns() - self._begun_ns) // _NS_PER_MS
-        return self.end_entry(output, at=at, duration_ms=duration_ms, seen=seen)
+        entry, finished = self.end_entry(output, at=at, duration_ms=duration_ms, seen=seen)
+        return [entry], finished
+
+
+def shown_of(
+    projection: Projection, canonical: Digest, receipt: Receipt, hidden: tuple[StreamFact, ...]
+) -> Shown:
+    """What the caller gets, as the fact says it."""
+    return Shown(
+        canonical=canonical,
+        receipt=digest_of(receipt.to_bytes()),
+        renderer=receipt.renderer_name,
+        renderer_version=receipt.renderer_version,
+        omissions=tuple(
+            OmissionFact(**one.model_dump()) for one in (*projection.omissions, *receipt.omissions)
+        ),
+        artifacts=tuple(
+            ArtifactFact(role=one.role, digest=digest_of_path(one.reference.path))
+            for one in projection.artifacts
+        ),
+        hidden=hidden,
+    )
+
+
+def _place_streams(
+    streams: Sequence[StreamRecord],
+    captured: Mapping[Digest, CapturedStream],
+    published: Collection[Digest],
+    folder: Path,
+) -> Placed:
+    """Let streams in memory travel with the fact; the others are files in a folder of the spool.
+
+    An artifact that was captured stays a file: a disk that is full may still take a short fact.
+
+    Raises:
+        InvalidRecordError: the bytes of a stream are not at hand.
+        UnavailableError: the spool cannot be written.
+    """
+    facts, bodies, files = list[StreamFact](), list[bytes](), list[Path]()
+    for stream in streams:
+        spooled, known = None, captured.get(stream.digest)
+        is_file = known is not None and known.staged is not None and stream.digest in published
+        if is_file or stream.content is None or stream.size > INLINE_BYTES:
+            path = _spooled_file(folder, stream, known)
+            files.append(path)
+            spooled = str(path.relative_to(folder.parent))
+        else:
+            _check_digest(stream)
+            bodies.append(stream.content)
+        facts.append(StreamFact.of(stream, spooled))
+    return Placed(tuple(facts), bodies, tuple(files))
+
+
+def _check_digest(stream: StreamRecord) -> None:
+    if stream.content is not None and digest_of(stream.content) != stream.digest:
+        raise InvalidRecordError(f"stream {stream.role!r} has another content than its digest")
+
+
+def _spooled_file(folder: Path, stream: StreamRecord, captured: CapturedStream | None) -> Path:
+    """The spool file of a stream; content in memory is written there."""
+    if captured is not None and captured.staged is not None:
+        return captured.staged
+    if stream.content is None:
+        raise InvalidRecordError(
+            f"stream {stream.role!r} was not captured for this call: its bytes are not at hand"
+        )
+    _check_digest(stream)
+    path = folder / f"{stream.role}.zst"
+    with Capture(stream.role, path, edge_bytes=0) as capture:
+        capture.write(stream.content)
+    written = capture.close()
+    if written.staged is None or written.record.digest != stream.digest:
+        reason = written.record.loss_reason or "it was cut"
+        raise UnavailableError(f"stream {stream.role!r} cannot be kept in {folder}: {reason}")
+    return written.staged

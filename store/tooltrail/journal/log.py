@@ -25,7 +25,8 @@ from tooltrail.journal.ends import JournalLock, Tail, find_end, first_tail, next
 from tooltrail.journal.frames import HEADER_SIZE, link, pack_frame
 from tooltrail.journal.segments import SEAL_BYTES, OpenSegment, sync_names, sync_path
 from tooltrail.records.errors import DiskFullError, UnavailableError
-from tooltrail.records.facts import Fact, fact_json
+from tooltrail.records.fact_spelling import fact_json
+from tooltrail.records.facts import Fact
 from tooltrail.records.frozen import Frozen
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})

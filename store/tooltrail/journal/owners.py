@@ -102,25 +102,25 @@ def is_alive(spool: Path, name: str) -> bool:
     Nobody holds a lock whose name is not that of an owner lock.
 
     Raises:
-        UnavailableError: the file cannot be opened.
+        UnavailableError: the file cannot be opened or locked.
     """
     if _NAME.fullmatch(name) is None:
         return False
     path = _path(spool, name)
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        finally:
+            os.close(descriptor)
+    except BlockingIOError:
+        return True
     except FileNotFoundError:
         return False
     except OSError as error:
-        raise UnavailableError(f"owner lock {path} cannot be opened: {error.strerror}") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError as error:
-        raise UnavailableError(f"owner lock {path} cannot be tried: {error.strerror}") from error
-    finally:
-        os.close(descriptor)
+        raise UnavailableError(
+            f"owner lock {path} cannot be opened or locked: {error.strerror}"
+        ) from error
     return False
 
 

@@ -249,49 +249,40 @@ def _read_segment(
     folder: Path, cursor: Cursor, *, is_sealed: bool = False
 ) -> Generator[Item, None, Cursor]:
     """Read a segment to its end, and return the place behind the last item."""
+    looks = 0
     with suppress(FileNotFoundError), _Open(folder, cursor.segment) as segment:
-        cursor = yield from _read_open(segment, cursor, is_sealed=is_sealed)
+        while True:
+            rest = max(0, segment.size - cursor.offset)
+            data = segment.read(cursor.offset, rest if looks else _CHUNK_BYTES)
+            last: Frame | None = None
+            for frame in read_frames(
+                data,
+                segment=cursor.segment,
+                offset=cursor.offset,
+                index=cursor.index,
+                previous_hash=cursor.hash,
+            ):
+                last = frame
+                yield frame
+            looks += 1
+            if last is not None:
+                looks, cursor = 0, cursor_behind(last)
+            elif looks > 1:  # the first time, a long frame may have been cut
+                gap = _gap(segment, cursor, data, is_sealed=is_sealed)
+                if gap is None:
+                    break
+                # The frame may have been written after it was looked for, and the frames that prove
+                # it acknowledged after that. It is damaged if it cannot be read the next time.
+                if looks > 2:
+                    looks, cursor = 0, gap.cursor
+                    yield gap
     return cursor
 
 
-def _read_open(segment: _Open, cursor: Cursor, *, is_sealed: bool) -> Generator[Item, None, Cursor]:
-    """Read an open segment to its end, and return the place behind the last item."""
-    looks = 0
-    while True:
-        rest = max(0, segment.size - cursor.offset)
-        data = segment.read(cursor.offset, rest if looks else _CHUNK_BYTES)
-        last: Frame | None = None
-        for frame in read_frames(
-            data,
-            segment=cursor.segment,
-            offset=cursor.offset,
-            index=cursor.index,
-            previous_hash=cursor.hash,
-        ):
-            last = frame
-            yield frame
-        looks += 1
-        if last is not None:
-            looks, cursor = 0, cursor_behind(last)
-        elif looks > 1:  # the first time, a long frame may have been cut
-            gap = _gap(segment, cursor, data, is_sealed=is_sealed)
-            if gap is None:
-                return cursor
-            # The frame may have been written after it was looked for, and the frames that prove it
-            # acknowledged after that. If it is still not readable the next time, it is damaged.
-            if looks > 2:
-                looks, cursor = 0, gap.cursor
-                yield gap
-
-
 def _gap(segment: _Open, cursor: Cursor, rest: bytes, *, is_sealed: bool) -> Gap | None:
-    """The damage at a cursor; None at the end of a segment and at a torn tail.
+    """The damage at a cursor where no frame is readable; None at the end and at a torn tail.
 
-    Args:
-        segment: that is read.
-        cursor: where no frame is readable.
-        rest: the bytes of the segment from there on.
-        is_sealed: whether the segment is sealed.
+    The rest is what the segment holds from there on.
     """
     behind = find_acknowledged(
         rest,

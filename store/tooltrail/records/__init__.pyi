@@ -120,7 +120,6 @@ from .families.work_item import WorkItemOutput as WorkItemOutput
 from .families.workspace import Workspace as Workspace
 from .families.workspace import WorkspaceOutput as WorkspaceOutput
 from .family import Family as Family
-from .family import FamilyRegistry as FamilyRegistry
 from .family import Projector as Projector
 from .foreign_json import read_json as read_json
 from .ids import IdFactory as IdFactory
@@ -129,6 +128,7 @@ from .ids import short_id as short_id
 from .invoking import ainvoke as ainvoke
 from .invoking import invoke as invoke
 from .omissions import Omission as Omission
+from .policy import FamilyRegistry as FamilyRegistry
 from .policy import Policy as Policy
 from .policy import ToolPolicy as ToolPolicy
 from .policy_documents import load_policy as load_policy

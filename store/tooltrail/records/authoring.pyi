@@ -8,6 +8,7 @@ from tooltrail.records.budgets import Budget as Budget
 from tooltrail.records.budgets import ItemCount as ItemCount
 from tooltrail.records.budgets import PreviewChars as PreviewChars
 from tooltrail.records.budgets import ReceiptChars as ReceiptChars
+from tooltrail.records.budgets import fair_shares as fair_shares
 from tooltrail.records.catalog import default_families as default_families
 from tooltrail.records.catalog import register_family as register_family
 from tooltrail.records.cutting import NOT_THERE as NOT_THERE
@@ -47,10 +48,9 @@ from tooltrail.records.families._web import Moment as Moment
 from tooltrail.records.families._web import Url as Url
 from tooltrail.records.families._web import spell_moment as spell_moment
 from tooltrail.records.family import Family as Family
-from tooltrail.records.family import FamilyRegistry as FamilyRegistry
 from tooltrail.records.family import Projector as Projector
+from tooltrail.records.policy import FamilyRegistry as FamilyRegistry
 from tooltrail.records.previews import Encoding as Encoding
 from tooltrail.records.readable_json import readable as readable
-from tooltrail.records.sharing import fair_shares as fair_shares
 from tooltrail.records.streams import Count as Count
 from tooltrail.records.streams import StreamRecord as StreamRecord

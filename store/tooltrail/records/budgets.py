@@ -4,7 +4,7 @@ Budgets of different stages must agree: a receipt may always hold the previews a
 that no second cut can swallow the first.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, ValidationError, model_validator
@@ -146,3 +146,27 @@ class CompactionBudget(Bounds):
     max_depth: Annotated[int, Field(ge=1, le=8)] = 4
     max_items: ItemCount = 8
     max_nodes: Annotated[int, Field(ge=0, le=4096)] = 64
+
+
+def fair_shares(sizes: Sequence[int], total: int) -> list[int]:
+    """Divide `total` so that nobody gets more than needed and the rest is shared equally."""
+    shares = [0] * len(sizes)
+    for done, n in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
+        shares[n] = min(sizes[n], total // (len(sizes) - done))
+        total -= shares[n]
+    return shares
+
+
+def fair_shares_of_at_least(sizes: Sequence[int], least: Sequence[int], total: int) -> list[int]:
+    """Divide as `fair_shares` does, with nobody getting less than `least`.
+
+    All of `least` together are at most `total`, and none is more than its size.
+    """
+    shares = fair_shares(sizes, total)
+    held: dict[int, int] = {}
+    while short := {n: least[n] for n, share in enumerate(shares) if share < least[n]}:
+        held |= short
+        sizes = [0 if n in held else size for n, size in enumerate(sizes)]
+        shares = fair_shares(sizes, total - sum(held.values()))
+        shares = [held.get(n, share) for n, share in enumerate(shares)]
+    return shares

@@ -1,8 +1,8 @@
 """The families that every store knows, and the policy of their default budgets."""
 
 from tooltrail.records.families import BUILT_IN, FALLBACK
-from tooltrail.records.family import Family, FamilyRegistry
-from tooltrail.records.policy import Policy
+from tooltrail.records.family import Family
+from tooltrail.records.policy import FamilyRegistry, Policy
 
 _registered: list[Family] = []
 

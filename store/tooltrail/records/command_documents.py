@@ -6,8 +6,8 @@ The documents are the same as those of `CompleteOutput` and `CommandOutput`; a t
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from tooltrail.records.call_facts import StreamFact
 from tooltrail.records.canonical_json import encode
+from tooltrail.records.facts import StreamFact
 from tooltrail.records.frozen import Frozen
 
 _SIGNALS = {

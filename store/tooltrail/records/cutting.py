@@ -1,20 +1,20 @@
-"""What a projector cuts with, so that nothing is left out without being counted.
+"""What a projector cuts with: it shares a room among previews, and counts what it leaves out.
 
 Each cut leaves its omissions here, and each stream that is cut is published here and gets its
 index. A projector that touches a large value in no other way cannot forget either.
 """
 
-from collections.abc import Sequence
-from itertools import chain
+from collections.abc import Iterable, Sequence
+from itertools import chain, islice
 from typing import NamedTuple, Protocol, TypeVar
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import shorten
+from tooltrail.records.budgets import MIN_SHARE_CHARS, Budget, fair_shares
 from tooltrail.records.envelope import ArtifactReference
 from tooltrail.records.omissions import Omission, Stage, Unit
 from tooltrail.records.previews import Encoding, loss_notice, needed_chars, preview
-from tooltrail.records.sharing import Sharing, lines_beside
 from tooltrail.records.streams import StreamRecord, iter_streams
 
 _PART_OF_NOTICE = 5
@@ -68,6 +68,64 @@ class Published(NamedTuple):
 
     role: str
     reference: ArtifactReference
+
+
+class Sharing:
+    """Shares characters among streams by what each of them needs.
+
+    Args:
+        edge_bytes: bytes of either end of a stream that are looked at; the policy's.
+    """
+
+    def __init__(self, edge_bytes: int) -> None:
+        self._edge_bytes = edge_bytes
+
+    def need(self, stream: StreamRecord | None, lines: int | None = None) -> int:
+        """The characters with which `stream` shows all that it can of one, in so many lines."""
+        if stream is None:
+            return 0
+        notice = loss_notice(stream)
+        lines = lines_beside(notice, lines)
+        return needed_chars(stream, self._edge_bytes, lines) + len(notice)
+
+    def shares(
+        self, streams: Sequence[StreamRecord | None], room: int, lines: int | None = None
+    ) -> list[int]:
+        """The characters of each stream; what one does not need goes to the others."""
+        return fair_shares([self.need(stream, lines) for stream in streams], room)
+
+    def least(self, streams: Iterable[StreamRecord | None], lines: int | None = None) -> int:
+        """The fewest characters with which each of the streams shows some of its text.
+
+        A stream takes what it needs, or `MIN_SHARE_CHARS` when it needs more.
+        """
+        return sum(min(self.need(stream, lines), MIN_SHARE_CHARS) for stream in streams)
+
+    def fitting(
+        self,
+        entries: Iterable[Iterable[StreamRecord | None]],
+        budget: Budget,
+        *,
+        beside: StreamRecord | None = None,
+        lines: int | None = None,
+    ) -> int:
+        """How many entries of a list can be shown so that each of their streams has its least.
+
+        At most `budget.max_items`; at least 1 if there is any. In the smallest room, two streams
+        have their least: an entry that is shown alone and has more of them may show markers only.
+
+        Args:
+            entries: the streams of each entry.
+            budget: what they share; `shares` divides it as it is assumed here.
+            beside: a stream that has a share, too.
+            lines: the bound of lines of each entry's stream.
+        """
+        room, count = budget.preview_chars - self.least([beside]), 0
+        for count, streams in enumerate(islice(entries, budget.max_items), 1):
+            room -= self.least(streams, lines)
+            if room < 0:
+                return max(1, count - 1)
+        return count
 
 
 class Cutter:
@@ -172,8 +230,10 @@ class Cutter:
 
     def text(self, field: str, text: str, limit: int) -> str:
         """A short text in `limit` characters, with an ellipsis when it was cut."""
+        if len(text) <= limit:
+            return text
         cut = shorten(text, limit)
-        after = len(cut) if cut == text else max(0, len(cut) - 1)
+        after = max(0, len(cut) - 1)
         self.count(field, "chars", len(text), after, f"longer than {limit} characters")
         return cut
 
@@ -262,3 +322,8 @@ class Cutter:
         of_text = needed_chars(stream, self._edge_bytes, lines_beside("lost", lines))
         limit = max(room - of_text, room // _PART_OF_NOTICE)
         return loss_notice(stream, limit)[: max(room, 0)]
+
+
+def lines_beside(notice: str, lines: int | None) -> int | None:
+    """The lines that are left to a text beside the notice of a loss, if there is one."""
+    return lines - 1 if notice and lines is not None else lines

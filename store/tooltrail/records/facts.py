@@ -1,80 +1,21 @@
-"""Facts: what producers record, one class for each kind, and how JSON spells them.
+"""Facts: what producers record, one class for each kind.
 
 A fact is small. Texts and outputs are *bodies*: byte strings that a fact names by digest and that
 travel beside it. So a body can be erased later while the fact, and every hash over it, stays.
-
-    >>> fact = SessionClosed(session=UUID(int=7), at=datetime(2026, 1, 2, tzinfo=UTC))
-    >>> fact_json(fact)
-    b'{"at":"2026-01-02T00:00:00.000000Z","kind":"session.closed","session":"00000000-…","v":1}'
-    >>> read_fact(fact_json(fact)) == fact
-    True
 """
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias, cast, get_args
+from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeAlias, get_args
 from uuid import UUID
 
-from tooltrail.records._fact_values import (
-    Spell,
-    check_count,
-    check_digest,
-    check_flag,
-    check_state,
-    check_text,
-    read_items,
-    read_time,
-    read_uuid,
-    spell_items,
-    spell_time,
-    spell_uuid,
-)
-from tooltrail.records.call_facts import (
-    ArtifactFact,
-    CallEnded,
-    CallStarted,
-    OmissionFact,
-    Shown,
-    StreamFact,
-)
-from tooltrail.records.canonical_json import decode, encode_simple
 from tooltrail.records.digests import Digest
-from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.frozen import Frozen
 from tooltrail.records.states import InvocationState
 
-__all__ = [
-    "FACTS",
-    "VERSION",
-    "AgentLeg",
-    "AgentOutcome",
-    "AnswerStarted",
-    "ArtifactFact",
-    "CallEnded",
-    "CallStarted",
-    "Fact",
-    "Maintenance",
-    "MessageAdded",
-    "NewerFactError",
-    "OmissionFact",
-    "SessionClosed",
-    "SessionOpened",
-    "Shown",
-    "StreamFact",
-    "ToolsOffered",
-    "body_digests",
-    "fact_json",
-    "read_fact",
-]
-
-VERSION: Final = 1
-"""The version of the spelling. A reader refuses any other."""
-
-Members: TypeAlias = dict[str, Any]
-
-
-class NewerFactError(InvalidRecordError):
-    """A fact of a kind, version or member that this program does not know."""
+if TYPE_CHECKING:
+    from tooltrail.records.counted_streams import CountedStream
+    from tooltrail.records.streams import StreamRecord
 
 
 class SessionOpened(Frozen):
@@ -239,6 +180,168 @@ class Maintenance(Frozen):
     details: Digest
 
 
+class CallStarted(Frozen):
+    """A tool call is about to run.
+
+    Attributes:
+        session: id of the session. A session that the store does not know is opened by this fact.
+        id: of the invocation.
+        at: when it starts, aware.
+        tool_name: the name that the model used; see `ToolCall.full_name`.
+        family: family of the result.
+        arguments: body with the arguments as the model sent them.
+        policy: body with canonical JSON of the budgets.
+        environment: body with canonical JSON of host, user, folder and program.
+        call_id: the provider's id of the call: data, may repeat or be empty.
+        title: a short spelling of the arguments.
+        message: id of the message that asked for the call.
+        position: place of the call among those of that message, from 0.
+        owner: name of the owner lock that is held while the tool runs; None for a call that had
+            ended when it was recorded.
+    """
+
+    kind: ClassVar[str] = "call.started"
+    session: UUID
+    id: UUID
+    at: datetime
+    tool_name: str
+    family: str
+    arguments: Digest
+    policy: Digest
+    environment: Digest | None = None
+    call_id: str | None = None
+    title: str | None = None
+    message: UUID | None = None
+    position: int = 0
+    owner: str | None = None
+
+
+class StreamFact(Frozen):
+    """One stream of a complete output.
+
+    Attributes:
+        role: what the stream is for: `stdout`, `stderr`, …
+        digest: of the kept bytes.
+        size: bytes kept.
+        line_count: lines kept.
+        produced_size: bytes that the tool produced.
+        produced_line_count: lines that the tool produced.
+        loss_reason: why some bytes were not kept; None when all were.
+        spooled: path of the captured stream, relative to the spool; None for a body.
+    """
+
+    role: str
+    digest: Digest
+    size: int
+    line_count: int
+    produced_size: int
+    produced_line_count: int
+    loss_reason: str | None = None
+    spooled: str | None = None
+
+    @classmethod
+    def of(cls, stream: "CountedStream | StreamRecord", spooled: str | None = None) -> Self:
+        """The fact of a stream.
+
+        Args:
+            stream: what is known of the stream.
+            spooled: see the class.
+        """
+        return cls(
+            role=stream.role,
+            digest=stream.digest,
+            size=stream.size,
+            line_count=stream.line_count,
+            produced_size=stream.produced_size,
+            produced_line_count=stream.produced_line_count,
+            loss_reason=stream.loss_reason,
+            spooled=spooled,
+        )
+
+
+class OmissionFact(Frozen):
+    """One stage kept `after` of `before` units of a field; see `tooltrail.records.Omission`."""
+
+    stage: str
+    field: str
+    unit: str
+    before: int
+    after: int
+    reason: str
+
+
+class ArtifactFact(Frozen):
+    """One artifact of a canonical result, at its place in `result.artifacts`.
+
+    Attributes:
+        role: what the artifact is for.
+        digest: of its content; the path follows from it.
+    """
+
+    role: str
+    digest: Digest
+
+
+class Shown(Frozen):
+    """The canonical result and the receipt that the caller got.
+
+    Attributes:
+        canonical: body with canonical JSON of the envelope.
+        receipt: body with the text in UTF-8.
+        renderer: name of the renderer; `seen` where another program made the text.
+        renderer_version: its version; 0 for `seen`.
+        omissions: what the stages left out, in their order.
+        artifacts: the artifacts of the result, in their order.
+        hidden: artifacts that are no streams of the output, such as the rest of a long list.
+    """
+
+    canonical: Digest
+    receipt: Digest
+    renderer: str
+    renderer_version: int
+    omissions: tuple[OmissionFact, ...] = ()
+    artifacts: tuple[ArtifactFact, ...] = ()
+    hidden: tuple[StreamFact, ...] = ()
+
+
+class CallEnded(Frozen):
+    """A tool call ended, and this is everything that came of it.
+
+    Attributes:
+        session: id of the session.
+        id: of the invocation, which a `CallStarted` began.
+        at: when it ended, aware.
+        state: final state of the invocation.
+        output: body with canonical JSON of the complete output.
+        streams: the streams of the complete output, in its order.
+        shown: what the caller got; None where the ingester projects and renders.
+        duration_ms: how long the tool ran, by a monotonic clock; None where nobody measured.
+        error_kind: kind of the error; None for a success.
+        exit_status: of a command.
+        signal: that ended a command.
+        timed_out: whether a limit of time ended it; None where the family has none.
+    """
+
+    kind: ClassVar[str] = "call.ended"
+    session: UUID
+    id: UUID
+    at: datetime
+    state: InvocationState
+    output: Digest
+    streams: tuple[StreamFact, ...] = ()
+    shown: Shown | None = None
+    duration_ms: int | None = None
+    error_kind: str | None = None
+    exit_status: int | None = None
+    signal: int | None = None
+    timed_out: bool | None = None
+
+    @property
+    def all_streams(self) -> tuple[StreamFact, ...]:
+        """The streams of the output, and the artifacts that are none of these."""
+        return self.streams if self.shown is None else (*self.streams, *self.shown.hidden)
+
+
 Fact: TypeAlias = (
     SessionOpened
     | SessionClosed
@@ -254,169 +357,3 @@ Fact: TypeAlias = (
 
 FACTS: Final[Mapping[str, type[Fact]]] = {one.kind: one for one in get_args(Fact)}
 """The class of each kind."""
-
-
-def fact_json(fact: Fact) -> bytes:
-    """Canonical JSON of a fact. Members that have their default are left out.
-
-    Raises:
-        InvalidRecordError: a member is not of its type.
-    """
-    try:
-        members = _members_of(fact)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidRecordError(f"{fact.kind} cannot be recorded: {error}") from error
-    members["kind"], members["v"] = fact.kind, VERSION
-    return encode_simple(members)
-
-
-def shown_json(shown: Shown) -> bytes:
-    """Canonical JSON of what a caller got.
-
-    Raises:
-        InvalidRecordError: a member is not of its type.
-    """
-    return encode_simple(_members_of(shown))
-
-
-def read_shown(data: bytes) -> Shown:
-    """The reverse of `shown_json`.
-
-    Raises:
-        InvalidRecordError: not such a JSON.
-    """
-    members = decode(data)
-    if not isinstance(members, dict):
-        raise InvalidRecordError("what was shown must be a JSON object")
-    return cast("Shown", _read(Shown, cast("Members", members), "Shown"))
-
-
-def read_fact(data: bytes) -> Fact:
-    """The fact behind its JSON.
-
-    Raises:
-        NewerFactError: the kind, the version or a member is unknown to this program.
-        InvalidRecordError: not the JSON of a fact.
-    """
-    members = decode(data)
-    if not isinstance(members, dict):
-        raise InvalidRecordError("a fact must be a JSON object")
-    version, kind = members.pop("v", None), members.pop("kind", None)
-    if version != VERSION or version is True:
-        raise NewerFactError(f"fact of version {version!r}; this program reads {VERSION}")
-    if not isinstance(kind, str) or kind not in FACTS:
-        raise NewerFactError(f"fact of unknown kind {kind!r}")
-    return cast("Fact", _read(FACTS[kind], cast("Members", members), kind))
-
-
-def body_digests(fact: Fact) -> list[Digest]:
-    """The bodies that a fact names, in the order of its members; streams in the spool excluded."""
-    found: list[Digest] = []
-    for name in _SHAPES[type(fact)].bodies:
-        value: Digest | tuple[Digest, ...] | None = getattr(fact, name)
-        if isinstance(value, tuple):
-            found.extend(value)
-        elif value is not None:
-            found.append(value)
-    if isinstance(fact, CallEnded):
-        found.extend(one.digest for one in fact.streams if one.spooled is None)
-        if fact.shown is not None:
-            found += [fact.shown.canonical, fact.shown.receipt]
-            found.extend(one.digest for one in fact.shown.hidden if one.spooled is None)
-    return found
-
-
-def _members_of(value: object) -> Members:
-    members: Members = {}
-    for name, default, spell in _SHAPES[type(value)].members:
-        member = getattr(value, name)
-        if member != default:
-            members[name] = spell(member)
-    return members
-
-
-def _read(shape: type, members: Members, what: str) -> object:
-    readers = _SHAPES[shape].readers
-    values: Members = {}
-    for name, value in members.items():
-        if name not in readers:
-            raise NewerFactError(f"{what} has an unknown member {name!r}")
-        try:
-            values[name] = readers[name](value)
-        except NewerFactError:
-            raise
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidRecordError(f"{what} has a bad member {name!r}: {error}") from error
-    try:
-        return shape(**values)
-    except TypeError as error:
-        raise InvalidRecordError(f"{what} is incomplete: {error}") from error
-
-
-_NO_DEFAULT = object()
-"""Equal to no value, for a member that is always written."""
-
-
-class _Shape(NamedTuple):
-    """How the members of one class are spelled and read.
-
-    Attributes:
-        members: name, default and speller of each.
-        readers: the reverse, by name.
-        bodies: names of the members that name bodies.
-    """
-
-    members: tuple[tuple[str, object, Spell], ...]
-    readers: Mapping[str, Spell]
-    bodies: tuple[str, ...]
-
-
-def _nested(shape: type) -> Spell:
-    def read_nested(value: object) -> object:
-        if not isinstance(value, dict):
-            raise TypeError(f"an object expected, not {type(value).__name__}")
-        return _read(shape, cast("Members", value), shape.__name__)
-
-    return read_nested
-
-
-_SPELLINGS: Final[Mapping[object, tuple[Spell, Spell]]] = {
-    str: (check_text, check_text),
-    int: (check_count, check_count),
-    bool: (check_flag, check_flag),
-    Digest: (check_digest, check_digest),
-    InvocationState: (check_state, check_state),
-    UUID: (spell_uuid, read_uuid),
-    datetime: (spell_time, read_time),
-    Shown: (_members_of, _nested(Shown)),
-    tuple[str, ...]: (spell_items(check_text), read_items(check_text)),
-    tuple[Digest, ...]: (spell_items(check_digest), read_items(check_digest)),
-    tuple[StreamFact, ...]: (spell_items(_members_of), read_items(_nested(StreamFact))),
-    tuple[OmissionFact, ...]: (spell_items(_members_of), read_items(_nested(OmissionFact))),
-    tuple[ArtifactFact, ...]: (spell_items(_members_of), read_items(_nested(ArtifactFact))),
-}
-"""How a member of each type is spelled and read. `T | None` is spelled as `T`."""
-
-
-def _shape_of(shape: type[Frozen]) -> _Shape:
-    members: list[tuple[str, object, Spell]] = []
-    readers: dict[str, Spell] = {}
-    bodies: list[str] = []
-    for name in shape.member_names:
-        kind = _without_none(shape.__annotations__[name])
-        spell, readers[name] = _SPELLINGS[kind]
-        members.append((name, getattr(shape, name, _NO_DEFAULT), spell))
-        if kind is Digest or kind == tuple[Digest, ...]:
-            bodies.append(name)
-    return _Shape(tuple(members), readers, tuple(bodies))
-
-
-def _without_none(annotation: object) -> object:
-    options = [one for one in get_args(annotation) if one is not type(None)]
-    is_optional = type(None) in get_args(annotation)
-    return options[0] if is_optional else annotation
-
-
-_SHAPES: Final[Mapping[type, _Shape]] = {
-    one: _shape_of(one) for one in (StreamFact, OmissionFact, ArtifactFact, Shown, *FACTS.values())
-}

@@ -1,11 +1,11 @@
-"""The budgets that made a result and its receipt, known by their digest.
+"""Which family serves a tool, and the budgets of its results, known by their digest.
 
 A policy is stored with every record that it shaped, so that years later it is still known why a
 preview ends where it ends. It spells out the budget of every family, and what is different for
 single tools; an override for a single call is a policy of its own.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self, TypeVar
 
@@ -26,7 +26,9 @@ from tooltrail.records.budgets import (
     ErrorBudget,
 )
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.family import Family, FamilyRegistry
+from tooltrail.records.envelope import CompleteOutput
+from tooltrail.records.errors import InvalidRecordError, NotFoundError
+from tooltrail.records.family import Family
 
 ValueT = TypeVar("ValueT")
 
@@ -52,6 +54,73 @@ Number = Annotated[int, Field(strict=True, ge=-(1 << 63), lt=1 << 63)]
 """Of any size that JSON carries everywhere; clamped where it is used."""
 
 StreamBytes = Annotated[int, Field(strict=True, ge=0, lt=1 << 63)]
+
+
+class FamilyRegistry:
+    """The families that a store knows, by name and by the tools that they serve.
+
+    Not safe to change while other threads record; register at start.
+
+    Raises:
+        InvalidRecordError: two of the families share a name or a tool.
+    """
+
+    def __init__(self, fallback: Family, *families: Family) -> None:
+        self._fallback = fallback
+        self._by_name: dict[str, Family] = {}
+        self._by_tool: dict[str, Family] = {}
+        for family in (fallback, *families):
+            self.register(family)
+
+    def register(self, family: Family) -> None:
+        """Add a family and the tools that it serves.
+
+        Raises:
+            InvalidRecordError: its name, or one of its tools, is taken.
+        """
+        if family.name in self._by_name:
+            raise InvalidRecordError(f"the family {family.name!r} is registered already")
+        taken = family.tool_names & self._by_tool.keys()
+        if taken:
+            raise InvalidRecordError(f"tools that another family serves: {sorted(taken)}")
+        self._by_name[family.name] = family
+        self._by_tool.update(dict.fromkeys(family.tool_names, family))
+
+    def __iter__(self) -> Iterator[Family]:
+        return iter(self._by_name.values())
+
+    def of_tool(self, tool_name: str) -> Family:
+        """The family that serves a tool, `generic` when none does."""
+        return self._by_tool.get(tool_name, self._fallback)
+
+    def of_output(self, output: CompleteOutput, family: Family) -> Family:
+        """Who bounds and words an output: its tool's family, or for plain content the fallback.
+
+        Any tool may return content without the type of its family: a wrapper that knows nothing
+        but text does, and the record of what ran must not fail for it.
+        """
+        if isinstance(output.result, family.result_types) or output.result is None:
+            return family
+        return self._fallback if isinstance(output.result, self._fallback.result_types) else family
+
+    def of_receipt(self, renderer_name: str, family: Family) -> Family:
+        """The family that worded a receipt: its tool's, or the fallback, see `of_output`."""
+        return self._fallback if renderer_name == self._fallback.name else family
+
+    def find(self, name: str) -> Family | None:
+        """The family of this name, None when there is none."""
+        return self._by_name.get(name)
+
+    def named(self, name: str) -> Family:
+        """The family of this name.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        family = self.find(name)
+        if family is None:
+            raise NotFoundError(f"no family is named {name!r}")
+        return family
 
 
 class ToolPolicy(Record):

@@ -11,8 +11,8 @@ from tooltrail.records._error_text import one_line
 from tooltrail.records.budgets import Budget
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.records.family import Family, FamilyRegistry
-from tooltrail.records.policy import Policy, ToolPolicy
+from tooltrail.records.family import Family
+from tooltrail.records.policy import FamilyRegistry, Policy, ToolPolicy
 
 _COMPLAINT_CHARS = 300
 """Longest complaint, which may name a key that somebody made up."""

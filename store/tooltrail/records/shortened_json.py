@@ -13,8 +13,8 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from tooltrail.records._text_cuts import cut_after, cut_before
+from tooltrail.records.budgets import fair_shares_of_at_least
 from tooltrail.records.canonical_json import encode, encode_text
-from tooltrail.records.sharing import fair_shares_of_at_least
 
 LEAST_CHARS = 42
 """Room in which any part is shown or counted: `"[... 999,999,999 characters omitted ...]"`."""

@@ -29,14 +29,9 @@ SCHEMA_LOCK = 0x746F6F6C
 
 
 def create(target: Target, root: str) -> UUID:
-    """Make a new store. Of several processes that try at once, one does.
+    """Make a new store, and return its id. Of several processes that try at once, one does.
 
-    Args:
-        target: the database.
-        root: artifact root, as the store remembers it.
-
-    Returns:
-        The id of the store.
+    The root is the artifact root, as the store remembers it.
 
     Raises:
         StoreExistsError: there is a store already; it is left as it is.
@@ -50,8 +45,7 @@ def create(target: Target, root: str) -> UUID:
             if not connection.is_sqlite:
                 # Keeps others from changing the schema until the transaction ends.
                 connection.query("SELECT pg_advisory_xact_lock(?)", (SCHEMA_LOCK,))
-            if read_revision(connection) is not None:
-                raise StoreExistsError(f"there is a store in {target} already")
+            _refuse_store(connection)
             store_id = _make_schema_and_mark(connection, root)
         make_durable(database)
     return store_id
@@ -64,8 +58,7 @@ def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:
     """
     if is_there(target):
         with database.read() as connection:
-            if read_revision(connection) is not None:
-                raise StoreExistsError(f"there is a store in {target} already")
+            _refuse_store(connection)
     sink = open_sink(resolve_root(target, root), create=True)
     refuse_others(sink, find_own_mark(sink, str(target)))
     try:
@@ -75,6 +68,11 @@ def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:
     except OSError as error:
         raise UnavailableError(f"database {target} cannot be made: {error.strerror}") from error
     ensure_wal(database)
+
+
+def _refuse_store(connection: Connection) -> None:
+    if read_revision(connection) is not None:
+        raise StoreExistsError(f"there is a store in {connection.target} already")
 
 
 def _make_schema_and_mark(connection: Connection, root: str) -> UUID:

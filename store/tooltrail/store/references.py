@@ -79,12 +79,7 @@ def shorten_output(document: str, streams: Sequence["StreamFact"]) -> str:
 
 
 def expand_output(document: str, streams: Sequence[Mapping[str, Any]]) -> str:
-    """The reverse of `shorten_output`.
-
-    Args:
-        document: as it is stored.
-        streams: the members of the streams in the fact.
-    """
+    """The reverse of `shorten_output`, from the members of the streams in the fact."""
 
     def spelled(found: re.Match[str]) -> str:
         n = int(found[1])

@@ -12,7 +12,8 @@ from tooltrail.artifacts import artifact_path
 from tooltrail.journal import Entry
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import digest_of
-from tooltrail.records.facts import CallEnded, OmissionFact, Shown, read_fact, read_shown
+from tooltrail.records.fact_spelling import read_fact, read_shown
+from tooltrail.records.facts import CallEnded, OmissionFact, Shown
 from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.references import expand_canonical, expand_output, stream_members
 

@@ -13,11 +13,8 @@ LIGHT = {
     "tooltrail.records",
     *(f"tooltrail.journal.{name}" for name in ("ends", "frames", "log", "owners")),
     *(f"tooltrail.journal.{name}" for name in ("reading", "segments")),
-    *(f"tooltrail.records.{name}" for name in ("_fact_values", "canonical_json", "digests")),
-    *(
-        f"tooltrail.records.{name}"
-        for name in ("call_facts", "errors", "facts", "frozen", "states")
-    ),
+    *(f"tooltrail.records.{name}" for name in ("canonical_json", "digests", "errors")),
+    *(f"tooltrail.records.{name}" for name in ("fact_spelling", "facts", "frozen", "states")),
     "tooltrail.records.lazy_exports",
 }
 """Modules of Tooltrail that the log needs, to write and to read."""

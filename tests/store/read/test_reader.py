@@ -20,6 +20,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.agent_runs import leg_fact_json
 from tooltrail.records.digests import EMPTY
+from tooltrail.records.fact_spelling import shown_json
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
@@ -30,7 +31,6 @@ from tooltrail.records.facts import (
     SessionOpened,
     Shown,
     ToolsOffered,
-    shown_json,
 )
 from tooltrail.store.views import InvocationDetail, InvocationView
 

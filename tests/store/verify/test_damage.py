@@ -12,7 +12,8 @@ from tests.support.store_parts import StoreParts
 
 from tooltrail.artifacts import artifact_path
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.facts import ArtifactFact, Shown, shown_json
+from tooltrail.records.fact_spelling import shown_json
+from tooltrail.records.facts import ArtifactFact, Shown
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.references import expand_canonical

@@ -12,9 +12,9 @@ from typing import Annotated, ClassVar, Literal, Self, get_args
 from pydantic import Field, model_validator
 
 from tooltrail.records._model import Message, Record
-from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
+from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars, fair_shares_of_at_least
 from tooltrail.records.command_documents import seconds, worded_end
-from tooltrail.records.cutting import Cutter
+from tooltrail.records.cutting import Cutter, Sharing
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
@@ -40,7 +40,6 @@ from tooltrail.records.families.command import (
 )
 from tooltrail.records.family import Family
 from tooltrail.records.readable_json import readable
-from tooltrail.records.sharing import Sharing, fair_shares_of_at_least
 from tooltrail.records.streams import StreamRecord, iter_streams
 
 ItemStatus = Literal["completed", "failed", "rejected", "skipped"]

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from tooltrail.records._model import Message, Record
-from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars
+from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars, fair_shares
 from tooltrail.records.cutting import Cutter, Shown
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._paths import FilePath, path_label
@@ -26,7 +26,6 @@ from tooltrail.records.families._shared import (
     receipt,
 )
 from tooltrail.records.family import Family
-from tooltrail.records.sharing import fair_shares
 from tooltrail.records.streams import StreamRecord
 
 Action = Literal["add", "modify", "delete", "move"]

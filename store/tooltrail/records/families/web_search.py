@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 from tooltrail.records._model import Sentence
-from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars
+from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars, fair_shares
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
@@ -20,7 +20,6 @@ from tooltrail.records.families._shared import (
 )
 from tooltrail.records.families._web import Moment, Url
 from tooltrail.records.family import Family
-from tooltrail.records.sharing import fair_shares
 
 
 class WebSearchBudget(Budget):

@@ -20,6 +20,7 @@ from tooltrail.journal.clock import now
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, InvalidRecordError
+from tooltrail.records.fact_spelling import body_digests
 from tooltrail.records.facts import (
     AnswerStarted,
     CallEnded,
@@ -28,7 +29,6 @@ from tooltrail.records.facts import (
     Maintenance,
     SessionClosed,
     SessionOpened,
-    body_digests,
 )
 from tooltrail.store.bodies import pack_fact, unpack_fact
 from tooltrail.store.column_groups import CLOSING, ENDING, OPENING, OUTCOME

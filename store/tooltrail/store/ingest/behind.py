@@ -37,10 +37,6 @@ _OPEN: Final = (
 def what_is_behind(connection: Connection, spool: Path) -> Behind | None:
     """What there is to ingest: facts, or else the end of a call whose program died.
 
-    Args:
-        connection: to the database.
-        spool: with the journal.
-
     Raises:
         DamageError: the heads of all segments are altered.
         UnavailableError: the database or the journal cannot be read.
@@ -84,12 +80,10 @@ def cursor_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Curs
 def find_open(connection: Connection, journal_key: int) -> "Iterator[CallStarted | AnswerStarted]":
     """The facts that began the calls and answers of a journal that have not ended."""
     for (packed,) in connection.query(_OPEN, (journal_key, journal_key)):
-        from tooltrail.records.facts import (  # noqa: PLC0415  rarely needed
-            AnswerStarted,
-            CallStarted,
-            read_fact,
-        )
-        from tooltrail.store.bodies import unpack_fact  # noqa: PLC0415  rarely needed
+        # Rarely needed.
+        from tooltrail.records.fact_spelling import read_fact  # noqa: PLC0415
+        from tooltrail.records.facts import AnswerStarted, CallStarted  # noqa: PLC0415
+        from tooltrail.store.bodies import unpack_fact  # noqa: PLC0415
 
         with suppress(DamageError, InvalidRecordError):  # `verify` names the ledger entry
             fact = read_fact(unpack_fact(packed))

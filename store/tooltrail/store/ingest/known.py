@@ -8,6 +8,7 @@ from uuid import UUID
 
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError
+from tooltrail.records.fact_spelling import body_digests
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
@@ -18,7 +19,6 @@ from tooltrail.records.facts import (
     Maintenance,
     MessageAdded,
     ToolsOffered,
-    body_digests,
 )
 from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.connection import Connection
@@ -101,12 +101,7 @@ MessageFact = MessageAdded | ToolsOffered | AgentLeg | AgentOutcome
 def load_known(
     connection: Connection, facts: Iterable[tuple[Fact, Mapping[Digest, bytes]]]
 ) -> Known:
-    """Look up what some facts name. The rows of their sessions are locked.
-
-    Args:
-        connection: the connection.
-        facts: each with the bodies that travel with it.
-    """
+    """Look up what facts with their bodies name. The rows of their sessions are locked."""
     sessions: set[UUID] = set()
     calls: set[UUID] = set()
     messages: set[UUID] = set()

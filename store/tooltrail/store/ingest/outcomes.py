@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 
 from tooltrail.artifacts import ArtifactNamer
-from tooltrail.journal.making import shown_of
+from tooltrail.journal.invocation import shown_of
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
@@ -27,7 +27,8 @@ from tooltrail.records import (
 from tooltrail.records.canonical_json import decode, encode_text, with_lists
 from tooltrail.records.counted_streams import INLINE_BYTES
 from tooltrail.records.digests import Digest, digest_of, parse_digest
-from tooltrail.records.facts import CallEnded, Shown, StreamFact, shown_json
+from tooltrail.records.fact_spelling import shown_json
+from tooltrail.records.facts import CallEnded, Shown, StreamFact
 from tooltrail.records.plain_text import storable
 from tooltrail.records.policy_documents import first_complaint, stored_policy
 from tooltrail.store.ingest.publishing import PendingArtifact
@@ -115,13 +116,7 @@ class OutcomeMaker:
     def outcome(
         self, fact: CallEnded, bodies: Mapping[Digest, bytes], family: str, policy: Digest
     ) -> Outcome:
-        """What a call came to.
-
-        Args:
-            fact: the end of the call.
-            bodies: those that travel with the fact.
-            family: of the call, by name.
-            policy: of the call.
+        """What a call came to, from its end and the bodies that travel with that.
 
         Raises:
             InvalidRecordError: a body is missing, or the output is not one of its family.
@@ -180,12 +175,7 @@ class OutcomeMaker:
 def read_output(
     document: bytes, family: Family, streams: Mapping[str, StreamRecord]
 ) -> CompleteOutput:
-    """The complete output whose canonical JSON is given.
-
-    Args:
-        document: the JSON, in which a stream stands with its role, digest and counts.
-        family: of the result.
-        streams: the streams by role.
+    """The complete output whose canonical JSON names each of its streams by role and digest.
 
     Raises:
         InvalidRecordError: no output of this family has this JSON.

@@ -37,12 +37,7 @@ class Item(NamedTuple):
 
 
 def prepare(database: Database, maker: OutcomeMaker, sources: Sequence[Frame | Gap]) -> list[Item]:
-    """Prepare the frames of a batch, in their order.
-
-    Args:
-        database: where earlier facts are.
-        maker: of outcomes.
-        sources: the frames, and the gaps between them.
+    """Prepare the frames of a batch and the gaps between them, in their order.
 
     Raises:
         UnavailableError: the database or a spooled stream cannot be read now.

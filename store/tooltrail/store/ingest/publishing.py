@@ -142,14 +142,9 @@ class Publisher:
         return found
 
     def publish_pending(self, journal_key: int, *, at_once: bool = False) -> int:
-        """Publish what waits, as far as the sink takes it.
+        """Publish what waits, as far as the sink takes it, and return how many artifacts that were.
 
-        Args:
-            journal_key: of which journal.
-            at_once: whether to try although the sink was unreachable just now.
-
-        Returns:
-            How many artifacts were published.
+        With `at_once`, a sink that was unreachable just now is tried, too.
 
         Raises:
             UnavailableError: the database cannot be used now.
@@ -175,9 +170,7 @@ class Publisher:
     def remove_folders(self, journal_key: int, ended: Collection[UUID] | None = None) -> None:
         """Remove the folders of calls and answers that ended and of which nothing waits.
 
-        Args:
-            journal_key: of which journal.
-            ended: only these; by default also those that a killed ingester left.
+        With `ended`, these alone; by default also those that a killed ingester left.
 
         Raises:
             UnavailableError: the database or the spool cannot be used now.

@@ -79,13 +79,7 @@ def is_artifact(path: str) -> bool:
 
 
 def append_account(spool: Path, run_id: UUID, action: str, details: Mapping[str, Any]) -> None:
-    """Append what a run did to the journal, durably; the ledger keeps it for ever.
-
-    Args:
-        spool: with the journal.
-        run_id: of the run.
-        action: `gc` or `relocate`.
-        details: what was done; JSON values.
+    """Append what a run of `gc` or `relocate` did to the journal, durably.
 
     Raises:
         UnavailableError: the journal cannot be written.

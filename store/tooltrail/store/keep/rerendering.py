@@ -72,11 +72,6 @@ def rerender(
 ) -> Rerendering:
     """Compare the receipt of an invocation with what its family's renderer gives today.
 
-    Args:
-        policies: of the store.
-        detail: the invocation.
-        families: what this program knows, `Store.families` for instance.
-
     Raises:
         DamageError: a surface or the policy is missing or altered.
     """

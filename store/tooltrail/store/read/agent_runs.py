@@ -152,21 +152,14 @@ def iter_legs(
 
 
 def agent_versions(reader: Reader, agent: str | None = None) -> list[AgentVersionView]:
-    """The versions of agents that were run, by agent and then by time.
-
-    Args:
-        reader: of the store.
-        agent: the id of one agent; all agents when None.
-    """
+    """The versions that were run of one agent or of all, by agent and then by time."""
     return _versions(reader, agent=agent)
 
 
 def agent_version(reader: Reader, name: str) -> AgentVersionView:
-    """One version of an agent.
+    """One version of an agent, by its digest or a unique beginning of it.
 
-    Args:
-        reader: of the store.
-        name: its digest, or a unique beginning of the digest; `sha256:` may be left out.
+    The beginning `sha256:` may be left out.
 
     Raises:
         NotFoundError: no version has this name; AmbiguousNameError: several have.

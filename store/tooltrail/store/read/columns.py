@@ -110,8 +110,7 @@ class Columns:
     def read(self, row: Sequence[Any]) -> tuple[dict[str, Any], list[str]]:
         """The values of a row by name, and what cannot be read, as `duration_ms holds no integer`.
 
-        Args:
-            row: driver values; there may be more behind those of the columns.
+        There may be more values behind those of the columns.
         """
         values: dict[str, Any] = {}
         problems: list[str] = []

@@ -30,10 +30,7 @@ _COLUMNS: Final = {
 def conditions_of(filters: InvocationFilter, *, lead: str | None = None) -> list[Sql]:
     """The conditions of a filter; all of them must hold. Empty for the filter of all.
 
-    Args:
-        filters: the filter.
-        lead: the member of the filter whose index SQLite is to use, or `started_at`; any when
-            None.
+    The lead is the member whose index SQLite is to use, or `started_at`; any when None.
     """
     found: list[Sql] = []
     for name in (*LISTS, "min_size"):

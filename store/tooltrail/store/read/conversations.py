@@ -47,10 +47,7 @@ def messages_of(
 ) -> list[MessageView]:
     """The messages of a session in their order; a damaged one says so.
 
-    Args:
-        connection: a snapshot.
-        session_key: of the session.
-        payloads: whether to read what providers sent of the messages, too.
+    With `payloads`, what providers sent of the messages is read, too.
     """
     read = [_MESSAGE.read(row) for row in fetch(connection, Sql(_MESSAGES, (session_key,)))]
     names = _BODIES if payloads else _BODIES[:-1]

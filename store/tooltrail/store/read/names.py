@@ -28,9 +28,7 @@ _NAMED: Final = Columns("invocations: key id")
 def find_invocation(connection: Connection, name: str) -> int:
     """The key of the invocation that a name means.
 
-    Args:
-        connection: a snapshot.
-        name: an id, a unique beginning or end of it, `SESSION#SEQ`, `@last` or `@last:TOOL`.
+    A name is an id, a unique beginning or end of it, `SESSION#SEQ`, `@last` or `@last:TOOL`.
 
     Raises:
         NotFoundError: no invocation has this name.
@@ -56,10 +54,7 @@ def find_invocation(connection: Connection, name: str) -> int:
 def find_session(connection: Connection, name: str) -> int:
     """The key of the session that a name means.
 
-    Args:
-        connection: a snapshot.
-        name: an id, the name by which producers join the session, a unique beginning or end of an
-            id, or `@last`.
+    A name is an id, a unique beginning or end of one, that by which producers join, or `@last`.
 
     Raises:
         NotFoundError: no session has this name.

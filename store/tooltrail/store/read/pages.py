@@ -160,11 +160,7 @@ def _found(
 def _select_page(filters: InvocationFilter, order: Order, limit: int, lead: str) -> Sql:
     """The first invocations that a filter means, `SMALL` of each.
 
-    Args:
-        filters: the filter.
-        order: of the page.
-        limit: at most so many.
-        lead: the member of the filter whose index is read; `started_at` for the index of all.
+    The lead is the member of the filter whose index is read; `started_at` for the index of all.
     """
     parts = [filters]
     if lead in _ORDERED:

@@ -61,10 +61,7 @@ def stream_view(
 ) -> tuple[StreamView, list[str]]:
     """The view of a row of `select_streams`, and what of the row cannot be read.
 
-    Args:
-        row: the row.
-        owner: id of the invocation.
-        erasures: of the texts of the invocation, by name.
+    The owner is the invocation; the erasures are those of its texts, by name.
     """
     values, problems = _STREAM.read(row)
     erasure = None if values["receipt_offset"] is None else erasures.get("receipt")

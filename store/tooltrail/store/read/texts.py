@@ -9,6 +9,7 @@ for in the bytes of a fact, and a fact is parsed only where a text is not in its
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NamedTuple
 from uuid import UUID
@@ -87,14 +88,10 @@ def read_texts(
 
 def text_from(data: bytes) -> str:
     """A text behind its bytes, whatever they are: lone surrogates and other bytes survive."""
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        pass
-    try:
-        return data.decode("utf-8", "surrogatepass")
-    except UnicodeDecodeError:
-        return data.decode("utf-8", "surrogateescape")
+    for errors in ("strict", "surrogatepass"):
+        with suppress(UnicodeDecodeError):
+            return data.decode("utf-8", errors)
+    return data.decode("utf-8", "surrogateescape")
 
 
 def _texts_of(row: Mapping[str, Any], made: Mapping[Digest, Body], *, outputs: bool) -> list[_Text]:

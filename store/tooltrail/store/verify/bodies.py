@@ -35,9 +35,7 @@ class Needed:
     def check(self, checking: Checking, *, is_damaged: bool) -> None:
         """Report what is missing. Retention removes bytes and leaves the row.
 
-        Args:
-            checking: the verification.
-            is_damaged: whether some frames of the journal are lost.
+        With `is_damaged`, some frames of the journal are lost.
         """
         if is_damaged:
             for digest, subject in _without(checking, "bodies", self.optional).items():

@@ -5,7 +5,8 @@ from typing import Any, Final
 from uuid import UUID
 
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.records.facts import CallEnded, CallStarted, Shown, StreamFact, read_fact
+from tooltrail.records.fact_spelling import read_fact
+from tooltrail.records.facts import CallEnded, CallStarted, Shown, StreamFact
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest import rows
@@ -39,15 +40,7 @@ def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, Call]:
 def check_start(
     checking: Checking, call: Call, fact: CallStarted, entry: Entry, expected: Row
 ) -> None:
-    """Compare what is known of a call when it starts.
-
-    Args:
-        checking: the verification.
-        call: its rows.
-        fact: that it started.
-        entry: of the fact.
-        expected: of its row, what the fact alone does not say.
-    """
+    """Compare what is known of a call when it starts; `expected` is what the session says of it."""
     subject = call.subject
     expected |= rows.start_row(checking.connection, fact, entry)
     has_ended = call.row["end_entry"] is not None

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from tooltrail.records.digests import EMPTY, Digest
+from tooltrail.records.fact_spelling import body_digests
 from tooltrail.records.facts import (
     AgentLeg,
     AgentOutcome,
@@ -15,7 +16,6 @@ from tooltrail.records.facts import (
     SessionClosed,
     SessionOpened,
     ToolsOffered,
-    body_digests,
 )
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows
@@ -34,13 +34,7 @@ _IDENTITY: Final = frozenset({"kind", "id", "session"})
 
 
 class EntryChecks:
-    """The checks of the entries of one journal.
-
-    Args:
-        checking: the verification.
-        journal: of the entries.
-        receipts: makes receipts anew; None where this is not wanted.
-    """
+    """The checks of the entries of one journal. With `receipts`, receipts are made anew."""
 
     def __init__(self, checking: Checking, journal: Journal, receipts: Receipts | None) -> None:
         self._checking = checking

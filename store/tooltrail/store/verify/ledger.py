@@ -6,7 +6,8 @@ from typing import Any, Final, NamedTuple
 
 from tooltrail.journal.frames import FIRST_HASH, Frame, link
 from tooltrail.records.errors import DamageError, InvalidRecordError
-from tooltrail.records.facts import Fact, NewerFactError, body_digests, read_fact
+from tooltrail.records.fact_spelling import NewerFactError, body_digests, read_fact
+from tooltrail.records.facts import Fact
 from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.engines.values import uuid_from
@@ -94,12 +95,7 @@ def read_journals(checking: Checking) -> list[Journal]:
 
 
 class Ledger:
-    """The entries of one journal, which are read once.
-
-    Args:
-        checking: the verification.
-        journal: whose entries are read.
-    """
+    """The entries of one journal, which are read once."""
 
     def __init__(self, checking: Checking, journal: Journal) -> None:
         self._checking = checking
@@ -162,7 +158,7 @@ class Ledger:
         if isinstance(packed, Unreadable):
             return None
         try:
-            return unpack_fact(packed if isinstance(packed, bytes) else b"")
+            return unpack_fact(packed)
         except DamageError:
             message = f"the fact of {subject} cannot be unpacked"
             self._checking.damage(subject, _LEDGER, "fact", message)

@@ -96,15 +96,9 @@ class Source:
         columns: Sequence[str] = (),
         order: str = "",
     ) -> list[Row]:
-        """Rows whose column `by` has one of some values.
+        """Rows whose column `by` has one of some values, in the order of some columns.
 
-        Args:
-            table: to read.
-            by: name of the column.
-            keys: the values.
-            where: a condition that must be true besides.
-            columns: to read; all when empty.
-            order: columns to sort by.
+        The condition `where` must be true besides. All columns are read unless some are named.
         """
         selection = _Selection(table, by, where, order)
         names = columns or self._columns_of(table)

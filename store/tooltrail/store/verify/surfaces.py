@@ -12,15 +12,8 @@ from tooltrail.artifacts import ArtifactArchive, artifact_path
 from tooltrail.records import FamilyRegistry, StreamRecord
 from tooltrail.records.digests import EMPTY, Digest, digest_from_hex, digest_of
 from tooltrail.records.errors import InvalidRecordError, TooltrailError
-from tooltrail.records.facts import (
-    ArtifactFact,
-    CallEnded,
-    OmissionFact,
-    Shown,
-    StreamFact,
-    read_shown,
-    shown_json,
-)
+from tooltrail.records.fact_spelling import read_shown, shown_json
+from tooltrail.records.facts import ArtifactFact, CallEnded, OmissionFact, Shown, StreamFact
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.outcomes import Outcome, OutcomeMaker, is_body, made_shown, text_of
