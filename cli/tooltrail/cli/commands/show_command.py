@@ -1,4 +1,4 @@
-"""`tooltrail show`: one invocation, whole."""
+"""`tooltrail show`: one invocation with its three surfaces."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TWO_WAYS = (
 )
 @click.option("--side-by-side", is_flag=True, help="Print the three surfaces in columns.")
 @click.option(
-    "--rerender", is_flag=True, help="Compare the receipt with the text of today's renderer."
+    "--rerender", is_flag=True, help="Compare the receipt with the text of the current renderer."
 )
 @json_option
 @time_option
@@ -64,7 +64,7 @@ def command(
 
     INVOCATION is an id, a unique beginning or end of an id, SESSION#SEQ, @last (the default) or
     @last:TOOL. --surface complete prints recorded stdout on stdout and recorded stderr on stderr.
-    --rerender changes nothing. It prints a unified diff, and exits with 1 if the texts differ.
+    --rerender prints a unified diff, and exits with 1 if the texts differ. Changes nothing.
     """
     if sum(map(bool, (surface, stream, side_by_side, as_json or rerender))) > 1:
         raise click.UsageError(_TWO_WAYS)
