@@ -104,7 +104,7 @@ def test_where_the_start_cannot_be_recorded_nothing_is_run(cli: Cli, tmp_path: P
     assert (ended.code, ended.stdout) == (5, b"")
     assert re.fullmatch(
         r"no owner lock can be made in .*/file/spool: Not a directory; the command was not run:"
-        r" make the spool writable, or name another one with --spool",
+        r" make the spool writable, or name another spool with --spool",
         ended.sentence,
     )
     assert states(cli) == []

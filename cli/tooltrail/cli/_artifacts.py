@@ -105,7 +105,7 @@ def open_known(store: Store, name: str) -> ArtifactReader:
     return store.archive.reader(path, size=None if known is None else known.size)
 
 
-def open_whole(store: Store, name: str) -> BinaryIO:
+def open_complete(store: Store, name: str) -> BinaryIO:
     """Open the artifact with this name to read all its bytes; see `ArtifactArchive.open`."""
     path = find_artifact(store, name)
     known = _known(store, path)

@@ -78,7 +78,7 @@ def write_report(report: "ExportReport", file: Path | None) -> None:
         write_file(file, _lines(report))
 
 
-def tell_report(report: "ExportReport", file: Path | None) -> None:
+def say_differences(report: "ExportReport", file: Path | None) -> None:
     """Print the number of differences on stderr, and how to list each difference."""
     if report:
         counted = Counter(change.kind for change in report)
@@ -87,7 +87,7 @@ def tell_report(report: "ExportReport", file: Path | None) -> None:
         say(f"tooltrail: the export differs from the record: {note}{where}")
 
 
-def _file_of_its_own(
+def _refuse_stdout(
     _context: click.Context, _parameter: click.Parameter, file: Path | None
 ) -> Path | None:
     if file == STDOUT:
@@ -110,7 +110,7 @@ strict_option = click.option(
 report_option = click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),
-    callback=_file_of_its_own,
+    callback=_refuse_stdout,
     metavar="FILE",
     help="Write each difference from the record to FILE, one line of JSON each.",
 )

@@ -13,7 +13,7 @@ from tooltrail.cli._export_options import (
     PROVIDERS,
     STDOUT,
     refuse_same_file,
-    tell_report,
+    say_differences,
     write_report,
 )
 from tooltrail.cli._output import on_terminal, say, write, write_file
@@ -140,12 +140,12 @@ class Transcribing:
             export = export_transcript(transcript, self.style, self._policy())
         except ExportRefusedError as refusal:
             write_report(refusal.report, self.report)
-            tell_report(refusal.report, self.report)
+            say_differences(refusal.report, self.report)
             say(f"tooltrail: {refusal}")
             return ExitCode.DAMAGED
         write_report(export.report, self.report)
         self._print(write_export(export))
-        tell_report(export.report, self.report)
+        say_differences(export.report, self.report)
         return ExitCode.OK
 
     @property

@@ -15,7 +15,7 @@ _GONE = select.POLLHUP | select.POLLERR
 
 
 def wait_for_more(seconds: float) -> None:
-    """Wait, and raise if the reader of standard output is gone or goes during the wait.
+    """Wait, and raise if the reader of standard output is gone before or during the wait.
 
     Detects a pipe or a socket whose other end is closed, and a terminal that was closed. A closed
     network connection is detected only at the next write.

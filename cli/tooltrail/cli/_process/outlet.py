@@ -27,7 +27,7 @@ class Outlet:
         step: maximum bytes per write, each after a check that the descriptor has room for them;
             None if writes to `fd` cannot block.
         owned: whether `close` closes `fd`.
-        may_wait: whether the destination can be full. A file never is.
+        may_wait: whether a slow reader can keep bytes waiting; False for files.
     """
 
     def __init__(

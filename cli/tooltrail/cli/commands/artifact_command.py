@@ -118,7 +118,7 @@ def cat(location: Location, path: str, part: Range | None, lines: Range | None) 
     """Print all bytes of an artifact, or a range of bytes or lines."""
     if part and lines:
         raise click.UsageError("--bytes cannot be combined with --lines")
-    from tooltrail.cli._artifacts import artifact_reader, open_whole, read_through
+    from tooltrail.cli._artifacts import artifact_reader, open_complete, read_through
 
     if part or lines:
         first, last = part or (0, None)
@@ -127,9 +127,9 @@ def cat(location: Location, path: str, part: Range | None, lines: Range | None) 
             copy_blocks(blocks, sys.stdout.buffer)
         return
     with location.open() as store:
-        with open_whole(store, path) as source:
+        with open_complete(store, path) as source:
             read_through(source)
-        with open_whole(store, path) as source:
+        with open_complete(store, path) as source:
             copy_stream(source, sys.stdout.buffer)
 
 

@@ -11,8 +11,8 @@ from tooltrail.cli._export_options import (
     PROVIDERS,
     refuse_same_file,
     report_option,
+    say_differences,
     strict_option,
-    tell_report,
     write_report,
 )
 from tooltrail.cli._location import Location
@@ -159,7 +159,7 @@ def export(
         tools = wanted.read(store.reader, latest=True)
     written = wire_format(style).write_tools([tool.definition for tool in tools])
     write_report(written.report, report)
-    tell_report(written.report, report)
+    say_differences(written.report, report)
     if strict and written.report:
         say(f"tooltrail: {ExportRefusedError(written.report)}")
         return ExitCode.DAMAGED
