@@ -111,7 +111,7 @@ def test_a_run_prints_its_result_alone_on_stdout(made: Cli, provider: ScriptedPr
     assert json.loads(ended.text) == GOOD["reviewer"]
     told = ended.message.splitlines()
     assert told[0] == "agent reviewer begins with tier default: m"
-    assert "asks for fs_list" in told
+    assert "calls fs_list" in told
     assert "submitted: accepted at attempt 1" in told
     assert told[-1].startswith("submitted after 1 leg; see: tooltrail transcript ")
     name = told[-1].rpartition(" ")[2]
@@ -150,7 +150,7 @@ def test_the_task_may_come_from_standard_input(made: Cli, provider: ScriptedProv
 @pytest.mark.parametrize(
     ("arguments", "code", "words"),
     [
-        (("--task", "x"), 2, "names no format: say --format"),
+        (("--task", "x"), 2, "names no format; pass --format"),
         (("--task", "x", "--format", "openai", "--base-url", "nowhere"), 2, "is not a URL"),
         (("--task", "x", "--format", "mcp"), 2, "'mcp' is not one of"),
         (("--format", "openai"), 2, "Missing option '--task'"),
@@ -299,7 +299,7 @@ def test_versions_are_listed_and_compared(
     assert made.run("agents", "diff", REVIEWER, "sha256:0000").code == 3
     (tmp_path / "text.yml").write_text(HEAD)
     assert (
-        "it gives back free text"
+        "its result is free text"
         in made.run("agents", "diff", REVIEWER, str(tmp_path / "text.yml")).message
     )
     assert made.run("agents", "diff", REVIEWER, str(tmp_path)).code == 3

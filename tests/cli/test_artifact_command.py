@@ -32,7 +32,7 @@ def test_pages_of_artifacts_put_together_are_the_whole_list(cli: Cli) -> None:
         found += [record["path"] for record in ended.records]
         if not ended.message:
             break
-        assert ended.message == f"2 of more; --cursor {found[-1]} for the next\n"
+        assert ended.message == f"2 listed; --cursor {found[-1]} for the next\n"
         cursor = ("--cursor", found[-1])
     assert found == paths == [r["path"] for r in cli.ok("artifact", "ls", "--json").records]
 

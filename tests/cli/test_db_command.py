@@ -33,7 +33,7 @@ def test_current_of_another_revision_is_printed_and_not_at_head(cli: Cli) -> Non
 
 def test_upgrade_at_head_changes_nothing(cli: Cli) -> None:
     ended = cli.ok("db", "upgrade")
-    assert (ended.text, ended.message) == ("", "at 0001 already\n")
+    assert (ended.text, ended.message) == ("", "already at 0001\n")
 
 
 def test_check_of_a_sound_store_finds_nothing(cli: Cli) -> None:
@@ -85,9 +85,9 @@ def test_backup_says_how_large_it_is_and_where_what_is_not_in_it_is(
     size = size_of(copy.stat().st_size)
     artifacts = f"{cli.folder}/artifacts"
     assert ended.message == (
-        f"{copy}: {size}, the whole database at revision 0001\n"
-        f"the artifacts are not in it; they are in {artifacts}, "
-        "and --artifacts leads there from a store that is opened elsewhere\n"
+        f"{copy}: {size}, the complete database at revision 0001\n"
+        f"the copy does not contain the artifacts, which are in {artifacts}; "
+        "pass --artifacts to open the copy as a store\n"
     )
     other = Cli(str(copy), {"TOOLTRAIL_ARTIFACTS": artifacts})
     assert other.ok("verify").text == ""

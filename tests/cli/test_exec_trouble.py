@@ -91,7 +91,7 @@ def test_a_database_that_cannot_be_is_refused_before_anything_runs(url: str) -> 
 
 def test_the_first_command_begins_a_store_and_says_so_once(nowhere: Cli) -> None:
     first, second = (nowhere.exec("--", "echo", "hi") for _ in range(2))
-    assert first.sentence == f"a new store begins at {nowhere.database}"
+    assert first.sentence == f"recording into a new store at {nowhere.database}"
     assert (first.stdout, second.stdout, second.stderr) == (b"hi\n", b"hi\n", b"")
     assert not Path(nowhere.database).exists()
     assert states(nowhere) == ["success", "success"]
@@ -104,7 +104,7 @@ def test_where_the_start_cannot_be_recorded_nothing_is_run(cli: Cli, tmp_path: P
     assert (ended.code, ended.stdout) == (5, b"")
     assert re.fullmatch(
         r"no owner lock can be made in .*/file/spool: Not a directory; the command was not run:"
-        r" make the spool writable, or name another one with --spool",
+        r" make the spool writable, or name another spool with --spool",
         ended.sentence,
     )
     assert states(cli) == []

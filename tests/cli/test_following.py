@@ -212,8 +212,8 @@ def test_an_invocation_without_f_is_told_how_its_output_is_read(cli: Cli) -> Non
         ended = cli.run("artifact", "tail", spelled)
         assert ended.code == 2
         assert ended.usage_error == (
-            f"{spelled} is an invocation: -f prints its last lines and what follows, "
-            f"`tooltrail show {spelled} --stream stdout` prints all of a stream"
+            f"{spelled} is an invocation: pass -f to follow its output, or print a stream with "
+            f"`tooltrail show {spelled} --stream stdout`"
         )
     ended = cli.run("artifact", "tail", "nothing")
     assert (ended.code, ended.sentence) == (2, "not the path of an artifact: 'nothing'")
@@ -227,7 +227,7 @@ def test_what_runs_with_another_spool_cannot_be_followed(cli: Cli, tmp_path: Pat
         ended = cli.run("artifact", "tail", "-f", name)
         assert ended.code == 4
         assert ended.sentence == (
-            f"invocation {name} has not ended, and has nothing in {cli.folder / 'spool'}: "
+            f"invocation {name} has not ended, and has no output in {cli.folder / 'spool'}: "
             "it runs on another machine, or with another spool"
         )
         with following(there, "artifact", "tail", "-f", name) as follower:

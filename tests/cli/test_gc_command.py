@@ -50,7 +50,7 @@ def test_without_yes_it_only_says_what_it_would_do(cli: Cli, root: Path) -> None
         ["damaged", "0"],
         ["foreign", "0"],
     ]
-    assert ended.message.startswith("dry run, nothing was deleted: --yes prunes 1 object, ")
+    assert ended.message.startswith("dry run, nothing was deleted: use --yes to prune 1 object, ")
     assert folder_digests(root) == before
     with cli.open() as store:
         assert accounts(store) == []
@@ -179,6 +179,6 @@ def test_of_two_runs_at_once_one_waits(cli: Cli, root: Path) -> None:
 
 def test_a_terminal_shows_a_bar_and_then_no_trace_of_it(cli: Cli, root: Path) -> None:
     seen = on_a_terminal(cli, "gc", "--yes", columns=100)
-    assert "looking at objects" in seen
+    assert "checking objects" in seen
     assert "pruning" in seen
     assert "pruned 1 object" in seen.splitlines()[-1]

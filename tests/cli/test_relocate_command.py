@@ -96,7 +96,7 @@ def test_what_is_wrong_is_named_and_nothing_is_changed_until_it_is_allowed(
 
     assert (ended.code, ended.lines) == (code, [line])
     assert ended.message.splitlines()[-1] == (
-        f"not moved: the artifacts stay in file://{old}; --allow-damage moves them as they are"
+        f"not relocated: the artifacts stay in file://{old}; pass --allow-damage to relocate anyway"
     )
     moved = cli.run("artifact", "relocate", str(new), "--allow-damage")
     assert (moved.code, moved.lines) == (code, [line])

@@ -56,7 +56,7 @@ def test_repair_reports_what_it_did(cli: Cli) -> None:
 def test_a_store_that_is_up_to_date_needs_no_repair(cli: Cli) -> None:
     assert cli.ok("repair").message == (
         "0 facts ingested, 0 calls of killed programs ended as interrupted,"
-        " 0 artifacts stored that waited\n"
+        " 0 waiting artifacts stored\n"
     )
 
 
@@ -132,7 +132,7 @@ def test_output_waits_for_an_artifact_root_that_is_away(cli: Cli) -> None:
     assert "1 artifact (100 kB) waiting for the artifact root" in status.message
     assert cli.run("show", "--stream", "stdout").code == 5
     (cli.folder / "away").rename(root)
-    assert "1 artifact stored that waited" in cli.ok("repair").message
+    assert "1 waiting artifact stored" in cli.ok("repair").message
     assert cli.ok("show", str(name), "--stream", "stdout").stdout == b"line\n" * 20_000
 
 

@@ -33,7 +33,7 @@ def test_a_closed_session_is_not_closed_twice(cli: Cli) -> None:
     name = cli.ok("session", "open").text.strip()
     cli.ok("session", "close", name)
     ended = cli.run("session", "close", name)
-    assert (ended.code, ended.sentence) == (2, f"session {name} is closed")
+    assert (ended.code, ended.sentence) == (2, f"session {name} is already closed")
 
 
 def test_the_session_to_close_may_be_in_the_environment(cli: Cli) -> None:
@@ -56,7 +56,7 @@ def test_sessions_are_listed_newest_first_as_many_as_asked_for(cli: Cli) -> None
         cli.ok("session", "open", "--title", str(n))
     ended = cli.ok("session", "ls")
     assert len(ended.lines) == 1 + 20
-    assert ended.message.startswith("20 of more; -n 0 for all, --cursor ")
+    assert ended.message.startswith("20 listed; -n 0 for all, --cursor ")
     assert cli.ok("session", "ls", "-n", "25").message == ""
     rows = list(csv.DictReader(io.StringIO(cli.ok("session", "ls", "-n", "0", "--csv").text)))
     assert [row["title"] for row in rows] == [str(n) for n in reversed(range(25))]

@@ -295,7 +295,7 @@ def test_rerender_says_that_the_receipt_is_what_today_s_renderer_gives(cli: Cli)
         ended = cli.ok("show", named, "--rerender")
         assert ended.stdout == b""
         assert ended.message == (
-            f"the receipt of invocation {named} is what renderer {renderer} gives today\n"
+            f"the receipt of invocation {named} is the text that renderer {renderer} makes today\n"
         )
 
 
@@ -318,7 +318,7 @@ def test_rerender_prints_the_difference_from_stored_to_today(
         "\\ No newline at end of file\n"
     )
     assert ended.message == (
-        f"the receipt of invocation {name} is not what today's renderer gives: "
+        f"the receipt of invocation {name} differs from the text of today's renderer: "
         "it was worded by renderer command 0, today's is command 3\n"
     )
 

@@ -148,7 +148,7 @@ def test_a_budget_that_is_too_small_is_said_and_what_must_stay_stays(
     assert ended.code == 4
     tokens = estimate_tokens(ended.text)
     assert ended.sentence == (
-        f"the transcript takes {tokens:,} tokens, not 10: "
+        f"the transcript has {tokens:,} tokens, more than 10: "
         "messages, arguments, and the essentials of results are never compacted"
     )
     assert "run it twice" in ended.text

@@ -118,7 +118,7 @@ def test_the_session_up_to_an_entry_is_told(talk: Cli) -> None:
     ended = talk.run("transcript", "--format", "openai", "--until", "ffff")
     # The call that never ended may be told of first.
     last = ended.message.splitlines()[-1]
-    assert (ended.code, last) == (3, "tooltrail: the session has no entry that is named 'ffff'")
+    assert (ended.code, last) == (3, "tooltrail: the session has no entry with the name 'ffff'")
 
 
 def test_what_was_compacted_is_told_and_a_strict_export_refuses_it(

@@ -565,6 +565,4 @@ def test_a_recorded_result_that_is_not_the_receipt_is_in_the_report(store: Store
         called(session, call, "done")
         session.message(Message(role="tool", blocks=(result,)))
     export = export_transcript(load_transcript(store.reader, "@last"), "openai")
-    assert list(export.report) == [
-        Change("result_repeated", "#3", "the receipt of #2 stands in its place")
-    ]
+    assert list(export.report) == [Change("result_repeated", "#3", "replaced by the receipt of #2")]

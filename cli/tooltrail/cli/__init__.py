@@ -1,1 +1,1 @@
-"""The command line: parse, one library call, print. Data on stdout, messages on stderr."""
+"""The command line of tooltrail. Data goes to stdout, messages go to stderr."""

@@ -8,8 +8,8 @@ import sys
 
 def main() -> None:
     """Run the command line and exit with its documented code."""
-    # Ctrl-C ends the program as it ends any other, also while modules are still being imported;
-    # Python's own handler would print a traceback. `exec` installs handlers of its own.
+    # Ctrl-C ends the program without a traceback, even while modules are being imported.
+    # Python's default handler would print a traceback. `exec` installs its own handlers.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     if sys.argv[1:] == ["--version"]:
@@ -18,16 +18,16 @@ def main() -> None:
         sys.stdout.write(f"tooltrail {VERSION}\n")
         return
     if sys.argv[1:2] == ["exec"]:
-        # Before click is imported, which takes longer than a short command.
-        gc.disable()  # the imports leave no garbage, and looking for some takes a tenth of the time
+        # Does not import click, because the import takes longer than a short command.
+        gc.disable()  # imports leave no garbage; collecting takes 10 % of their time
         from tooltrail.cli._exec import main as run_exec  # noqa: PLC0415  not before SIGINT is set
 
         gc.enable()
         code = run_exec(sys.argv[2:])
         if code is not None:
-            # Everything is written and closed. To take the interpreter apart takes as much again.
+            # Everything is written and closed. This skips the slow exit of the interpreter.
             os._exit(code)
-    from tooltrail.cli._app import app  # noqa: PLC0415  the same
+    from tooltrail.cli._app import app  # noqa: PLC0415  not for `exec`
     from tooltrail.cli._failures import run  # noqa: PLC0415
 
     sys.exit(run(app))

@@ -1,4 +1,4 @@
-"""Configurations of agents looked at as a whole, as a table and as records."""
+"""Loads and checks agent configurations, and lists them as a table or records."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -17,10 +17,10 @@ from tooltrail.records import NotFoundError
 
 
 def load_config(path: Path) -> AgentConfig:
-    """The configuration in a file or folder; what is ignored in it is said on stderr.
+    """Load the configuration in a file or folder. Warnings about ignored parts go to stderr.
 
     Raises:
-        AgentConfigError: there is no configuration; see `load_agent`.
+        AgentConfigError: the configuration is missing or invalid; see `load_agent`.
     """
     with warnings.catch_warnings(record=True) as ignored:
         warnings.simplefilter("always", AgentConfigWarning)
@@ -31,19 +31,19 @@ def load_config(path: Path) -> AgentConfig:
 
 
 def check_paths(paths: Sequence[Path], *, strict: bool) -> list[CheckedAgent]:
-    """All configurations below folders, and those in files.
+    """Check all configurations in these files and below these folders.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: no configuration exists.
     """
     checked = [one for path in paths for one in check_agents(path, strict=strict)]
     if not checked:
-        raise NotFoundError(f"there is no *.yml and no *.yaml below {', '.join(map(str, paths))}")
+        raise NotFoundError(f"no *.yml or *.yaml file in {', '.join(map(str, paths))}")
     return checked
 
 
 def check_rows(checked: Sequence[CheckedAgent]) -> Iterator[tuple[str, ...]]:
-    """A line for each, for people."""
+    """The checked configurations as rows of a table."""
     for one in checked:
         config = one.config
         verdict = _verdict(one)
@@ -91,4 +91,4 @@ CHECK_MEMBERS: Members = {
     "problems": lambda one: _records(one.problems),
     "warnings": lambda one: _records(one.warnings),
 }
-"""JSON fields of a configuration."""
+"""JSON fields of a checked configuration."""

@@ -1,4 +1,4 @@
-"""How the model of an agent is reached, as the options of a command say it."""
+"""The options that say which server and model an agent uses."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from tooltrail.agents import AgentConfig, ChatModel, Tier
 
 FORMATS = ("openai", "openai-responses", "anthropic", "gemini", "ollama")
-"""The wire formats that models are asked in, known before any of them is imported."""
+"""The wire formats of models, listed here so that `--help` imports none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """What was said of the server; None where the configuration, or the format, says it.
+    """The server of the models. None means the value of the configuration or of the format.
 
     Attributes:
-        format_name: of the wire format that it speaks.
-        base_url: its address.
-        model: that is asked, in place of the ladder of the agent.
-        api_key_env: the variable of the environment that has the key.
-        provider: whose server it is.
-        streams: whether answers are to come as a stream.
+        format_name: name of the wire format of the server.
+        base_url: address of the server.
+        model: the only model to use, instead of the tiers of the agent.
+        api_key_env: environment variable of the API key.
+        provider: name of the provider, for the record.
+        streams: whether to stream answers.
     """
 
     format_name: str | None
@@ -36,29 +36,29 @@ class Endpoint:
     streams: bool
 
     def applied(self, config: "AgentConfig") -> "AgentConfig":
-        """The agent as it is to run: with the model that was named, if one was.
+        """The configuration to run: with the model of `--model`, if one was given.
 
         Raises:
-            click.UsageError: nobody names a model, or the format of one.
+            click.UsageError: neither the options nor the agent name a model and its wire format.
         """
         if self.model is not None:
             config = config.model_copy(update={"model": self.model, "tiers": ()})
         if not config.ladder:
-            raise click.UsageError(f"agent {config.id} names no model: say --model")
+            raise click.UsageError(f"agent {config.id} names no model; pass --model")
         for tier in config.ladder:
             if self.format_name is None and tier.format is None:
-                raise click.UsageError(f"tier {tier.name} names no format: say --format")
+                raise click.UsageError(f"tier {tier.name} names no format; pass --format")
         return config
 
     def model_of(self, tier: "Tier") -> "ChatModel":
         """The model of a tier over HTTP.
 
         Raises:
-            InvalidRecordError: the address is none, or the variable of the key is not there.
+            InvalidRecordError: the address is invalid, or the variable of the key is not set.
         """
         from tooltrail.agents import HttpModel  # noqa: PLC0415  not for --help
 
-        # Whoever wrote the file is not to have a key sent wherever the file says.
+        # The author of a configuration file must not choose the address that gets the user's key.
         is_named_here = self.base_url is not None or tier.base_url is None
         return HttpModel.of(
             self.format_name or tier.format or "",
@@ -103,4 +103,4 @@ endpoint_options = stacked(
     ),
     gathered("endpoint", Endpoint),
 )
-"""All of them, handed on as one `endpoint`."""
+"""The options of the server, passed to the command as one argument `endpoint`."""

@@ -1,4 +1,4 @@
-"""An agent run from the command line: its progress for people, its end for scripts."""
+"""Runs an agent from the command line: progress on stderr, result on stdout."""
 
 import asyncio
 import json
@@ -20,13 +20,13 @@ from tooltrail.store import Finished
 T = TypeVar("T")
 
 _LINE_CHARS = 160
-"""Of what is said of one event."""
+"""Maximum characters of the line that reports an event."""
 
 
 def run_until_signal(work: Coroutine[Any, Any, T]) -> T | None:
-    """What the work gives; None when a signal ended it, of which the record tells.
+    """Run the coroutine and return its result; None if a signal cancelled it.
 
-    SIGINT and SIGTERM cancel the work, which records that; a second one ends the program.
+    SIGINT and SIGTERM cancel the work, and `work` records that. A second one ends the program.
     """
 
     async def watched() -> T | None:
@@ -56,7 +56,7 @@ def _cancel_once(loop: asyncio.AbstractEventLoop, task: "asyncio.Future[Any]") -
 
 
 def say_event(event: RunEvent) -> None:
-    """Tell people on stderr what happens, a line for each event."""
+    """Print one line for each event on stderr."""
     match event:
         case ChunkCame():
             return
@@ -66,7 +66,7 @@ def say_event(event: RunEvent) -> None:
             _say_answer(event)
             return
         case QuestionFailed():
-            line = f"no answer: {event.reason}; asked again in {duration_of(event.pause_ms)}"
+            line = f"request failed: {event.reason}; retry in {duration_of(event.pause_ms)}"
         case Finished():
             line = f"{event.call.tool_name}: {event.canonical.summary_text}"
     _say_line(line)
@@ -77,7 +77,7 @@ def _say_answer(event: AnswerCame) -> None:
     if event.message.text.strip() or not calls:
         _say_line(f"says: {event.message.text}")
     if calls:
-        _say_line(f"asks for {calls}")
+        _say_line(f"calls {calls}")
 
 
 def _say_line(line: str) -> None:
@@ -86,18 +86,18 @@ def _say_line(line: str) -> None:
 
 
 def say_outcome(run: AgentRun) -> None:
-    """Tell people on stderr how a run came out, and where it is recorded."""
+    """Print the outcome of a run on stderr, and the command that shows its record."""
     last = run.legs[-1].ended
     legs = counted(len(run.legs), "leg")
     say(f"{last.outcome} after {legs}; see: tooltrail transcript {run.legs[-1].session_id}")
 
 
 def print_run(run: AgentRun, *, as_json: bool) -> None:
-    """Print the result on stdout: as JSON, or the text of an agent without a schema; or all.
+    """Print the result on stdout: JSON, or the text of an agent without a schema.
 
     Args:
-        run: that has ended; of one without a result nothing but all can be printed.
-        as_json: whether to print all of it.
+        run: a run that has ended. Without a result, nothing is printed unless `as_json` is set.
+        as_json: print the complete record of the run instead of the result.
     """
     if as_json:
         print_array([run_record(run)])
@@ -108,7 +108,7 @@ def print_run(run: AgentRun, *, as_json: bool) -> None:
 
 
 def run_record(run: AgentRun) -> Record:
-    """A run as a record for programs."""
+    """The JSON record of a run."""
     return {
         "run_id": run.run_id,
         "outcome": run.outcome,

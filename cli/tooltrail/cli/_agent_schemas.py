@@ -1,4 +1,4 @@
-"""Versions of agents: listed, and two of them beside each other, from files or from the record."""
+"""Lists and comparisons of agent versions, from files or from the record."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ from tooltrail.store import AgentVersionView, Store, iter_accepted_values
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What differs between the schemas of two versions.
+    """The differences between the result schemas of two agent versions.
 
     Attributes:
-        changes: of the schema.
-        refused: ids of recorded results that the newer schema does not accept.
-        checked_count: recorded results that were held against it; None where none were to be.
+        changes: changes of the schema.
+        refused: invocation ids of recorded results that the newer schema does not accept.
+        checked_count: number of recorded results that were checked; None if not requested.
     """
 
     changes: tuple[SchemaChange, ...]
@@ -39,17 +39,17 @@ class Comparison:
 
     @classmethod
     def of(cls, old: str, new: str, location: Location, *, stored: bool) -> Self:
-        """Compare two versions, and hold what is recorded against the newer one if that is wanted.
+        """Compare two versions, and optionally check recorded results against the newer one.
 
         Args:
-            old: names the one before; see `_load`.
-            new: names the one after.
-            location: of the store, which is opened only where it is needed.
-            stored: whether to look at the recorded results of the agent, too.
+            old: name of the older version; see `_load`.
+            new: name of the newer version.
+            location: location of the store, which is opened only if needed.
+            stored: whether to check the recorded results of the agent.
 
         Raises:
-            AgentConfigError: a file is no configuration.
-            NotFoundError: nothing has such a name.
+            AgentConfigError: a file is not an agent configuration.
+            NotFoundError: no file and no recorded version has this name.
             InvalidRecordError: a version has no schema.
         """
         if not stored and Path(old).exists() and Path(new).exists():
@@ -59,16 +59,16 @@ class Comparison:
             changes = compare_schemas(_schema(before), _schema(after))
             if not stored:
                 return cls(changes)
-            refused, count = _held(store, before.id, _schema(after))
+            refused, count = _refused_by(store, before.id, _schema(after))
             return cls(changes, refused, count)
 
     @property
     def is_breaking(self) -> bool:
-        """Whether a recorded result is not accepted any more, or may not be."""
+        """Whether the newer schema refuses a recorded result, or may refuse one."""
         return bool(self.refused) or any(change.effect == "breaking" for change in self.changes)
 
     def say_stored(self) -> None:
-        """Tell people what became of recorded results, if any were looked at."""
+        """Print on stderr which recorded results are refused, if they were checked."""
         if self.checked_count is None:
             return
         say(f"{counted(self.checked_count, 'recorded result')}, {len(self.refused):,} refused")
@@ -77,7 +77,7 @@ class Comparison:
 
 
 def _load(name: str, store: Store | None) -> AgentConfig:
-    """An agent by the path of its file or folder, else by the digest of a recorded version."""
+    """Load an agent by the path of its file or folder, else by the digest of its version."""
     path = Path(name)
     if path.exists() or store is None:
         return load_config(path)
@@ -86,12 +86,12 @@ def _load(name: str, store: Store | None) -> AgentConfig:
 
 def _schema(config: AgentConfig) -> OutputSchema:
     if config.output is None:
-        raise InvalidRecordError(f"agent {config.id} has no schema: it gives back free text")
+        raise InvalidRecordError(f"agent {config.id} has no schema: its result is free text")
     return config.output.schema_checker
 
 
-def _held(store: Store, agent: str, schema: OutputSchema) -> tuple[tuple[UUID, ...], int]:
-    """The recorded results that a schema refuses, and how many there are in all."""
+def _refused_by(store: Store, agent: str, schema: OutputSchema) -> tuple[tuple[UUID, ...], int]:
+    """The recorded results that a schema refuses, and the number of recorded results."""
     refused: list[UUID] = []
     count = 0
     for accepted in iter_accepted_values(store.reader, agent):
@@ -102,17 +102,17 @@ def _held(store: Store, agent: str, schema: OutputSchema) -> tuple[tuple[UUID, .
 
 
 CHANGE_MEMBERS = attributes("effect", "kind", "path", "detail")
-"""JSON fields of a change."""
+"""JSON fields of a schema change."""
 
 
 def change_rows(comparison: Comparison) -> Iterator[tuple[str, ...]]:
-    """The changes as lines for people."""
+    """The changes as rows of a table."""
     for one in comparison.changes:
         yield one.effect, one.kind, one.path or "(root)", one.detail
 
 
 def version_rows(found: Sequence[AgentVersionView], *, utc: bool) -> Iterator[tuple[str, ...]]:
-    """The versions as lines for people."""
+    """The versions as rows of a table."""
     for one in found:
         digest, schema = short_digest(one.digest), short_digest(_schema_digest(one))
         yield digest, one.agent_id, one.version or "", schema, shown(one.created_at, utc=utc)
@@ -129,4 +129,4 @@ VERSION_MEMBERS: Members = {
     "schema_digest": _schema_digest,
     **attributes("created_at", "document"),
 }
-"""JSON fields of a version of an agent."""
+"""JSON fields of an agent version."""

@@ -1,4 +1,4 @@
-"""What became of agents' runs, as tables for people and as records for programs."""
+"""The outcomes of agent runs, as tables and as records."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -23,12 +23,12 @@ _HEADER = (
 
 
 def print_statistics(found: "Sequence[AgentStatistics]") -> None:
-    """Print tables: runs and tiers, then errors by field, then escalations, if there are any."""
+    """Print tables of runs and tiers, of errors by field, and of escalations."""
     print_table(_HEADER, [_row(one) for one in found], right=_HEADER[3:])
-    whole = [one for one in found if one.tier is None]
+    totals = [one for one in found if one.tier is None]
     errors = [
         (one.agent_id, short_digest(one.schema_digest), f"{count:,}", path)
-        for one in whole
+        for one in totals
         for path, count in one.errors.most_common()
     ]
     if errors:
@@ -41,7 +41,7 @@ def print_statistics(found: "Sequence[AgentStatistics]") -> None:
             f"{count:,}",
             f"{before} → {after}: {outcome}",
         )
-        for one in whole
+        for one in totals
         for (before, after, outcome), count in one.escalations.most_common()
     ]
     if escalations:
@@ -86,4 +86,4 @@ STATISTICS_MEMBERS: Members = {
     "errors": lambda one: dict(one.errors),
     "escalations": _escalations,
 }
-"""JSON fields of the runs of an agent."""
+"""JSON fields of the statistics of an agent."""

@@ -1,4 +1,4 @@
-"""The tree of commands. A command's module is imported when the command is used."""
+"""The tree of commands. The module of a command is imported when the command is used."""
 
 from importlib import import_module
 
@@ -15,7 +15,7 @@ COMMANDS = {
     "gc": "delete stored objects that no record refers to",
     "init": "create a store",
     "log": "list invocations, newest first",
-    "repair": "ingest every fact of the journal, and report",
+    "repair": "ingest all facts that wait in the journal, and report",
     "session": "open, close and list sessions",
     "show": "show one invocation with its three surfaces",
     "status": "print where the store is, and what needs attention",
@@ -26,15 +26,15 @@ COMMANDS = {
 
 
 class LazyGroup(click.Group):
-    """A group that knows the names and one-line helps of its commands without importing them."""
+    """A group that lists its commands with their one-line help without importing them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """The names in alphabetical order."""
+        """The names of the commands in alphabetical order."""
         del ctx
         return sorted(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command, or None for an unknown name."""
+        """Import and return the command; None if the name is unknown."""
         del ctx
         if cmd_name not in COMMANDS:
             return None
@@ -49,7 +49,7 @@ class LazyGroup(click.Group):
             formatter.write_dl(sorted(COMMANDS.items()))
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """End with the exit codes."""
+        """Print the table of exit codes at the end of the help text."""
         del ctx
         formatter.write(f"\n{table()}\n")
 
@@ -59,6 +59,6 @@ class LazyGroup(click.Group):
 def app() -> None:
     """Keep a permanent, complete and provable record of every tool that an AI agent runs.
 
-    The store is the one named by --db, else by $TOOLTRAIL_DB, else the file
+    --db or $TOOLTRAIL_DB names the store. The default is the file
     tooltrail/tooltrail.db in the user's data folder ($XDG_DATA_HOME).
     """

@@ -1,4 +1,4 @@
-"""What `tooltrail artifact` does with stored objects."""
+"""The work of `tooltrail artifact`: find, open, describe and verify stored objects."""
 
 import re
 from collections import Counter
@@ -24,7 +24,7 @@ from tooltrail.records.digests import parse_digest
 from tooltrail.store import ArtifactView, Store
 
 MIN_PREFIX = 4
-"""Fewest digits of a digest that name an artifact."""
+"""Minimum digits of a digest that can name an artifact."""
 
 _BEGINNING = re.compile(r"sha256:([0-9a-f]{,63})|([0-9a-f]+)")
 _CANDIDATES = 5
@@ -33,15 +33,15 @@ _READ_SIZE = 1024 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What verifying one artifact found.
+    """The result of verifying one artifact.
 
     Attributes:
-        path: of the artifact.
-        state: how it is.
+        path: path of the artifact.
+        state: state of the artifact.
         size: plain bytes that the store expects.
-        reason: one sentence, empty when it is right.
-        differences: each thing in which the index of the object or the number of lines in its row
-            differs from what was found, one sentence each; the reason has the first ones.
+        reason: one sentence about the problem; empty if the artifact is ok.
+        differences: one sentence for each value of the object's index, or of the line count in the
+            store, that differs from the content. `reason` contains the first ones.
     """
 
     path: str
@@ -52,28 +52,28 @@ class Verdict:
 
 
 def find_artifact(store: Store, name: str) -> str:
-    """The artifact path that a name means: a path, a digest, or a unique beginning of one.
+    """Find an artifact path by a path, a digest, or the unique beginning of a digest.
 
     Raises:
-        PathEscapeError: a path that leaves the artifact root.
-        InvalidRecordError: a digest that is none, or too few digits.
-        AmbiguousNameError: more than one digest begins so.
-        NotFoundError: the store knows none, and there is no object of that whole name either.
-        UnavailableError: that cannot be found out.
+        PathEscapeError: the path leaves the artifact root.
+        InvalidRecordError: the digest is invalid, or has too few digits.
+        AmbiguousNameError: several digests have this beginning.
+        NotFoundError: the store and the sink have no such artifact.
+        UnavailableError: the sink cannot be read.
     """
-    path, is_whole = _parse_name(name)
+    path, is_complete = _parse_name(name)
     fits = [view.path for view in store.reader.artifacts(beginning=path)]
-    if is_whole and (path in fits or store.archive.exists(path)):
+    if is_complete and (path in fits or store.archive.exists(path)):
         return path
-    if is_whole or not fits:
-        raise NotFoundError(f"the store knows no artifact {name}")
+    if is_complete or not fits:
+        raise NotFoundError(f"the store has no artifact {name}")
     if len(fits) > 1:
         raise AmbiguousNameError(name, fits[:_CANDIDATES])
     return fits[0]
 
 
 def _parse_name(name: str) -> tuple[str, bool]:
-    """The path that a name means, or how the path begins, and whether it is the whole path."""
+    """The path that a name means, or its beginning, and whether the path is complete."""
     if "/" not in name and len(name.removeprefix("sha256:")) < MIN_PREFIX:
         raise InvalidRecordError(f"{name!r} is too short to name an artifact")
     if digits := _BEGINNING.fullmatch(name):
@@ -87,9 +87,9 @@ def _parse_name(name: str) -> tuple[str, bool]:
 def artifact_reader(
     location: Location, name: str, *, is_checked: bool = False
 ) -> Generator[ArtifactReader]:
-    """A reader of the artifact that a name means; see `find_artifact` for the errors.
+    """A reader of the artifact with this name; raises like `find_artifact`.
 
-    With `is_checked` the digest of the whole is compared first.
+    With `is_checked`, the digest of the complete artifact is compared first.
     """
     with location.open() as store:
         reader = open_known(store, name)
@@ -99,32 +99,32 @@ def artifact_reader(
 
 
 def open_known(store: Store, name: str) -> ArtifactReader:
-    """Any part of the artifact that a name means, as the store and the sink know it."""
+    """Open the artifact with this name to read parts of it."""
     path = find_artifact(store, name)
     known = _known(store, path)
     return store.archive.reader(path, size=None if known is None else known.size)
 
 
-def open_whole(store: Store, name: str) -> BinaryIO:
-    """All bytes of the artifact that a name means; see `ArtifactArchive.open`."""
+def open_complete(store: Store, name: str) -> BinaryIO:
+    """Open the artifact with this name to read all its bytes; see `ArtifactArchive.open`."""
     path = find_artifact(store, name)
     known = _known(store, path)
     return store.archive.open(path, size=None if known is None else known.size)
 
 
 def read_through(source: BinaryIO) -> None:
-    """Read to the end, where size and digest are compared, before anything is printed."""
+    """Read to the end, where size and digest are compared. Call before printing anything."""
     while source.read(_READ_SIZE):
         pass
 
 
 def _known(store: Store, path: str) -> ArtifactView | None:
-    """What the store knows of an artifact, None when nothing refers to it."""
+    """The row of an artifact; None if no record refers to the artifact."""
     return next(iter(store.reader.artifacts(beginning=path)), None)
 
 
 def facts_of(store: Store, path: str) -> dict[str, Any]:
-    """What the sink and the store know of an artifact.
+    """The members that `artifact stat` prints, from the sink and the store.
 
     Raises:
         MissingArtifactError: the sink has no such object.
@@ -144,7 +144,7 @@ def facts_of(store: Store, path: str) -> dict[str, Any]:
 
 
 def fact_lines(facts: Mapping[str, Any], *, utc: bool) -> Iterator[str]:
-    """The facts for people, one a line."""
+    """The members of `facts_of` as lines of text."""
     for name, value in facts.items():
         if name == "referenced_by":
             continue
@@ -155,13 +155,13 @@ def fact_lines(facts: Mapping[str, Any], *, utc: bool) -> Iterator[str]:
 
 
 def verify_artifacts(store: Store, paths: Sequence[str]) -> list[Verdict]:
-    """Read artifacts through: those named, else all that the store refers to."""
+    """Read and verify these artifacts, or all artifacts of the store if `paths` is empty."""
     known = {view.path: view for view in store.reader.artifacts()}
     return [_verify(store, path, known.get(path)) for path in (paths or known)]
 
 
 def states_of(bad: Sequence[Verdict]) -> str:
-    """How many of those that are not right are in which state."""
+    """The number of bad artifacts in each state: `2 damaged, 1 missing`."""
     counts = Counter[str](verdict.state for verdict in bad)
     states = (state for state in ("damaged", "missing", "unreadable") if counts[state])
     return ", ".join(f"{counts[state]:,} {state}" for state in states) or "0 damaged or missing"

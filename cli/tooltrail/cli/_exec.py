@@ -1,7 +1,7 @@
 """The work of `tooltrail exec`: record the start, run, record the end, mirror the status.
 
-Once the start is recorded, nothing about the record changes what happens to the command. Only the
-standard library and the journal are loaded: a short command must not wait for its recorder.
+After the start is recorded, a failure to record does not affect the command. Only the standard
+library and the journal are imported, so that short commands start fast.
 """
 
 import os
@@ -33,17 +33,17 @@ from tooltrail.store.engines.targets import SqliteTarget, parse_target
 from tooltrail.store.roots import default_spool
 
 _MOST_WAITING = 64
-"""Frames that may wait before `exec` ingests them."""
+"""Number of waiting frames at which `exec` ingests."""
 
 _HINT = "ingested"
-"""File of the journal with the index of the frame at which `exec` last ingested."""
+"""File in the journal folder with the frame index at which `exec` last ingested."""
 
 
 def main(arguments: Sequence[str]) -> int | None:
     """Run and record the command of a command line.
 
     Returns:
-        The exit code, which mirrors the command's; None when the help text is asked for.
+        The exit code, which mirrors the command; None if the help text is requested.
     """
     open_missing()
     try:
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str]) -> int | None:
     except TooltrailError as error:
         say(
             f"tooltrail: {error}; the command was not run: make the spool writable, or name another"
-            " one with --spool"
+            " spool with --spool"
         )
         return ExitCode.UNAVAILABLE
     finally:
@@ -67,12 +67,12 @@ def main(arguments: Sequence[str]) -> int | None:
 
 
 def run_recorded(request: Request) -> int:
-    """Run a command and record it; the exit code mirrors the command's.
+    """Run and record a command; return an exit code that mirrors the command.
 
     Raises:
         UsageProblem: the policy cannot be used.
-        InvalidRecordError: the store or the session cannot be what was named.
-        UnavailableError: the start cannot be recorded. Nothing was run.
+        InvalidRecordError: the name of the store or the session is invalid.
+        UnavailableError: the start cannot be recorded. The command was not run.
     """
     target = parse_target(request.db or default_database())
     spool = Path(request.spool) if request.spool else default_spool(target)
@@ -81,7 +81,7 @@ def run_recorded(request: Request) -> int:
     with Recording(request, spool, used_policy(request)) as recording:
         recording.start()
         if is_new:
-            say(f"tooltrail: a new store begins at {target}")
+            say(f"tooltrail: recording into a new store at {target}")
         code = _run(request, recording)
         if recording.end_position is not None:
             ingest_when_due(request, spool, recording.end_position)
@@ -114,7 +114,7 @@ def _run(request: Request, recording: Recording) -> int:
 
 
 def _code_of(ended: ChildExit) -> int:
-    """The command's own code, unless that would call an output complete that is not."""
+    """The exit code of the command; `INCOMPLETE` instead of success if output was lost."""
     lost = ended.tee_error is not None and ended.mirrored in (ExitCode.OK, ExitCode.BROKEN_PIPE)
     return ExitCode.INCOMPLETE if lost else ended.mirrored
 
@@ -127,15 +127,15 @@ def _say_faults(ended: ChildExit) -> None:
 
 
 def ingest_when_due(request: Request, spool: Path, position: Position) -> None:
-    """Move the facts of the journal into the database when many wait.
+    """Ingest the journal into the database if many facts wait.
 
-    The command has ended and its output is passed on. A failure is not said: the facts are safe in
-    the journal, and the next reader meets the same failure and says so.
+    Runs after the command has ended and its output is passed on. A failure is not reported: the
+    facts are durable in the journal, and the next reader reports the failure if it persists.
 
     Args:
-        request: names the store.
-        spool: of the store.
-        position: of the newest fact.
+        request: request with the names of the store and the artifact root.
+        spool: spool of the store.
+        position: position of the newest fact.
     """
     hint = spool / "journal" / _HINT
     try:
@@ -146,13 +146,13 @@ def ingest_when_due(request: Request, spool: Path, position: Position) -> None:
         return
     sys.stdout.flush()
     try:
-        # Also where the database is away: the next attempt comes as many frames later.
+        # Written first, so that after a failure the next attempt comes 64 frames later.
         hint.write_bytes(b"%d" % position.index)
-        from tooltrail.store.opening import open_store  # noqa: PLC0415  heavy, and seldom needed
+        from tooltrail.store.opening import open_store  # noqa: PLC0415  slow, and rarely needed
 
         with open_store(
             request.db or default_database(), artifacts=request.artifacts, spool=spool
         ) as store:
             store.ingest()
-    except Exception:  # noqa: BLE001  whatever it is, the exit code is the command's
+    except Exception:  # noqa: BLE001  no error may change the exit code
         return

@@ -1,7 +1,7 @@
-"""The command line of `tooltrail exec`: one table of options, and how it is read.
+"""The command line of `tooltrail exec`: a table of options, and a parser for them.
 
-`exec` starts without click, whose import takes longer than a short command. The help text is made
-from this table too; see `commands/exec_command.py`.
+`exec` does not import click, because the import takes longer than a short command. The help text
+is generated from the same table; see `commands/exec_command.py`.
 """
 
 import math
@@ -12,10 +12,10 @@ from typing import Any, Final, NamedTuple
 from tooltrail.records.frozen import Frozen
 
 _MOST_NAME_CHARS: Final = 256
-"""Characters of a tool name that a record takes."""
+"""Maximum characters of a tool name in a record."""
 
 _MOST_SECONDS: Final = 1_000_000_000
-"""Some thirty years; more than a clock of milliseconds need carry."""
+"""About 32 years: more than any timeout, and safe for a timer in milliseconds."""
 
 _BYTES: Final = "([0-9]{1,19})([KMGTkmgt]?)"
 
@@ -23,12 +23,12 @@ ARGUMENTS: Final = "-- COMMAND [ARG]..."
 HELP_OPTIONS: Final = ("-h", "--help")
 
 
-class UsageProblem(Exception):  # noqa: N818  a mistake of the caller, which `main` words
-    """The command line cannot be read; the message says why."""
+class UsageProblem(Exception):  # noqa: N818  a mistake of the user, which `main` prints
+    """The command line is invalid; the message contains the reason."""
 
 
 class Request(Frozen):
-    """What to run, and how to record it. The members are named after the options."""
+    """The command to run, and how to record the command. Members are named after the options."""
 
     argv: tuple[str, ...]
     db: str | None = None
@@ -48,7 +48,7 @@ class Request(Frozen):
 
     @property
     def timeout_ms(self) -> int | None:
-        """The timeout as it is recorded."""
+        """The timeout in milliseconds, for the record."""
         return None if self.timeout is None else round(self.timeout * 1000)
 
 
@@ -56,11 +56,11 @@ class Option(NamedTuple):
     """One option.
 
     Attributes:
-        flag: as it is written.
-        metavar: name of the value in the help; None for an option without a value.
-        help: one or two sentences.
-        variable: the environment variable that stands for the option.
-        read: makes the value of a text; raises `ValueError` for a wrong one.
+        flag: the option with its dashes.
+        metavar: name of the value in the help text; None for an option without a value.
+        help: help text, one or two sentences.
+        variable: environment variable that is used if the option is not given.
+        read: converts the text to the value; raises `ValueError` if the text is invalid.
     """
 
     flag: str
@@ -71,17 +71,17 @@ class Option(NamedTuple):
 
     @property
     def is_name(self) -> bool:
-        """Whether an empty text names nothing, as if the option had not been given."""
+        """Whether an empty value counts as not given."""
         return self.variable is not None and self.read is str
 
     @property
     def member(self) -> str:
-        """The member of a `Request` that has the value."""
+        """The name of the `Request` member that holds the value."""
         return self.flag.lstrip("-").replace("-", "_")
 
 
 def read_seconds(text: str) -> float:
-    """A number of seconds that a timer can be set to."""
+    """Parse a number of seconds that a timer accepts."""
     try:
         seconds = float(text)
     except ValueError:
@@ -92,14 +92,14 @@ def read_seconds(text: str) -> float:
 
 
 def read_timeout(text: str) -> float:
-    """A number of seconds above zero."""
+    """Parse a number of seconds greater than zero."""
     if not (seconds := read_seconds(text)):
-        raise ValueError(f"{text!r} is not above 0")
+        raise ValueError(f"{text!r} is not greater than 0")
     return seconds
 
 
 def read_tool_name(text: str) -> str:
-    """A name that a record can hold."""
+    """Check a tool name against the limits of a record."""
     if not 1 <= len(text) <= _MOST_NAME_CHARS or text.isspace():
         raise ValueError(f"a tool name has 1 to {_MOST_NAME_CHARS} characters, not all white space")
     if text != text.encode("utf-8", "replace").decode():
@@ -108,7 +108,7 @@ def read_tool_name(text: str) -> str:
 
 
 def read_byte_count(text: str) -> int:
-    """A number of bytes: digits, or with a suffix for a power of 1024."""
+    """Parse a number of bytes: digits, with an optional suffix for a power of 1024."""
     match = re.fullmatch(_BYTES, text)
     if match is None:
         raise ValueError(f"{text!r} is not a number of bytes such as 1000000, 64K, 200M, 1G")
@@ -116,7 +116,7 @@ def read_byte_count(text: str) -> int:
 
 
 def one_of(*choices: str) -> Callable[[str], str]:
-    """A reader of one of several words."""
+    """A parser that accepts only these words."""
 
     def read(text: str) -> str:
         if text not in choices:
@@ -136,7 +136,7 @@ OPTIONS: Final = (
     Option(
         "--artifacts",
         "PATH|URL",
-        "Artifact root of a new store, or the new place of a moved root ($TOOLTRAIL_ARTIFACTS).",
+        "Artifact root of a new store, or new location of a moved root ($TOOLTRAIL_ARTIFACTS).",
         "TOOLTRAIL_ARTIFACTS",
     ),
     Option(
@@ -148,14 +148,14 @@ OPTIONS: Final = (
     Option(
         "--session",
         "ID|NAME",
-        "Session to record into: its id, or any name, which opens a session when it is new"
-        " ($TOOLTRAIL_SESSION). By default, a session of its own.",
+        "Session to record into: an id or a name. A new name opens a session"
+        " ($TOOLTRAIL_SESSION). By default, a new session for this command.",
         "TOOLTRAIL_SESSION",
     ),
     Option("--tool", "NAME", "Tool name to record.  [default: exec]", read=read_tool_name),
-    Option("--call-id", "ID", "Id that the provider gave the call."),
+    Option("--call-id", "ID", "Id of the call at its provider."),
     Option("--cwd", "PATH", "Working directory of the command."),
-    Option("--timeout", "SECONDS", "Seconds the command may run.", read=read_timeout),
+    Option("--timeout", "SECONDS", "Time limit of the command.", read=read_timeout),
     Option(
         "--grace",
         "SECONDS",
@@ -165,8 +165,8 @@ OPTIONS: Final = (
     Option(
         "--tty",
         "[auto|always|never]",
-        "Give the command a terminal, which makes one stream of stdout and stderr. auto: when both"
-        " go to a terminal.  [default: auto]",
+        "Run the command on a terminal, with stdout and stderr as one stream. auto: if both go to a"
+        " terminal.  [default: auto]",
         read=one_of("auto", "always", "never"),
     ),
     Option(
@@ -198,13 +198,13 @@ _BY_FLAG: Final = {option.flag: option for option in OPTIONS}
 
 
 def read_request(arguments: Sequence[str], environment: Mapping[str, str]) -> Request | None:
-    """Read the arguments behind `exec`. Options end at the first word that is none, or at `--`.
+    """Parse the arguments after `exec`. Options end at `--`, or at the first other argument.
 
     Returns:
-        What to run; None when the help text is asked for.
+        The request; None if the arguments request the help text.
 
     Raises:
-        UsageProblem: an option is unknown, has no or a wrong value, or the command is missing.
+        UsageProblem: an option is unknown, its value is missing or invalid, or there is no command.
     """
     given: dict[str, str] = {}
     waiting = list(arguments)
@@ -227,7 +227,7 @@ def read_request(arguments: Sequence[str], environment: Mapping[str, str]) -> Re
 
 
 def _members(given: Mapping[str, str], environment: Mapping[str, str]) -> list[tuple[str, Any]]:
-    """Names and values of the options that are given, here or in the environment."""
+    """Names and values of the options from the command line or the environment."""
     members: list[tuple[str, Any]] = []
     for option in OPTIONS:
         text = given.get(option.flag)
@@ -244,7 +244,7 @@ def _members(given: Mapping[str, str], environment: Mapping[str, str]) -> list[t
 
 
 def _split(word: str) -> tuple[Option, str | None]:
-    """The option that a word names, and the value behind its `=`."""
+    """The option that a word names, and the value after `=`."""
     flag, separator, value = word.partition("=") if word.startswith("--") else (word, "", "")
     option = _BY_FLAG.get(flag)
     if option is None:
@@ -255,7 +255,7 @@ def _split(word: str) -> tuple[Option, str | None]:
 
 
 def _similar(flag: str) -> str:
-    import difflib  # noqa: PLC0415  for mistakes only
+    import difflib  # noqa: PLC0415  only unknown options need it
 
     found = difflib.get_close_matches(flag, _BY_FLAG, n=1)
     return f" Did you mean {found[0]!r}?" if found else ""

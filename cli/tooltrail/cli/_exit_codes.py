@@ -1,10 +1,10 @@
-"""The exit codes, in one table; `--help` prints it."""
+"""The exit codes and their meanings, as `--help` prints them."""
 
 from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """What a command's exit code means. `exec` mirrors its child instead."""
+    """The exit codes of all commands except `exec`, which mirrors its child."""
 
     OK = 0
     DAMAGED = 1
@@ -17,7 +17,7 @@ class ExitCode(IntEnum):
 
     @classmethod
     def of_damage(cls, *, is_damaged: bool, is_incomplete: bool) -> "ExitCode":
-        """The code of a check: damage counts more than what is incomplete."""
+        """The exit code of a check. Damage takes precedence over incompleteness."""
         if is_damaged:
             return cls.DAMAGED
         return cls.INCOMPLETE if is_incomplete else cls.OK
@@ -41,6 +41,6 @@ EXEC_MEANINGS = (
 
 
 def table() -> str:
-    """The table as `--help` shows it."""
+    """The table of exit codes, as `--help` prints it."""
     lines = [f"{code.value:5}  {meaning}" for code, meaning in MEANINGS.items()]
     return "\n".join(["Exit codes:", *lines, "", EXEC_MEANINGS])

@@ -1,4 +1,4 @@
-"""Exports into the formats of providers: their options, their documents, their reports."""
+"""Options of exports into the formats of providers, and the reports of differences."""
 
 import json
 import os
@@ -28,21 +28,21 @@ PROVIDERS = (
     "cohere",
     "text-fallback",
 )
-"""The wire formats that a conversation can be written in, known before they are imported."""
+"""The wire formats of exports, listed here so that `--help` imports none of them."""
 
 STDOUT = Path("-")
-"""What stands for standard output where a file is named."""
+"""The file name that means standard output."""
 
 
 def refuse_same_file(report: Path, output: Path | None) -> None:
-    """Refuse a report that would take the place of the document.
+    """Refuse a report that would overwrite the document.
 
     Args:
         report: the file of the report.
-        output: the file of the document; None for standard output, which may be a file as well.
+        output: the file of the document; None for standard output, which can also be a file.
 
     Raises:
-        click.UsageError: both are one file, by whatever names.
+        click.UsageError: both are the same file, even under different names.
     """
     is_same = _is_stdout(report) if output is None else _is_one_file(report, output)
     if is_same:
@@ -54,22 +54,22 @@ def refuse_same_file(report: Path, output: Path | None) -> None:
 def _is_one_file(one: Path, other: Path) -> bool:
     with suppress(OSError):
         if one.exists() and other.exists():
-            # A device takes both, and keeps neither from the other.
+            # Report and document can both be written to one device without overwriting.
             return one.is_file() and one.samefile(other)
     return one.resolve() == other.resolve()
 
 
 def _is_stdout(path: Path) -> bool:
-    # Standard output need not be a file, nor have a descriptor at all.
+    # Standard output can be a pipe, or have no descriptor.
     with suppress(OSError, ValueError):
         return path.is_file() and os.path.samestat(path.stat(), os.fstat(sys.stdout.fileno()))
     return False
 
 
 def write_report(report: "ExportReport", file: Path | None) -> None:
-    """Write each change to the file, if one was named; before the document is printed.
+    """Write each difference to the file, if there is one. Call before printing the document.
 
-    Whoever asked for a report is not to get a document that nobody can tell the changes of.
+    If the report cannot be written, the document must not be printed without its report.
 
     Raises:
         UnavailableError: the file cannot be written.
@@ -78,8 +78,8 @@ def write_report(report: "ExportReport", file: Path | None) -> None:
         write_file(file, _lines(report))
 
 
-def tell_report(report: "ExportReport", file: Path | None) -> None:
-    """Count what was changed, on stderr, and say where each change is listed."""
+def say_differences(report: "ExportReport", file: Path | None) -> None:
+    """Print the number of differences on stderr, and how to list each difference."""
     if report:
         counted = Counter(change.kind for change in report)
         note = ", ".join(f"{count:,} {kind}" for kind, count in sorted(counted.items()))
@@ -87,11 +87,11 @@ def tell_report(report: "ExportReport", file: Path | None) -> None:
         say(f"tooltrail: the export differs from the record: {note}{where}")
 
 
-def _file_of_its_own(
+def _refuse_stdout(
     _context: click.Context, _parameter: click.Parameter, file: Path | None
 ) -> Path | None:
     if file == STDOUT:
-        raise click.BadParameter("standard output is the document's: name a file")
+        raise click.BadParameter("the document goes to standard output; name a file for the report")
     return file
 
 
@@ -105,45 +105,45 @@ strict_option = click.option(
     is_flag=True,
     help="Print nothing and exit with 1 if the export would differ from the record.",
 )
-"""`--strict`: nothing rather than something else."""
+"""`--strict`: print nothing instead of a document that differs from the record."""
 
 report_option = click.option(
     "--report",
     type=click.Path(path_type=Path, dir_okay=False),
-    callback=_file_of_its_own,
+    callback=_refuse_stdout,
     metavar="FILE",
     help="Write each difference from the record to FILE, one line of JSON each.",
 )
-"""`--report`: where each change is listed."""
+"""`--report`: the file that lists each difference."""
 
 export_options = stacked(
     click.option(
         "--as-seen",
         is_flag=True,
-        help="Print only what the model was shown. Unknown parts are marked.",
+        help="Print only what the model was shown. Mark what is unknown.",
     ),
     strict_option,
     click.option(
         "--ids",
         type=click.Choice(["fallback", "synthesise"]),
-        help="For calls without an id where the provider needs one: write the call as text "
+        help="If the provider needs an id and a call has none: write the call as text "
         "(fallback, the default), or make an id (synthesise).",
     ),
     click.option(
         "--unanswered",
         type=click.Choice(["mark", "drop"]),
-        help="For calls without a result: write a result that says so (mark, the default), or "
+        help="If a call has no result: write a result that says so (mark, the default), or "
         "leave the call out (drop).",
     ),
     click.option(
         "--text-family",
         metavar="NAME",
-        help="Spelling of calls that are written as text. By default, tool_result.",
+        help="Text format of calls that are written as text. By default, tool_result.",
     ),
     click.option(
         "--provider",
         metavar="NAME",
-        help="Target provider. Data for other providers of the format is left out.",
+        help="Target provider. Leave out data for other providers of the same format.",
     ),
     report_option,
 )

@@ -1,4 +1,4 @@
-"""From an error to one sentence and an exit code; never a traceback."""
+"""Runs a command, and converts an error to one sentence and an exit code."""
 
 import io
 import os
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 _NAME = "tooltrail"
 _COMPLETION = "_TOOLTRAIL_COMPLETE"
-"""The variable by which a shell asks click for its completion script and its suggestions."""
+"""Environment variable with which a shell requests completions from click."""
 
 
 def run(command: click.Command) -> int:
-    """Run a command and give its exit code; what went wrong goes to stderr in one sentence."""
+    """Run a command and return its exit code. An error is one sentence on stderr."""
     open_missing()
     try:
         return _guarded(command)
@@ -29,9 +29,9 @@ def run(command: click.Command) -> int:
 
 
 def say_error(error: "TooltrailError") -> None:
-    """Print an error and its notes below it.
+    """Print an error, followed by its notes.
 
-    Further lines of an error are indented, so that no text in it passes for a message of its own.
+    Further lines of an error are indented, so that text in it cannot look like another message.
     """
     sentence = str(error).replace("\n", "\n  ")
     say(f"{_NAME}: {sentence}")
@@ -41,10 +41,10 @@ def say_error(error: "TooltrailError") -> None:
 
 def code_of(error: "TooltrailError") -> ExitCode:
     """The exit code of an error."""
-    # Imported here, so that `tooltrail --version` does not pay for what it never needs.
+    # Imported here, since `tooltrail --version` does not need the errors.
     from tooltrail.records import errors  # noqa: PLC0415
 
-    # The first class that fits decides, so a leaf stands before its branch.
+    # The first matching class decides, so a subclass comes before its base class.
     codes = (
         (errors.StoreNotFoundError, ExitCode.UNAVAILABLE),
         (errors.AmbiguousNameError, ExitCode.USAGE),
@@ -73,7 +73,7 @@ def _guarded(command: click.Command) -> int:
         return ExitCode.BROKEN_PIPE
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
-    except Exception as error:  # noqa: BLE001  what is not ours is raised again
+    except Exception as error:  # noqa: BLE001  `_reported` raises unknown errors again
         return _reported(error)
     return result if isinstance(result, int) else ExitCode.OK
 
@@ -81,13 +81,13 @@ def _guarded(command: click.Command) -> int:
 def _invoke(command: click.Command) -> object:
     if os.environ.get(_COMPLETION):
         return command.main(prog_name=_NAME, complete_var=_COMPLETION)
-    # Not through `main`, which makes exit code 1 of a closed pipe, and that means damage here.
+    # Not through `main`, which exits with 1 on a closed pipe. Here, 1 means damage.
     with command.make_context(_NAME, sys.argv[1:]) as context:
         return command.invoke(context)
 
 
 def _reported(error: Exception) -> ExitCode:
-    """Say an error of ours or of the system; raise any other, which is a fault of the program."""
+    """Print an error of tooltrail or the system; raise any other, which is a bug."""
     from tooltrail.records import TooltrailError  # noqa: PLC0415
 
     if isinstance(error, TooltrailError):

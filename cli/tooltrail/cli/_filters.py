@@ -1,4 +1,4 @@
-"""The filters that every list of invocations takes."""
+"""The filter options of lists of invocations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from uuid import UUID
 
 STATES = ("started", "success", "error", "interrupted", "denied", "cancelled")
-"""All states of an invocation, known before the store is imported."""
+"""All states of an invocation, listed here so that `--help` does not import the store."""
 
 _STATUSES = ("success", "error")
 
@@ -26,7 +26,7 @@ def _many(flag: str, name: str, help_text: str, kind: Any = str) -> Callable[[An
 
 
 def filter_options(function: Decorated) -> Decorated:
-    """All filters, handed on as one `where`; sessions and invocations are named as everywhere."""
+    """Pass all filter options to the command as one argument `where`, with names resolved."""
 
     @wraps(function)
     def with_filter(
@@ -36,7 +36,7 @@ def filter_options(function: Decorated) -> Decorated:
         invocation_names: tuple[str, ...],
         **kwargs: Any,
     ) -> Any:
-        from tooltrail.store import InvocationFilter  # noqa: PLC0415  --help needs none
+        from tooltrail.store import InvocationFilter  # noqa: PLC0415  not for --help
 
         sessions: tuple[UUID, ...] = ()
         invocations: tuple[UUID, ...] = ()

@@ -1,4 +1,4 @@
-"""`artifact tail -f`: what a running invocation prints, from its spool and then from the store."""
+"""`artifact tail -f`: prints the output of an invocation from its spool, then from the store."""
 
 import re
 import sys
@@ -23,31 +23,31 @@ from tooltrail.records.errors import AmbiguousNameError, NotFoundError, Tooltrai
 from tooltrail.store import Store, StreamView
 
 _DIGITS = re.compile(r"[0-9a-f]{4,64}")
-"""How a digest may be shortened."""
+"""A digest without its prefix, possibly shortened."""
 
 _BLOCK = 1 << 20
-"""Bytes that are held at once."""
+"""Bytes per read."""
 
 
 def follow_output(
     location: Location, name: str, lines: int, role: str | None, *, follow: bool
 ) -> int:
-    """Print the last lines of an artifact, or those of an invocation and what it prints further.
+    """Print the last lines of an artifact, or follow the output of an invocation.
 
     Args:
-        location: of the store.
-        name: of an invocation, else of an artifact.
-        lines: to begin with, of each stream.
-        role: of one stream; all but `order` when None.
-        follow: must be True; a stream alone is printed by `show --stream`.
+        location: location of the store.
+        name: name of an invocation or an artifact.
+        lines: number of last lines of each stream to print first.
+        role: role of the only stream to print; None for all streams but `order`.
+        follow: must be True. Without it, `show --stream` prints a single stream.
 
     Returns:
-        The exit code: incomplete when the invocation was killed or interrupted.
+        The exit code: `INCOMPLETE` if the invocation was killed or interrupted.
 
     Raises:
-        click.UsageError: a role without `follow`.
-        BrokenPipeError: the reader of standard output has gone.
-        TooltrailError: nothing has this name, or what it names cannot be read.
+        click.UsageError: `follow` is False.
+        BrokenPipeError: the reader of standard output has closed the pipe.
+        TooltrailError: the name is unknown, or the output cannot be read.
     """
     if not follow:
         raise click.UsageError(
@@ -63,21 +63,21 @@ def follow_output(
 
 
 def refuse_invocation(location: Location, name: str) -> None:
-    """Raise for the name of an invocation, since it was taken for that of an artifact.
+    """Raise if a name that is not an artifact is the name of an invocation.
 
     Raises:
-        click.UsageError: it is one; how its output is read is said.
+        click.UsageError: the name is an invocation. The message says how to read its output.
     """
     with suppress(TooltrailError), location.open() as store:
         store.reader.invocation(name)
         raise click.UsageError(
-            f"{name} is an invocation: -f prints its last lines and what follows,"
-            f" `tooltrail show {name} --stream stdout` prints all of a stream"
+            f"{name} is an invocation: pass -f to follow its output, or print a stream with"
+            f" `tooltrail show {name} --stream stdout`"
         )
 
 
 def _find(store: Store, name: str) -> UUID | str:
-    """The invocation that a name means, else the path of an artifact."""
+    """The id of the invocation with this name, else the path of the artifact."""
     if name.startswith(("sha256:", "sha256/")):
         return find_artifact(store, name)
     try:
@@ -94,7 +94,7 @@ def _find(store: Store, name: str) -> UUID | str:
 
 
 class _Following(ExitStack):
-    """The streams of one invocation: from its spool while that is there, then from the store."""
+    """Prints the streams of one invocation, from its spool while it exists, then from the store."""
 
     def __init__(self, store: Store, invocation: UUID, lines: int, role: str | None) -> None:
         super().__init__()
@@ -108,9 +108,9 @@ class _Following(ExitStack):
         self._was_running = False
 
     def run(self) -> int:
-        """Print until the end, or until nobody reads it; the exit code."""
+        """Print until the invocation ends or the reader is gone, and return the exit code."""
         while True:
-            # Asked first: what was written before its end is then seen.
+            # Checked before reading, so that output written before the end is not missed.
             self._is_running = self._store.reader.is_running(self._invocation)
             self._open_new()
             self._print_new()
@@ -145,7 +145,7 @@ class _Following(ExitStack):
         return sys.stderr.buffer if to_stderr else sys.stdout.buffer
 
     def _is_closed(self) -> bool:
-        """Whether the one stream that was asked for has ended, though the invocation may not."""
+        """Whether the single requested stream has ended, even if the invocation still runs."""
         follower = None if self._role is None else self._followers.get(self._role)
         return follower is not None and follower.ending == "closed"
 
@@ -153,7 +153,7 @@ class _Following(ExitStack):
         detail = self._store.reader.invocation(self._invocation)
         if detail.summary.state == "started":
             say(
-                f"tooltrail: invocation {self._invocation} has not ended, and has nothing in"
+                f"tooltrail: invocation {self._invocation} has not ended, and has no output in"
                 f" {self._store.spool}: it runs on another machine, or with another spool"
             )
             return ExitCode.INCOMPLETE
@@ -172,14 +172,14 @@ class _Following(ExitStack):
         follower = self._followers.get(stream.role)
         offset = None if follower is None else follower.offset
         if offset == stream.size:
-            return  # its bytes may be waiting for an artifact sink that is away
+            return  # all bytes are printed; the stream may still wait for an unavailable sink
         if offset is None and self._was_running:
             offset = 0
         for block in self._blocks(stream, offset):
             write_block(self._target(stream.role), block)
 
     def _blocks(self, stream: StreamView, offset: int | None) -> Iterator[bytes]:
-        """A stream from a byte on; its last lines when that is None."""
+        """Yield a stream from this offset; if the offset is None, its last lines."""
         if stream.artifact_path is not None:
             reader = open_known(self._store, stream.artifact_path)
             yield from (

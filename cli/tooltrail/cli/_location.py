@@ -1,4 +1,4 @@
-"""Which store a command means: flags, then the environment, then the user's data folder."""
+"""The location of the store: options, then the environment, then the user's data folder."""
 
 import os
 from collections.abc import Generator
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 class Location(NamedTuple):
-    """Where the store is.
+    """The location of a store.
 
     Attributes:
-        database: a file path or a URL.
-        artifacts: the artifact root if it was named; else the store remembers it.
-        spool: the spool folder if it was named.
+        database: file path or URL of the database.
+        artifacts: artifact root; None for the root that the store remembers.
+        spool: spool folder; None for the default of the store.
     """
 
     database: str
@@ -28,15 +28,15 @@ class Location(NamedTuple):
 
     @contextmanager
     def open(self, *, create: bool = False) -> "Generator[Store]":
-        """The store, closed at the end of the block.
+        """Open the store, and close it at the end of the block.
 
-        A store that has only a journal yet gets its database. Facts that could not be ingested are
-        said on stderr.
+        If the store has only a journal, the database is created. If facts could not be ingested,
+        a message is printed on stderr.
 
         Args:
-            create: whether a missing store is created.
+            create: whether to create a missing store.
         """
-        from tooltrail.store.opening import open_store  # noqa: PLC0415  not every command needs it
+        from tooltrail.store.opening import open_store  # noqa: PLC0415  not for --help
 
         with open_store(
             self.database,
@@ -56,7 +56,7 @@ class Location(NamedTuple):
         try:
             return (spool / "journal").is_dir()
         except OSError:
-            return False  # the reader says that the spool cannot be read
+            return False  # opening the store reports that the spool cannot be read
 
 
 def default_database() -> str:
@@ -66,7 +66,7 @@ def default_database() -> str:
         InvalidRecordError: the user has no home folder.
     """
     home = os.environ.get("XDG_DATA_HOME", "")
-    # The specification wants a relative value ignored.
+    # The specification requires that a relative value is ignored.
     folder = Path(home) if Path(home).is_absolute() else _home() / ".local" / "share"
     return str(folder / "tooltrail" / "tooltrail.db")
 

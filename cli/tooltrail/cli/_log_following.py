@@ -1,4 +1,4 @@
-"""`log -f`: a line for each invocation that begins or ends, while it happens."""
+"""`log -f`: prints a line for each invocation when it starts or ends."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,13 +9,13 @@ from tooltrail.cli._waiting import wait_for_more
 from tooltrail.store import InvocationFeed, InvocationFilter, InvocationView, Reader
 
 _WIDTHS = (8, 19, 10, 11, 7, 10, 7, 0)
-"""Columns at the least: what comes later is not known when the first line is printed."""
+"""Minimum widths of the columns. Later rows are not known when the first row is printed."""
 
 _GAP = "  "
 
 
 def write_row(cells: Sequence[str]) -> None:
-    """Print one line of the table."""
+    """Print one row of the table."""
     padded = (printable(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
     write(f"{_GAP.join(padded).rstrip()}\n")
 
@@ -23,13 +23,13 @@ def write_row(cells: Sequence[str]) -> None:
 def follow_log(
     location: Location, where: InvocationFilter, count: int
 ) -> Iterator[Sequence[InvocationView]]:
-    """The newest invocations, the newest last, and then what begins and ends, when it does.
+    """Yield the newest invocations, newest last, and then each one that starts or ends.
 
-    Ends when nothing more can come: with named invocations when these have ended, with named
-    sessions when these are closed and nothing runs in them.
+    Stops when all invocations of the filter have ended, or when all sessions of the filter are
+    closed and have no running invocation. Without such a filter, never stops.
 
     Raises:
-        BrokenPipeError: the reader of standard output has gone.
+        BrokenPipeError: the reader of standard output has closed the pipe.
         TooltrailError: the store cannot be read.
     """
     with location.open() as store:
@@ -40,7 +40,7 @@ def follow_log(
         # An invocation that changed between `poll` and this page is printed once.
         printed = {(view.id, view.state) for view in page}
         while True:
-            # Asked first: what came before the end is then printed. A new reader catches up.
+            # Checked before the poll, so that the last changes are printed. `reader` ingests.
             is_over = _is_over(store.reader, where)
             yield [view for view in feed.poll() if (view.id, view.state) not in printed]
             printed.clear()

@@ -1,7 +1,7 @@
-"""Commands that take long: how far they are, and Ctrl-C, after which they say what was done.
+"""Progress bars and Ctrl-C for long commands, which report what was done when interrupted.
 
-Elsewhere Ctrl-C ends the program as it ends any other (see `__main__`). One that is ignored, as
-`nohup` has it, stays ignored, and a second one always ends the program on the spot.
+In other commands, Ctrl-C ends the program at once (see `__main__`). A SIGINT that is ignored, as
+under `nohup`, stays ignored. A second Ctrl-C always ends the program at once.
 """
 
 import signal
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def interruptible() -> Generator[None]:
-    """Ctrl-C raises `KeyboardInterrupt` wherever the block is."""
+    """Raise `KeyboardInterrupt` on Ctrl-C, at any point of the block."""
 
     def interrupt(_number: int, _frame: FrameType | None) -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
@@ -31,7 +31,7 @@ def interruptible() -> Generator[None]:
 
 @contextmanager
 def interruptible_between_steps() -> Generator[Callable[[], None]]:
-    """Ctrl-C is remembered; what is yielded raises `KeyboardInterrupt` once there was one."""
+    """Remember Ctrl-C. The yielded function raises `KeyboardInterrupt` after a Ctrl-C."""
     was_interrupted = False
 
     def remember(_number: int, _frame: FrameType | None) -> None:
@@ -61,20 +61,20 @@ def _handling(handler: Callable[[int, FrameType | None], None]) -> Generator[Non
 
 
 def amount_of(amount: "Amount") -> str:
-    """An amount of stored objects for people: `2 objects, 1.2 MB`."""
+    """Format an amount of stored objects: `2 objects, 1.2 MB`."""
     return f"{counted(amount.count, 'object')}, {size_of(amount.stored_bytes)}"
 
 
 @contextmanager
 def progress_bar(what: str, total: int | None = None) -> Generator[Callable[[int, int], None]]:
-    """A bar on a terminal's stderr as long as the block lasts; nothing where nobody looks.
+    """Show a progress bar during the block if stderr is a terminal.
 
     Args:
-        what: is done, in a word or two.
-        total: objects to do; None when nobody knows.
+        what: the work, in a word or two.
+        total: number of objects to process; None if the number is unknown.
 
     Yields:
-        What to call with the objects that are done and their bytes.
+        A function to call with the number of processed objects and their stored bytes.
     """
     if not sys.stderr.isatty():
         yield lambda _count, _stored_bytes: None

@@ -1,4 +1,4 @@
-"""How found lines are printed: as grep prints them, or as JSON."""
+"""Prints the lines that `artifact grep` found, like grep or as JSON."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from tooltrail.artifacts import Match
 
 _BLOCK = 64 * 1024
-"""Bytes that are written at once, unless a terminal wants each line."""
+"""Minimum bytes per write. On a terminal, each line is written at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """What stands before each line.
+    """The prefix of each line.
 
     Attributes:
-        numbers: its number.
-        offsets: the offset of its first byte.
-        separated: whether `--` stands between lines that are not neighbours.
+        numbers: whether to print the number of the line.
+        offsets: whether to print the offset of the first byte of the line.
+        separated: whether to print `--` between lines that are not adjacent.
     """
 
     numbers: bool
@@ -30,7 +30,7 @@ class Style:
 
 
 def print_lines(matches: Iterable["Match"], style: Style) -> int:
-    """Print lines with their exact bytes, a missing last newline added; how many matched."""
+    """Print the exact bytes of lines, add a missing last newline, return the number of matches."""
     counted = _Counted(matches)
     least = 0 if sys.stdout.isatty() else _BLOCK
     waiting: list[bytes] = []
@@ -43,20 +43,20 @@ def print_lines(matches: Iterable["Match"], style: Style) -> int:
                 block, waiting, size = b"".join(waiting), [], 0
                 write_block(sys.stdout.buffer, block)
     finally:
-        # What was found is printed, also when the search comes to an end that is none.
+        # Lines that were found before an error are printed.
         write_block(sys.stdout.buffer, b"".join(waiting))
     return counted.found
 
 
 def print_lines_as_json(matches: Iterable["Match"]) -> int:
-    """Print one JSON array, each line when it was found; how many matched. See `print_array`."""
+    """Print each line when found, as one JSON array (`print_array`); return the match count."""
     counted = _Counted(matches)
     print_array(map(_record, counted))
     return counted.found
 
 
 def print_count(count: int, *, as_json: bool) -> int:
-    """Print how many lines match, and say it again."""
+    """Print the number of matching lines, and return it."""
     if as_json:
         print_array([{"count": count}])
     else:
@@ -65,7 +65,7 @@ def print_count(count: int, *, as_json: bool) -> int:
 
 
 class _Counted:
-    """Matches, and how many were found so far."""
+    """An iterable of matches that counts the matches, without lines of context."""
 
     def __init__(self, matches: Iterable["Match"]) -> None:
         self._matches = matches
@@ -94,7 +94,7 @@ def _record(match: "Match") -> dict[str, Any]:
     return {
         "line_number": match.line_number,
         "offset": match.offset,
-        # A byte that is no UTF-8 becomes the lone surrogate that Python turns back into it.
+        # A byte that is not UTF-8 becomes a lone surrogate, which Python can convert back.
         "line": match.line.removesuffix(b"\n").decode("utf-8", "surrogateescape"),
         "is_context": match.is_context,
     }

@@ -1,4 +1,4 @@
-"""Options that several commands share, each one defined once."""
+"""Options that several commands share."""
 
 from collections.abc import Callable, Mapping
 from functools import wraps
@@ -17,18 +17,18 @@ Decorated = Callable[..., Any]
 
 
 class NamedOption(click.Option):
-    """An option that names something; an empty text names nothing, as if it had not been given."""
+    """An option whose empty value counts as not given."""
 
     def consume_value(
         self, ctx: click.Context, opts: Mapping[str, Any]
     ) -> tuple[Any, ParameterSource]:
-        """The value and where it is from: the command line, else the environment."""
+        """Return the value and its source: the command line, else the environment."""
         value, source = super().consume_value(ctx, opts)
         return super().consume_value(ctx, {}) if value == "" else (value, source)
 
 
 def named_option(flag: str, **more: Any) -> Callable[[Decorated], Decorated]:
-    """An option that `exec` has too, with the same variable and help text."""
+    """An option that `exec` also has, with the same variable and help text."""
     (option,) = (one for one in OPTIONS if one.flag == flag)
     return click.option(
         flag,
@@ -41,7 +41,7 @@ def named_option(flag: str, **more: Any) -> Callable[[Decorated], Decorated]:
 
 
 def gathered(name: str, kind: Callable[..., Any]) -> Callable[[Decorated], Decorated]:
-    """Hand several options on as one argument, which `kind` makes of those that it takes."""
+    """Pass the options that are parameters of `kind` to the command as one `kind` object."""
     options = list(signature(kind).parameters)
 
     def decorate(function: Decorated) -> Decorated:
@@ -56,7 +56,7 @@ def gathered(name: str, kind: Callable[..., Any]) -> Callable[[Decorated], Decor
 
 
 def stacked(*decorators: Callable[[Any], Any]) -> Callable[[Decorated], Decorated]:
-    """One decorator that applies several, so that `--help` lists them in this order."""
+    """Combine several decorators into one; `--help` lists their options in this order."""
 
     def decorate(function: Decorated) -> Decorated:
         for decorator in reversed(decorators):
@@ -76,10 +76,10 @@ store_options = stacked(
     named_option("--spool", type=click.Path(path_type=Path, file_okay=False)),
     gathered("location", _location),
 )
-"""`--db`, `--artifacts` and `--spool`, handed on as one `location`."""
+"""`--db`, `--artifacts` and `--spool`, passed to the command as one argument `location`."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
-"""`--json`: one array, each element with its schema_version."""
+"""`--json`: print one JSON array, each element with its `schema_version`."""
 
 output_options = stacked(
     click.option("--json", "style", flag_value="json", help="Print one JSON array."),
@@ -88,10 +88,10 @@ output_options = stacked(
     click.option("--fields", metavar="A,B", help="Print only these fields, in this order."),
     gathered("output", Listing),
 )
-"""The ways in which a list can be printed, handed on as one `output`."""
+"""The output styles of a list, passed to the command as one argument `output`."""
 
 time_option = click.option("--utc", is_flag=True, help="Show times in UTC, not local time.")
-"""`--utc`: stored times are UTC and shown local."""
+"""`--utc`: show times in UTC. By default, times are shown in the local zone."""
 
 count_option = click.option(
     "-n",
@@ -101,4 +101,4 @@ count_option = click.option(
     show_default=True,
     help="Number of entries, 0 for all.",
 )
-"""`-n`: how many."""
+"""`-n`: the number of entries to print."""

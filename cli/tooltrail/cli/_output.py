@@ -1,4 +1,4 @@
-"""Printing: data on stdout in the style that was asked for, messages on stderr."""
+"""Prints data on stdout in the requested style, and messages on stderr."""
 
 import io
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 SCHEMA_VERSION = 1
-"""Of the JSON that every command prints; raised when a field changes its meaning."""
+"""Version of the JSON of every command. Increased when the meaning of a field changes."""
 
 _BLOCK = 1 << 20
 _GAP = 2
@@ -24,7 +24,7 @@ _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 Record = Mapping[str, Any]
 
 Members = Mapping[str, Callable[[Any], object]]
-"""The fields of a record for programs, and how each is read from a value."""
+"""The names of the fields of a record, and a function per field that reads it from a value."""
 
 
 def say(message: str) -> None:
@@ -39,16 +39,16 @@ def say(message: str) -> None:
 
 
 def write(text: str) -> None:
-    """Text on stdout; what no encoding can carry is spelled out, which in JSON is an escape."""
+    """Write text to stdout. A lone surrogate is written as an escape, which is valid JSON."""
     write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
 def write_bytes(data: bytes) -> None:
-    """Exact bytes on stdout.
+    """Write exact bytes to stdout.
 
     Raises:
-        BrokenPipeError: the reader has gone.
-        UnavailableError: they cannot be written, as on a full disk.
+        BrokenPipeError: the reader has closed the pipe.
+        UnavailableError: the bytes cannot be written, for example on a full disk.
     """
     with _writing("standard output"):
         sys.stdout.flush()
@@ -57,25 +57,25 @@ def write_bytes(data: bytes) -> None:
 
 
 def copy_stream(source: BinaryIO, target: BinaryIO) -> None:
-    """Copy exact bytes at constant memory; raises as `write_bytes` does."""
+    """Copy exact bytes with constant memory; raises like `write_bytes`."""
     copy_blocks(iter(lambda: source.read(_BLOCK), b""), target)
 
 
 def copy_blocks(blocks: Iterable[bytes], target: BinaryIO) -> None:
-    """Write exact bytes as they come; raises as `write_bytes` does."""
+    """Write each block when it arrives; raises like `write_bytes`."""
     for block in blocks:
         write_block(target, block)
 
 
 def write_block(target: BinaryIO, block: bytes) -> None:
-    """Exact bytes on stdout or stderr; raises as `write_bytes` does."""
+    """Write exact bytes to stdout or stderr; raises like `write_bytes`."""
     with _writing("the output"):
         target.write(block)
         target.flush()
 
 
 def write_file(path: Path, pieces: Iterable[str]) -> None:
-    """Text into a file, which is there whole or stays as it was; a device is written to as it is.
+    """Replace a file atomically with text. A device is written directly.
 
     Raises:
         UnavailableError: the file cannot be written.
@@ -84,13 +84,13 @@ def write_file(path: Path, pieces: Iterable[str]) -> None:
         if path.exists() and not path.is_file():
             _write_pieces(path, pieces)
             return
-        # A link stays a link: what it leads to is replaced.
+        # A symbolic link is kept, and the file that it points to is replaced.
         target = path.resolve()
         part = target.with_name(f".{target.name}.{os.getpid()}.part")
         try:
             _write_pieces(part, pieces)
             if target.exists():
-                import shutil  # noqa: PLC0415  few outputs go into files
+                import shutil  # noqa: PLC0415  few commands write files
 
                 shutil.copymode(target, part)
             part.replace(target)
@@ -104,26 +104,26 @@ def _write_pieces(path: Path, pieces: Iterable[str]) -> None:
 
 
 def attributes(*names: str) -> dict[str, Callable[[Any], object]]:
-    """Members of a record that are attributes of these names."""
+    """Record fields that are read from the attributes with these names."""
     return {name: attrgetter(name) for name in names}
 
 
 class Listing(NamedTuple):
-    """How a list is to be printed: as a table for people, unless one of these is given.
+    """The output style of a list. Without a style and fields, the list is printed as a table.
 
     Attributes:
         style: `json`, `ndjson` or `csv`.
-        fields: which of the members, separated by commas; all when None.
+        fields: names of the fields to print, separated by commas; None for all.
     """
 
     style: str | None
     fields: str | None
 
     def print_records(self, values: Iterable[Any], members: Members) -> bool:
-        """Print values as records, unless a table is asked for; whether they were printed.
+        """Print values as records and return True; return False if a table is requested.
 
         Raises:
-            click.UsageError: a field that the records do not have.
+            click.UsageError: the records do not have a requested field.
         """
         if not self.style and not self.fields:
             return False
@@ -140,10 +140,10 @@ class Listing(NamedTuple):
 
 
 def print_array(records: Iterable[Record]) -> int:
-    """Print records as one JSON array, each as it arrives, and return how many there were.
+    """Print records as one JSON array, each as it arrives, and return their number.
 
-    After an error the array is closed all the same, so that it is valid JSON. The exit code says
-    that it is not complete.
+    After an error, the array is still closed, so that it is valid JSON. The exit code shows that
+    the array is incomplete.
     """
     count = 0
     try:
@@ -162,12 +162,12 @@ def print_array(records: Iterable[Record]) -> int:
 def print_table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()
 ) -> None:
-    """A table of aligned columns; on a narrow terminal the last column is cut, never the others.
+    """Print a table of aligned columns. On a narrow terminal, only the last column is cut.
 
     Args:
-        header: a name for each column.
-        rows: cells.
-        right: columns that are aligned to the right.
+        header: names of the columns.
+        rows: cells of each row.
+        right: names of the columns that are aligned to the right.
     """
     table = [header, *([printable(cell) for cell in row] for row in rows)]
     widths = [max(map(_cells, column)) for column in zip(*table, strict=True)]
@@ -186,7 +186,7 @@ def print_table(
 
 
 def size_of(count: int | None) -> str:
-    """Bytes for people, in powers of 1000: `1.2 MB`."""
+    """Format a number of bytes in powers of 1000: `1.2 MB`."""
     if count is None:
         return ""
     value = float(count)
@@ -198,11 +198,11 @@ def size_of(count: int | None) -> str:
 
 
 def duration_of(milliseconds: int | None) -> str:
-    """A duration for people: `0.31 s`, `4 min 12 s`."""
+    """Format a duration: `0.31 s`, `4 min 12 s`."""
     if milliseconds is None:
         return ""
     seconds = milliseconds / 1000
-    # 59.995 and more would be rounded to a minute's worth of seconds.
+    # 59.995 and more would be shown as 60.00 s.
     if seconds < 59.995:
         return f"{seconds:.2f} s"
     minutes, rest = divmod(round(seconds), 60)
@@ -211,58 +211,58 @@ def duration_of(milliseconds: int | None) -> str:
 
 
 def short_digest(digest: str | None) -> str:
-    """A digest in a table: its algorithm and twelve digits; that of no schema is a text."""
+    """A digest shortened to its algorithm and 12 digits; `(text)` for an agent without a schema."""
     return "(text)" if digest is None else digest[:_DIGEST_CHARS]
 
 
 def counted(count: int, noun: str) -> str:
-    """A number of things for people: `1 artifact`, `2,000 artifacts`."""
+    """Format a number with a noun: `1 artifact`, `2,000 artifacts`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def printable(text: str) -> str:
-    """Text for a line of a terminal, whose cursor and colours no control character may move."""
+    """Replace control characters, so that text in a line cannot control the terminal."""
     return "".join(c if c.isprintable() else "\ufffd" for c in text)
 
 
 def on_terminal(text: str) -> str:
-    """The same for many lines, whose breaks and tabs stay."""
+    """Replace control characters except newlines and tabs."""
     return "".join(c if c in "\n\t" else printable(c) for c in text)
 
 
 def _aligned(cell: str, width: int, *, to_right: bool) -> str:
-    """A cell of so many terminal columns; characters of East Asia take two."""
+    """Pad or cut a cell to `width` terminal columns. East Asian characters are two columns wide."""
     room = width - _cells(cell)
     if room < 0:
-        from rich.cells import set_cell_size  # noqa: PLC0415  few lists are cut
+        from rich.cells import set_cell_size  # noqa: PLC0415  few cells are cut
 
         return set_cell_size(cell, width - 1) + "…"
     return " " * room + cell if to_right else cell + " " * room
 
 
 def _terminal_columns() -> int:
-    import shutil  # noqa: PLC0415  not where a program reads
+    import shutil  # noqa: PLC0415  only for a terminal
 
     return shutil.get_terminal_size().columns
 
 
 def _cells(text: str) -> int:
-    """Columns of a terminal that a text takes."""
+    """The width of a text in terminal columns."""
     if text.isascii():
         return len(text)
-    from rich.cells import cell_len  # noqa: PLC0415  most lists need none of it
+    from rich.cells import cell_len  # noqa: PLC0415  only for text beyond ASCII
 
     return cell_len(text)
 
 
 @contextmanager
 def _writing(what: str) -> Generator[None]:
-    """Say which output failed.
+    """Name the output in the error of a failed write. `BrokenPipeError` passes through.
 
     Raises:
-        UnavailableError: anything but a reader that has gone, which ends a program quietly.
+        UnavailableError: the output cannot be written.
     """
-    from tooltrail.records.errors import UnavailableError  # noqa: PLC0415  a message needs none of it
+    from tooltrail.records.errors import UnavailableError  # noqa: PLC0415  `say` does not need it
 
     try:
         yield
@@ -276,7 +276,7 @@ def _chosen(names: Iterable[str], fields: str) -> list[str]:
     chosen = [name.strip() for name in fields.split(",")]
     unknown = [name for name in chosen if name not in names]
     if unknown:
-        import click  # noqa: PLC0415  50 ms that `exec` does not have
+        import click  # noqa: PLC0415  takes 50 ms, too slow for `exec`
 
         raise click.UsageError(f"unknown field {', '.join(unknown)}; there are {', '.join(names)}")
     return chosen
@@ -287,7 +287,7 @@ def _json(row: Record) -> str:
 
 
 def _csv(rows: Sequence[Record], header: Sequence[str]) -> str:
-    import csv  # noqa: PLC0415  few lists are printed so
+    import csv  # noqa: PLC0415  few lists are printed as CSV
 
     buffer = io.StringIO()
     writer = csv.DictWriter(buffer, fieldnames=header, lineterminator="\n")

@@ -1,4 +1,4 @@
-"""The budgets that a command line names: a TOML file."""
+"""The policy file that a command line names."""
 
 from pathlib import Path
 
@@ -14,15 +14,15 @@ from tooltrail.records import (
 
 
 def read_policy(path: Path, tool_name: str | None = None) -> Policy:
-    """The policy in a file.
+    """Read a policy from a TOML file.
 
     Args:
-        path: of the file.
-        tool_name: of the tool that is to be recorded as a command, if one is.
+        path: path of the file.
+        tool_name: name of the tool to record as a command, if any.
 
     Raises:
-        click.UsageError: the file cannot be read, is no policy, or gives the tool to a family that
-            takes no commands.
+        click.UsageError: the file cannot be read, is not a policy, or assigns the tool to a family
+            other than `command`.
     """
     try:
         policy = policy_from_toml(path.read_text(encoding="utf-8"), default_families())
@@ -35,7 +35,7 @@ def read_policy(path: Path, tool_name: str | None = None) -> Policy:
     tool = None if tool_name is None else policy.tools.get(tool_name)
     if tool is not None and tool.family not in (None, "command"):
         raise click.UsageError(
-            f"policy {path} gives the tool {tool_name!r} to the family {tool.family!r}, "
+            f"policy {path} assigns the tool {tool_name!r} to the family {tool.family!r}, "
             "but exec records commands"
         )
     return policy

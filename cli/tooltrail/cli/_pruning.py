@@ -1,4 +1,4 @@
-"""What `tooltrail gc` does and says."""
+"""The work and the messages of `tooltrail gc`."""
 
 from datetime import timedelta
 from typing import Any
@@ -11,16 +11,16 @@ from tooltrail.store.keep.pruning import total_of
 
 
 def plan_with_bar(store: Store, grace: timedelta) -> PruningPlan:
-    """Look at every object, with a bar on a terminal."""
-    with progress_bar("looking at objects") as update:
+    """Check every object of the artifact root, with a progress bar."""
+    with progress_bar("checking objects") as update:
         return plan_pruning(store, grace, on_progress=update)
 
 
 def prune_with_bar(store: Store, plan: PruningPlan) -> PruningReport:
-    """Delete what a plan names, with a bar on a terminal; when interrupted, say what was done."""
+    """Delete the objects of a plan with a progress bar; if interrupted, print what was deleted."""
     done = Amount()
 
-    def tell(count: int, stored_bytes: int) -> None:
+    def report(count: int, stored_bytes: int) -> None:
         done.count, done.stored_bytes = count, stored_bytes
         update(count, stored_bytes)
         check()
@@ -30,14 +30,14 @@ def prune_with_bar(store: Store, plan: PruningPlan) -> PruningReport:
             interruptible_between_steps() as check,
             progress_bar("pruning", plan.total.count) as update,
         ):
-            return prune(store, plan, on_progress=tell)
+            return prune(store, plan, on_progress=report)
     except KeyboardInterrupt:
         say(f"interrupted: {amount_of(done)} pruned so far")
         raise
 
 
 def record_of(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool) -> dict[str, Any]:
-    """Plan and outcome as one record; without a report nothing was done."""
+    """Plan and report as one record; `report` is None if nothing was deleted."""
     record = {
         "root": plan.root,
         "grace_s": int(plan.grace.total_seconds()),
@@ -51,7 +51,7 @@ def record_of(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool)
 
 
 def print_plan(plan: PruningPlan) -> None:
-    """What lies in the root, and what becomes of it."""
+    """Print the objects of the root, and which of them a run with `--yes` deletes."""
     age = lasting(plan.grace)
     why = {
         "unreferenced": f"prunable: older than {age}",
@@ -59,7 +59,7 @@ def print_plan(plan: PruningPlan) -> None:
         "young": f"kept: younger than {age}",
         "referenced": "kept: records refer to them",
         "damaged": "kept: evidence of damage",
-        "foreign": "kept: nothing that tooltrail has made",
+        "foreign": "kept: not made by tooltrail",
     }
     rows = [
         (name, f"{amount.count:,}", size_of(amount.stored_bytes), why[name])
@@ -69,9 +69,9 @@ def print_plan(plan: PruningPlan) -> None:
 
 
 def say_outcome(plan: PruningPlan, report: PruningReport | None, *, dry_run: bool) -> None:
-    """One sentence for people."""
+    """Print on stderr what was deleted, or what `--yes` would delete."""
     if report is None:
-        work = f"--yes prunes {amount_of(plan.total)}" if dry_run and plan.total.count else ""
+        work = f"use --yes to prune {amount_of(plan.total)}" if dry_run and plan.total.count else ""
         say(f"dry run, nothing was deleted: {work}" if work else "there is nothing to prune")
         return
     say(f"pruned {amount_of(report.total)}")

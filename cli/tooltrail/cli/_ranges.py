@@ -1,4 +1,4 @@
-"""Ranges as they are typed: `A:B`, `A:`, `:B`, `A`."""
+"""Ranges of bytes or lines on the command line: `A:B`, `A:`, `:B`, `A`."""
 
 import re
 from typing import Any, NamedTuple
@@ -7,21 +7,21 @@ import click
 
 _RANGE = re.compile(r"(\d*)(:?)(\d*)", re.ASCII)
 _LONGEST = 4000
-"""Digits that Python reads without complaint."""
+"""Maximum characters of a range. Python parses integers of at most 4,300 digits."""
 
 
 class Range(NamedTuple):
-    """A part of something: from `first` up to or to `last`, which is None where it is the end."""
+    """A range from `first` to `last`; None means the end. `RangeType` says if `last` is in it."""
 
     first: int
     last: int | None
 
 
 class RangeType(click.ParamType[Range]):
-    """A range.
+    """The type of an option that accepts a range.
 
     Args:
-        lowest: what the first one has for a number.
+        lowest: number of the first byte or line.
         is_inclusive: whether `B` belongs to `A:B`.
     """
 
@@ -34,7 +34,7 @@ class RangeType(click.ParamType[Range]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> Range:
-        """Read a range, or fail as a usage error."""
+        """Parse a range, or fail with a usage error."""
         text = str(value)
         found = _RANGE.fullmatch(text)
         if found is None or text in ("", ":") or len(text) > _LONGEST:
@@ -52,10 +52,10 @@ class RangeType(click.ParamType[Range]):
 
 
 class LineCount(click.IntRange):
-    """How many lines; not from which one on, as `+N` means to tail(1)."""
+    """A number of lines. Refuses `+N`, which means "from line N" in tail(1)."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read a number, or fail as a usage error."""
+        """Parse a number, or fail with a usage error."""
         if str(value).startswith("+"):
-            self.fail(f"{value!r} is no number of lines; see cat --lines for a range", param, ctx)
+            self.fail(f"{value!r} is not a line count; see cat --lines for a range", param, ctx)
         return int(super().convert(value, param, ctx))

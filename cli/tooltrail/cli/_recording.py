@@ -1,4 +1,4 @@
-"""The record of one command: facts for the journal of a spool, and the captured streams."""
+"""The record of one command: its facts in the journal, and its captured streams."""
 
 import shlex
 import time
@@ -34,20 +34,20 @@ if TYPE_CHECKING:
     from tooltrail.artifacts import Capture
 
 _TICK_MS = 100
-"""Chunks of one stream within this time are one line of the order."""
+"""Consecutive chunks of one stream within this time are one line of the stream `order`."""
 
 _HELD_BYTES = 16 << 10
-"""Longest stream that stays in memory and travels with its fact; a longer one is a spool file."""
+"""Maximum bytes of a stream that is stored with its fact. A longer stream is a spool file."""
 
 _FD: dict[StreamName, int] = {"stdout": 1, "stderr": 2}
 
 
 class UsedPolicy(NamedTuple):
-    """What a record needs of a policy.
+    """The parts of a policy that a record needs.
 
     Attributes:
         document: canonical JSON of the policy.
-        stream_bytes: most bytes of one stream that are kept; None for all.
+        stream_bytes: maximum bytes of one stream to keep; None for all.
     """
 
     document: bytes
@@ -55,14 +55,14 @@ class UsedPolicy(NamedTuple):
 
 
 def used_policy(request: Request) -> UsedPolicy:
-    """The policy of a file, or the default one.
+    """Read the policy file of the request, or return the default policy.
 
     Raises:
         UsageProblem: the file is not a policy for commands.
     """
     if request.policy is None:
         return UsedPolicy(default_policy_json(), None)
-    import click  # noqa: PLC0415  for a policy in a file, as the next one
+    import click  # noqa: PLC0415  only for a policy in a file
 
     from tooltrail.cli._policy import read_policy  # noqa: PLC0415
 
@@ -74,15 +74,15 @@ def used_policy(request: Request) -> UsedPolicy:
 
 
 class Recording:
-    """The facts of one command. As a context manager it gives files back at its end.
+    """Records the facts of one command. A context manager that closes its files at the end.
 
     Attributes:
-        id: of the invocation.
-        end_position: of the fact that ends the call; None until then, or if it was not recorded.
+        id: id of the invocation.
+        end_position: position of the fact that ends the call; None until it is recorded.
     """
 
     def __init__(self, request: Request, spool: Path, policy: UsedPolicy) -> None:
-        """Prepare. Nothing is written yet.
+        """Prepare the recording. Writes nothing.
 
         Raises:
             InvalidRecordError: the name of the session is too long.
@@ -100,11 +100,11 @@ class Recording:
 
     @property
     def owner_descriptor(self) -> int:
-        """The descriptor that says that the call runs, for the command to inherit."""
+        """The descriptor that marks the call as running. The command must inherit it."""
         return self._owner.descriptor
 
     def start(self) -> None:
-        """Record that the command is about to run; acknowledged when this returns.
+        """Record the start of the command. The fact is acknowledged when this returns.
 
         Raises:
             UnavailableError: the spool cannot be written.
@@ -142,7 +142,7 @@ class Recording:
         self._append(entries)
 
     def capture(self, role: str) -> ShortCapture:
-        """A writer for one stream."""
+        """Return a writer for one stream."""
         most = self._policy.stream_bytes
         held = _HELD_BYTES if most is None else min(_HELD_BYTES, most)
         return ShortCapture(role, held, lambda: self._spool_capture(role))
@@ -159,7 +159,7 @@ class Recording:
         )
 
     def end(self, ended: ChildExit, captured: Sequence[CapturedStream]) -> None:
-        """Record how the command ended and what it printed, or say that this is not recorded."""
+        """Record the end and the output of the command; print a message if that fails."""
         request = self._request
         known = CommandEnd(
             command=shlex.join(request.argv),
@@ -193,13 +193,13 @@ class Recording:
                 say(f"tooltrail: {stream.role}: {lost:,} bytes not kept: {stream.loss_reason}")
 
     def fail(self, kind: str, message: str) -> None:
-        """Record that the command could not be started, or say that this is not recorded."""
+        """Record that the command could not be started; print a message if that fails."""
         request = self._request
         document = failed_document(request.tool, kind, message, request.argv, request.cwd)
         self._finish(document, [], state="error", error_kind=kind)
 
     def _finish(self, document: bytes, bodies: Sequence[bytes], **members: Any) -> None:
-        # A clock that was set back must not give an end before the start.
+        # The end must not be before the start if the clock was set back.
         at = max(now(), self._started_at)
         fact = CallEnded(
             session=self._session, id=self.id, at=at, output=digest_of(document), **members
@@ -219,7 +219,7 @@ class Recording:
             say(f"tooltrail: recorded {self.id}")
 
     def _spool_held(self, captured: Sequence[CapturedStream]) -> None:
-        """Write output that is only in memory into the spool, or say how much is lost."""
+        """Write output that is only in memory into the spool; print how many bytes are lost."""
         for stream in captured:
             role, content = stream.counted.role, stream.counted.content
             if stream.staged is not None or not content:
@@ -255,7 +255,7 @@ class Recording:
 
 
 def _session_of(named: str | None) -> tuple[UUID, str | None]:
-    """The id and the name of a session; one without a name is known, or for the command alone."""
+    """The id and the name of a session. The name is None for an id, or for a new session."""
     if named is None:
         return new_id(), None
     try:
@@ -265,11 +265,11 @@ def _session_of(named: str | None) -> tuple[UUID, str | None]:
 
 
 class StreamCapture:
-    """The streams of one command, and the order in which their chunks came.
+    """Captures the streams of one command, and the order in which their chunks arrived.
 
     Args:
-        capture: makes the capture of a role.
-        has_terminal: whether the command prints to a terminal, which knows one stream alone.
+        capture: creates the capture of a role.
+        has_terminal: whether the command prints to a terminal, which has one combined stream.
     """
 
     def __init__(self, capture: Callable[[str], ShortCapture], *, has_terminal: bool) -> None:
@@ -283,7 +283,7 @@ class StreamCapture:
         self._last: tuple[StreamName, int, int] | None = None
 
     def write(self, name: StreamName, chunk: bytes) -> None:
-        """Take a chunk in; see `ChunkHandler`."""
+        """Capture a chunk; see `ChunkHandler`."""
         self._streams[name].write(chunk)
         if len(self._streams) == 1:
             return
@@ -296,12 +296,12 @@ class StreamCapture:
             self._last = (name, len(chunk), at)
 
     def flush(self) -> None:
-        """Make what came so far readable from the spool."""
+        """Make the output so far readable from the spool."""
         for capture in self._streams.values():
             capture.flush()
 
     def close(self) -> list[CapturedStream]:
-        """End all streams, in the order in which a record has them."""
+        """Close all streams, and return them in the order of the record."""
         self._write_order()
         captured = [capture.close() for capture in self._streams.values()]
         return captured if len(captured) == 1 else [*captured, self._order.close()]

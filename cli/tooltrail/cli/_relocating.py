@@ -1,4 +1,4 @@
-"""What `tooltrail artifact relocate` does and says."""
+"""The work and the messages of `tooltrail artifact relocate`."""
 
 from dataclasses import asdict
 from typing import Any
@@ -11,7 +11,7 @@ from tooltrail.store import Amount, RelocationReport, Store, relocate
 def relocate_with_bar(
     store: Store, new_root: str, *, allow_damage: bool, delete_old: bool
 ) -> RelocationReport:
-    """Move the artifacts, with a bar on a terminal; when interrupted, say what holds."""
+    """Relocate the artifacts with a progress bar; if interrupted, print the current root."""
     total = store.reader.counts().artifact_count
     try:
         with interruptible(), progress_bar("copying", total) as update:
@@ -39,7 +39,7 @@ def record_of(report: RelocationReport) -> dict[str, Any]:
 
 
 def print_problems(report: RelocationReport) -> None:
-    """A line for every artifact that is not right."""
+    """Print one line for every damaged or missing artifact."""
     for path in report.damaged:
         write(f"damaged    {printable(path)}\n")
     for path in report.missing:
@@ -47,15 +47,15 @@ def print_problems(report: RelocationReport) -> None:
 
 
 def say_outcome(report: RelocationReport) -> None:
-    """What was done, and what holds now, for people."""
+    """Print what was copied, and where the artifacts are now, on stderr."""
     say(
         f"copied {amount_of(report.copied)}; {amount_of(report.sound)} verified at the new root; "
         f"{len(report.damaged):,} damaged, {len(report.missing):,} missing"
     )
     if not report.switched:
         say(
-            f"not moved: the artifacts stay in {report.root_before}; "
-            "--allow-damage moves them as they are"
+            f"not relocated: the artifacts stay in {report.root_before}; "
+            "pass --allow-damage to relocate anyway"
         )
         return
     say(f"the artifacts are in {report.root_after}")

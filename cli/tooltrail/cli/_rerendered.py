@@ -1,4 +1,4 @@
-"""A receipt beside what today's renderer gives, for people."""
+"""Compares a stored receipt with the text of the current renderer."""
 
 import difflib
 import io
@@ -17,17 +17,17 @@ CODES: dict[RerenderingState, ExitCode] = {
 
 
 def sentence_of(found: Rerendering) -> str:
-    """What comparing a receipt found."""
+    """One sentence with the result of comparing a receipt."""
     about = f"the receipt of invocation {found.invocation_id}"
     if found.today is not None and not found.drifted:
-        return f"{about} is what renderer {found.today.renderer} gives today"
+        return f"{about} is the text that renderer {found.today.renderer} makes today"
     if found.drifted:
-        return f"{about} is not what today's renderer gives: {printable(found.reason)}"
+        return f"{about} differs from the text of today's renderer: {printable(found.reason)}"
     return f"{about} cannot be compared: {printable(found.reason)}"
 
 
 def diff_of(found: Rerendering) -> str:
-    """The unified diff from the stored text to today's; empty when both are not there to differ."""
+    """The unified diff from the stored text to today's text; empty if one of them is missing."""
     if found.stored is None or found.today is None:
         return ""
     return "".join(_diff_lines(found.stored, found.today))
@@ -40,5 +40,5 @@ def _diff_lines(stored: Wording, today: Wording) -> Iterator[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines as `diff` counts them: `str.splitlines` would also break at a form feed."""
+    """Split at newlines only, like `diff`. `str.splitlines` also splits at a form feed."""
     return io.StringIO(text, newline="\n").readlines()

@@ -1,4 +1,4 @@
-"""The three standard descriptors of this program, which a caller may have closed or filled up."""
+"""Handles standard descriptors that the caller closed, or that cannot be written."""
 
 import os
 import sys
@@ -10,14 +10,14 @@ _COUNT = 3
 def open_missing() -> None:
     """Open the null device where a standard descriptor is closed (`>&-`).
 
-    Otherwise the next file or connection that is opened takes its number, and what is meant for
-    standard output is written into the store.
+    Otherwise the next opened file or connection would get the free number, and standard output
+    would be written into the store.
     """
     for fd in range(_COUNT):
         try:
             os.fstat(fd)
         except OSError:
-            # The lowest free number is given out, and all lower ones are in use.
+            # `open` returns the lowest free number. All lower numbers are in use.
             os.open(os.devnull, os.O_RDWR)
     if sys.stdout is None:  # pyright: ignore[reportUnnecessaryComparison]  Python found it closed
         sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115  open for the whole run
@@ -26,9 +26,9 @@ def open_missing() -> None:
 
 
 def drop_unwritten() -> None:
-    """Forget what the reader of our output does not take, so that the exit code stays ours.
+    """Drop output that cannot be written, so that the exit code is not changed.
 
-    Python flushes both streams once more at its exit, and a failure there changes the code to 120.
+    Python flushes both streams at exit. If that fails, Python exits with 120.
     """
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -1,4 +1,4 @@
-"""What `tooltrail status` prints: facts about the store, and what needs attention."""
+"""The output of `tooltrail status`: facts about the store, and warnings."""
 
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -18,18 +18,18 @@ _SAFE_SQLITE: Final = (3, 51, 3)
 """First SQLite release without the WAL-reset corruption of 3.7.0 to 3.51.2."""
 
 _LOW_BYTES: Final = 16 << 20
-"""Room for one more segment of a journal."""
+"""Free bytes below which `status` warns: the size of one journal segment."""
 
 _LISTED: Final = 5
-"""Rejected facts that are printed one by one."""
+"""Maximum number of rejected facts in the warning."""
 
 
 def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
-    """Everything that `--json` prints.
+    """Read all members that `--json` prints.
 
     Args:
-        store: which one.
-        with_bodies: whether to count the bodies, too, which reads all of them.
+        store: the open store.
+        with_bodies: whether to also count the bodies, which reads all of them.
 
     Raises:
         TooltrailError: the store cannot be read.
@@ -64,7 +64,7 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
 
 
 def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
-    """The status for people."""
+    """The status as lines of text."""
     states: dict[str, int] = status["invocations"]
     by_state = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
     yield f"database     {status['database']} ({status['engine']}, revision {status['revision']})"
@@ -82,13 +82,13 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
 
 
 def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
-    """What needs attention."""
+    """The warnings, one per condition that needs attention."""
     engine, _, version = status["engine"].partition(" ")
     if engine == "SQLite" and tuple(map(int, version.split("."))) < _SAFE_SQLITE:
         yield (
             f"SQLite {version} has the WAL-reset fault of 3.7.0 to 3.51.2, which can corrupt a "
             "database that several processes write; "
-            "pip install 'tooltrail[sqlite]' brings a newer one"
+            "pip install 'tooltrail[sqlite]' installs a newer one"
         )
     found: dict[str, Any] = status["condition"]
     if (reason := status["not_ingested"]) is not None:
@@ -114,7 +114,7 @@ def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
 
 
 def is_complete(status: dict[str, Any]) -> bool:
-    """Whether every fact that was recorded could be applied."""
+    """Whether all recorded facts could be applied."""
     found: dict[str, Any] = status["condition"]
     return not found["rejected_count"] and not found["damaged_count"]
 

@@ -1,4 +1,4 @@
-"""One invocation for people and for programs: the facts, then the three surfaces side by side."""
+"""One invocation as `show` prints it: its facts, and its three surfaces."""
 
 import io
 import json
@@ -15,17 +15,17 @@ from tooltrail.records.readable_json import indent_json
 from tooltrail.store import InvocationDetail, Reader, StreamView
 
 _EXCERPT = 4_000
-"""Bytes of a stream that the overview quotes; the whole is one command away."""
+"""Bytes of a stream that the overview quotes. `show --stream` prints all of them."""
 
 MIN_WIDTH = 60
-"""Characters below which three columns cannot be read."""
+"""Minimum width in characters at which three columns are readable."""
 
 _MAX_LINES = 60
-"""Lines of one column; the whole of each surface is one command away."""
+"""Lines of one column. `show --surface` prints the complete surface."""
 
 
 def as_record(detail: InvocationDetail) -> dict[str, Any]:
-    """The invocation as one JSON object, the surfaces as they are stored."""
+    """The invocation as one JSON object, with its surfaces as stored."""
     return {
         **asdict(detail.summary),
         "arguments_raw": detail.arguments.decode("utf-8", "surrogatepass"),
@@ -40,7 +40,7 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
 
 
 def describe(detail: InvocationDetail, reader: Reader, *, utc: bool) -> str:
-    """The overview that `show` prints; control characters of the output do nothing in it."""
+    """The overview that `show` prints. Control characters of the output are replaced."""
     return "".join(
         f"{_visible(line)}\n"
         for part in (
@@ -57,7 +57,7 @@ def describe(detail: InvocationDetail, reader: Reader, *, utc: bool) -> str:
 def describe_side_by_side(
     detail: InvocationDetail, reader: Reader, *, utc: bool, width: int
 ) -> str:
-    """The same with the three surfaces next to each other."""
+    """The overview with the three surfaces in columns next to each other."""
     columns: dict[str, list[str]] = {}
     for part in (_complete(detail, reader), _canonical(detail), _receipt(detail)):
         _, title, *lines = part
@@ -112,20 +112,20 @@ def _place(stream: StreamView) -> str:
 
 
 def damage_of(detail: InvocationDetail, reader: Reader) -> DamageError | None:
-    """What keeps the overview from quoting a stream, if anything does."""
+    """The first damage that prevents the overview from quoting a stream."""
     for stream in detail.streams:
         try:
             _beginning(stream, reader)
         except DamageError as error:
             return error
         except UnavailableError:
-            continue  # what is not stored yet is not damaged
+            continue  # a stream that is not stored yet is not damaged
     return None
 
 
 def _beginning(stream: StreamView, reader: Reader) -> bytes:
     with reader.open_stream(stream) as source:
-        # Beyond the first frame, because its checksum stands at its end.
+        # One byte more than the first frame, so that the checksum at its end is read.
         return source.read(FRAME_SIZE + 1)[:_EXCERPT]
 
 
@@ -185,11 +185,11 @@ def _parsed(document: str | None) -> Any:
 
 
 def side_by_side(columns: Mapping[str, Sequence[str]], width: int) -> str:
-    """A table with one column of folded lines for each text.
+    """A table with one column of folded lines per text.
 
     Args:
         columns: title and lines of each text.
-        width: characters; at least `MIN_WIDTH` is used.
+        width: width in characters; at least `MIN_WIDTH` is used.
     """
     from rich.box import SQUARE  # noqa: PLC0415  only this view needs it
     from rich.console import Console  # noqa: PLC0415

@@ -1,4 +1,4 @@
-"""Times as people write them: RFC 3339, a date, `2h`, `3d`, `yesterday`."""
+"""Times on the command line: RFC 3339, a date, `2h`, `3d`, `yesterday`."""
 
 import re
 from collections.abc import Callable
@@ -13,7 +13,7 @@ _LONGEST = timedelta(days=36_500)
 
 
 class Time(click.ParamType[Any]):
-    """Reads a time with `read`. An unreadable text is a usage error: it is not `what`."""
+    """The type of an option that `read` parses. Other text is a usage error: it is not `what`."""
 
     def __init__(self, name: str, read: Callable[[str], object], what: str) -> None:
         self.name = name
@@ -23,7 +23,7 @@ class Time(click.ParamType[Any]):
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
     ) -> object:
-        """Read a time, or fail as a usage error."""
+        """Parse a time, or fail with a usage error."""
         try:
             return self._read(str(value))
         except (ValueError, OverflowError):
@@ -31,11 +31,11 @@ class Time(click.ParamType[Any]):
 
 
 def parse_duration(text: str) -> timedelta:
-    """Read a duration such as `24h`, at most some hundred years.
+    """Parse a duration such as `24h`, at most about 100 years.
 
     Raises:
-        ValueError: not a duration, or a longer one.
-        OverflowError: a much longer one.
+        ValueError: the text is not a duration, or the duration is too long.
+        OverflowError: the duration is too long for `timedelta`.
     """
     match = _AGO.fullmatch(text.strip().lower())
     if match is None:
@@ -47,18 +47,18 @@ def parse_duration(text: str) -> timedelta:
 
 
 def lasting(duration: timedelta) -> str:
-    """A duration for people, as `parse_duration` reads it: in the largest unit that is exact."""
+    """Format a duration in the largest exact unit, as `parse_duration` accepts it."""
     seconds = int(duration.total_seconds())
     unit = next(unit for unit in reversed(_SECONDS) if seconds % _SECONDS[unit] == 0)
     return f"{seconds // _SECONDS[unit]}{unit}" if seconds else "0s"
 
 
 def parse_moment(text: str, now: datetime) -> datetime:
-    """Read a time relative to `now`, an aware time in the local zone; the result is aware UTC.
+    """Parse a time relative to `now`, an aware time in the local zone; the result is aware UTC.
 
     Raises:
-        ValueError: not a time.
-        ValueError, OverflowError: before the year 1 or after the year 9999.
+        ValueError: the text is not a time.
+        ValueError, OverflowError: the time is before the year 1 or after the year 9999.
     """
     word = text.strip().lower()
     midnight = datetime.combine(now.date(), time())
@@ -72,12 +72,12 @@ def parse_moment(text: str, now: datetime) -> datetime:
         moment = now - timedelta(seconds=int(ago[1]) * _SECONDS[ago[2]])
     else:
         moment = datetime.fromisoformat(text.strip())
-    # A naive time gets the offset of its own day, which summer time may have moved since.
+    # A naive time gets the UTC offset of its own day, which can differ from the one of today.
     return moment.astimezone(UTC)
 
 
 def shown(moment: datetime | None, *, utc: bool) -> str:
-    """A time for people, to the second."""
+    """Format a time to the second; an empty string for None."""
     if moment is None:
         return ""
     if utc:
@@ -90,7 +90,7 @@ MOMENT = Time(
     lambda text: parse_moment(text, datetime.now().astimezone()),
     "RFC 3339, a date, 2h, 3d, today or yesterday",
 )
-"""A point in time. What has no zone is local time; a date or a day is its first moment."""
+"""A point in time. Without a zone, local time; for a date or a day, its first moment."""
 
 DURATION = Time("duration", parse_duration, "a duration such as 30s, 15m, 24h, 7d, 2w")
-"""A length of time, spelled as the ages that a point in time can be."""
+"""A length of time, with the same units as the relative times of `MOMENT`."""

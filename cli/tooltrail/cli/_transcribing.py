@@ -1,4 +1,4 @@
-"""A transcript as it was asked for: in which format, how long, how exact, and where to."""
+"""Prints a transcript with the requested format, budget and output file."""
 
 import sys
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from tooltrail.cli._export_options import (
     PROVIDERS,
     STDOUT,
     refuse_same_file,
-    tell_report,
+    say_differences,
     write_report,
 )
 from tooltrail.cli._output import on_terminal, say, write, write_file
@@ -24,25 +24,25 @@ if TYPE_CHECKING:
     from tooltrail.wire import ExportPolicy
 
 STYLES = ("text", "markdown", "json", "jsonl")
-"""The names of all formats of `tooltrail.transcripts`, known before they are imported."""
+"""The formats of `tooltrail.transcripts`, listed here so that `--help` imports none of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transcribing:
-    """Which document is to be printed, and where.
+    """The document to print, and its destination.
 
     Attributes:
-        style: the name of its format.
-        tokens: how long it may be; None for as long as it is.
-        is_exact: whether what providers sent is to be printed, and nothing else.
-        output: the file that it goes to; None for standard output.
-        strict: whether to print nothing that is not as it is in the record.
-        as_seen: whether to say of what has no receipt that it is not known.
-        ids: what becomes of calls without ids.
-        unanswered: what becomes of calls without results.
-        text_family: the text format of calls that cannot be written natively.
-        provider: to whom it goes.
-        report: the file for the report of the export.
+        style: name of the format.
+        tokens: maximum tokens of the document; None for no limit.
+        is_exact: print only the bytes that providers sent.
+        output: file of the document; None for standard output.
+        strict: print nothing if the export would differ from the record.
+        as_seen: mark results without a receipt as unknown.
+        ids: how to export calls without ids.
+        unanswered: how to export calls without results.
+        text_family: text format of calls that the format cannot represent.
+        provider: target provider of the export.
+        report: file for the report of the export.
     """
 
     style: str
@@ -58,10 +58,10 @@ class Transcribing:
     report: Path | None
 
     def refuse_contradictions(self) -> None:
-        """Refuse options that cannot be had together, or not at all.
+        """Refuse options that cannot be combined.
 
         Raises:
-            click.UsageError: there are such.
+            click.UsageError: such options are given.
         """
         if self.style not in PROVIDERS:
             self._refuse_export_options()
@@ -86,8 +86,8 @@ class Transcribing:
                 raise click.UsageError(f"{flag} needs the format of a provider: {formats}")
 
     def answer(self, transcript: "Transcript", compaction: "CompactionBudget | None") -> ExitCode:
-        """Print the document."""
-        from tooltrail.transcripts.formats import FORMATS  # noqa: PLC0415  when it is known which
+        """Print the document, and return the exit code."""
+        from tooltrail.transcripts.formats import FORMATS  # noqa: PLC0415  not for --help
 
         if self.is_exact:
             from tooltrail.transcripts import write_payloads  # noqa: PLC0415  as above
@@ -96,13 +96,13 @@ class Transcribing:
             return ExitCode.OK
         code = ExitCode.OK
         if self.tokens is not None and compaction is not None:
-            from tooltrail.transcripts import fit  # noqa: PLC0415  needs the models of results
+            from tooltrail.transcripts import fit  # noqa: PLC0415  imports the models of results
 
             fitted = fit(transcript, self.tokens, self._writer(), compaction)
             transcript = fitted.transcript
             if fitted.token_count > self.tokens:
                 say(
-                    f"tooltrail: the transcript takes {fitted.token_count:,} tokens, not"
+                    f"tooltrail: the transcript has {fitted.token_count:,} tokens, more than"
                     f" {self.tokens:,}: messages, arguments, and the essentials of results are"
                     " never compacted"
                 )
@@ -140,17 +140,17 @@ class Transcribing:
             export = export_transcript(transcript, self.style, self._policy())
         except ExportRefusedError as refusal:
             write_report(refusal.report, self.report)
-            tell_report(refusal.report, self.report)
+            say_differences(refusal.report, self.report)
             say(f"tooltrail: {refusal}")
             return ExitCode.DAMAGED
         write_report(export.report, self.report)
         self._print(write_export(export))
-        tell_report(export.report, self.report)
+        say_differences(export.report, self.report)
         return ExitCode.OK
 
     @property
     def _file(self) -> Path | None:
-        """The file of the document; None where it goes to standard output."""
+        """The file of the document; None for standard output."""
         return None if self.output == STDOUT else self.output
 
     def _print(self, pieces: Iterator[str]) -> None:
@@ -162,8 +162,8 @@ class Transcribing:
 
 
 def _refuse_unknown_family(name: str) -> None:
-    from tooltrail.records import NotFoundError  # noqa: PLC0415  few exports name one
-    from tooltrail.wire.text_fallback.families import text_family  # noqa: PLC0415  the same
+    from tooltrail.records import NotFoundError  # noqa: PLC0415  only for --text-family
+    from tooltrail.wire.text_fallback.families import text_family  # noqa: PLC0415  as above
 
     try:
         text_family(name)

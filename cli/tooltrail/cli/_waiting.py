@@ -1,7 +1,7 @@
-"""Waiting for more to print, as long as somebody reads it.
+"""Waits for more output, unless the reader of standard output has closed the pipe.
 
-A program that waits finds out that its reader has gone only when it next writes, which may be
-never: `tooltrail log -f | head -1` would stay behind. So the descriptor is watched meanwhile.
+A waiting program notices a closed pipe only at its next write, which may never come. Then
+`tooltrail log -f | head -1` would run forever. Therefore the descriptor is polled during the wait.
 """
 
 import errno
@@ -11,21 +11,20 @@ import sys
 import threading
 
 _GONE = select.POLLHUP | select.POLLERR
-"""Events that `poll` reports of any descriptor without a request. A file never has them."""
+"""Events that `poll` reports without being requested. A file never has them."""
 
 
 def wait_for_more(seconds: float) -> None:
-    """Wait, unless the reader of standard output has gone or goes meanwhile.
+    """Wait, and raise if the reader of standard output is gone before or during the wait.
 
-    That is a pipe or a socket without its other end, and a terminal that was closed. A connection
-    over a network that was closed looks as one that merely sends nothing more, until something is
-    written.
+    Detects a pipe or a socket whose other end is closed, and a terminal that was closed. A closed
+    network connection is detected only at the next write.
 
     Args:
-        seconds: to wait; they may be fewer.
+        seconds: maximum seconds to wait.
 
     Raises:
-        BrokenPipeError: the reader has gone, as a write would say it.
+        BrokenPipeError: the reader is gone.
     """
     fd = _standard_output()
     if fd is None:
@@ -40,7 +39,7 @@ def wait_for_more(seconds: float) -> None:
 
 
 def _standard_output() -> int | None:
-    """Its descriptor; None for one in memory, as programs have it that call this one."""
+    """The descriptor of standard output; None if it has none, such as a stream in memory."""
     try:
         return sys.stdout.fileno()
     except (OSError, ValueError):

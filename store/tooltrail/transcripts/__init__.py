@@ -1,6 +1,6 @@
-"""How a session is read back: an ordered conversation, and the formats it is printed in."""
+"""Reads a session as an ordered conversation, and prints it in several formats."""
 
 from tooltrail.records.lazy_exports import lazy_exports
 
-# What is exported stands in the stub beside this file, and is imported when it is first used.
+# The stub beside this file lists the exports, which are imported on first use.
 __getattr__, __dir__ = lazy_exports(__name__, __file__)

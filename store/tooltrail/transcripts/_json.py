@@ -1,4 +1,4 @@
-"""A transcript as JSON or as JSON lines, and the payloads that providers sent."""
+"""Prints a transcript as JSON or JSON lines, and the payloads that providers sent."""
 
 import base64
 import json
@@ -17,10 +17,10 @@ SCHEMA_VERSION = 1
 def write_json(transcript: Transcript) -> Iterator[str]:
     """`{"schema_version", "session", "entries": [{"type": "message" | "tool_call", …}]}`.
 
-    A message that is more than its text has `blocks`, all that it holds in order. In them
-    `invocation_seq` stands for what the entry of that tool call tells: a call that was run, and a
-    result that is its receipt. A tool call that is compacted has the receipt of what is left of it
-    as `compacted`, in place of `receipt`. Its `receipt_digest` still names the stored receipt.
+    A message that is more than text has `blocks`, its content in order. A block of a call that was
+    run, or of a result that repeats the receipt, has only `invocation_seq`, the `seq` of the entry
+    of the tool call. A compacted tool call has the receipt of the compacted result as `compacted`
+    instead of `receipt`. Its `receipt_digest` is still the digest of the stored receipt.
     """
     pairs = Pairs(transcript)
     yield f'{{"schema_version":{SCHEMA_VERSION},"session":{_dump(_head(transcript))},"entries":['
@@ -33,7 +33,7 @@ def write_json(transcript: Transcript) -> Iterator[str]:
 def write_jsonl(transcript: Transcript) -> Iterator[str]:
     """The session as `{"type": "session", "schema_version", …}`, then the entries of the document.
 
-    Each is one line, so that a long session can be read as it comes.
+    Each object is one line, so that a long session can be read while it is printed.
     """
     pairs = Pairs(transcript)
     head = {"type": "session", "schema_version": SCHEMA_VERSION, **_head(transcript)}
@@ -45,8 +45,8 @@ def write_jsonl(transcript: Transcript) -> Iterator[str]:
 def write_payloads(transcript: Transcript) -> Iterator[str]:
     """`{"seq", "id", "role", "wire_format", "payload" | "payload_base64"}` for each payload.
 
-    A payload that is UTF-8 is text, and any other is in base64; either way its bytes are the ones
-    that were recorded.
+    A payload in UTF-8 is printed as text, any other payload in base64. Both represent the recorded
+    bytes exactly.
     """
     for entry in transcript.entries:
         if isinstance(entry, MessageView) and entry.payload is not None:

@@ -1,8 +1,8 @@
-"""A transcript as Markdown: for a review, an issue, a wiki page.
+"""Prints a transcript as Markdown, for a review, an issue or a wiki page.
 
-Neither tool output nor a message can pass for an entry of the transcript: output stands in fences
-longer than any in it, and messages, which may be Markdown themselves, in quotes. What a quote
-leaves open, a fence or a comment, ends with the quote.
+Tool output and messages cannot look like entries of the transcript. Output is in fences that are
+longer than any fence in the output. Messages, which can contain Markdown, are block quotes. A fence
+or a comment that a message leaves open ends with the quote.
 """
 
 import re
@@ -17,11 +17,11 @@ from tooltrail.transcripts.transcript import Transcript
 _BACKTICKS = re.compile("`{3,}")
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>#|&~])")
 _LINE_END = re.compile(r"\r\n|\r|\n")
-"""What CommonMark takes for the end of a line."""
+"""The line endings of CommonMark."""
 
 
 def write_markdown(transcript: Transcript) -> Iterator[str]:
-    """One section for each entry."""
+    """Yield one section for each entry."""
     session = transcript.session
     yield f"# {_escape(session.title or f'Session {session.id}')}\n\n"
     yield f"Session `{session.id}`, opened {stamp(session.opened_at)}.\n"

@@ -1,13 +1,12 @@
-"""Which invocation ran which call of a message, which result of a message is of which call, and
-which messages are alternatives.
+"""Pairs the calls in messages with invocations and results, and finds alternative messages.
 
-An invocation belongs to the call that it names; else to the latest one with its id, its tool and
-its arguments; where there never was one, to the latest one with its id and its tool, for a runtime
-may spell arguments anew. Where neither has an id, tool and arguments decide.
+An invocation belongs to the call that it names. Otherwise it belongs to the latest call with the
+same id, tool and arguments. If there never was one, it belongs to the latest call with the same id
+and tool, since a runtime can spell arguments differently. Without ids, tool and arguments decide.
 
-A result of a message belongs to the call with its id; without one, to the first call of its tool in
-the latest answer, of those without an id of their provider's if there are any. All of it is found
-out first: a result may have been recorded before the invocation of its call.
+A result in a message belongs to the call with its id. A result without an id belongs to the first
+call of its tool in the latest answer; calls without an id from their provider come first. All pairs
+are made before anything is written: a result can be recorded before the invocation of its call.
 """
 
 from collections import defaultdict, deque
@@ -25,19 +24,18 @@ from tooltrail.transcripts.transcript import Transcript
 _ROLES: frozenset[str] = frozenset(get_args(Role))
 
 BlockPlace = tuple[UUID, int]
-"""The id of a message, and the number of a block in it."""
+"""The id of a message, and the number of a block in the message."""
 
 _Name = tuple[str | None, ...]
-"""By what a call may be named: an id, a key, a tool, which may be any, or several of them, behind
-the word for it."""
+"""A key to find a call: its kind, then an id, a key or a tool (None for any), or several."""
 
 
 @dataclass(slots=True, eq=False)
 class Answer:
-    """What a provider answered to one request: a message, or several that are alternatives.
+    """The answer of a provider to one request: a message, or several alternatives.
 
     Attributes:
-        views: the messages, in their order; none where no message asked for the call.
+        views: the messages in order; empty if no message asked for the call.
     """
 
     views: list[MessageView] = field(default_factory=list[MessageView])
@@ -46,12 +44,12 @@ class Answer:
 
 @dataclass(slots=True, eq=False)
 class Asked:
-    """A call that a message asks for, or one that was run though no message asked for it.
+    """A call that a message asks for, or an invocation that no message asked for.
 
     Attributes:
-        answer: that it stands in.
-        message_id: of the message; None where none asked for it.
-        results: how many results of messages are of this call.
+        answer: the answer that contains the call.
+        message_id: id of the message with the call; None if no message asked for the call.
+        results: number of results in messages that belong to this call.
     """
 
     call: ToolCall
@@ -62,10 +60,10 @@ class Asked:
 
 
 class _Waiting:
-    """Calls of one name that may be free, those of the latest answer first.
+    """The calls of one name that can still be free, those of the latest answer first.
 
     Attributes:
-        latest: the first call of the latest answer, free or not; None as long as there is none.
+        latest: first call of the latest answer, free or not; None if no call was added.
     """
 
     def __init__(self) -> None:
@@ -73,7 +71,7 @@ class _Waiting:
         self.latest: Asked | None = None
 
     def add(self, asked: Asked) -> None:
-        """A call that comes behind all others."""
+        """Add a call that was made after all others."""
         if self.latest is None or self.latest.answer is not asked.answer:
             self.latest = asked
         if not self._answers or self._answers[-1][0].answer is not asked.answer:
@@ -81,7 +79,7 @@ class _Waiting:
         self._answers[-1].append(asked)
 
     def next(self, is_free: Callable[[Asked], bool]) -> Asked | None:
-        """The first free call of the latest answer that has one; what is taken once stays so."""
+        """The first free call of the latest answer that has one. Drops calls that are not free."""
         while self._answers:
             calls = self._answers[-1]
             if is_free(calls[0]):
@@ -93,12 +91,14 @@ class _Waiting:
 
 
 class Pairs:
-    """What belongs together in a transcript.
+    """The calls, results and alternatives of a transcript.
 
     Attributes:
-        messages: as they were recorded, by their ids.
-        results: the call of each result of a message; of an orphan none.
-        left: messages that are alternatives to one that was continued, by their ids.
+        messages: the recorded messages by id.
+        calls: the call of each call block.
+        results: the call of each result block; an orphaned result has no entry.
+        runs: the call of each invocation, by the id of the invocation.
+        left: ids of messages that are alternatives to a continued message.
     """
 
     def __init__(self, transcript: Transcript) -> None:
@@ -117,12 +117,12 @@ class Pairs:
         self._servers |= {call.namespace for one in self.messages.values() for call in one.calls}
         for entry in transcript.entries:
             if isinstance(entry, InvocationDetail):
-                self._take_invocation(entry)
+                self._add_invocation(entry)
             elif entry.tools is None:
-                self._take_message(entry)
+                self._add_message(entry)
         self._choose(transcript.until)
 
-    def _take_message(self, view: MessageView) -> None:
+    def _add_message(self, view: MessageView) -> None:
         message = self.messages[view.id]
         answer = self._answer_of(view, message)
         position = 0
@@ -134,9 +134,9 @@ class Pairs:
                 call = block.call
                 for name in _names_of_run(call.call_id, call.full_name, call.arguments_raw):
                     self._unrun[name].add(asked)
-                self._wait(asked, block.key)
+                self._expect_results(asked, block.key)
             elif isinstance(block, ResultBlock):
-                self._take_result((view.id, number), block)
+                self._add_result((view.id, number), block)
 
     def _answer_of(self, view: MessageView, message: Message) -> Answer:
         last = self._answers[-1] if self._answers else None
@@ -149,21 +149,21 @@ class Pairs:
         return last
 
     def _is_alternative(self, last: Answer, view: MessageView, message: Message) -> bool:
-        """Whether a message is another choice of the answer that the last one is of."""
+        """Whether a message is another choice of the last answer."""
         before = self.messages[last.views[-1].id]
         mine, other = message.origin, before.origin
         if mine is None or other is None or mine.choice in last.choices:
             return False
-        # Ids that follow each other are those of one answer, see `tooltrail.journal.answers`.
+        # The choices of one answer have consecutive ids, see `tooltrail.journal.answers`.
         follows = view.id.int == last.views[-1].id.int + 1
         is_named_alike = mine.response_id == other.response_id and bool(mine.response_id)
         return mine.wire_format == other.wire_format and (follows or is_named_alike)
 
-    def _take_invocation(self, detail: InvocationDetail) -> None:
+    def _add_invocation(self, detail: InvocationDetail) -> None:
         asked = self._call_of(detail)
         if asked is None:
-            asked = Asked(_own_call(detail, self._servers), Answer())
-            self._wait(asked)
+            asked = Asked(_call_from(detail, self._servers), Answer())
+            self._expect_results(asked)
         asked.run = asked.run or detail
         self.runs[detail.summary.id] = asked
 
@@ -175,12 +175,12 @@ class Pairs:
         summary = detail.summary
         for name in _names_of_run(summary.call_id, summary.tool_name, arguments(detail)):
             if waiting := self._unrun.get(name):
-                # None where it was run before: another call is not what was run again.
+                # None if the call has run: a second run does not belong to another call.
                 return waiting.next(lambda asked: asked.run is None)
         return None
 
-    def _wait(self, asked: Asked, key: str | None = None) -> None:
-        """Let results of messages find a call; one that came before its call finds it now."""
+    def _expect_results(self, asked: Asked, key: str | None = None) -> None:
+        """Let results in messages find a call, including a result that came before the call."""
         names = _names_of_result(asked.call, key)
         for name in names:
             self._unanswered[name].add(asked)
@@ -188,7 +188,7 @@ class Pairs:
             self.results[self._early[names[0]].pop(0)] = asked
             asked.results += 1
 
-    def _take_result(self, place: BlockPlace, block: ResultBlock) -> None:
+    def _add_result(self, place: BlockPlace, block: ResultBlock) -> None:
         name: _Name
         if block.key is not None:
             name = ("key", block.key)
@@ -197,7 +197,7 @@ class Pairs:
             name = ("id", block.call_id) if block.call_id else ("tool", tool)
         asked = self._unanswered[name].next(_is_unanswered)
         if asked is None and name[0] == "tool":
-            # Some servers give ids and take results without.
+            # Some servers send ids with calls, and accept results without ids.
             asked = self._unanswered["any", name[1]].next(_is_unanswered)
         elif asked is None:
             asked = self._unanswered[name].latest
@@ -208,9 +208,9 @@ class Pairs:
         self.results[place] = asked
 
     def _choose(self, until: UUID | None) -> None:
-        """Of alternatives those stay whose calls were run, else had results, else the first.
+        """Keep the alternatives whose calls were run, else those with results, else the first.
 
-        The choice at which the transcript ends stays where nobody knew yet which is continued.
+        If the transcript ends at an alternative, that one is kept instead of the first.
         """
         run = {one.message_id for one in self.calls.values() if one.run is not None}
         answered = {one.message_id for one in self.calls.values() if one.results}
@@ -222,17 +222,17 @@ class Pairs:
 
 
 def message_of(view: MessageView) -> Message:
-    """A message as it was recorded; of one without a document there is its text."""
+    """The recorded message. Without a stored document, the message has only its text."""
     if view.document is not None:
         return Message.from_json(view.document)
     if view.role in _ROLES and view.role != "tool":
         return Message.of(cast("Role", view.role), view.text)
-    # What a runtime calls its own kinds of messages is no role of a provider's.
+    # A runtime can have its own roles, which are not roles of a provider.
     return Message(role="user", blocks=(TextBlock(text=view.text, extras={"role": view.role}),))
 
 
-def _own_call(detail: InvocationDetail, servers: Container[str | None]) -> ToolCall:
-    """The call of an invocation, as far as it says it itself; its server, if that is known."""
+def _call_from(detail: InvocationDetail, servers: Container[str | None]) -> ToolCall:
+    """A call made from an invocation, with its server if the server is known."""
     summary = detail.summary
     server, _, name = summary.tool_name.partition(SERVER_SEPARATOR)
     is_of_server = bool(server and name) and server in servers
@@ -245,7 +245,7 @@ def _own_call(detail: InvocationDetail, servers: Container[str | None]) -> ToolC
 
 
 def repeats_receipt(block: ResultBlock, run: InvocationDetail) -> bool:
-    """Whether a result of a message is what the receipt of its call says, and no more."""
+    """Whether a result in a message has exactly the text of the receipt of its call."""
     texts = [one.text for one in block.content if isinstance(one, TextBlock)]
     if len(texts) < len(block.content) or run.receipt is None:
         return False
@@ -254,13 +254,13 @@ def repeats_receipt(block: ResultBlock, run: InvocationDetail) -> bool:
 
 
 def _names_of_run(call_id: str | None, tool_name: str, raw: str) -> list[_Name]:
-    """By what an invocation may name its call, the surest first."""
+    """The names with which an invocation can find its call, the most specific first."""
     exact: _Name = ("run", call_id or None, tool_name, raw)
     return [exact, ("run", call_id, tool_name)] if call_id else [exact]
 
 
 def _names_of_result(call: ToolCall, key: str | None) -> list[_Name]:
-    """By what a result may name a call; an id that was made for it no provider knows."""
+    """The names with which a result can find a call. Providers do not know synthesised ids."""
     names: list[_Name] = [("id", call.call_id)] if call.call_id else []
     kinds = ("tool", "any") if not call.call_id or "id_synthesised" in call.flags else ("any",)
     tools = dict.fromkeys((call.full_name, call.tool_name, None))

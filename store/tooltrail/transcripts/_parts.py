@@ -1,7 +1,7 @@
-"""What a message holds, part by part, for people and for programs: text, calls, results, and so on.
+"""The parts of a message for all formats: text, calls, results, and so on.
 
-A call that was run has an entry of its own, with its result: the message refers to that by its
-place, and nothing stands twice. What is no text is described.
+A call that was run has its own entry, with its result. The message refers to this entry by its
+sequence number, so that nothing is printed twice. Content that is not text is described.
 """
 
 import json
@@ -35,11 +35,11 @@ _WORDLESS = "[not in words]"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of a message, for people.
+    """A part of a message in the formats for people.
 
     Attributes:
-        label: what it is, on one line; empty for a text that a message begins with.
-        style: how the text is to be read: as something said, as output, or as JSON.
+        label: description of the part on one line; empty for text at the start of a message.
+        style: whether the text is a message (`said`), output (`text`) or JSON.
     """
 
     label: str
@@ -48,8 +48,8 @@ class Part:
 
 
 def parts_of(view: MessageView, pairs: Pairs) -> Iterator[Part]:
-    """What a message holds, in its order; at least one part."""
-    message = _whole(view, pairs)
+    """Yield the parts of a message in order, at least one."""
+    message = _recorded(view, pairs)
     if message is None:
         yield Part("", view.text)
         return
@@ -63,7 +63,7 @@ def parts_of(view: MessageView, pairs: Pairs) -> Iterator[Part]:
         if not (part.label or part.text):
             continue
         if _is_said(part) and parts and _is_said(parts[-1]):
-            # One text may come in several blocks; they are read as one.
+            # Adjacent text blocks are joined, since one text can be split into several blocks.
             parts[-1] = replace(parts[-1], text=parts[-1].text + part.text)
         else:
             parts.append(replace(part, label=_SAID) if _is_said(part) and parts else part)
@@ -73,8 +73,8 @@ def parts_of(view: MessageView, pairs: Pairs) -> Iterator[Part]:
 
 
 def members_of(view: MessageView, pairs: Pairs) -> dict[str, Any]:
-    """What there is to say of a message beside its text, for programs; often nothing."""
-    message = _whole(view, pairs)
+    """JSON members of a message besides its text; often empty."""
+    message = _recorded(view, pairs)
     if message is None:
         return {}
     members: dict[str, Any] = {}
@@ -92,13 +92,13 @@ def members_of(view: MessageView, pairs: Pairs) -> dict[str, Any]:
     return members
 
 
-def _whole(view: MessageView, pairs: Pairs) -> Message | None:
-    """The message, unless its text is all that is kept of it."""
+def _recorded(view: MessageView, pairs: Pairs) -> Message | None:
+    """The recorded message; None if only its text is stored."""
     return None if view.document is None else pairs.messages.get(view.id)
 
 
 def _choice_of(view: MessageView, message: Message, pairs: Pairs) -> str:
-    """Which of several answers a message is, if there are several."""
+    """The label of a message that is one of several answers; empty for a single answer."""
     number = 0 if message.origin is None else message.origin.choice
     left = ", not continued" if view.id in pairs.left else ""
     return f"choice {number} of the answer{left}" if number or left else ""
@@ -107,7 +107,7 @@ def _choice_of(view: MessageView, message: Message, pairs: Pairs) -> str:
 def _run_of(
     view: MessageView, number: int, block: MessageBlock, pairs: Pairs
 ) -> InvocationDetail | None:
-    """The invocation whose entry says what a block does; None where the block must say it."""
+    """The invocation whose entry shows the content of a block; None if the block shows it."""
     place = (view.id, number)
     if isinstance(block, CallBlock):
         return pairs.calls[place].run
@@ -154,7 +154,7 @@ def _named(call: ToolCall, state: str) -> str:
 
 
 def _content(result: ResultBlock) -> str:
-    """What a result says, a block after the other."""
+    """The text of a result, one block after the other."""
     texts = [_content_text(block) for block in result.content]
     if result.has_structured:
         texts.append(json.dumps(result.structured, ensure_ascii=False, separators=(",", ":")))

@@ -1,4 +1,4 @@
-"""A transcript as plain text: for a terminal, and for diff."""
+"""Prints a transcript as plain text, for a terminal or for diff."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 
 def write_text(transcript: Transcript) -> Iterator[str]:
-    """One block for each entry, headed by its place, its time and its role.
+    """Yield one block for each entry, with its sequence number, time and role as heading.
 
-    What was said and shown is indented: whatever begins a line is the transcript's own.
+    Messages and output are indented, so that they cannot look like lines of the transcript.
     """
     session = transcript.session
     title = f" {one_line(session.title)}" if session.title else ""
@@ -31,7 +31,7 @@ def write_text(transcript: Transcript) -> Iterator[str]:
 
 
 def _pairs_of(transcript: Transcript) -> "Pairs":
-    from tooltrail.transcripts._pairs import Pairs  # noqa: PLC0415  needs the models of messages
+    from tooltrail.transcripts._pairs import Pairs  # noqa: PLC0415  imports the models of messages
 
     return Pairs(transcript)
 

@@ -1,4 +1,4 @@
-"""Words that the formats for people share."""
+"""Texts that the text and Markdown formats share."""
 
 from datetime import datetime
 
@@ -8,7 +8,7 @@ _OPEN = "[no result: the invocation has not ended]"
 
 
 def heading(detail: InvocationDetail) -> str:
-    """Which call it was, and how it went, on one line."""
+    """The tool, the call id and the state of a call, on one line."""
     summary = detail.summary
     call = f" {summary.call_id}" if summary.call_id else ""
     return one_line(f"{summary.tool_name}{call} [{summary.state}]")
@@ -20,28 +20,28 @@ def arguments(detail: InvocationDetail) -> str:
 
 
 def outcome(detail: InvocationDetail, compacted: str | None) -> tuple[str, str]:
-    """What stands under a call, and a label: a reader must never take the one for the other."""
+    """The label and the text of the result of a call: compacted, or as shown to the model."""
     if compacted is not None:
         return "compacted", compacted
     return "shown to the model", _OPEN if detail.receipt is None else detail.receipt.text
 
 
 def stamp(moment: datetime) -> str:
-    """A time in UTC to the second, the same on every machine."""
+    """Format a time in UTC to the second."""
     return moment.strftime("%Y-%m-%d %H:%M:%SZ")
 
 
 def one_line(text: str) -> str:
-    """The text with every run of white space, line ends included, as one space."""
+    """Replace every run of white space, including newlines, with one space."""
     return " ".join(text.split())
 
 
 def indented(text: str) -> str:
-    """Every line moved to the right, so that no line of a tool can pass for one of ours."""
+    """Indent every line, so that no line of output can look like a line of the transcript."""
     lines = text.removesuffix("\n").split("\n")
     return "".join(f"  {line}\n" if line else "\n" for line in lines)
 
 
 def ended(text: str) -> str:
-    """The text with a newline at its end."""
+    """Add a newline at the end if there is none."""
     return text if text.endswith("\n") else f"{text}\n"

@@ -1,9 +1,9 @@
-"""A transcript as a conversation, which any provider can be sent.
+"""Converts a transcript to a conversation that can be sent to any provider.
 
-Each call stands where a message asked for it. Where no message asked, as of commands that people
-run, the call stands in a message of its own: times do not say who asked for what together. What the
-model was shown of a call is its receipt. Of several answers to one request the conversation has the
-one that was continued. Differences from the record are listed, as in an export's report.
+Each call is in the message that asked for it. A call that no message asked for, such as a command
+that a person ran, is in its own message: times do not show which calls were requested together. The
+result of a call is the receipt that the model was shown. Of several answers to one request, the
+conversation has the continued one. Differences from the record are listed, as in an export report.
 """
 
 from dataclasses import dataclass, field
@@ -24,26 +24,26 @@ from tooltrail.wire import Change, ChangeKind
 
 
 def conversation_of(transcript: Transcript) -> Conversation:
-    """The conversation that a session was; a call without a receipt has no result in it.
+    """The conversation of a session. A call without a receipt has no result.
 
-    The tools are those that it offered last.
+    The tools are those that the session offered last.
     """
     return read_conversation(transcript)[0]
 
 
 def read_conversation(transcript: Transcript) -> tuple[Conversation, tuple[Change, ...]]:
-    """The conversation that a session was, and how it differs from the record.
+    """The conversation of a session, and its differences from the record.
 
-    Where an entry has no place in the conversation, `where` of the change is `#SEQ`.
+    For an entry that is not in the conversation, `where` of the change is `#SEQ`.
     """
     building, offered = _Building(transcript), tuple[ToolView, ...]()
     for entry in transcript.entries:
         if isinstance(entry, InvocationDetail):
-            building.take_invocation(entry)
+            building.add_invocation(entry)
         elif entry.tools is not None:
             offered = entry.tools
-        elif entry.leg is None:  # no model was shown what is recorded of its run
-            building.take_message(entry)
+        elif entry.leg is None:  # facts about a leg were not shown to a model
+            building.add_message(entry)
     drafts = building.kept()
     messages = [
         draft.message.model_copy(update={"blocks": tuple(draft.blocks)}) for draft in drafts
@@ -59,11 +59,11 @@ def read_conversation(transcript: Transcript) -> tuple[Conversation, tuple[Chang
 
 @dataclass(slots=True)
 class _Draft:
-    """A message that is being made.
+    """A message that is being built.
 
     Attributes:
-        message: of which the role and the origin count.
-        compacted: the results that are compactions, by their number among the results, in words.
+        message: message with the role and the origin; its blocks are ignored.
+        compacted: number of each compacted result among the results, and the detail to report.
     """
 
     message: Message
@@ -79,11 +79,11 @@ class _Building:
         self.changes: list[Change] = []
 
     def kept(self) -> list[_Draft]:
-        """The messages, without those whose results all stand elsewhere."""
+        """The messages, without tool messages whose results are all in other messages."""
         return [draft for draft in self._drafts if draft.blocks or draft.message.role != "tool"]
 
-    def take_message(self, view: MessageView) -> None:
-        """A message as it was recorded."""
+    def add_message(self, view: MessageView) -> None:
+        """Add a recorded message."""
         message = self._pairs.messages[view.id]
         if view.id in self._pairs.left:
             choice = 0 if message.origin is None else message.origin.choice
@@ -95,8 +95,8 @@ class _Building:
             if kept is not None:
                 draft.blocks.append(kept)
 
-    def take_invocation(self, detail: InvocationDetail) -> None:
-        """Its call, unless a message asked for it, and what the model was shown."""
+    def add_invocation(self, detail: InvocationDetail) -> None:
+        """Add the result of an invocation, and its call if no message asked for the call."""
         asked = self._pairs.runs[detail.summary.id]
         if asked.message_id is None and asked.run is detail:
             draft = self._add(Message(role="assistant"))
@@ -125,7 +125,7 @@ class _Building:
         return None if detail.receipt is None else detail.receipt.text
 
     def _keyed(self, view: MessageView, number: int, block: MessageBlock) -> MessageBlock | None:
-        """A block with the key of its call; None for a result that an invocation has."""
+        """The block with the key of its call; None for a result that an invocation replaces."""
         if isinstance(block, CallBlock):
             asked = self._pairs.calls[view.id, number]
             return block if asked.run is None else block.model_copy(update={"key": _key_of(asked)})
@@ -135,11 +135,11 @@ class _Building:
         if found is None or found.run is None:
             return block
         if self._shown(found.run) is None:
-            # A call of which nothing was kept but that it ran: what the message says of it counts.
+            # The invocation has no receipt, so the result in the message is used.
             return block.model_copy(update={"key": _key_of(found)})
         if not repeats_receipt(block, found.run):
             seq = found.run.summary.seq
-            self._leave("result_repeated", view, f"the receipt of #{seq} stands in its place")
+            self._leave("result_repeated", view, f"replaced by the receipt of #{seq}")
         return None
 
     def _leave(self, kind: ChangeKind, view: MessageView, detail: str) -> None:
@@ -151,11 +151,11 @@ class _Building:
         return draft
 
     def _answers(self) -> _Draft:
-        """The message that takes the next result: the last one, if it has results too."""
+        """The message for the next result: the last message if it has results, else a new one."""
         last = self._drafts[-1]
         return last if last.message.role == "tool" else self._add(Message(role="tool"))
 
 
 def _key_of(asked: Asked) -> str | None:
-    """The same for a call and all that came of it; None of a call that nobody ran."""
+    """The key that a call shares with its results; None if the call was not run."""
     return None if asked.run is None else str(asked.run.summary.id)

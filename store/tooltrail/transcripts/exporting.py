@@ -1,4 +1,4 @@
-"""A transcript in a provider's own format: part of a request, ready to be merged into one."""
+"""Exports a transcript in the format of a provider, as part of a request."""
 
 import json
 from collections.abc import Iterator
@@ -20,19 +20,19 @@ from tooltrail.wire import (
 def export_transcript(
     transcript: Transcript, format_name: str, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
 ) -> Export:
-    """A session as the messages of a request, each call with what the model was shown.
+    """Export a session as the messages of a request, each call with the receipt that was shown.
 
-    The report lists the differences of the conversation from the record, then what the format does
-    not carry.
+    The report lists the differences of the conversation from the record, then the losses of the
+    format.
 
     Args:
-        transcript: of the session; a call that is compacted has its compaction.
-        format_name: of a wire format.
-        policy: what becomes of what the format cannot carry.
+        transcript: transcript of the session; compacted calls have their compacted receipts.
+        format_name: name of a wire format.
+        policy: how to export content that the format cannot represent.
 
     Raises:
         NotFoundError: there is no such format.
-        ExportRefusedError: something would be changed, and the policy is strict.
+        ExportRefusedError: the export would differ from the record, and the policy is strict.
     """
     (conversation, changes), report = read_conversation(transcript), ExportReport()
     lenient = replace(policy, strict=False)
@@ -45,7 +45,7 @@ def export_transcript(
 
 
 def write_export(export: Export) -> Iterator[str]:
-    """An export as one JSON object, the items of its lists a line each."""
+    """Yield an export as one JSON object, with one line for each item of a list."""
     separator = "{"
     for name, value in export.request.items():
         yield f"{separator}{json.dumps(name)}:"
@@ -59,7 +59,7 @@ def write_export(export: Export) -> Iterator[str]:
 
 
 def provider_writer(format_name: str, policy: ExportPolicy = DEFAULT_EXPORT_POLICY) -> Writer:
-    """The writer of a wire format, for a transcript that is made to fit."""
+    """Return a writer of a wire format, for example for `fit`."""
 
     def write(transcript: Transcript) -> Iterator[str]:
         return write_export(export_transcript(transcript, format_name, policy))

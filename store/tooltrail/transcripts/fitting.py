@@ -1,8 +1,8 @@
 """Makes a transcript fit into a number of tokens by compacting the oldest tool results.
 
-The receipts of the newest calls stay as long as they can. What was said and what was called is
-never cut, and of a result the essentials always stay, so a budget may be too small; then the
-transcript is as small as it can be, and says how many tokens it takes.
+The receipts of the newest calls are kept as long as possible. Messages, arguments and the
+essentials of results are never removed, so a budget can be too small. Then the transcript is as
+small as possible, and `Fitted.token_count` exceeds the budget.
 """
 
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ class Fitted:
     """A transcript made to fit.
 
     Attributes:
-        transcript: with as many calls compacted as was needed.
-        token_count: tokens of the document that the writer makes of it.
+        transcript: the transcript, with as many compacted calls as needed.
+        token_count: number of tokens of its document.
     """
 
     transcript: Transcript
@@ -39,15 +39,15 @@ def fit(
 ) -> Fitted:
     """Compact the oldest tool results until the document fits.
 
-    First each result gets its compaction within the budget, the oldest first; when that is not
-    enough, its essentials alone, again the oldest first. What the model saw stays when the
-    receipt of the compaction would not be shorter than that text.
+    First, each result is compacted within `budget`, the oldest first. If that is not enough, each
+    result is reduced to its essentials, again the oldest first. A receipt is kept if the receipt of
+    the compacted result would not be shorter.
 
     Args:
-        transcript: the whole of it; it is not changed.
-        tokens: of the whole document, as `estimate_tokens` counts them.
-        writer: the format of the document.
-        budget: of one compaction, as a policy has it.
+        transcript: the complete transcript, which is not changed.
+        tokens: maximum tokens of the complete document, as `estimate_tokens` counts them.
+        writer: writer of the format of the document.
+        budget: budget of one compacted result, from a policy.
     """
     compacted = dict(transcript.compacted)
     size = _size(transcript, writer)
@@ -64,7 +64,7 @@ def fit(
 def _candidates(
     transcript: Transcript, first: CompactionBudget
 ) -> Iterator[tuple[InvocationDetail, str]]:
-    """What may stand in place of which receipt, in the order in which it is tried."""
+    """The calls to compact and their shorter receipts, in the order in which they are tried."""
     for budget in (first, ESSENTIALS_ONLY):
         for entry in transcript.entries:
             if isinstance(entry, InvocationDetail) and entry.canonical_json is not None:
@@ -80,7 +80,7 @@ def _saved(
     compacted: dict[UUID, str],
     receipt: str,
 ) -> int:
-    """Bytes by which a document gets shorter that shows a call in this way."""
+    """The number of bytes that a document saves with this receipt of the call."""
     alone = replace(transcript, entries=(detail,), compacted=compacted)
     shorter = replace(alone, compacted={detail.summary.id: receipt})
     return _size(alone, writer) - _size(shorter, writer)

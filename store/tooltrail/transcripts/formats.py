@@ -1,4 +1,4 @@
-"""The formats that a transcript is printed in, by name."""
+"""The formats of a transcript, by name."""
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -7,7 +7,7 @@ from importlib import import_module
 from tooltrail.transcripts.transcript import Transcript
 
 Writer = Callable[[Transcript], Iterator[str]]
-"""Gives a transcript piece by piece; the pieces joined are the document."""
+"""Yields the document of a transcript in pieces."""
 
 _MODULES: Mapping[str, str] = {
     "text": "_text",
@@ -18,11 +18,11 @@ _MODULES: Mapping[str, str] = {
 
 
 def _write(name: str, transcript: Transcript) -> Iterator[str]:
-    # Imported here: a format may need the models of messages, which take long to import.
+    # Imported here, since a format can need the models of messages, which are slow to import.
     module = import_module(f"tooltrail.transcripts.{_MODULES[name]}")
     writer: Writer = getattr(module, f"write_{name}")
     return writer(transcript)
 
 
 FORMATS: Mapping[str, Writer] = {name: partial(_write, name) for name in _MODULES}
-"""The formats, by name."""
+"""The writers of the formats, by name."""

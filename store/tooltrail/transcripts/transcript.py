@@ -1,4 +1,4 @@
-"""A session as an ordered conversation: messages, calls, and what the model was shown."""
+"""A session as an ordered list of messages and tool calls."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -12,19 +12,19 @@ from tooltrail.store.views import InvocationDetail, MessageView, SessionView
 Entry: TypeAlias = MessageView | InvocationDetail
 
 _MIN_PART = 4
-"""Digits of a shortened id at the least, as everywhere."""
+"""Minimum digits of a shortened id, as in all commands."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transcript:
-    """One session read back.
+    """The messages and tool calls of one session.
 
     Attributes:
-        session: whose conversation it is.
+        session: the session.
         entries: messages and tool calls in the order in which they were recorded.
-        compacted: the receipt of a compacted call, by invocation; it stands in place of the stored
-            one.
-        until: the last entry of a part of a session; None for all of it.
+        compacted: receipts of compacted calls, by invocation id; they replace the stored receipts.
+        until: id of the last entry if the transcript is only the beginning of a session; None for
+            the complete session.
     """
 
     session: SessionView
@@ -37,9 +37,9 @@ def load_transcript(reader: Reader, session: str, *, payloads: bool = False) -> 
     """Read a session in a fixed number of queries, without the complete outputs of its calls.
 
     Args:
-        reader: of the store.
-        session: its id, a unique beginning or end of it, or `@last`.
-        payloads: whether to read what providers sent, verbatim, too.
+        reader: reader of the store.
+        session: id, unique beginning or end of an id, name, or `@last`.
+        payloads: whether to also read the exact bytes that providers sent.
 
     Raises:
         NotFoundError: no session has this name; AmbiguousNameError: several have.
@@ -50,22 +50,22 @@ def load_transcript(reader: Reader, session: str, *, payloads: bool = False) -> 
 
 
 def until(transcript: Transcript, name: str) -> Transcript:
-    """The session as it was when one of its entries began: that one and all before it.
+    """The session at the moment when one of its entries began: this entry and all before it.
 
-    A call that had not ended by then is open in it, whatever came of it later; so is the one that
-    is named. The session was open then.
+    A call that had not ended at this moment is open in the result, even if the call ended later.
+    The named call and the session are open too.
 
     Args:
-        transcript: the whole of it.
-        name: of a message or an invocation: its id, a unique beginning or end of it of four digits
-            at the least, or `#SEQ`.
+        transcript: the complete transcript.
+        name: name of a message or an invocation: its id, a unique beginning or end of the id with
+            at least four digits, or `#SEQ`.
 
     Raises:
         NotFoundError: no entry has this name; AmbiguousNameError: several have.
     """
     found = [number for number, entry in enumerate(transcript.entries) if _is_named(entry, name)]
     if not found:
-        raise NotFoundError(f"the session has no entry that is named {name!r}")
+        raise NotFoundError(f"the session has no entry with the name {name!r}")
     if len(found) > 1:
         raise AmbiguousNameError(name, [str(_id(transcript.entries[one])) for one in found[::-1]])
     return _as_of(transcript, found[0])
@@ -90,7 +90,7 @@ def _as_of(transcript: Transcript, last: int) -> Transcript:
 
 
 def _known_by(seq: int, entry: Entry) -> Entry:
-    """An entry as far as it was known when the one at this place began."""
+    """The entry as known when the entry with this sequence number began."""
     if isinstance(entry, MessageView):
         return entry
     has_ended = entry.ended_at_seq is not None and entry.ended_at_seq <= seq

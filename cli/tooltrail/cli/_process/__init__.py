@@ -1,9 +1,9 @@
-"""Runs a child process the way a shell would, with a copy of its output going to a recorder.
+"""Runs a child process like a shell, and passes a copy of its output to a recorder.
 
-Standard library only; knows nothing of the store. Works on Linux and macOS. `run_child` is the
-whole interface: it starts a command in a process group of its own, passes its two streams on
-untouched and at once, forwards signals, lends it the terminal, keeps a time limit, and says how it
-ended.
+Uses only the standard library and does not know the store. Works on Linux and macOS. The interface
+is `run_child`: it starts a command in its own process group, passes both streams on unchanged and
+at once, forwards signals, lends the child the terminal, enforces a time limit, and returns how the
+child ended.
 """
 
 from tooltrail.cli._process.outcome import (

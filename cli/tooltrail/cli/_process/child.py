@@ -1,8 +1,8 @@
 """The direct child and its process group.
 
-The child stays a zombie until its output has been read to the end. As long as it is not reaped, its
-process id, which is also the id of its group, cannot be given to a stranger, and a forwarded signal
-cannot hit one.
+The child stays a zombie until its output has been read to the end. Until the child is reaped, its
+process id, which is also the id of its group, cannot be reused. So a forwarded signal cannot go to
+an unrelated process.
 """
 
 import os
@@ -10,12 +10,12 @@ import signal
 import subprocess
 from contextlib import suppress
 
-# As a status, in subprocess's spelling: -n is a death by signal n, and there is no such signal.
+# A status as in subprocess, where -n means killed by signal n. There is no signal 1000.
 _REAPED_BY_OTHERS = -1000
 
 
 class Child:
-    """A started command, leader of a process group of its own. Not thread-safe."""
+    """A started command, which leads its own process group. Not thread-safe."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self._process = process
@@ -36,13 +36,13 @@ class Child:
         return None if status is None or status >= 0 or status == _REAPED_BY_OTHERS else -status
 
     def send(self, signum: int) -> None:
-        """Signal the whole group; a group that is gone or not ours to signal is left alone."""
-        # macOS answers EPERM where Linux answers ESRCH, when only zombies are left.
+        """Signal the group. Ignores a group that is gone or that we may not signal."""
+        # If only zombies are left, Linux returns ESRCH and macOS returns EPERM.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signum)
 
     def has_ended(self) -> bool:
-        """Whether the direct child has ended. Reaps it only where there is no `waitid`."""
+        """Whether the direct child has ended. Reaps the child only on systems without `waitid`."""
         if self._status is not None:
             return True
         if not hasattr(os, "waitid"):
@@ -54,11 +54,11 @@ class Child:
         return found is not None
 
     def poll_stop(self) -> int | None:
-        """The signal that stopped the child since the last call, None when it is not stopped."""
+        """The signal that stopped the child since the last call; None if it was not stopped."""
         if self._status is not None:
             return None
         if hasattr(os, "waitid"):
-            # ECHILD is the answer for a zombie, which no longer can be stopped.
+            # ECHILD means a zombie, which cannot be stopped.
             with suppress(ChildProcessError):
                 found = os.waitid(os.P_PID, self.pid, os.WSTOPPED | os.WNOHANG)
                 return None if found is None else found.si_status
@@ -68,11 +68,11 @@ class Child:
         return stopped_by
 
     def reap(self) -> bool:
-        """Take the exit status when the child has ended; whether it is known to have ended."""
+        """Read the exit status if the child has ended; return whether the child has ended."""
         return self._status is not None or self._wait(os.WNOHANG)
 
     def destroy(self) -> None:
-        """Kill the group and reap the child, when that has not happened yet."""
+        """Kill the group and reap the child, unless the child is already reaped."""
         if not self.has_ended():
             self.send(signal.SIGKILL)
         if self._status is None:
@@ -92,6 +92,6 @@ class Child:
 
     def _end(self, status: int) -> bool:
         self._status = status
-        # Popen must not wait again, nor warn that the child still runs.
+        # Otherwise Popen would wait again, or warn that the child still runs.
         self._process.returncode = status
         return True

@@ -1,9 +1,9 @@
-"""Job control: who has the terminal, and what we do when the child is stopped or we are continued.
+"""Job control: lends the terminal to the child, and handles a stopped child and SIGCONT.
 
-Only the foreground group of a terminal may read it, and Ctrl-C goes to that group alone. There are
-two ways to lend ours. A command run from a shell's prompt, alone in its job, gets the terminal at
-once. In scripts and pipelines other members of our group need it, for Ctrl-C or as a pager; there
-the child gets it when it first asks, which it does by being stopped with SIGTTIN or SIGTTOU.
+Only the foreground process group of a terminal can read it, and only this group gets Ctrl-C. A
+command that is run from a shell prompt, alone in its job, gets the terminal at once. In scripts and
+pipelines, other members of our group need the terminal, for Ctrl-C or as a pager. There, the child
+gets the terminal on its first access, at which the system stops it with SIGTTIN or SIGTTOU.
 """
 
 import os
@@ -26,7 +26,7 @@ class Terminal:
     """The controlling terminal. Not thread-safe.
 
     Attributes:
-        is_lent: the child's group has it.
+        is_lent: whether the group of the child has the terminal.
     """
 
     def __init__(self, fd: int) -> None:
@@ -39,7 +39,7 @@ class Terminal:
         return self._foreground() == os.getpgrp()
 
     def lend(self, group: int) -> bool:
-        """Put `group` into the foreground if we are; whether it is there now."""
+        """Move `group` to the foreground if we are there; return whether it is there now."""
         if self.is_ours():
             with suppress(termios.error):
                 self._modes = termios.tcgetattr(self._fd)
@@ -52,8 +52,8 @@ class Terminal:
         """Return to the foreground if the terminal is lent.
 
         Args:
-            reset_modes: undo what the child did to echo and line editing, as shells do after a
-                command that was killed in the middle.
+            reset_modes: restore echo and line editing, as shells do after a command that was
+                killed.
         """
         if not self.is_lent:
             return
@@ -71,18 +71,18 @@ class Terminal:
 
     def _set_foreground(self, group: int) -> None:
         _block_background_writes(block=True)
-        # The group may be gone already, and the terminal, too.
+        # The group or the terminal may no longer exist.
         with suppress(OSError):
             os.tcsetpgrp(self._fd, group)
 
     def _mark_lent(self, *, lent: bool) -> None:
-        # While it is lent we write to it from the background; under `stty tostop` that stops us.
+        # While lent, we write from the background. `stty tostop` must not stop us for that.
         _block_background_writes(block=lent)
         self.is_lent = lent
 
 
 class Job:
-    """The child as a part of our own job, as the shell that started us sees it."""
+    """The child as a member of our own job in the shell that started us."""
 
     def __init__(self, child: Child, terminal: Terminal | None) -> None:
         self._child = child
@@ -90,13 +90,13 @@ class Job:
         self._wants_terminal = False
 
     def start(self) -> None:
-        """Lend the terminal at once to a child that has the job to itself."""
+        """Lend the terminal at once if we are alone in our job."""
         self._wants_terminal = has_job_to_itself()
         if self._wants_terminal:
             self.resume()
 
     def on_child_changed(self) -> None:
-        """Follow a child that was stopped: lend it what it waits for, or stop with it."""
+        """Handle a stopped child: lend it the terminal if it waits for that, or stop too."""
         terminal = self._terminal
         if terminal is None or (stopped_by := self._child.poll_stop()) is None:
             return
@@ -108,17 +108,17 @@ class Job:
             self._stop_along(terminal, asks=asks)
 
     def resume(self) -> None:
-        """Let the child go on, in the foreground if that is where it was and we are."""
+        """Continue the child, with the terminal if it wants the terminal and we have it."""
         if self._terminal is not None and self._wants_terminal:
             self._terminal.lend(self._child.pid)
-        # Also after a hand-over: the child may have reached for the terminal a moment too early.
+        # Needed after lending too: the child may have been stopped just before that.
         self._child.send(signal.SIGCONT)
 
     def suspend(self) -> None:
-        """Nothing: the child gets the signal and stops, and we follow."""
+        """Do nothing: the child gets the signal and stops, and then we stop."""
 
     def resize(self) -> None:
-        """Nothing: the child reads the size of the terminal itself."""
+        """Do nothing: the child reads the size of the terminal itself."""
 
     def finish(self) -> None:
         """Take the terminal back."""
@@ -126,19 +126,19 @@ class Job:
             self._terminal.take_back(reset_modes=self._child.signal is not None)
 
     def _stop_along(self, terminal: Terminal, *, asks: bool) -> None:
-        # Ctrl-Z reached the child alone if it had the terminal, else the whole of our group.
+        # Ctrl-Z stopped only the child if it had the terminal, else our complete group.
         whole_group = asks or terminal.is_lent
         terminal.take_back()
         stopped = stop_self(whole_group=whole_group)
         if asks and not stopped:
-            # No shell could ever give it the terminal. The system does this to orphaned groups.
+            # No shell can ever give it the terminal. The kernel sends orphaned groups SIGHUP.
             self._child.send(signal.SIGHUP)
         self.resume()
 
 
 @contextmanager
 def open_terminal() -> Generator[Terminal | None]:
-    """The controlling terminal, None when there is none (daemons, CI, most agents)."""
+    """Open the controlling terminal; None without one (daemons, CI, most agents)."""
     try:
         fd = os.open("/dev/tty", os.O_RDWR | os.O_NOCTTY | os.O_CLOEXEC)
     except OSError:
@@ -151,7 +151,7 @@ def open_terminal() -> Generator[Terminal | None]:
 
 
 def has_job_to_itself() -> bool:
-    """Whether this process leads its group, reads the terminal, and feeds no pipe."""
+    """Whether this process leads its group, reads a terminal, and writes to no pipe."""
     is_leader = os.getpgrp() == os.getpid()
     return is_leader and os.isatty(0) and not any(map(_is_pipe, STANDARD_FDS))
 

@@ -1,4 +1,4 @@
-"""The loop of one run: wait for output, a signal, the child's end or a time, and act on it.
+"""The event loop of one run: handles output, signals, the end of the child, and time limits.
 
 Times are monotonic, in seconds.
 """
@@ -18,15 +18,15 @@ from tooltrail.cli._process.relay import FATAL, SignalRelay
 
 IDLE_INTERVAL_S = 1.0
 
-# Long enough for killed processes to let go of their pipes, short enough not to be felt as a hang.
+# Killed processes close their pipes within this time, and users do not notice the delay.
 SETTLE_S = 1.0
 
-# How long a reader that takes nothing may hold us up once the run is over.
+# How long we wait for a reader that does not read, after the run is over.
 STALL_S = 5.0
 
 
 class Step(Enum):
-    """What the time limit asks for, in this order."""
+    """The steps after a time limit, in this order."""
 
     TERMINATE = auto()
     KILL = auto()
@@ -34,15 +34,15 @@ class Step(Enum):
 
 
 class Agenda:
-    """The steps that end a run which takes too long.
+    """The schedule of steps that end a run after its time limit.
 
     Args:
-        now: when the run began.
-        timeout_s: how long it may take; None for as long as it likes.
-        grace_s: how long it may take to end after it was asked to.
+        now: start of the run.
+        timeout_s: time limit of the run; None for no limit.
+        grace_s: time between SIGTERM and SIGKILL.
 
     Attributes:
-        begin: when the run began.
+        begin: start of the run.
     """
 
     def __init__(self, now: float, timeout_s: float | None, grace_s: float) -> None:
@@ -58,27 +58,27 @@ class Agenda:
             ]
 
     def next_at(self) -> float:
-        """When the next step is due; infinity when there is none."""
+        """The time of the next step; infinity if there is none."""
         return self._steps[0][0] if self._steps else math.inf
 
     def pop_due(self, now: float) -> Step | None:
-        """The next step if it is due; it is given out once."""
+        """Remove and return the next step if it is due."""
         return self._steps.pop(0)[1] if now >= self.next_at() else None
 
     def child_ended(self) -> None:
-        """Drop the steps that signal the child, and all of them when the child ended in time."""
+        """Drop the steps that signal the child; drop all steps if the child ended in time."""
         in_time = bool(self._steps) and self._steps[0][1] is Step.TERMINATE
         self._steps = [] if in_time else [at for at in self._steps if at[1] is Step.ABANDON]
 
     def hurry(self, now: float) -> None:
-        """There is nothing left to wait for but stray holders of the pipes: leave them soon."""
+        """Stop reading soon: only background processes still hold the pipes."""
         at = now + SETTLE_S
         if not any(step is Step.ABANDON and when <= at for when, step in self._steps):
             self._steps = [(at, Step.ABANDON)]
 
 
 class Loop:
-    """Runs once. The caller closes the parts."""
+    """Runs one child to its end. The caller closes the parts that are passed in."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Loop:
         self._reaped = False
 
     def run(self) -> ChildExit:
-        """What happened, when the child has ended, its output is read, and the readers have it."""
+        """Run until the child has ended and its output is read and delivered."""
         self._selector.register(self._relay.wake_fd, selectors.EVENT_READ, self._on_signals)
         while not self._is_over():
             for key, _ in self._selector.select(self._wait_s(time.monotonic())):
@@ -144,7 +144,7 @@ class Loop:
             elif signum == signal.SIGWINCH:
                 self._job.resize()
             elif signum in FATAL and self._child.has_ended():
-                # What still holds the pipes may not even be in the group. `cmd | cat` would end.
+                # A process outside of the group can hold the pipes. `cmd | cat` would end here.
                 self._agenda.hurry(time.monotonic())
 
     def _on_time(self, now: float) -> None:
@@ -166,5 +166,5 @@ class Loop:
             return
         self._timed_out = True
         self._child.send(signal.SIGTERM if step is Step.TERMINATE else signal.SIGKILL)
-        # A stopped process takes a SIGTERM only when it goes on.
+        # A stopped process handles SIGTERM only when it continues.
         self._child.send(signal.SIGCONT)

@@ -1,4 +1,4 @@
-"""What a run of a child process gives back, and what it raises when there was no run."""
+"""The result of running a child process, and the error if it could not be started."""
 
 from collections.abc import Callable
 from typing import Literal, NamedTuple
@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 StreamName = Literal["stdout", "stderr"]
 
 ChunkHandler = Callable[[StreamName, bytes], None]
-"""Takes one chunk as it came out of the child; chunks of both streams come in order of arrival."""
+"""Receives each chunk of output, with the chunks of both streams in order of arrival."""
 
 SpawnFailureKind = Literal["workdir_not_found", "command_spawn_failed"]
 
@@ -17,13 +17,13 @@ _SIGNAL_BASE = 128
 _UNKNOWN_STATUS = 255
 
 
-class SpawnFailure(Exception):  # noqa: N818 - a recorded outcome of the tool, not a fault of ours
-    """The command could not be started; nothing of it ran.
+class SpawnFailure(Exception):  # noqa: N818 - a recorded outcome of the tool, not our error
+    """The command could not be started, and did not run.
 
     Attributes:
-        kind: which half of the request was wrong, the working folder or the command.
-        exit_code: what a shell would exit with: 127 for a program that is not found, else 126.
-        message: one sentence for a person.
+        kind: whether the working folder or the command was wrong.
+        exit_code: exit code of a shell: 127 for a program that is not found, else 126.
+        message: one sentence for the user.
     """
 
     def __init__(self, kind: SpawnFailureKind, exit_code: int, message: str) -> None:
@@ -34,20 +34,20 @@ class SpawnFailure(Exception):  # noqa: N818 - a recorded outcome of the tool, n
 
 
 class ChildExit(NamedTuple):
-    """How a child ended and how well it could be followed.
+    """How a child ended, and whether its output was passed on and recorded.
 
-    Invariant: `exit_status` and `signal` are never both set. Neither is when somebody else
-    reaped the child, for instance because SIGCHLD is ignored in this process.
+    Invariant: `exit_status` and `signal` are never both set. Both are None if other code reaped
+    the child, for example because SIGCHLD is ignored in this process.
 
     Attributes:
-        exit_status: what it exited with, None when a signal killed it.
-        signal: the signal that killed it, else None.
-        timed_out: it outlived its time limit; set even when it then ended politely.
-        duration_ms: from the start until the child had ended and its output was read.
-        tee_closed: the streams that could not be passed on to their end, because the reader of
-            ours went away or because writing failed; `tee_error` is set in the second case.
-        tee_error: the first failure to write that is not a reader's going away (a full disk).
-        recorder_error: the first exception of a callback; no callback was called after it.
+        exit_status: exit status of the child; None if a signal killed it.
+        signal: signal that killed the child, else None.
+        timed_out: whether the child ran longer than its time limit, even if it then exited.
+        duration_ms: time from the start until the child had ended and its output was read.
+        tee_closed: streams that could not be passed on to their end, because our reader closed
+            the pipe or because a write failed; `tee_error` is set in the second case.
+        tee_error: first write error that is not a closed pipe, for example a full disk.
+        recorder_error: first exception of a callback; no callback was called after it.
     """
 
     exit_status: int | None
@@ -60,7 +60,7 @@ class ChildExit(NamedTuple):
 
     @property
     def mirrored(self) -> int:
-        """The exit code that tells our caller the same: 124 for a timeout, 128+n for a signal."""
+        """Our exit code for this outcome: 124 for a timeout, 128+n for a signal."""
         if self.timed_out:
             return TIMED_OUT
         if self.signal is not None:

@@ -1,9 +1,9 @@
-"""Passing bytes on to our own standard output or error without ever waiting inside a write.
+"""Writes bytes to our own standard output or error without blocking in a write.
 
-A write that blocks would stop everything else: the other stream, the time limit, the flushing of
-the record. Our descriptors are shared with the shell and its other children, so they cannot simply
-be made non-blocking. Where the system allows it, the same pipe or terminal is opened once more for
-us alone, non-blocking. Elsewhere, small writes follow a look at whether one fits.
+A write that blocks would stop everything else: the other stream, the time limit, the flush of the
+record. Our descriptors are shared with the shell and its other children, so they must not be made
+non-blocking. If the system allows it, the same pipe or terminal is opened again, non-blocking, for
+us alone. Otherwise, `select` checks that a small write fits before each write.
 """
 
 import os
@@ -20,14 +20,14 @@ _REOPEN_FLAGS = os.O_WRONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 class Outlet:
-    """One destination with the bytes that still wait for it. Not thread-safe.
+    """One destination, with a queue of bytes to write. Not thread-safe.
 
     Args:
-        fd: where to write; None discards everything.
-        step: at most so many bytes per write, each after a look whether the descriptor has room
-            for them; None when writing to `fd` cannot block.
-        owned: close `fd` in `close`.
-        may_wait: a full reader can make bytes wait here; a file never does.
+        fd: descriptor to write to; None discards everything.
+        step: maximum bytes per write, each after a check that the descriptor has room for them;
+            None if writes to `fd` cannot block.
+        owned: whether `close` closes `fd`.
+        may_wait: whether a slow reader can keep bytes waiting; False for files.
     """
 
     def __init__(
@@ -46,19 +46,19 @@ class Outlet:
 
     @property
     def is_pending(self) -> bool:
-        """Whether there are bytes that still wait for room."""
+        """Whether the queue has bytes."""
         return bool(self._pending)
 
     def put(self, data: bytes) -> None:
-        """Queue `data` behind what is already waiting."""
+        """Append `data` to the queue."""
         if self.fd is not None:
             self._pending.append(memoryview(data))
 
     def flush(self) -> bool:
-        """Write as much as there is room for; whether anything was written.
+        """Write as many bytes as fit; return whether anything was written.
 
         Raises:
-            OSError: the reader has gone (BrokenPipeError), or writing failed for good.
+            OSError: the reader has closed the pipe (BrokenPipeError), or the write failed.
         """
         progress = False
         while self._pending and self._has_room():
@@ -74,12 +74,12 @@ class Outlet:
         return progress
 
     def drop(self) -> None:
-        """Forget what is waiting, and discard all that follows."""
+        """Discard the queue and all later bytes."""
         self._pending.clear()
         self.close()
 
     def close(self) -> None:
-        """Give back the descriptor. Calling it twice is harmless."""
+        """Close the descriptor if it is owned. Can be called twice."""
         if self.fd is not None and self._owned:
             os.close(self.fd)
         self.fd = None
@@ -97,11 +97,11 @@ class Outlet:
 
 
 def open_outlets() -> dict[StreamName, Outlet]:
-    """The outlets of our standard output and error: one and the same when both go to one place.
+    """Open the outlets of our standard output and error; both are one object if both are one file.
 
-    With `2>&1` a reader that stalls must hold back both streams, or their order would change.
+    With `2>&1`, a slow reader must hold back both streams. Otherwise their order would change.
     """
-    # Both are looked at before anything is opened, which might take a free number 1 or 2.
+    # Check both before opening anything, because an opened file can get a free number 1 or 2.
     out, err = stat_standard("stdout"), stat_standard("stderr")
     stdout = _open_outlet(STANDARD_FDS["stdout"], out)
     if out is not None and err is not None and stdout.may_wait and _is_same(out, err):
@@ -114,9 +114,9 @@ def _is_same(one: os.stat_result, other: os.stat_result) -> bool:
 
 
 def stat_standard(name: StreamName) -> os.stat_result | None:
-    """What our standard output or error is; None when it is closed."""
-    # A descriptor that was closed when we started may now be any file that we opened since, the
-    # record itself included. Python remembers; the descriptor table does not.
+    """The `os.stat_result` of our standard output or error; None if it is closed."""
+    # If a descriptor was closed at our start, its number can now be a file that we opened later,
+    # even the record. Only Python knows that the stream was closed.
     if (sys.__stdout__ if name == "stdout" else sys.__stderr__) is None:
         return None
     try:
@@ -138,8 +138,8 @@ def _open_outlet(fd: int, found: os.stat_result | None) -> Outlet:
     if not os.get_blocking(fd):
         return Outlet(fd)
     try:
-        # On Linux this opens the file behind the descriptor anew; refused for sockets, for what
-        # belongs to another user, and for a pipe without a reader.
+        # On Linux this opens the same file again. Linux refuses it for sockets, for files of
+        # another user, and for a pipe without a reader.
         return Outlet(os.open(f"/proc/self/fd/{fd}", _REOPEN_FLAGS), owned=True)
     except OSError:
         return Outlet(fd, step=select.PIPE_BUF)

@@ -1,7 +1,7 @@
-r"""A terminal for the child, so that it prints as it would without us: colours, progress, prompts.
+r"""A terminal for the child, so that it prints as without us: colours, progress, prompts.
 
-The child leads a session of its own on the pseudo-terminal. Our terminal is in raw mode meanwhile:
-each key goes to the pseudo-terminal, which makes signals of Ctrl-C and Ctrl-\ as ours would.
+The child leads its own session on the pseudo-terminal. Meanwhile our terminal is in raw mode: each
+key goes to the pseudo-terminal, which converts Ctrl-C and Ctrl-\ to signals as ours would.
 """
 
 import fcntl
@@ -23,17 +23,17 @@ _STDOUT: Final = 1
 _MOST_TYPED: Final = 4096
 _LOCAL_FLAGS: Final = 3
 _CHARACTERS: Final = 6
-"""Members of what `tcgetattr` gives."""
+"""Indexes of the members that `tcgetattr` returns."""
 
 
 class PseudoTerminal:
-    """The child's terminal, and our own while it serves the child. Not thread-safe."""
+    """The terminal of the child, which gets the input of our terminal. Not thread-safe."""
 
     def __init__(self, selector: selectors.BaseSelector) -> None:
-        """Open the pseudo-terminal, with the size and the modes of ours.
+        """Open the pseudo-terminal, with the size and the modes of our terminal.
 
         Raises:
-            OSError: the system has none left.
+            OSError: the system has no pseudo-terminal left.
         """
         self._selector = selector
         self._master, self._slave = os.openpty()
@@ -46,7 +46,7 @@ class PseudoTerminal:
         self.copy_size()
 
     def plan(self) -> dict[str, Any]:
-        """How `Popen` starts the child. It reads our input unless that is a terminal."""
+        """Arguments of `Popen`. The child reads our standard input unless that is a terminal."""
         slave = self._slave
         return {
             "stdin": slave if os.isatty(_STDIN) else None,
@@ -57,7 +57,7 @@ class PseudoTerminal:
         }
 
     def start_reading(self) -> int:
-        """The descriptor that the child's output comes from; the caller closes it."""
+        """Return the descriptor of the child's output, which the caller must close."""
         os.close(self._slave)
         self._slave = -1
         master, self._master = self._master, -1
@@ -65,20 +65,20 @@ class PseudoTerminal:
         return master
 
     def job(self, child: Child) -> Job:
-        """The child as a job."""
+        """Return the job of the child."""
         return PseudoTerminalJob(child, self)
 
     def copy_size(self) -> None:
-        """Give the pseudo-terminal the size of our terminal."""
+        """Copy the size of our terminal to the pseudo-terminal."""
         with suppress(OSError):
             size = fcntl.ioctl(_STDOUT, termios.TIOCGWINSZ, bytes(8))
             fcntl.ioctl(self._keys, termios.TIOCSWINSZ, size)
 
     def start_typing(self, suspend: Callable[[], None]) -> None:
-        """Send each key to the child, if we read a terminal and are in its foreground.
+        """Send each key to the child, if our input is a terminal and we are in its foreground.
 
         Args:
-            suspend: called for Ctrl-Z.
+            suspend: function to call on Ctrl-Z.
         """
         if self._modes is not None or not is_in_foreground(_STDIN):
             return
@@ -90,7 +90,7 @@ class PseudoTerminal:
         self._listen(suspend)
 
     def stop_typing(self) -> None:
-        """Give our terminal its modes back."""
+        """Restore the modes of our terminal."""
         modes, self._modes = self._modes, None
         if modes is None:
             return
@@ -101,7 +101,7 @@ class PseudoTerminal:
             termios.tcsetattr(_STDIN, termios.TCSADRAIN, modes)
 
     def close(self) -> None:
-        """Give everything back."""
+        """Restore our terminal, and close all descriptors."""
         self.stop_typing()
         for fd in (self._master, self._slave, self._keys):
             if fd >= 0:
@@ -121,14 +121,14 @@ class PseudoTerminal:
             return
         key = self._suspend_key()
         if key and key in typed:
-            suspend()  # as in a terminal, what else was typed is dropped
+            suspend()  # other keys are dropped, as on a terminal
             return
         self._typed = typed
         self._selector.unregister(_STDIN)
         self._send(suspend)
 
     def _send(self, suspend: Callable[[], None]) -> None:
-        """Write keys; what the child has no room for waits, and so does who types."""
+        """Write keys to the child. If its buffer is full, no further keys are read."""
         try:
             self._typed = self._typed[os.write(self._keys, self._typed) :]
         except BlockingIOError:
@@ -145,34 +145,34 @@ class PseudoTerminal:
             self._listen(suspend)
 
     def _suspend_key(self) -> bytes:
-        """The key that stops a job now; none while the child takes all keys as they are."""
+        """The key that stops a job; empty if the child reads keys without signals."""
         modes = termios.tcgetattr(self._keys)
         return modes[_CHARACTERS][termios.VSUSP] if modes[_LOCAL_FLAGS] & termios.ISIG else b""
 
 
 class PseudoTerminalJob(Job):
-    """The child on a pseudo-terminal, in a session of its own, which our shell does not see."""
+    """The child on a pseudo-terminal, in its own session, which our shell does not see."""
 
     def __init__(self, child: Child, pty: PseudoTerminal) -> None:
         super().__init__(child, None)
         self._pty = pty
 
     def start(self) -> None:
-        """Send what is typed to the child."""
+        """Start sending keys to the child."""
         self._pty.start_typing(self.suspend)
 
     def on_child_changed(self) -> None:
-        """Nothing: no terminal stops a child that leads its session."""
+        """Do nothing: no terminal stops a child that leads its session."""
 
     def resume(self) -> None:
-        """Let the child go on, with our terminal as it was."""
+        """Continue the child, with our terminal in raw mode again."""
         self._pty.start_typing(self.suspend)
         self._pty.copy_size()
         self._child.send(signal.SIGCONT)
 
     def suspend(self) -> None:
-        """Stop the child, and then ourselves, until somebody continues us."""
-        # A session without a shell does not stop for SIGTSTP; a program may tidy up for it first.
+        """Stop the child, and then ourselves until SIGCONT."""
+        # SIGTSTP lets a program clean up. It does not stop a session without a shell; SIGSTOP does.
         self._child.send(signal.SIGTSTP)
         self._child.send(signal.SIGSTOP)
         self._pty.stop_typing()
@@ -180,9 +180,9 @@ class PseudoTerminalJob(Job):
         self.resume()
 
     def resize(self) -> None:
-        """Pass a new size of our terminal on."""
+        """Copy the new size of our terminal to the child."""
         self._pty.copy_size()
 
     def finish(self) -> None:
-        """Give our terminal its own modes back."""
+        """Stop sending keys, and restore the modes of our terminal."""
         self._pty.stop_typing()

@@ -1,7 +1,7 @@
-"""Moving the child's output: out of its pipes, into the record, on to our own outlets.
+"""Moves the output of the child from its pipes to the recorder and to our own output.
 
-Each ready stream is read once per round, so neither can starve the other. A stream whose outlet is
-full is not read until the outlet is empty: the child then waits, as it would without us.
+Each ready stream is read once per round, so that neither can starve the other. If an outlet is
+full, its stream is not read until the outlet is empty. The child then waits, as without us.
 """
 
 import errno
@@ -25,13 +25,13 @@ class _Feed:
 
 
 class Pump:
-    """Both streams of one child. Not thread-safe; `close` gives every descriptor back.
+    """Pumps both streams of one child. Not thread-safe. `close` closes every descriptor.
 
     Attributes:
-        tee_closed: streams that could not be passed on to the end.
-        tee_error: the first failure to write other than a reader's going away.
-        recorder_error: the first exception of a callback.
-        progress_count: rises when an outlet takes bytes.
+        tee_closed: streams that could not be passed on to their end.
+        tee_error: first write error other than a closed pipe.
+        recorder_error: first exception of a callback.
+        progress_count: number of flushes that wrote bytes.
     """
 
     def __init__(
@@ -50,36 +50,36 @@ class Pump:
         self.progress_count = 0
 
     def start(self, sources: Mapping[StreamName, Source]) -> None:
-        """Begin to listen to `sources`, and own them."""
+        """Start reading `sources`. The pump closes them."""
         self._feeds = [_Feed(name, source, self._outlets[name]) for name, source in sources.items()]
         for feed in self._feeds:
             self._listen(feed)
 
     @property
     def is_reading(self) -> bool:
-        """Whether output may still come."""
+        """Whether a source is still open."""
         return any(feed.is_open for feed in self._feeds)
 
     @property
     def is_delivering(self) -> bool:
-        """Whether bytes wait for an outlet."""
+        """Whether an outlet has bytes that are not written yet."""
         return any(outlet.is_pending for outlet in self._outlets.values())
 
     def guard(self, callback: Callable[[], None]) -> None:
         """Call the recorder, unless an earlier call has failed.
 
-        What was recorded up to then is a true beginning of the output. Calls that went on after a
-        failure would leave a hole that nothing marks.
+        After a failure, the record is a correct beginning of the output. Further calls would leave
+        an unmarked gap in the record.
         """
         if self.recorder_error is not None:
             return
         try:
             callback()
-        except Exception as error:  # noqa: BLE001 - given back in ChildExit; the child must go on
+        except Exception as error:  # noqa: BLE001 - returned in ChildExit; the child must go on
             self.recorder_error = error
 
     def stop_reading(self) -> None:
-        """Record and queue what the pipes hold now, then close them, whatever still writes."""
+        """Record and queue the current content of the pipes, then close them."""
         for feed in self._open_feeds():
             self._drain(feed)
             self._end(feed)
@@ -87,13 +87,13 @@ class Pump:
             self._flush(outlet)
 
     def give_up_delivering(self) -> None:
-        """Drop what the readers do not take."""
+        """Drop bytes that the readers do not read."""
         for outlet in self._distinct_outlets():
             if outlet.is_pending:
                 self._abandon(outlet)
 
     def close(self) -> None:
-        """Close the pipes and the outlets, without reading further."""
+        """Close the pipes and the outlets without reading."""
         for feed in self._open_feeds():
             self._end(feed)
         for outlet in self._distinct_outlets():
@@ -111,7 +111,7 @@ class Pump:
             self._end(feed)
 
     def _read(self, feed: _Feed) -> bytes | None:
-        """One recorded read; None when nothing is there, no bytes at the end."""
+        """Read and record once; None if the pipe is empty, `b""` at its end."""
         try:
             data = os.read(feed.source.fd, feed.source.capacity)
         except BlockingIOError:
@@ -119,13 +119,13 @@ class Pump:
         except OSError as error:
             if error.errno != errno.EIO:
                 raise
-            data = b""  # so Linux says that a pseudo-terminal has no writer any more
+            data = b""  # EIO on Linux: the pseudo-terminal has no writer left
         if data:
             self.guard(lambda: self._on_chunk(feed.name, data))
         return data
 
     def _drain(self, feed: _Feed) -> None:
-        """Take what is in the pipe: no more than it can hold, or a fast writer would keep us."""
+        """Read at most the capacity of the pipe, so that a fast writer cannot keep us here."""
         size = 0
         while size < feed.source.capacity and (data := self._read(feed)):
             size += len(data)
@@ -156,7 +156,7 @@ class Pump:
             self._listen(feed)
 
     def _reader_gone(self, outlet: Outlet, error: OSError) -> None:
-        """Let the child meet the closed pipe itself, once what it has written is recorded."""
+        """Record what the child has written, then close its pipe, so that it gets SIGPIPE."""
         if not isinstance(error, BrokenPipeError) and self.tee_error is None:
             self.tee_error = error
         feeds = self._open_feeds(outlet)

@@ -1,7 +1,7 @@
-"""Signals on their way to the child's group, and the wake-ups that they cause.
+"""Forwards signals to the process group of the child, and wakes the loop.
 
-The handlers forward at once, whatever the main thread is doing. What else follows from a signal is
-left to the loop, which notices the signal by a wake-up descriptor.
+The handlers forward at once, whatever the main thread is doing. The loop does all other work of a
+signal, and notices the signal by a wake-up descriptor.
 """
 
 import os
@@ -23,11 +23,11 @@ _WAKE_READ_SIZE = 4096
 
 
 class SignalRelay:
-    """Context manager for the main thread: our handlers inside, the old ones again outside.
+    """Context manager for the main thread: installs our handlers, and restores the old ones.
 
     A signal that is ignored when we start stays ignored, here and in the child (`nohup`). Signals
-    that arrive before `attach` are forwarded by it. While the context is entered, none of these
-    signals ends this process or raises KeyboardInterrupt.
+    that arrive before `attach` are forwarded by `attach`. Inside the context, none of these signals
+    ends this process or raises KeyboardInterrupt.
 
     Attributes:
         wake_fd: readable after a signal.
@@ -46,12 +46,12 @@ class SignalRelay:
         self.wake_fd, self._wake_writer = os.pipe()
         os.set_blocking(self.wake_fd, False)
         os.set_blocking(self._wake_writer, False)
-        # A full pipe is as good a wake-up as a longer one.
+        # If the pipe is full, the loop wakes up anyway.
         self._old_wakeup_fd = signal.set_wakeup_fd(self._wake_writer, warn_on_full_buffer=False)
         for signum in sorted(_FORWARDED):
             if signal.getsignal(signum) != signal.SIG_IGN:
                 self._handle(signum)
-        # With SIGCHLD ignored, the system would reap the child and its status would be lost.
+        # If SIGCHLD were ignored, the system would reap the child and lose its status.
         for signum in _NOTICED:
             self._handle(signum)
         return self
@@ -64,24 +64,24 @@ class SignalRelay:
         os.close(self._wake_writer)
 
     def attach(self, child: Child) -> None:
-        """Forward to `child` from now on, and what came earlier."""
+        """Forward all signals to `child`, including those that arrived earlier."""
         self._child = child
         for signum in self._unsent:
             child.send(signum)
 
     def detach(self) -> None:
-        """Forward no more: the child is reaped, its number may soon be another process's."""
+        """Stop forwarding. The child is reaped, so its process id can be reused."""
         self._child = None
 
     def read_signals(self) -> list[int]:
-        """The signals since the last call, in order; empties the wake-up descriptor."""
+        """Return the signals since the last call, in order, and clear the wake-up descriptor."""
         with suppress(BlockingIOError):
             os.read(self.wake_fd, _WAKE_READ_SIZE)
         received, self._received = self._received, []
         return received
 
     def _handle(self, signum: int) -> None:
-        # None stands for a handler that was not set from Python and could not be put back.
+        # None means a handler that was not set from Python and cannot be restored.
         if signal.getsignal(signum) is not None:
             self._old_handlers[signum] = signal.signal(signum, self._on_signal)
 
@@ -96,12 +96,12 @@ class SignalRelay:
 
 
 def stop_self(*, whole_group: bool) -> bool:
-    """Stop as on Ctrl-Z, until somebody continues us; whether the system let us stop.
+    """Stop as on Ctrl-Z until SIGCONT; return whether the system stopped us.
 
-    It does not when our process group is orphaned, that is, when no shell could continue it.
+    The system does not stop an orphaned process group, which no shell could continue.
 
     Args:
-        whole_group: stop the rest of our job, too, which has not been stopped yet.
+        whole_group: also stop the other processes of our job.
     """
     continued: list[int] = []
     old_continue = signal.signal(signal.SIGCONT, lambda signum, _: continued.append(signum))
@@ -119,7 +119,7 @@ def stop_self(*, whole_group: bool) -> bool:
 
 @contextmanager
 def held_signals() -> Generator[None]:
-    """Hold the signals that end a program until the block is over; then they strike."""
+    """Block the signals that end a program until the end of the block."""
     before = signal.pthread_sigmask(signal.SIG_BLOCK, FATAL)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Running one child to its end: where the parts of this package are put together."""
+"""Runs one child to its end with the parts of this package."""
 
 import fcntl
 import os
@@ -36,28 +36,28 @@ def run_child(
     has_terminal: bool = False,
     inherited: int = -1,
 ) -> ChildExit:
-    """Run a command as the shell would, hand its output to `on_chunk`, and pass it on untouched.
+    """Run a command like a shell, pass its output to `on_chunk`, and print it unchanged.
 
     Each chunk goes to `on_chunk` first and then to our own standard output or error. The call
-    returns when the child has ended **and** both of its streams are at their end, as `cmd | cat`
-    would: a background process that keeps a stream open keeps the call waiting. It does not wait
-    so when the time limit strikes, or when a signal arrives after the child itself has ended.
+    returns when the child has ended **and** both of its streams are at their end, like `cmd | cat`:
+    a background process that keeps a stream open keeps the call waiting. The call does not wait for
+    it after the time limit, or after a signal that arrives when the child has ended.
 
-    SIGINT, SIGTERM, SIGHUP and SIGQUIT are forwarded to the child's process group and do not end
-    this process. When the reader of our own output goes away, the child's pipe is closed, and the
-    child finds it closed. Bytes are written straight to descriptors 1 and 2: flush `sys.stdout`
-    before. For the main thread only.
+    SIGINT, SIGTERM, SIGHUP and SIGQUIT are forwarded to the process group of the child and do not
+    end this process. If the reader of our own output closes the pipe, the pipe of the child is
+    closed. Bytes are written directly to descriptors 1 and 2: flush `sys.stdout` first. For the
+    main thread only.
 
     Args:
-        argv: the command and its arguments; no shell is involved.
-        on_chunk: takes the name of a stream and bytes of it. An exception from it is given back
-            in `recorder_error` and ends the recording, not the child.
+        argv: command and arguments; no shell is involved.
+        on_chunk: receives the name of a stream and bytes of it. An exception is returned in
+            `recorder_error` and ends the recording, not the child.
         on_idle: called about once a second while the child runs.
-        cwd: the child's working folder; ours when None.
+        cwd: working folder of the child; None for ours.
         timeout_s: seconds after which the group gets SIGTERM.
         grace_s: seconds after that SIGTERM until the group gets SIGKILL.
-        has_terminal: give the child a pseudo-terminal. All it prints is then `stdout`.
-        inherited: a descriptor that the child keeps open to its end.
+        has_terminal: whether the child gets a pseudo-terminal. All its output is then `stdout`.
+        inherited: descriptor that the child keeps open until it ends; -1 for none.
 
     Raises:
         SpawnFailure: the command could not be started.
@@ -97,7 +97,7 @@ def is_on_terminal() -> bool:
 
 @contextmanager
 def _pseudo_terminal(program: str, selector: selectors.BaseSelector) -> "Generator[PseudoTerminal]":
-    """A terminal for the child, closed at the end of the block."""
+    """Open a terminal for the child, and close it at the end of the block."""
     from tooltrail.cli._process import pseudo_terminal  # noqa: PLC0415  few commands have one
 
     try:
@@ -113,11 +113,11 @@ def _pseudo_terminal(program: str, selector: selectors.BaseSelector) -> "Generat
 
 @contextmanager
 def _inherited(fd: int) -> Generator[None]:
-    """Let a child that is started in the block keep a descriptor."""
+    """Let a child that is started in the block inherit a descriptor."""
     if fd < 0:
         yield
         return
-    # Scripts use the numbers below 10 as they like.
+    # Shell scripts may use the numbers below 10.
     copy = fcntl.fcntl(fd, fcntl.F_DUPFD, 10)
     try:
         yield

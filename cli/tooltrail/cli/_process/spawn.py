@@ -1,9 +1,9 @@
-"""Starting the child, and saying exactly why it did not start.
+"""Starts the child, and reports exactly why a child could not be started.
 
-The child sees what it would have seen without us: our standard input, the descriptors that we were
-started with, default signals (Python's ignored SIGPIPE and SIGXFSZ are put back), and ignored ones
-only where we were started with them ignored, as under `nohup`. Only its standard output and
-standard error are pipes of ours, or one pseudo-terminal, and its process group is its own.
+The child inherits what it would have without us: our standard input, our inherited descriptors,
+default signal handling (SIGPIPE and SIGXFSZ, which Python ignores, are restored), and ignored
+signals only if we were started with them ignored, as under `nohup`. Differences: its standard
+output and error are our pipes or a pseudo-terminal, and it has its own process group.
 """
 
 import errno
@@ -20,7 +20,7 @@ from tooltrail.cli._process.outcome import CANNOT_RUN, NOT_FOUND, SpawnFailure, 
 if TYPE_CHECKING:
     from tooltrail.cli._process.pseudo_terminal import PseudoTerminal
 
-# Linux lets an unprivileged process have 1 MiB per pipe, until it holds many of them.
+# Linux allows an unprivileged user 1 MiB per pipe, and less after many pipes.
 _PIPE_SIZES = (1 << 20, 1 << 18)
 _DEFAULT_PIPE_SIZE = 1 << 16
 
@@ -35,13 +35,13 @@ class Source(NamedTuple):
 def spawn(
     argv: Sequence[str], cwd: str | None, pty: "PseudoTerminal | None"
 ) -> tuple[Child, dict[StreamName, Source]]:
-    """Start `argv` in a process group of its own, on a pseudo-terminal if one is given.
+    """Start `argv` in its own process group, on the pseudo-terminal if there is one.
 
     Returns:
-        The child, and where its output comes from; the caller closes the sources.
+        The child, and the sources of its output, which the caller must close.
 
     Raises:
-        SpawnFailure: the folder or the command is at fault, or the system is out of means.
+        SpawnFailure: the folder or the command is wrong, or the system has no resources left.
     """
     fds: list[int] = []
     try:
@@ -64,8 +64,8 @@ def spawn(
 def _popen(argv: Sequence[str], cwd: str | None, **plan: Any) -> subprocess.Popen[bytes]:
     if not argv:
         raise ValueError("there is no command")
-    # Shells pass descriptors by number: `diff <(a) <(b)`, make's job server. Ours are all opened
-    # close-on-exec and stay with us.
+    # Shells pass descriptors by number: `diff <(a) <(b)`, make's job server. Descriptors that we
+    # open are close-on-exec, so the child does not inherit them.
     return subprocess.Popen[bytes](
         list(argv), cwd=cwd, restore_signals=True, close_fds=False, **plan
     )
@@ -86,7 +86,7 @@ def _enlarge(fd: int) -> int:
 
 
 def _refusal(error: ValueError, argv: Sequence[str], cwd: str | None) -> SpawnFailure:
-    """A request that the system cannot even express, such as an argument with a NUL in it."""
+    """The failure for invalid arguments, such as an argument that contains NUL."""
     if cwd is not None and "\0" in cwd:
         message = f"the working folder {cwd!r} cannot exist: {error}"
         return SpawnFailure("workdir_not_found", CANNOT_RUN, message)
@@ -95,16 +95,16 @@ def _refusal(error: ValueError, argv: Sequence[str], cwd: str | None) -> SpawnFa
 
 
 def failure_of(error: OSError, argv: Sequence[str], cwd: str | None) -> SpawnFailure:
-    """Why a command could not be started, in the classes of a shell."""
-    # Popen names what the failed call was about. A folder may bear the command's name, too.
+    """The failure for an error of the system, with the exit code of a shell."""
+    # Popen sets `filename` to the folder or the command. Both can have the same name.
     if cwd is not None and error.filename == cwd and not _can_enter(cwd):
         message = f"cannot enter the working folder {cwd!r}: {_reason(error)}"
         return SpawnFailure("workdir_not_found", CANNOT_RUN, message)
     program = argv[0]
     if error.errno == errno.EACCES and not _is_seen(program):
-        # A folder of PATH that we may not enter hides nothing: shells say "not found" then, too.
+        # EACCES came from a folder of PATH that we cannot enter. Shells report "not found" too.
         return SpawnFailure("command_spawn_failed", NOT_FOUND, f"command {program!r} is not found")
-    # An empty name is looked for in the folders of PATH and finds the folders themselves.
+    # Popen searches PATH for an empty name and finds the folders themselves.
     if error.errno != errno.ENOENT and program:
         message = f"cannot run {program!r}: {_reason(error)}"
         return SpawnFailure("command_spawn_failed", CANNOT_RUN, message)
@@ -123,7 +123,7 @@ def _can_enter(folder: str) -> bool:
 
 
 def _is_seen(program: str) -> bool:
-    """Whether a program is named by its path, or any folder of PATH shows a file of its name."""
+    """Whether the program is a path, or a folder of PATH contains a file with its name."""
     if not program or "/" in program:
         return True
     return any(os.path.exists(os.path.join(f, program)) for f in os.get_exec_path())  # noqa: PTH110, PTH118 - the same
@@ -134,6 +134,6 @@ def _is_there(program: str, cwd: str | None) -> bool:
         return False
     if "/" in program:
         return os.path.exists(os.path.join(cwd or "", program))  # noqa: PTH110, PTH118 - the same
-    import shutil  # noqa: PLC0415  few commands cannot be started
+    import shutil  # noqa: PLC0415  only after a failure
 
     return shutil.which(program) is not None

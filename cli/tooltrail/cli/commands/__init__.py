@@ -1,1 +1,1 @@
-"""One module for each noun; each defines `command`."""
+"""The commands: one module per noun, each with the click command `command`."""

@@ -1,4 +1,4 @@
-"""`tooltrail agents`: check, run, measure and compare agents that must give back a value."""
+"""`tooltrail agents`: check, run, measure and compare agents with structured results."""
 
 import sys
 from datetime import datetime
@@ -28,7 +28,7 @@ def command() -> None:
     type=click.Path(exists=True, path_type=Path),
 )
 @click.option(
-    "--strict", is_flag=True, help="Refuse unknown sections, which are ignored with a warning."
+    "--strict", is_flag=True, help="Refuse unknown sections instead of warning about them."
 )
 @output_options
 def check(*, paths: tuple[Path, ...], strict: bool, output: Listing) -> ExitCode:
@@ -86,8 +86,8 @@ def run(
 ) -> ExitCode:
     """Run the agent of a configuration, and print its result.
 
-    Everything is recorded: each leg, each call before it runs, and each submission with its
-    verdict. Exits with 4 if the agent gave no result.
+    Each leg is recorded, each call before it runs, and each submitted result with its verdict.
+    Exits with 4 if the agent returned no result.
     """
     from tooltrail.agents import run_agent
     from tooltrail.cli._agent_checks import load_config
@@ -143,7 +143,7 @@ def stats(
     """Count the outcomes of agent runs.
 
     Prints successes, first tries, missing results, errors and escalations. A run whose program was
-    killed is not a success. A run that may still be going on counts as open.
+    killed is not a success. A run that may still be running counts as open.
     """
     from datetime import UTC
 
@@ -163,7 +163,7 @@ def stats(
 @output_options
 @time_option
 def ls(*, location: Location, agent: str | None, output: Listing, utc: bool) -> None:
-    """List the recorded versions of agents, oldest first within an agent."""
+    """List the recorded versions of agents. The versions of one agent are listed oldest first."""
     from tooltrail.cli._agent_schemas import VERSION_MEMBERS, version_rows
     from tooltrail.store import agent_versions
 

@@ -1,4 +1,4 @@
-"""`tooltrail artifact`: stored objects, whole or in part, searched and checked."""
+"""`tooltrail artifact`: list, read, search and verify stored objects."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def ls(
         )
     if count and len(views) > count:
         views = views[:count]
-        say(f"{count:,} of more; --cursor {views[-1].path} for the next")
+        say(f"{count:,} listed; --cursor {views[-1].path} for the next")
     if not output.print_records(views, attributes(*ArtifactView.__slots__)):
         header = ("SIZE", "STORED", "LINES", "CREATED", "PATH")
         print_table(header, [_row(view, utc) for view in views], right=header[:3])
@@ -106,19 +106,19 @@ def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
     "part",
     type=RangeType(0, is_inclusive=False),
     metavar="A:B",
-    help="Bytes A to B, counted from 0, without B. Also A:, :B, and A for one byte.",
+    help="Bytes from A up to, but not including, B, counted from 0. Also A:, :B, and A alone.",
 )
 @click.option(
     "--lines",
     type=RangeType(1, is_inclusive=True),
     metavar="A:B",
-    help="Lines A to B, counted from 1. Also A:, :B, and A for one line.",
+    help="Lines from A to B, both included, counted from 1. Also A:, :B, and A alone.",
 )
 def cat(location: Location, path: str, part: Range | None, lines: Range | None) -> None:
-    """Print the bytes of an artifact, all of them or a range."""
+    """Print all bytes of an artifact, or a range of bytes or lines."""
     if part and lines:
-        raise click.UsageError("--bytes and --lines exclude each other")
-    from tooltrail.cli._artifacts import artifact_reader, open_whole, read_through
+        raise click.UsageError("--bytes cannot be combined with --lines")
+    from tooltrail.cli._artifacts import artifact_reader, open_complete, read_through
 
     if part or lines:
         first, last = part or (0, None)
@@ -127,9 +127,9 @@ def cat(location: Location, path: str, part: Range | None, lines: Range | None) 
             copy_blocks(blocks, sys.stdout.buffer)
         return
     with location.open() as store:
-        with open_whole(store, path) as source:
+        with open_complete(store, path) as source:
             read_through(source)
-        with open_whole(store, path) as source:
+        with open_complete(store, path) as source:
             copy_stream(source, sys.stdout.buffer)
 
 
@@ -149,17 +149,15 @@ def head(location: Location, path: str, lines: int) -> None:
 @store_options
 @click.argument("path")
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
-@click.option(
-    "-f", "follow", is_flag=True, help="Follow the output until the invocation has ended."
-)
+@click.option("-f", "follow", is_flag=True, help="Follow the output until the invocation ends.")
 @click.option(
     "--stream", "role", metavar="ROLE", help="With -f: print only this stream, on stdout."
 )
 def tail(location: Location, path: str, lines: int, follow: bool, role: str | None) -> int:
     """Print the last lines of an artifact.
 
-    With -f, PATH may also name an invocation. Its output is printed until the invocation ends,
-    with stderr on stderr.
+    With -f, PATH may also name an invocation. Its output is printed until the invocation ends.
+    Recorded stderr is printed on stderr.
     """
     from tooltrail.cli._artifacts import artifact_reader
 
@@ -223,11 +221,11 @@ def grep(
     as_json: bool,
     **search: Any,
 ) -> int:
-    """Print the lines of an artifact that match a regular expression or a text."""
+    """Print the lines of an artifact that match a regular expression or a plain text."""
     from tooltrail.cli._artifacts import artifact_reader
     from tooltrail.cli._matches import Style, print_count, print_lines, print_lines_as_json
 
-    # `search` has the other arguments of `ArtifactReader.grep` by their names.
+    # `search` holds the other keyword arguments of `ArtifactReader.grep`.
     before = around if before is None else before
     after = around if after is None else after
     with artifact_reader(location, path) as reader:
@@ -246,7 +244,7 @@ def grep(
 @json_option
 @time_option
 def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
-    """Print the facts of an artifact, and the records that refer to the artifact."""
+    """Print the digest and the sizes of an artifact, and the records that refer to it."""
     from tooltrail.cli._artifacts import fact_lines, facts_of, find_artifact
 
     with location.open() as store:
@@ -258,12 +256,12 @@ def stat(location: Location, path: str, as_json: bool, utc: bool) -> None:
         write(f"{line}\n")
 
 
-@command.command(epilog="Without a PATH, every artifact of the store is verified.")
+@command.command(epilog="Without PATH, every artifact of the store is verified.")
 @store_options
 @click.argument("paths", metavar="[PATH]...", nargs=-1)
 @json_option
 def verify(location: Location, paths: tuple[str, ...], as_json: bool) -> int:
-    """Read artifacts completely, and compare them with their digests, sizes and indexes."""
+    """Read complete artifacts, and compare them with their digests, sizes and indexes."""
     from tooltrail.cli._artifacts import find_artifact, states_of, verify_artifacts
 
     with location.open() as store:

@@ -1,4 +1,4 @@
-"""`tooltrail db`: the database of a store, for operators."""
+"""`tooltrail db`: show, check, upgrade and back up the database of a store."""
 
 import click
 
@@ -9,7 +9,7 @@ from tooltrail.cli._output import counted, print_array, printable, say, size_of,
 from tooltrail.migrations import HEAD_REVISION
 
 _ALL = 100
-"""Of a hundred: what a bar shows where the whole is known only when the work is under way."""
+"""Steps of a progress bar whose total is known only after the work has begun."""
 
 
 @click.group("db")
@@ -23,7 +23,7 @@ def command() -> None:
 def current(location: Location, as_json: bool) -> int:
     """Print the schema revision of the store.
 
-    Exits with 5 if this program needs another revision.
+    Exits with 5 if this program needs a different revision.
     """
     from tooltrail.store import store_revision
 
@@ -44,26 +44,26 @@ def upgrade(location: Location) -> None:
     """Upgrade the store to the schema revision of this program.
 
     The upgrade is one transaction: a killed upgrade changes nothing. Two upgrades at the same time
-    are safe. Programs of an earlier version cannot read or ingest afterwards; what they record
-    waits in their journals.
+    are safe. Afterwards, programs of an earlier version cannot read or ingest. They can still
+    record into their journals.
     """
     from tooltrail.store import upgrade_store
 
     before, after = upgrade_store(location.database)
-    say(f"at {after} already" if before == after else f"upgraded from {before} to {after}")
+    say(f"already at {after}" if before == after else f"upgraded from {before} to {after}")
 
 
 @command.command()
 @store_options
 @json_option
 def check(location: Location, as_json: bool) -> int:
-    """Check the database itself, and print one line per problem.
+    """Check the schema and the pages of the database, and print one line per problem.
 
-    The schema must be the schema of its revision, and the row that identifies the store must
-    exist. On SQLite, all pages are read, and the definition of every table, index, trigger and
-    view is compared. On PostgreSQL, the names of tables, columns, indexes, triggers and views are
-    compared, and no trigger may be disabled. Damage that prevents a check is reported as a
-    problem, and the other checks run. Use `verify` to check the records.
+    The schema must match its revision, and the row that identifies the store must exist. On
+    SQLite, all pages are read, and the definition of every table, index, trigger and view is
+    compared. On PostgreSQL, the names of tables, columns, indexes, triggers and views are
+    compared, and no trigger may be disabled. Damage that prevents one check is reported as a
+    problem, and the other checks still run. Use `verify` to check the records.
 
     Changes nothing. Exits with 1 if there is a problem, with 5 if the store needs an upgrade.
     """
@@ -93,15 +93,15 @@ def check(location: Location, as_json: bool) -> int:
 @json_option
 @click.argument("target")
 def backup(location: Location, as_json: bool, target: str) -> None:
-    """Copy the database of an SQLite store to the file TARGET, during recording too.
+    """Copy the database of an SQLite store to the file TARGET.
 
-    The copy is a consistent snapshot. The file appears under its name only when the copy is
-    complete and on the disk. Only you can read the file. An existing file is never overwritten. To
-    open the copy as a store, pass --artifacts.
+    Programs can record during the copy, which is a consistent snapshot. TARGET appears only when
+    the copy is complete and synced to the disk. Only you can read the file. An existing file is
+    never overwritten. To open the copy as a store, pass --artifacts.
 
-    The copy has neither the artifacts nor what waits in the journal and the spool. Copy the
-    artifacts after the database, so that every artifact that the copy refers to exists. The schema
-    revision does not matter.
+    The copy does not contain the artifacts, nor facts that wait in the journal or output that
+    waits in the spool. Copy the artifacts after the database, so that every artifact that the copy
+    refers to exists. The database can have any schema revision.
 
     For a store on a PostgreSQL server, use pg_dump.
     """
@@ -114,17 +114,17 @@ def backup(location: Location, as_json: bool, target: str) -> None:
         raise click.UsageError("TARGET is empty; name a file")
     with interruptible_between_steps() as check, progress_bar("copying", _ALL) as update:
 
-        def tell(done: int, of: int) -> None:
+        def report(done: int, of: int) -> None:
             update(done * _ALL // max(of, 1), done)
             check()
 
         made = back_up_store(
-            location.database, target, artifacts=location.artifacts, on_progress=tell
+            location.database, target, artifacts=location.artifacts, on_progress=report
         )
     if as_json:
         print_array([asdict(made)])
-    say(f"{made.path}: {size_of(made.size)}, the whole database at revision {made.revision}")
+    say(f"{made.path}: {size_of(made.size)}, the complete database at revision {made.revision}")
     say(
-        f"the artifacts are not in it; they are in {made.artifacts}, "
-        "and --artifacts leads there from a store that is opened elsewhere"
+        f"the copy does not contain the artifacts, which are in {made.artifacts}; "
+        "pass --artifacts to open the copy as a store"
     )

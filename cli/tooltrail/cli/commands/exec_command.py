@@ -1,6 +1,6 @@
-"""`tooltrail exec` as click lists it: the help text is made from the table of `_exec_options`.
+"""`tooltrail exec` for click, with a help text from the table in `_exec_options`.
 
-The program itself runs `tooltrail.cli._exec.main` before click is imported.
+The program calls `tooltrail.cli._exec.main` directly, before click is imported.
 """
 
 from typing import Any
@@ -12,10 +12,10 @@ from tooltrail.cli._exec_options import ARGUMENTS, OPTIONS, UsageProblem, read_r
 
 
 class ExecCommand(click.Command):
-    """Shows the help text, and leaves everything else to `main`."""
+    """A command that prints its help text, and passes all other arguments to `main`."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Keep the arguments as they are, unless the help text is asked for."""
+        """Pass the arguments on unchanged, unless they request the help text."""
         ctx.meta[__name__] = list(args)
         try:
             is_help = read_request(args, {}) is None
@@ -41,10 +41,10 @@ command = ExecCommand(
     params=_parameters(),
     help="""Run COMMAND and record its output byte for byte.
 
-    Output passes through unchanged while the command runs, with stdout and stderr separate, or as
-    one stream on a terminal. Signals are forwarded. The start is recorded before the command runs;
-    if that fails, nothing is run and the exit status is 5. The exit status is otherwise the one of
-    COMMAND: 128+N if signal N ended the command, 124 after a timeout, 126 or 127 if the command
+    Output passes through unchanged while the command runs: stdout and stderr separately, or as one
+    stream on a terminal. Signals are forwarded. The start is recorded before the command runs. If
+    that fails, the command is not run and the exit status is 5. Otherwise, the exit status is that
+    of COMMAND: 128+N if signal N ended the command, 124 after a timeout, 126 or 127 if the command
     could not be started. The record waits in the journal of the spool until the store is read.
     """,
 )

@@ -17,7 +17,7 @@ from tooltrail.cli._times import DURATION
     type=DURATION,
     default="24h",
     show_default=True,
-    help="Keep objects that are younger: 30s, 15m, 24h, 7d.",
+    help="Keep objects that are younger than this: 30s, 15m, 24h, 7d.",
 )
 @click.option(
     "--yes", is_flag=True, help="Delete. Without --yes, only print what would be deleted."
@@ -27,13 +27,13 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
     """Delete stored objects that no record refers to, such as leftovers of a crash.
 
     Without --yes, this is a dry run. The command is safe while other programs record and read, on
-    any machine and with any grace period. Programs go on to record into their journals. Nothing
-    is ingested until the objects are deleted. Objects that a record refers to, damaged objects
-    that were set apart, and files of other programs are never deleted. An artifact root that is
-    marked as the root of another store is refused.
+    any machine and with any grace period. Other programs can still record into their journals.
+    Nothing is ingested until the objects are deleted. Objects that a record refers to, damaged
+    objects that were set apart, and files of other programs are never deleted. An artifact root
+    that is marked as the root of another store is refused.
 
-    A run that deleted objects appends a maintenance fact with the number of objects and bytes to
-    the journal, even if the run fails.
+    A run that deleted objects appends a maintenance fact to the journal, even if the run fails.
+    The fact contains the number of deleted objects and bytes.
     """
     from tooltrail.cli._pruning import (
         plan_with_bar,

@@ -1,4 +1,4 @@
-"""`tooltrail init`: create a store, or say that there is one."""
+"""`tooltrail init`: create a store, or report that the store exists."""
 
 import click
 
@@ -14,7 +14,7 @@ def command(location: Location) -> None:
 
     Without options, the store is an SQLite file in the data folder of the user, with the artifacts
     in a folder beside the file. For a team, pass --db postgresql://… and --artifacts URL. An
-    existing store is not changed. `exec` and `session open` need no init: they begin a new store.
+    existing store is not changed. `exec` and `session open` do not need `init`: they start a store.
     """
     if (location.artifacts or "").startswith("memory:"):
         raise click.UsageError(
@@ -31,6 +31,6 @@ def command(location: Location) -> None:
                 f"created a store in {store.database.target}, artifacts in {store.archive.sink.url}"
             )
     except StoreExistsError:
-        # With the artifacts where the store remembers them, for nothing was moved.
+        # The existing store is opened with its own artifact root, since nothing was moved.
         with location._replace(artifacts=None).open() as store:
-            say(f"there is a store in {store.database.target} already; nothing was changed")
+            say(f"a store already exists in {store.database.target}; nothing was changed")

@@ -1,4 +1,4 @@
-"""`tooltrail log`: which tools ran, when, and how they ended."""
+"""`tooltrail log`: list and follow invocations."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _HEADER = ("ID", "STARTED", "TOOL", "STATE", "EXIT", "TIME", "OUTPUT", "CALL")
 @filter_options
 @count_option
 @click.option("--cursor", help="Continue after the page that printed this cursor.")
-@click.option("--reverse", is_flag=True, help="Oldest first.")
+@click.option("--reverse", is_flag=True, help="List the oldest first.")
 @click.option(
     "-f",
     "follow",
     is_flag=True,
-    help="Follow: print each invocation that starts or ends from now on.",
+    help="Follow: also print each invocation that starts or ends from now on.",
 )
 @output_options
 @time_option
@@ -45,9 +45,9 @@ def command(
 ) -> None:
     """List invocations, newest first.
 
-    A repeated option means OR, different options mean AND. Elsewhere, the last digits of an id are
-    enough to name an invocation. OUTPUT is the size of the produced output. If some of the output
-    was not kept, OUTPUT also shows the kept size.
+    A repeated option means OR, different options mean AND. In other commands, the last digits of
+    an id are enough to name an invocation. OUTPUT is the size of the produced output. If some
+    output was not kept, OUTPUT also shows the kept size.
 
     With -f, the newest invocations come last, followed by one line for each invocation that starts
     or ends. Following stops when every invocation given with --invocation has ended, and every
@@ -81,10 +81,10 @@ def command(
 
 
 def _without_end(output: Listing, *, is_paged: bool) -> Listing:
-    """How a list without an end is to be printed.
+    """The output options for `-f`; `--fields` implies `--ndjson`.
 
     Raises:
-        click.UsageError: one that only a list with an end can have.
+        click.UsageError: an option or a style needs a list that ends.
     """
     if is_paged:
         raise click.UsageError("-f cannot be combined with --cursor or --reverse")
@@ -109,7 +109,7 @@ def _row(view: InvocationView, utc: bool) -> tuple[str, ...]:
 
 
 def _output(view: InvocationView) -> str:
-    """Bytes that were produced, and where that is not all of them, how many were kept."""
+    """The produced size; if some bytes were not kept, the kept size of the produced size."""
     if view.output_size is None or not view.lost_size:
         return size_of(view.output_size)
     return f"{size_of(view.output_size - view.lost_size)} of {size_of(view.output_size)}"

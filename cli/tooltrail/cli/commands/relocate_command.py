@@ -26,12 +26,12 @@ def relocate(
 ) -> ExitCode:
     """Copy the artifacts to NEW_ROOT, verify the copies, and make NEW_ROOT the artifact root.
 
-    NEW_ROOT is a folder or a URL, for this store alone. Every copied artifact is read back before
-    the store switches to NEW_ROOT, in one transaction. If artifacts are damaged or missing,
+    NEW_ROOT is a folder or a URL that no other store uses. Every copied artifact is read back.
+    Then the store switches to NEW_ROOT in one transaction. If artifacts are damaged or missing,
     nothing changes unless --allow-damage is given. After an interruption, run the same command
     again: copied objects are read, not copied again.
 
-    Programs go on to record into their journals. Nothing is ingested until the store has
+    Other programs can still record into their journals. Nothing is ingested until the store has
     switched. Open stores find NEW_ROOT when they next read or ingest. --delete-old also deletes
     the mark of the old root, `store-ID`. To delete the old objects later, pass the old root as
     --artifacts with --delete-old.

@@ -1,4 +1,4 @@
-"""`tooltrail repair`: bring the store up to date at once, and report."""
+"""`tooltrail repair`: ingest all facts that wait, and report what could not be applied."""
 
 import click
 
@@ -12,14 +12,14 @@ from tooltrail.cli._output import counted, print_array, printable, say
 @store_options
 @json_option
 def command(location: Location, as_json: bool) -> int:
-    """Ingest every fact of the journal, end the calls of killed programs, and report.
+    """Ingest all facts that wait in the journal, end the calls of killed programs, and report.
 
     Every reading command does the same when facts wait, so `repair` is rarely needed.
     The call of a killed program is recorded as interrupted, with the output that the program left
-    in the spool. Calls that still run are not changed. Output that waits for an artifact root is
-    stored. The command can be repeated, and killed, at any time.
+    in the spool. Running calls are not changed. Output that waits for the artifact root is
+    stored. The command can be repeated or killed at any time.
 
-    Exits with 4 when facts could not be applied, with 5 when output still waits for the artifact
+    Exits with 4 if facts could not be applied, and with 5 if output still waits for the artifact
     root.
     """
     from dataclasses import asdict
@@ -34,7 +34,7 @@ def command(location: Location, as_json: bool) -> int:
     say(
         f"{counted(done.frame_count, 'fact')} ingested,"
         f" {counted(done.recovered_count, 'call')} of killed programs ended as interrupted,"
-        f" {counted(done.published_count, 'artifact')} stored that waited"
+        f" {counted(done.published_count, 'waiting artifact')} stored"
     )
     if left.rejected_count:
         say(f"{counted(left.rejected_count, 'fact')} could not be applied: see `tooltrail status`")

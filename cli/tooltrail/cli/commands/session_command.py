@@ -1,4 +1,4 @@
-"""`tooltrail session`: conversations that scripts hold across many commands."""
+"""`tooltrail session`: open, close and list sessions, for scripts that run many commands."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def command() -> None:
 
 @command.command("open")
 @store_options
-@click.option("--name", help="Name by which other programs join the session.")
+@click.option("--name", help="Name with which other programs join the session.")
 @click.option("--title", help="Title of the session.")
 @click.option("--agent", help="Name of the agent.")
 @click.option(
@@ -58,7 +58,7 @@ def close(location: Location, name: str) -> None:
     with location.open() as store:
         view = store.reader.session(name)
         if view.closed_at is not None:
-            raise SessionClosedError(f"session {view.id} is closed")
+            raise SessionClosedError(f"session {view.id} is already closed")
         store.join_session(view.id).close()
         say(f"closed session {view.id}")
 
@@ -86,7 +86,7 @@ def ls(
         views = reader.sessions(limit=count + 1 if count else None, cursor=last)
     if count and len(views) > count:
         views = views[:count]
-        say(f"{count:,} of more; -n 0 for all, --cursor {views[-1].id} for the next")
+        say(f"{count:,} listed; -n 0 for all, --cursor {views[-1].id} for the next")
     if not output.print_records(views, attributes(*SessionView.__slots__)):
         header = ("SESSION", "OPENED", "CLOSED", "CALLS", "OPEN", "AGENT", "TITLE")
         print_table(header, [_row(view, utc) for view in views], right=("CALLS", "OPEN"))

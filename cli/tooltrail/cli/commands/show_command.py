@@ -1,4 +1,4 @@
-"""`tooltrail show`: one invocation, whole."""
+"""`tooltrail show`: one invocation with its three surfaces."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _TWO_WAYS = (
 )
 @click.option("--side-by-side", is_flag=True, help="Print the three surfaces in columns.")
 @click.option(
-    "--rerender", is_flag=True, help="Compare the receipt with the text of today's renderer."
+    "--rerender", is_flag=True, help="Compare the receipt with the text of the current renderer."
 )
 @json_option
 @time_option
@@ -64,7 +64,7 @@ def command(
 
     INVOCATION is an id, a unique beginning or end of an id, SESSION#SEQ, @last (the default) or
     @last:TOOL. --surface complete prints recorded stdout on stdout and recorded stderr on stderr.
-    --rerender changes nothing. It prints a unified diff, and exits with 1 if the texts differ.
+    --rerender prints a unified diff, and exits with 1 if the texts differ. Changes nothing.
     """
     if sum(map(bool, (surface, stream, side_by_side, as_json or rerender))) > 1:
         raise click.UsageError(_TWO_WAYS)
@@ -108,7 +108,7 @@ def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool)
     else:
         write(on_terminal(diff_of(found)))
     if found.state == "open":
-        return _said_open(store, detail)
+        return _say_open(store, detail)
     say(sentence_of(found))
     return CODES[found.state]
 
@@ -118,7 +118,7 @@ def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:
         write_bytes(detail.arguments)
         return ExitCode.OK
     if detail.receipt is None or detail.canonical_json is None:
-        return _said_open(store, detail)
+        return _say_open(store, detail)
     if surface == "receipt":
         write_bytes(detail.receipt.text.encode())
     elif surface == "canonical":
@@ -136,23 +136,23 @@ def _print_complete(reader: Reader, detail: InvocationDetail) -> int:
             target = sys.stderr.buffer if stream.role == "stderr" else sys.stdout.buffer
             with reader.open_stream(stream) as source:
                 copy_stream(source, target)
-    return _said_if_lost(detail.streams)
+    return _say_lost(detail.streams)
 
 
 def _print_stream(store: Store, detail: InvocationDetail, role: str) -> int:
     found = detail.stream(role)
     if found is None and detail.complete_json is None:
-        return _said_open(store, detail)
+        return _say_open(store, detail)
     if found is None:
         roles = ", ".join(stream.role for stream in detail.streams) or "none"
         say(f"tooltrail: invocation {detail.summary.id} has no stream {role!r}; it has {roles}")
         return ExitCode.NOT_FOUND
     with store.reader.open_stream(found) as source:
         copy_stream(source, sys.stdout.buffer)
-    return _said_if_lost([found])
+    return _say_lost([found])
 
 
-def _said_open(store: Store, detail: InvocationDetail) -> int:
+def _say_open(store: Store, detail: InvocationDetail) -> int:
     from tooltrail.artifacts import spooled_streams
 
     spool = store.spool / str(detail.summary.id)
@@ -161,7 +161,7 @@ def _said_open(store: Store, detail: InvocationDetail) -> int:
     return ExitCode.INCOMPLETE
 
 
-def _said_if_lost(streams: Sequence[StreamView]) -> int:
+def _say_lost(streams: Sequence[StreamView]) -> int:
     lost = [stream for stream in streams if stream.loss_reason is not None]
     for stream in lost:
         missing = stream.produced_size - stream.size

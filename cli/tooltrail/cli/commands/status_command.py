@@ -1,4 +1,4 @@
-"""`tooltrail status`: the store at a glance, for the engineer on call."""
+"""`tooltrail status`: where the store is, what it holds, and what needs attention."""
 
 import click
 
@@ -11,7 +11,7 @@ from tooltrail.cli._output import print_array, say, write
 @click.command("status")
 @store_options
 @click.option(
-    "--bodies", is_flag=True, help="Also count the bodies in the database. This reads all of them."
+    "--bodies", is_flag=True, help="Also count the bodies in the database, which reads them all."
 )
 @json_option
 @time_option
@@ -24,7 +24,7 @@ def command(location: Location, bodies: bool, as_json: bool, utc: bool) -> int:
 
     with location.open() as store:
         status = status_of(store, with_bodies=bodies)
-        store.lag = None  # a warning says so
+        store.lag = None  # `warnings_of` reports the lag instead
     if as_json:
         print_array([status])
     else:

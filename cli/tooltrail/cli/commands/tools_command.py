@@ -1,4 +1,4 @@
-"""`tooltrail tools`: the tools that models were offered, and how any provider spells them."""
+"""`tooltrail tools`: list the tools that were offered to models, and export them."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,8 +11,8 @@ from tooltrail.cli._export_options import (
     PROVIDERS,
     refuse_same_file,
     report_option,
+    say_differences,
     strict_option,
-    tell_report,
     write_report,
 )
 from tooltrail.cli._location import Location
@@ -40,26 +40,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class WantedTools:
-    """What was asked for.
+    """The tools that the command line selects.
 
     Attributes:
-        session: whose latest offer it is to be; None for all that the store has.
-        names: of the tools; none for all of them.
+        session: select the tools that this session offered last; None for all sessions.
+        names: tool names; empty for all tools.
     """
 
     session: str | None
     names: tuple[str, ...]
 
     def read(self, reader: "Reader", *, latest: bool = False) -> "list[ToolView]":
-        """The versions of these tools.
+        """Read the versions of the selected tools.
 
         Args:
-            reader: of the store.
-            latest: whether to leave out all but the latest version of each. What a session offered
-                last is the latest, also where it has a name twice.
+            reader: reader of the store.
+            latest: return only the latest version of each tool. Has no effect with a session: all
+                tools that the session offered last are returned, including duplicate names.
 
         Raises:
-            NotFoundError: there is no such session, or no tool of a name that was asked for.
+            NotFoundError: the session does not exist, or no tool has a selected name.
         """
         from tooltrail.records import NotFoundError
 
@@ -78,7 +78,7 @@ TOOL_MEMBERS: Members = {
     **attributes("digest", "name", "family", "offered_at"),
     "definition": lambda tool: tool.definition.model_dump(exclude_defaults=True),
 }
-"""JSON fields of a version of a tool."""
+"""JSON fields of a tool version."""
 
 wanted_tools_options = stacked(
     click.option(
@@ -95,7 +95,7 @@ wanted_tools_options = stacked(
     ),
     gathered("wanted", WantedTools),
 )
-"""`--session` and `--tool`, handed on as one `wanted`."""
+"""`--session` and `--tool`, passed to the command as one argument `wanted`."""
 
 
 @click.group("tools")
@@ -147,8 +147,8 @@ def export(
 ) -> ExitCode:
     """Print tool definitions as part of a request to a provider.
 
-    For each tool, the version that was offered last is printed. With --session, the tools that
-    this session offered last are printed. Differences from the record are counted on stderr.
+    Prints the version of each tool that was offered last. With --session, prints the tools that
+    this session offered last. Differences from the record are counted on stderr.
     """
     from tooltrail.transcripts import write_export
     from tooltrail.wire import ExportRefusedError, wire_format
@@ -159,7 +159,7 @@ def export(
         tools = wanted.read(store.reader, latest=True)
     written = wire_format(style).write_tools([tool.definition for tool in tools])
     write_report(written.report, report)
-    tell_report(written.report, report)
+    say_differences(written.report, report)
     if strict and written.report:
         say(f"tooltrail: {ExportRefusedError(written.report)}")
         return ExitCode.DAMAGED

@@ -1,4 +1,4 @@
-"""`tooltrail transcript`: a session read back."""
+"""`tooltrail transcript`: print a session as a conversation."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,14 +71,14 @@ def command(
     $TOOLTRAIL_SESSION, or @last if the variable is not set. On a terminal, control characters are
     replaced.
 
-    With --compact, the receipt of a compacted result may replace that of a tool call. A
+    With --compact, the receipt of a compacted result can replace the receipt of a tool call. A
     replaced receipt is marked. Messages, arguments, and the outcome, ids and artifacts of results
-    are never removed. If BUDGET is too small for them, the document is printed in full with a
+    are never removed. If BUDGET is too small for them, the compacted document is printed with a
     warning, and the exit code is 4.
 
     A provider's format prints the messages of a request. Differences from the record are counted
-    on stderr. --report FILE lists each difference. With --strict, a difference prints nothing and
-    exits with 1.
+    on stderr. --report FILE lists each difference. With --strict, if there is a difference, nothing
+    is printed and the exit code is 1.
     """
     from tooltrail.transcripts.transcript import load_transcript, until
 

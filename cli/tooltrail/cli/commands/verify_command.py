@@ -1,4 +1,4 @@
-"""`tooltrail verify`: whether every record is as it was recorded."""
+"""`tooltrail verify`: compare every record with the ledger."""
 
 from dataclasses import asdict
 
@@ -12,26 +12,26 @@ from tooltrail.cli._output import print_array, printable, say, write
 
 @click.command("verify")
 @store_options
-@click.option("--receipts", is_flag=True, help="Also make every result and receipt again.")
+@click.option("--receipts", is_flag=True, help="Also recompute every result and receipt.")
 @click.option("--no-artifacts", "is_quick", is_flag=True, help="Do not read the artifacts.")
 @json_option
 def command(location: Location, receipts: bool, is_quick: bool, as_json: bool) -> int:
     """Compare every record with the ledger, and print one line per problem.
 
-    The hash chain of each journal is computed again. Every column and text of every invocation,
+    The hash chain of each journal is recomputed. Every column and text of every invocation,
     message and session is compared with its fact. Every body and artifact is compared with its
-    digest. A removed invocation, message, session or end of a journal is found. With
-    --receipts, results and receipts that the ingester made are made again and compared. Changes
+    digest. A removed invocation, message, session or end of a journal is detected. With
+    --receipts, results and receipts that the ingester made are recomputed and compared. Changes
     nothing.
 
-    Exits with 1 when a record was altered, removed or added, and with 4 when something is
-    incomplete: an invocation that has not ended, or a fact that could not be applied.
+    Exits with 1 if a record was altered, removed or added, and with 4 if something is incomplete:
+    an invocation that has not ended, or a fact that could not be applied.
     """
     from tooltrail.store.verify import Totals, verify
 
     totals = Totals()
     with location.open() as store:
-        _ = store.reader  # catches up
+        _ = store.reader  # ingests facts that wait
         found = verify(
             store.database,
             store.archive,
