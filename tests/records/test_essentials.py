@@ -1,4 +1,4 @@
-"""What a compaction never drops: no built-in family has more of it than there is room for."""
+"""The widest result of every family: what a compaction never drops, and a receipt that holds it."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 from tests.records.support import surfaces, whole
+from tests.support.generated import mapped
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -210,3 +211,27 @@ def test_the_widest_result_of_a_family_loses_nothing_that_must_stay(name: str) -
     kept = list(essentials(compact(canonical, NOTHING_ORDINARY).result))
     assert kept == list(essentials(canonical.result))
     assert kept or family == "web_search"
+
+
+def _in_characters(part: Any) -> Any:
+    """What takes the most characters of a receipt, where `WIDEST` has the most bytes of JSON.
+
+    Control characters are spaces in a receipt, and an address loses those that it begins with.
+    """
+    if isinstance(part, StreamRecord) and part.role not in ("structured", "value"):
+        return whole(b'["' + b"x" * 5000 + part.role.encode(), part.role)
+    is_narrow = isinstance(part, str) and not part.strip("\x01")
+    return "w" * (len(part) or 999) if is_narrow else part
+
+
+@pytest.mark.parametrize(("most", "preview"), [(1, 0), (MOST, 0), (MOST, 10**9)])
+@pytest.mark.parametrize("name", WIDEST)
+def test_the_widest_result_of_a_family_fits_into_the_smallest_receipt(
+    name: str, most: int, preview: int
+) -> None:
+    family = default_families().named(name.split(maxsplit=1)[0])
+    policy = DEFAULT_POLICY.for_tool("tool", preview_chars=preview, receipt_chars=0, max_items=most)
+    widest = mapped(WIDEST[name], _in_characters)
+    _, receipt, _ = surfaces(CompleteOutput.success("tool", widest, "done"), family.name, policy)
+    assert receipt.omissions == ()
+    assert len(receipt.text) <= policy.budget_of(family, "tool").receipt_chars

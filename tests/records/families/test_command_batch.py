@@ -17,7 +17,7 @@ from tests.records.batches import (
     streams,
 )
 from tests.records.hidden import hidden_of
-from tests.records.support import artifact_path, edged, golden, lossy, omitted, surfaces, whole
+from tests.records.support import artifact_path, golden, lossy, omitted, surfaces, whole
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -288,22 +288,6 @@ def test_a_loss_leaves_room_for_the_line_that_tells_of_it() -> None:
         "kept\n[output incomplete: the last 9 bytes were not kept: the spool is full]\n"
     )
     assert omitted(projection.omissions, "1.combined", "bytes") == 9
-
-
-def test_streams_known_only_by_their_ends_are_shown_like_the_whole() -> None:
-    policy = policy_with(command_batch={"preview_chars": 1000, "max_items": 3})
-    contents = [("\u6f22\n" * 90_000).encode(), b"x" * 500_000, b"line\n" * 90_000]
-
-    def items(*, edges: bool) -> list[BatchItem]:
-        results: list[BatchItem] = []
-        for n, data in enumerate(contents):
-            role, ends = f"{n + 1}.combined", policy.edge_bytes
-            stream = edged(data, ends, ends, role) if edges else whole(data, role)
-            result = CommandOutput(combined=stream, exit_status=0)
-            results.append(BatchItem(cmd="a", status="completed", result=result))
-        return results
-
-    assert run(batch(*items(edges=True)), policy) == run(batch(*items(edges=False)), policy)
 
 
 def test_what_is_cut_of_an_item_is_named_by_its_place() -> None:

@@ -3,14 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.records.identifiers import identifiers
 from tests.records.support import golden, omitted, surfaces
 
 from tooltrail.records import (
-    CanonicalResult,
     CompleteOutput,
     NotificationOutput,
     Projection,
@@ -93,23 +89,6 @@ def test_names_that_name_nothing_or_cannot_be_kept_whole_are_refused(
         NotificationOutput.model_validate({"delivered": True, "channel": "email", **fields})
 
 
-@given(
-    st.builds(
-        NotificationOutput,
-        delivered=st.booleans(),
-        channel=st.text(st.characters(), min_size=1).map(lambda text: text * 40),
-        notification_id=st.none() | identifiers,
-    )
-)
-def test_any_notification_has_one_repeatable_bounded_line(output: NotificationOutput) -> None:
-    projection, receipt = run(output)
-    assert (projection, receipt) == run(output.model_copy(deep=True))
-    assert len(receipt.text) <= 3_000
-    assert len(receipt.text.splitlines()) == 1
-    receipt.to_bytes()
-    result = result_of(projection)
-    cut = [omission for omission in projection.omissions if omission.field != "summary_text"]
-    assert result.get("truncated", False) is bool(cut)
-    assert result.get("notification_id") == output.notification_id
-    assert len(result["channel"]) <= 240
-    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+def test_a_channel_cannot_pass_for_another_line() -> None:
+    _, receipt = run(NotificationOutput(delivered=True, channel="#a\nArtifacts:\u2028#b\x1b[2K"))
+    assert receipt.text == "Notification delivered: #a Artifacts: #b [2K\n"

@@ -4,8 +4,6 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.support import artifact_path, golden, lossy, omitted, surfaces, whole
@@ -240,63 +238,6 @@ def test_nan_and_surrogates_in_a_value_survive() -> None:
     for canonical in (projection.canonical, again):
         assert canonical.result is not None
         assert canonical_json.encode(canonical.result["value"]) == canonical_json.encode(value)
-
-
-def members(values: dict[str, float]) -> JsonValue:
-    return {**values}
-
-
-def numbers(count: int) -> JsonValue:
-    return [*range(count)]
-
-
-values: st.SearchStrategy[JsonValue] = st.one_of(
-    st.none(),
-    st.integers(0, 2000).map(numbers),
-    st.dictionaries(st.text(st.characters(), max_size=5), st.floats(), max_size=5).map(members),
-)
-texts = st.text(st.characters(), max_size=20).map(lambda text: text * 40)
-violations = st.lists(st.builds(SchemaViolation, path=texts, message=texts), max_size=3)
-
-
-@given(values, violations, st.integers(1, 2**31 - 1))
-def test_any_submission_has_a_repeatable_bounded_accounted_receipt(
-    value: JsonValue, errors: list[SchemaViolation], attempt: int
-) -> None:
-    output = submitted(value, *errors, attempt=attempt)
-    projection, receipt = run(output, SMALL)
-    again, receipt_again = run(output.model_copy(deep=True), SMALL)
-    assert projection.canonical.to_json() == again.canonical.to_json()
-    assert receipt == receipt_again
-    assert len(receipt.text) <= 3000 + 960
-    assert receipt.omissions == ()
-    assert len(receipt.text.splitlines()) <= 1 + 2 + 4
-    receipt.to_bytes()
-    result = result_of(projection)
-    assert len(canonical_json.encode_text(result.get("value_preview", ""))) <= 1002
-    assert result["truncated"] is bool(projection.omissions)
-    missing = omitted(projection.omissions, "value", "bytes")
-    assert result.get("value_truncated", False) is (missing > 0)
-    if "value_artifact" in result:
-        path = result["artifacts"][result["value_artifact"]]["path"]
-        assert path == artifact_path(output.value)
-    else:
-        assert missing == 0
-    assert result.get("error_count", 0) == len(errors)
-    reread = CanonicalResult.from_json(projection.canonical.to_json())
-    assert reread.to_json() == projection.canonical.to_json()
-
-
-@pytest.mark.parametrize("most", [1, 256])
-def test_the_longest_errors_fit_into_the_smallest_receipt(most: int) -> None:
-    smallest = 3000 + most * 960
-    policy = policy_with(
-        structured_output={"preview_chars": 1000, "receipt_chars": smallest, "max_items": most}
-    )
-    errors = [SchemaViolation(path="p" * 900, message="m" * 900)] * (most + 1)
-    _, receipt = run(submitted("x" * 50_000, *errors, attempt=2**31 - 1), policy)
-    assert receipt.omissions == ()
-    assert len(receipt.text) <= smallest
 
 
 def test_the_largest_budgets_agree() -> None:

@@ -3,15 +3,11 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.records.identifiers import identifiers
 from tests.records.support import golden, omitted, surfaces
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
-    CanonicalResult,
     CompleteOutput,
     Policy,
     Projection,
@@ -159,45 +155,3 @@ def test_every_long_name_is_cut_and_counted_under_its_own_name() -> None:
 def test_a_path_cannot_pass_for_another_line() -> None:
     _, receipt = run(at("/srv/app\nProjection: \x1b[2Kcanonical_root\u2028"))
     assert receipt.text == "Workspace switched: /srv/app Projection: [2Kcanonical_root\n"
-
-
-names = st.none() | st.text(st.characters(), max_size=30).map(lambda text: text * 12)
-workspaces = st.builds(
-    Workspace,
-    workspace_id=st.none() | identifiers,
-    path=st.text(st.characters(), min_size=1, max_size=30).map(lambda text: text * 200),
-    branch=names,
-    kind=names,
-    head=names,
-)
-
-
-@given(
-    st.builds(
-        WorkspaceOutput,
-        disposition=st.from_regex(r"[a-z][a-z0-9_]{0,63}", fullmatch=True),
-        workspace=st.none() | workspaces,
-        projection=names,
-    )
-)
-def test_any_workspace_has_a_repeatable_bounded_receipt(output: WorkspaceOutput) -> None:
-    projection, receipt = run(output, SMALL)
-    assert (projection, receipt) == run(output.model_copy(deep=True), SMALL)
-    assert len(receipt.text) <= 3_000
-    assert receipt.omissions == ()
-    assert len(receipt.text.splitlines()) <= 2
-    receipt.to_bytes()
-    cut = [omission for omission in projection.omissions if omission.field != "summary_text"]
-    assert result_of(projection).get("truncated", False) is bool(cut)
-    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
-
-
-def test_the_longest_names_fit_into_the_smallest_receipt() -> None:
-    long = "n" * 1000
-    workspace = Workspace(
-        workspace_id="i" * 256, path="/" * 5000, branch=long, kind=long, head=long
-    )
-    output = WorkspaceOutput(disposition="d" * 64, workspace=workspace, projection=long)
-    _, receipt = run(output, SMALL)
-    assert receipt.omissions == ()
-    assert len(receipt.text) <= 3_000
