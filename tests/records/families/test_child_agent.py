@@ -10,6 +10,7 @@ from tests.records.support import (
     golden,
     lossy,
     omitted,
+    result_of,
     surfaces,
     whole,
 )
@@ -37,11 +38,6 @@ def run(output: ChildAgentOutput, policy: Policy | None = None) -> tuple[Project
     )
     assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 def reported(report: bytes | StreamRecord) -> ChildAgentOutput:

@@ -12,6 +12,7 @@ from tests.records.support import (
     lossy,
     number,
     omitted,
+    result_of,
     surfaces,
     whole,
 )
@@ -49,11 +50,6 @@ def run(output: CommandOutput, policy: Policy | None = None) -> tuple[Projection
     )
     assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 LINES = b"".join(b"line %04d\n" % n for n in range(200))

@@ -11,13 +11,12 @@ from tests.records.batches import (
     ran,
     ran_in_terminal,
     rejected,
-    result_of,
     run,
     skipped,
     streams,
 )
 from tests.records.hidden import hidden_of
-from tests.records.support import artifact_path, golden, lossy, omitted, surfaces, whole
+from tests.records.support import artifact_path, golden, lossy, omitted, result_of, surfaces, whole
 from tests.support.policies import policy_with
 
 from tooltrail.records import (

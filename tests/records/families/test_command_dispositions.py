@@ -4,13 +4,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.records.support import (
-    artifact_path,
-    golden,
-    omitted,
-    surfaces,
-    whole,
-)
+from tests.records.support import artifact_path, golden, omitted, result_of, surfaces, whole
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -48,11 +42,6 @@ def run(output: FamilyOutput, policy: Policy | None = None) -> tuple[Projection,
         CompleteOutput.success("ExecCommand", output), "command", policy
     )
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import json
 import math
-from typing import Any
 
 import pytest
 from pydantic import JsonValue, ValidationError
@@ -15,6 +14,7 @@ from tests.records.support import (
     lossy,
     number,
     omitted,
+    result_of,
     surfaces,
     whole,
 )
@@ -60,11 +60,6 @@ def text_item(stream: StreamRecord) -> ContentItem:
 def run(output: CompleteOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
     projection, receipt, _ = surfaces(output, "generic", policy)
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 def nested(levels: int) -> JsonValue:

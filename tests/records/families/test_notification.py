@@ -1,10 +1,8 @@
 """Notifications: one line, whatever the names are."""
 
-from typing import Any
-
 import pytest
 from pydantic import ValidationError
-from tests.records.support import golden, omitted, surfaces
+from tests.records.support import golden, omitted, result_of, surfaces
 
 from tooltrail.records import (
     CompleteOutput,
@@ -21,11 +19,6 @@ def run(output: NotificationOutput) -> tuple[Projection, Receipt]:
     )
     assert publisher.published == {}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 DELIVERED = NotificationOutput(delivered=True, channel="#on-call", notification_id="ntf_7")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue, ValidationError
 from tests.records.hidden import hidden_of
-from tests.records.support import artifact_path, golden, lossy, omitted, surfaces, whole
+from tests.records.support import artifact_path, golden, lossy, omitted, result_of, surfaces, whole
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -46,11 +46,6 @@ def run(output: StructuredOutput, policy: Policy | None = None) -> tuple[Project
     )
     assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 PRICE = SchemaViolation(path="/items/0/price", message="must be a number")

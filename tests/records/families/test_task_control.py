@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
-from tests.records.support import golden, omitted, surfaces
+from tests.records.support import golden, omitted, result_of, surfaces
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -36,11 +36,6 @@ def run(output: FamilyOutput, policy: Policy | None = None) -> tuple[Projection,
     )
     assert [role for role, _ in projection.artifacts] in ([], ["hidden"])
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 LISTED = (

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
-from tests.records.support import artifact_path, golden, omitted, surfaces, whole
+from tests.records.support import artifact_path, golden, omitted, result_of, surfaces, whole
 
 from tooltrail.records import (
     CompleteOutput,
@@ -33,11 +33,6 @@ def run(output: TaskOutput, policy: Policy | None = None) -> tuple[Projection, R
         CompleteOutput.success("TaskOutput", output), "task_output", policy
     )
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
-from tests.records.support import golden, omitted, surfaces
+from tests.records.support import golden, omitted, result_of, surfaces
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -41,11 +41,6 @@ def run(output: WorkItemOutput, policy: Policy | None = None) -> tuple[Projectio
     assert [role for role, _ in projection.artifacts] in ([], ["hidden"])
     assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 def steps(count: int) -> tuple[WorkItem, ...]:

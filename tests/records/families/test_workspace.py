@@ -1,10 +1,8 @@
 """Workspaces: what is active now, in one line or two."""
 
-from typing import Any
-
 import pytest
 from pydantic import ValidationError
-from tests.records.support import golden, omitted, surfaces
+from tests.records.support import golden, omitted, result_of, surfaces
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -26,11 +24,6 @@ def run(output: WorkspaceOutput, policy: Policy | None = None) -> tuple[Projecti
     )
     assert publisher.published == {}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 def at(path: str) -> WorkspaceOutput:
