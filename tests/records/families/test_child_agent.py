@@ -25,7 +25,6 @@ from tooltrail.records import (
     StreamRecord,
     TaskHandle,
     TokenUsage,
-    default_families,
 )
 
 SMALL = policy_with(child_agent={"preview_chars": 1000, "receipt_chars": 3000})
@@ -106,11 +105,6 @@ def test_a_report_without_a_word_is_not_a_cut_one() -> None:
 
 def test_the_summary_says_which_agent_and_how_far_it_is() -> None:
     assert run(RUNNING)[0].canonical.summary_text == "agent agent_7 running"
-
-
-@pytest.mark.parametrize("tool", ["Agent", "SpawnAgent", "Task", "delegate", "spawn_agent"])
-def test_tools_that_start_agents_belong_to_the_family(tool: str) -> None:
-    assert default_families().of_tool(tool).name == "child_agent"
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
     Policy,
-    default_families,
     digest_of,
 )
 
@@ -83,11 +82,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
 def test_one_hidden_item_is_counted_in_the_singular() -> None:
     _, receipt = run(batch(skipped("one"), skipped("two")), ONE)
     assert "\n[1 further item is not shown: 1 skipped; listed in sha256/" in receipt.text
-
-
-@pytest.mark.parametrize("tool_name", ["ExecCommandBatch", "exec_command_batch"])
-def test_the_tools_that_run_batches_belong_to_the_family(tool_name: str) -> None:
-    assert default_families().of_tool(tool_name).name == "command_batch"
 
 
 def test_the_receipt_begins_with_the_name_that_the_model_used() -> None:

@@ -20,16 +20,13 @@ from tests.support.policies import policy_with
 from tooltrail.records import (
     CompleteOutput,
     FileChange,
-    FileMutationBudget,
     FileMutationOutput,
     Hunk,
     Policy,
     Projection,
     Receipt,
     StreamRecord,
-    default_families,
 )
-from tooltrail.records.families.file_mutation import FAMILY
 
 ONE = policy_with(file_mutation={"preview_chars": 1000, "max_items": 1})
 DIFF = b"@@ -1,2 +1,2 @@\n keep\n-old\n+new\n"
@@ -105,24 +102,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("file_mutation", 1)
-
-
-@pytest.mark.parametrize(
-    "tool",
-    [
-        "ApplyPatch",
-        "apply_patch",
-        "Edit",
-        "MultiEdit",
-        "Write",
-        "NotebookEdit",
-        "str_replace_editor",
-        "edit_file",
-        "write_file",
-    ],
-)
-def test_tools_that_change_files_are_served(tool: str) -> None:
-    assert default_families().of_tool(tool) is FAMILY
 
 
 @pytest.mark.parametrize(
@@ -386,8 +365,3 @@ def test_many_long_diagnostics_share_the_room_of_the_previews() -> None:
     policy = policy_with(file_mutation={"preview_chars": 1000, "max_items": 10})
     diagnostics = result_of(mutation(diagnostics=("d" * 500,) * 10), policy)["diagnostics"]
     assert [len(text) for text in diagnostics] == [100] * 10
-
-
-def test_a_budget_whose_receipt_has_no_room_for_its_items_is_refused() -> None:
-    with pytest.raises(ValidationError, match="receipt_chars must be at least"):
-        FileMutationBudget(preview_chars=1000, receipt_chars=2999 + 840, max_items=1)

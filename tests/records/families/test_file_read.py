@@ -24,9 +24,7 @@ from tooltrail.records import (
     Projection,
     Receipt,
     StreamRecord,
-    default_families,
 )
-from tooltrail.records.families.file_read import FAMILY
 
 SMALL = policy_with(file_read={"preview_chars": 1000})
 LINES = b"".join(b"line %04d\n" % n for n in range(200))
@@ -72,11 +70,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("file_read", 2)
-
-
-@pytest.mark.parametrize("tool", ["Read", "read_file", "view", "cat_file"])
-def test_tools_that_read_files_are_served(tool: str) -> None:
-    assert default_families().of_tool(tool) is FAMILY
 
 
 def test_the_summary_says_how_much_was_read_of_what() -> None:

@@ -9,7 +9,6 @@ from tooltrail.records import (
     NotificationOutput,
     Projection,
     Receipt,
-    default_families,
 )
 
 
@@ -47,11 +46,6 @@ def test_the_canonical_result_has_the_fields_of_the_family_and_no_idle_ones() ->
 def test_the_summary_says_whether_and_where() -> None:
     assert run(DELIVERED)[0].canonical.summary_text == "notification delivered: #on-call"
     assert run(NOT_DELIVERED)[0].canonical.summary_text == "notification not delivered: email"
-
-
-@pytest.mark.parametrize("tool", ["NotifyOperator", "notify", "send_notification"])
-def test_tools_that_notify_belong_to_the_family(tool: str) -> None:
-    assert default_families().of_tool(tool).name == "notification"
 
 
 def test_a_long_channel_is_cut_and_counted_and_an_identifier_is_kept_whole() -> None:

@@ -24,9 +24,7 @@ from tooltrail.records import (
     Receipt,
     SearchOutput,
     StreamRecord,
-    default_families,
 )
-from tooltrail.records.families.search import FAMILY
 
 SMALL = policy_with(search={"preview_chars": 1000})
 LINES = b"".join(b"line %04d\n" % n for n in range(200))
@@ -69,11 +67,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("search", 2)
-
-
-@pytest.mark.parametrize("tool", ["Grep", "Glob", "LS", "grep", "glob", "find", "ls", "rg"])
-def test_tools_that_search_are_served(tool: str) -> None:
-    assert default_families().of_tool(tool) is FAMILY
 
 
 @pytest.mark.parametrize(

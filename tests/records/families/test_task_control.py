@@ -19,7 +19,6 @@ from tooltrail.records import (
     TaskListOutput,
     TaskStatusOutput,
     TaskStopOutput,
-    default_families,
 )
 
 ONE = policy_with(task_control={"max_items": 1})
@@ -97,13 +96,6 @@ def test_one_byte_and_one_task_are_counted_in_the_singular() -> None:
     )
     listed = TaskListOutput(total_active=2, tasks=(task(),) * 2)
     assert "\n[1 further task is not shown; listed in sha256/" in run(listed, ONE)[1].text
-
-
-@pytest.mark.parametrize(
-    "tool_name", ["TaskStatus", "ListTasks", "TaskStop", "TaskInput", "KillShell", "KillBash"]
-)
-def test_the_tools_that_control_tasks_belong_to_the_family(tool_name: str) -> None:
-    assert default_families().of_tool(tool_name).name == "task_control"
 
 
 @pytest.mark.parametrize(

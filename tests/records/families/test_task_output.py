@@ -14,7 +14,6 @@ from tooltrail.records import (
     Receipt,
     StreamRecord,
     TaskOutput,
-    default_families,
 )
 
 
@@ -75,11 +74,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("task_output", 2)
-
-
-@pytest.mark.parametrize("tool_name", ["TaskOutput", "BashOutput", "write_stdin"])
-def test_the_tools_that_give_output_of_a_task_belong_to_the_family(tool_name: str) -> None:
-    assert default_families().of_tool(tool_name).name == "task_output"
 
 
 @pytest.mark.parametrize(

@@ -18,11 +18,9 @@ from tooltrail.records import (
     Receipt,
     StreamRecord,
     WebFetchOutput,
-    default_families,
     digest_of,
 )
 from tooltrail.records.families._web import without_userinfo
-from tooltrail.records.families.web_fetch import FAMILY
 
 SMALL = policy_with(web_fetch={"preview_chars": 1000})
 LINES = b"".join(b"line %04d\n" % n for n in range(200))
@@ -92,11 +90,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("web_fetch", 2)
-
-
-@pytest.mark.parametrize("tool", ["WebFetch", "web_fetch", "fetch_url"])
-def test_tools_that_fetch_are_served(tool: str) -> None:
-    assert default_families().of_tool(tool) is FAMILY
 
 
 def test_addresses_that_differ_only_where_they_are_cut_are_a_redirection() -> None:

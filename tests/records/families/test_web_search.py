@@ -14,12 +14,9 @@ from tooltrail.records import (
     Policy,
     Projection,
     Receipt,
-    WebSearchBudget,
     WebSearchHit,
     WebSearchOutput,
-    default_families,
 )
-from tooltrail.records.families.web_search import FAMILY
 
 ONE = policy_with(web_search={"preview_chars": 1000, "max_items": 1})
 LEDGER = WebSearchHit(
@@ -76,11 +73,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("web_search", 1)
-
-
-@pytest.mark.parametrize("tool", ["WebSearch", "web_search"])
-def test_tools_that_search_the_web_are_served(tool: str) -> None:
-    assert default_families().of_tool(tool) is FAMILY
 
 
 @pytest.mark.parametrize(
@@ -179,8 +171,3 @@ def test_a_password_in_an_address_gets_into_no_record() -> None:
 def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(ValidationError):
         search(fetched_at="2026-04-23T10:00:00")
-
-
-def test_a_budget_whose_receipt_has_no_room_for_its_items_is_refused() -> None:
-    with pytest.raises(ValidationError, match="receipt_chars must be at least"):
-        WebSearchBudget(preview_chars=1000, receipt_chars=2999 + 980, max_items=1)

@@ -15,9 +15,7 @@ from tooltrail.records import (
     Receipt,
     Transition,
     WorkItem,
-    WorkItemBudget,
     WorkItemOutput,
-    default_families,
 )
 
 SMALL = policy_with(
@@ -149,27 +147,6 @@ def test_the_summary_says_what_was_done(output: WorkItemOutput, summary: str) ->
     assert run(output)[0].canonical.summary_text == summary
 
 
-@pytest.mark.parametrize(
-    "tool",
-    [
-        "CompleteWorkItem",
-        "CreateWorkItem",
-        "GetWorkItem",
-        "ListWorkItems",
-        "PickWorkItem",
-        "TaskCreate",
-        "TaskGet",
-        "TaskList",
-        "TaskUpdate",
-        "TodoRead",
-        "TodoWrite",
-        "UpdateWorkItem",
-    ],
-)
-def test_tools_of_work_queues_belong_to_the_family(tool: str) -> None:
-    assert default_families().of_tool(tool).name == "work_item"
-
-
 @pytest.mark.parametrize("both", [{}, {"item": DONE, "items": (DONE,)}])
 def test_a_result_has_one_item_or_a_list(both: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match="one item or a list"):
@@ -246,8 +223,3 @@ def test_a_title_cannot_pass_for_another_item() -> None:
     assert receipt.text == (
         "Work items listed: 1\n[open] wi_1 Fix [done] wi_2 Deploy\nWarning: a b\n"
     )
-
-
-def test_the_largest_budgets_agree() -> None:
-    largest = WorkItemBudget().overridden({"preview_chars": 10**9, "max_items": 10**9})
-    assert (largest.preview_chars, largest.max_items) == (256_000, 256)

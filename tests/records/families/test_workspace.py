@@ -12,7 +12,6 @@ from tooltrail.records import (
     Receipt,
     Workspace,
     WorkspaceOutput,
-    default_families,
 )
 
 SMALL = policy_with(workspace={"preview_chars": 1000, "receipt_chars": 3000})
@@ -84,23 +83,6 @@ def test_the_canonical_result_has_the_fields_of_the_family_and_no_idle_ones() ->
 )
 def test_the_summary_says_what_happened_and_where(output: WorkspaceOutput, summary: str) -> None:
     assert run(output)[0].canonical.summary_text == summary
-
-
-@pytest.mark.parametrize(
-    "tool",
-    [
-        "Attach",
-        "AttachWorkspace",
-        "CreateWorktree",
-        "EnterWorktree",
-        "ExitWorktree",
-        "State",
-        "Switch",
-        "SwitchWorkspace",
-    ],
-)
-def test_tools_that_move_belong_to_the_family(tool: str) -> None:
-    assert default_families().of_tool(tool).name == "workspace"
 
 
 @pytest.mark.parametrize("disposition", ["", "Switched", "two words", "1st", "a" * 65])
