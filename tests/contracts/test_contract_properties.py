@@ -6,11 +6,12 @@ from typing import Any, cast
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pydantic import BaseModel, ValidationError
-from tests.records.support import artifact_path, captured, omitted, surfaces
+from pydantic import ValidationError
+from tests.records.support import artifact_path, captured, omitted, surfaces, whole
 from tests.support.effort import times
+from tests.support.family_examples import EXAMPLES
 from tests.support.family_outputs import OUTPUTS
-from tests.support.generated import texts, words
+from tests.support.generated import mapped, texts, words
 from tests.support.shown_streams import shown_bytes, slots_of
 
 from tooltrail.records import (
@@ -120,20 +121,15 @@ def _whole_flag(result: dict[str, Any]) -> bool:
     return result.get("report_truncated") is True
 
 
-def _ends_only(result: Any, policy: Policy) -> Any:
+def _ends_only(result: FamilyOutput, policy: Policy) -> FamilyOutput:
     """The same complete result as a capture hands it over, without its content."""
-    if isinstance(result, StreamRecord):
-        if result.content is None or result.loss_reason is not None:
-            return result
-        return captured(result.content, policy, result.role)
-    if isinstance(result, tuple):
-        return tuple(_ends_only(part, policy) for part in cast("tuple[object, ...]", result))
-    if isinstance(result, BaseModel):
-        fields = {name: getattr(result, name) for name in type(result).model_fields}
-        return result.model_copy(
-            update={name: _ends_only(part, policy) for name, part in fields.items()}
-        )
-    return result
+
+    def without_content(part: Any) -> Any:
+        if not isinstance(part, StreamRecord) or part.loss_reason is not None:
+            return part
+        return part if part.content is None else captured(part.content, policy, part.role)
+
+    return cast("FamilyOutput", mapped(result, without_content))
 
 
 def test_every_type_of_result_has_a_strategy() -> None:
@@ -148,7 +144,7 @@ kinds = pytest.mark.parametrize("kind", OUTPUTS, ids=lambda kind: kind.__name__)
 
 
 @kinds
-@settings(max_examples=times(10), deadline=None)
+@settings(max_examples=times(25), deadline=None)
 @given(data=st.data())
 def test_any_result_is_bounded_repeatable_and_accounted_for(
     kind: type[FamilyOutput], data: st.DataObject
@@ -173,6 +169,7 @@ def test_any_result_is_bounded_repeatable_and_accounted_for(
 
     assert sum(map(len, _previews(result))) <= budget.preview_chars
     assert 1 <= len(receipt.text) <= budget.receipt_chars
+    assert receipt.text.endswith("\n")
     assert receipt.omissions == ()
     assert receipt.to_bytes().decode() == receipt.text
 
@@ -246,6 +243,24 @@ def test_a_result_known_by_the_ends_of_its_streams_gives_the_same_surfaces(
     assert from_ends.canonical.to_json() == projection.canonical.to_json()
     assert from_ends.omissions == projection.omissions
     assert same_receipt == receipt
+
+
+@pytest.mark.parametrize("example", EXAMPLES.values(), ids=EXAMPLES)
+def test_a_long_result_known_by_the_ends_of_its_streams_gives_the_same_surfaces(
+    example: FamilyOutput,
+) -> None:
+    family = FAMILY_OF[type(example)]
+    long = cast("FamilyOutput", mapped(example, _lengthened))
+    ends = _ends_only(long, DEFAULT_POLICY)
+    assert all(stream.content is None for stream in _success(ends).streams)
+    assert surfaces(_success(ends), family.name)[:2] == surfaces(_success(long), family.name)[:2]
+
+
+def _lengthened(part: Any) -> Any:
+    """A stream of more than both ends that a capture keeps; JSON, which must be whole, stays."""
+    if not isinstance(part, StreamRecord) or part.role in ("structured", "value"):
+        return part
+    return whole(b"".join(b"line %06d \xe6\xbc\xa2\n" % n for n in range(40_000)), part.role)
 
 
 @settings(max_examples=times(10), deadline=None)

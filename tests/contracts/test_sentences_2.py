@@ -262,7 +262,9 @@ def test_a_result_of_a_type_that_is_not_the_family_s_is_refused(
         if isinstance(example, family.result_types):
             assert surfaces(output, family.name)[0].canonical.summary_text == summary
         else:
-            with pytest.raises(InvalidRecordError, match=f"the {family.name} family takes "):
+            taken = " or ".join(kind.__name__ for kind in family.result_types)
+            refusal = f"the {family.name} family takes {taken}, not {type(example).__name__}"
+            with pytest.raises(InvalidRecordError, match=refusal):
                 surfaces(output, family.name)
 
 

@@ -71,8 +71,3 @@ def run(output: CommandBatchOutput, policy: Policy | None = None) -> tuple[Proje
     )
     assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -105,6 +106,12 @@ def surfaces(
     publisher = MemoryPublisher()
     projection = project(output, chosen, policy, publisher)
     return projection, render(projection.canonical, chosen, policy), publisher
+
+
+def result_of(projection: Projection) -> dict[str, Any]:
+    """The canonical result of a success."""
+    assert projection.canonical.result is not None
+    return projection.canonical.result
 
 
 def omitted(

@@ -1,4 +1,4 @@
-"""What a compaction never drops: no built-in family has more of it than there is room for."""
+"""The widest result of every family: what a compaction never drops, and a receipt that holds it."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from pydantic import JsonValue
 from tests.records.support import surfaces, whole
+from tests.support.generated import mapped
 
 from tooltrail.records import (
     DEFAULT_POLICY,
@@ -60,6 +61,7 @@ MOST = 256
 ID = '"\\' * 128
 """The longest identifier, of characters that take two of JSON each."""
 
+LARGEST = (1 << 63) - 1
 WIDE = "\x01" * 999
 """A text whose characters take six of JSON each."""
 
@@ -76,7 +78,8 @@ def log(role: str) -> StreamRecord:
 
 def command(prefix: str = "") -> CommandOutput:
     streams: dict[str, Any] = {n: log(f"{prefix}{n}") for n in ("stdout", "stderr", "order")}
-    return CommandOutput(command=WIDE, cwd=WIDE, exit_status=255, **streams)
+    ending = {"exit_status": 255, "timed_out": True, "timeout_ms": LARGEST}
+    return CommandOutput.model_validate({"command": WIDE, "cwd": WIDE, **ending, **streams})
 
 
 def json_value(role: str) -> StreamRecord:
@@ -90,7 +93,12 @@ WIDEST: dict[str, FamilyOutput] = {
         task_handle=HANDLE,
         status="interrupted",
         report=log("report"),
-        token_usage=TokenUsage(input_tokens=1, output_tokens=1),
+        token_usage=TokenUsage(
+            input_tokens=LARGEST,
+            output_tokens=LARGEST,
+            cache_read_tokens=LARGEST,
+            cache_write_tokens=LARGEST,
+        ),
     ),
     "command": command(),
     "command promoted": PromotedCommand(
@@ -101,13 +109,19 @@ WIDEST: dict[str, FamilyOutput] = {
     ),
     "command_batch": CommandBatchOutput(
         items=tuple(
-            BatchItem(cmd=WIDE, status="completed", result=command(f"{n}."))
+            BatchItem(cmd=WIDE, status="completed", result=command(f"{n}."), duration_ms=LARGEST)
             for n in range(1, MOST + 2)
         )
     ),
+    "command_batch rejected": CommandBatchOutput(
+        items=(BatchItem(cmd=WIDE, status="rejected", error_kind="k" * 64, error_message=WIDE),)
+        * (MOST + 1)
+    ),
     "file_mutation": FileMutationOutput(
         changed_files=tuple(
-            FileChange(action="modify", path=f"{n}{WIDE}", diff=log(f"diff.{n}"))
+            FileChange(
+                action="move", path=f"{n}{WIDE}", from_path=f"{n}{WIDE}", diff=log(f"diff.{n}")
+            )
             for n in range(MOST + 1)
         ),
         diagnostics=(WIDE,) * (MOST + 1),
@@ -121,18 +135,20 @@ WIDEST: dict[str, FamilyOutput] = {
         structured=json_value("structured"),
     ),
     "notification": NotificationOutput(delivered=True, channel=WIDE, notification_id=ID),
-    "search": SearchOutput(match_count=9, returned=8, matches=log("matches")),
+    "search": SearchOutput(match_count=LARGEST, returned=LARGEST - 1, matches=log("matches")),
     "structured_output": StructuredOutput(
         agent=ID,
         schema_digest=digest_of(b"schema"),
         valid=False,
         value=json_value("value"),
         errors=(SchemaViolation(path=WIDE, message=WIDE),) * (MOST + 1),
-        attempt=1,
+        attempt=(1 << 31) - 1,
     ),
-    "task_control input": TaskInputOutput(task=Task(**ENDED), accepted_input=True),
+    "task_control input": TaskInputOutput(
+        task=Task(**ENDED), accepted_input=True, bytes_written=LARGEST
+    ),
     "task_control list": TaskListOutput(
-        total_active=MOST + 1, tasks=tuple(Task(**ENDED) for _ in range(MOST + 1))
+        total_active=LARGEST, limit=LARGEST, tasks=tuple(Task(**ENDED) for _ in range(MOST + 1))
     ),
     "task_control status": TaskStatusOutput(task=Task(**ENDED)),
     "task_control stop": TaskStopOutput(
@@ -149,7 +165,7 @@ WIDEST: dict[str, FamilyOutput] = {
         final_url=WIDE,
         status=599,
         content_type=WIDE,
-        bytes_read=1,
+        bytes_read=LARGEST,
         sha256=digest_of(b"page"),
         fetched_at=NOON,
         text=log("text"),
@@ -210,3 +226,28 @@ def test_the_widest_result_of_a_family_loses_nothing_that_must_stay(name: str) -
     kept = list(essentials(compact(canonical, NOTHING_ORDINARY).result))
     assert kept == list(essentials(canonical.result))
     assert kept or family == "web_search"
+
+
+def _in_characters(part: Any) -> Any:
+    """What takes the most characters of a receipt, where `WIDEST` has the most bytes of JSON.
+
+    Control characters are spaces in a receipt, and an address loses those that it begins with.
+    """
+    if isinstance(part, StreamRecord) and part.role not in ("structured", "value"):
+        return whole(b'["' + b"x" * 5000 + part.role.encode(), part.role)
+    is_narrow = isinstance(part, str) and not part.strip("\x01")
+    return "w" * (len(part) or 999) if is_narrow else part
+
+
+# The last one is the least that has room for something of each entry.
+@pytest.mark.parametrize(("most", "preview"), [(1, 0), (MOST, 0), (MOST, 500 * MOST)])
+@pytest.mark.parametrize("name", WIDEST)
+def test_the_widest_result_of_a_family_fits_into_the_smallest_receipt(
+    name: str, most: int, preview: int
+) -> None:
+    family = default_families().named(name.split(maxsplit=1)[0])
+    policy = DEFAULT_POLICY.for_tool("tool", preview_chars=preview, receipt_chars=0, max_items=most)
+    widest = mapped(WIDEST[name], _in_characters)
+    _, receipt, _ = surfaces(CompleteOutput.success("tool", widest, "done"), family.name, policy)
+    assert receipt.omissions == ()
+    assert len(receipt.text) <= policy.budget_of(family, "tool").receipt_chars

@@ -26,7 +26,6 @@ from tooltrail.records import (
     ErrorBudget,
     Family,
     GenericOutput,
-    InvalidRecordError,
     Policy,
     StreamRecord,
     ToolError,
@@ -92,29 +91,6 @@ def test_a_failure_is_worded_alike_in_every_family(
     assert projection.canonical.result is None
     assert projection.omissions == ()
     assert publisher.published == {}
-
-
-@pytest.mark.parametrize(
-    ("result", "family", "message"),
-    [
-        (
-            GenericOutput(),
-            "command",
-            "takes CommandOutput or PromotedCommand or RunningCommand, not GenericOutput",
-        ),
-        (
-            CommandOutput(exit_status=0, stdout=whole(b""), stderr=whole(b"", "stderr")),
-            "generic",
-            "the generic family takes GenericOutput, not CommandOutput",
-        ),
-    ],
-)
-def test_a_result_of_another_family_is_refused(
-    result: GenericOutput | CommandOutput, family: str, message: str
-) -> None:
-    output = CompleteOutput(tool_name="T", status="success", summary_text="s", result=result)
-    with pytest.raises(InvalidRecordError, match=message):
-        surfaces(output, family)
 
 
 @pytest.mark.parametrize("length", [1, SUMMARY_CHARS])

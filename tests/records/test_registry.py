@@ -26,9 +26,37 @@ def family(name: str, *tools: str) -> Family:
     )
 
 
-@pytest.mark.parametrize("tool", ["ExecCommand", "Bash", "exec_command", "shell", "exec"])
-def test_commands_belong_to_the_command_family(tool: str) -> None:
-    assert default_families().of_tool(tool) is command.FAMILY
+TOOLS = {
+    "child_agent": "Agent SpawnAgent Task delegate spawn_agent",
+    "command": "ExecCommand Bash exec_command shell exec",
+    "command_batch": "ExecCommandBatch exec_command_batch",
+    "file_mutation": (
+        "ApplyPatch apply_patch Edit MultiEdit Write NotebookEdit str_replace_editor "
+        "edit_file write_file"
+    ),
+    "file_read": "Read read_file view cat_file",
+    "notification": "NotifyOperator notify send_notification",
+    "search": "Grep Glob LS grep glob find ls rg",
+    "structured_output": "final_answer structured_output submit_result",
+    "task_control": "TaskStatus ListTasks TaskStop TaskInput KillShell KillBash",
+    "task_output": "TaskOutput BashOutput write_stdin",
+    "web_fetch": "WebFetch web_fetch fetch_url",
+    "web_search": "WebSearch web_search",
+    "work_item": (
+        "CompleteWorkItem CreateWorkItem GetWorkItem ListWorkItems PickWorkItem TaskCreate "
+        "TaskGet TaskList TaskUpdate TodoRead TodoWrite UpdateWorkItem"
+    ),
+    "workspace": (
+        "Attach AttachWorkspace CreateWorktree EnterWorktree ExitWorktree State Switch "
+        "SwitchWorkspace"
+    ),
+}
+"""Names of tools by the family that serves them."""
+
+
+@pytest.mark.parametrize("name", [family.name for family in BUILT_IN])
+def test_tools_are_served_by_the_family_of_their_kind(name: str) -> None:
+    assert {default_families().of_tool(tool).name for tool in TOOLS[name].split()} == {name}
 
 
 @pytest.mark.parametrize("tool", ["mcp__github__search", "BASH", "", "Bash ", "no such tool"])

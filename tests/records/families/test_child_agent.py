@@ -3,26 +3,20 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.records.identifiers import identifiers
 from tests.records.support import (
     MARKER,
     artifact_path,
-    captured,
     golden,
     lossy,
     omitted,
+    result_of,
     surfaces,
     whole,
 )
-from tests.records.surface_checks import payloads
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
-    DEFAULT_POLICY,
-    CanonicalResult,
     ChildAgentOutput,
     CompleteOutput,
     Policy,
@@ -31,7 +25,6 @@ from tooltrail.records import (
     StreamRecord,
     TaskHandle,
     TokenUsage,
-    default_families,
 )
 
 SMALL = policy_with(child_agent={"preview_chars": 1000, "receipt_chars": 3000})
@@ -44,11 +37,6 @@ def run(output: ChildAgentOutput, policy: Policy | None = None) -> tuple[Project
     )
     assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 def reported(report: bytes | StreamRecord) -> ChildAgentOutput:
@@ -119,11 +107,6 @@ def test_the_summary_says_which_agent_and_how_far_it_is() -> None:
     assert run(RUNNING)[0].canonical.summary_text == "agent agent_7 running"
 
 
-@pytest.mark.parametrize("tool", ["Agent", "SpawnAgent", "Task", "delegate", "spawn_agent"])
-def test_tools_that_start_agents_belong_to_the_family(tool: str) -> None:
-    assert default_families().of_tool(tool).name == "child_agent"
-
-
 @pytest.mark.parametrize(
     "fields",
     [
@@ -172,75 +155,9 @@ def test_a_report_that_is_no_text_is_named_by_its_encoding() -> None:
     assert result["report_preview"] == "caf\\xe9 au lait"
 
 
-def test_a_report_known_only_by_its_ends_is_shown_like_the_whole() -> None:
-    report = b"".join(b"line %06d\n" % n for n in range(60_000))
-    ends = captured(report, DEFAULT_POLICY, "report")
-    assert run(reported(ends))[1] == run(reported(report))[1]
-
-
 @pytest.mark.parametrize("field", ["agent_id", "child_session_id"])
 @pytest.mark.parametrize("name", ["a\nTask: b", "a  b", "a\u2028b"])
 def test_names_that_could_pass_for_other_lines_are_refused(field: str, name: str) -> None:
     known = {"agent_id": "a", "status": "failed"}
     with pytest.raises(ValidationError, match="an identifier must not hold"):
         ChildAgentOutput.model_validate({**known, field: name})
-
-
-tokens = st.integers(0, 2**63 - 1)
-usages = st.builds(
-    TokenUsage,
-    input_tokens=tokens,
-    output_tokens=tokens,
-    cache_read_tokens=st.none() | tokens,
-    cache_write_tokens=st.none() | tokens,
-)
-
-
-@given(
-    st.builds(
-        ChildAgentOutput,
-        agent_id=identifiers,
-        child_session_id=st.none() | identifiers,
-        task_handle=st.none() | st.builds(TaskHandle, task_id=identifiers, kind=st.just("agent")),
-        status=st.sampled_from(["queued", "cancelling", "completed", "interrupted"]),
-        report=st.none() | payloads.map(lambda data: whole(data, "report")),
-        token_usage=st.none() | usages,
-    )
-)
-def test_any_agent_has_a_repeatable_bounded_accounted_receipt(output: ChildAgentOutput) -> None:
-    projection, receipt = run(output, SMALL)
-    assert (projection, receipt) == run(output.model_copy(deep=True), SMALL)
-    assert len(receipt.text) <= 3_000
-    assert receipt.omissions == ()
-    receipt.to_bytes()
-    result = result_of(projection)
-    assert len(result.get("report_preview", "")) <= 1_000
-    cut = [omission for omission in projection.omissions if omission.field != "summary_text"]
-    assert result.get("report_truncated", False) is bool(cut)
-    if "report_artifact" in result:
-        assert output.report is not None
-        path = result["artifacts"][result["report_artifact"]]["path"]
-        assert path == artifact_path(output.report)
-    else:
-        assert not cut
-        assert "artifacts" not in result
-    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
-
-
-def test_the_widest_frame_fits_into_the_smallest_receipt() -> None:
-    output = ChildAgentOutput(
-        agent_id="a" * 256,
-        child_session_id="s" * 256,
-        task_handle=TaskHandle(task_id="t" * 256, kind="k" * 64),
-        status="interrupted",
-        report=whole(b'{"a": "' + b"x" * 5000, "report"),
-        token_usage=TokenUsage(
-            input_tokens=2**63 - 1,
-            output_tokens=2**63 - 1,
-            cache_read_tokens=2**63 - 1,
-            cache_write_tokens=2**63 - 1,
-        ),
-    )
-    _, receipt = run(output, SMALL)
-    assert receipt.omissions == ()
-    assert len(receipt.text) <= 3_000

@@ -4,26 +4,22 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import (
     MARKER,
     artifact_path,
-    edged,
     golden,
     lossy,
     number,
     omitted,
+    result_of,
     surfaces,
     whole,
 )
-from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
     DEFAULT_POLICY,
-    CommandBudget,
     CommandOutput,
     CompleteOutput,
     Policy,
@@ -54,11 +50,6 @@ def run(output: CommandOutput, policy: Policy | None = None) -> tuple[Projection
     )
     assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 LINES = b"".join(b"line %04d\n" % n for n in range(200))
@@ -306,13 +297,6 @@ def test_json_on_stdout_does_not_push_stderr_over_the_budget() -> None:
     assert "\nstderr:\n" + "x" * 20_000 in receipt.text
 
 
-def test_a_stream_known_only_by_its_ends_is_shown_like_the_whole() -> None:
-    policy = DEFAULT_POLICY
-    data = b"".join(b"line %06d\n" % n for n in range(40_000))
-    edges = edged(data, policy.edge_bytes, policy.edge_bytes)
-    assert run(command(edges))[1] == run(command(data))[1]
-
-
 @pytest.mark.parametrize(
     ("line", "preview", "char_count", "raw"),
     [
@@ -375,101 +359,6 @@ def test_a_folder_is_repeated_up_to_the_longest_path_and_counted_beyond(length: 
         assert result["command"]["cwd"] == "/" * 4095 + "\u2026"
         assert missing == length - 4095
     assert len(projection.canonical.to_json()) < 5000
-
-
-streams = st.one_of(
-    st.binary(max_size=200),
-    st.lists(
-        st.tuples(
-            st.sampled_from(
-                [
-                    b"line\n",
-                    b'{"a":[1,2]}',
-                    b"[1,",
-                    b"\xff",
-                    b"\0",
-                    "\u6f22".encode(),
-                    b"x" * 90,
-                    b"[INFO] ",
-                ]
-            ),
-            st.integers(1, 500),
-        ),
-        max_size=4,
-    ).map(lambda runs: b"".join(piece * n for piece, n in runs)),
-    st.integers(1, 3000).map(lambda n: json.dumps([*range(n)]).encode()),
-    st.integers(1, 400).map(lambda n: json.dumps([{"k": [*range(9)]}] * n).encode()),
-)
-losses = st.none() | st.tuples(
-    st.integers(1, 10**12), st.sampled_from(["", "full", "r" * 5000, "\udce9" * 300])
-)
-
-
-def policy_of(preview: int, more: int, chars: int) -> Policy:
-    budget = {
-        "preview_chars": preview,
-        "receipt_chars": preview + 2000 + more,
-        "command_chars": chars,
-    }
-    return policy_with(command=budget)
-
-
-policies = st.builds(
-    policy_of,
-    st.integers(1000, 6000),
-    st.integers(0, 4000),
-    st.integers(16, 240),
-)
-
-
-def with_loss(data: bytes, loss: tuple[int, str] | None, role: str) -> StreamRecord:
-    return whole(data, role) if loss is None else lossy(data, loss[0], role, loss[1])
-
-
-@settings(max_examples=times(50))
-@given(
-    st.tuples(streams, losses),
-    st.tuples(streams, losses),
-    st.text(st.characters(), max_size=300),
-    policies,
-)
-def test_any_command_has_a_bounded_repeatable_accounted_receipt(
-    out: tuple[bytes, tuple[int, str] | None],
-    err: tuple[bytes, tuple[int, str] | None],
-    line: str,
-    policy: Policy,
-) -> None:
-    stdout, stderr = with_loss(*out, "stdout"), with_loss(*err, "stderr")
-    output = command(stdout, stderr, command=line, cwd=line, exit_status=3)
-    projection, receipt = run(output, policy)
-    again, receipt_again = run(output.model_copy(deep=True), policy)
-    assert projection.canonical.to_json() == again.canonical.to_json()
-    assert receipt == receipt_again
-    assert receipt.to_bytes() == receipt_again.to_bytes()
-    assert len(receipt.text) <= policy.families["command"].receipt_chars
-    assert receipt.text.startswith("Process exited with code 3\n")
-    assert receipt.text.endswith("\n")
-
-    result = result_of(projection)
-    shown = len(result["stdout_preview"] or "") + len(result["stderr_preview"] or "")
-    assert shown <= policy.families["command"].preview_chars
-    budget = policy.families["command"]
-    assert isinstance(budget, CommandBudget)
-    assert len(result["command"]["preview"]) <= budget.command_chars
-    assert result["truncated"] is bool(projection.omissions)
-    for stream in (stdout, stderr):
-        lost = stream.produced_size - stream.size
-        missing = omitted(projection.omissions, stream.role, "bytes")
-        match = MARKER.search(result[f"{stream.role}_preview"] or "")
-        if match is not None:
-            assert missing == lost + number(match["bytes"])
-        assert lost <= missing <= stream.produced_size
-        assert result[f"{stream.role}_truncated"] is (missing > 0)
-        index = result.get(f"{stream.role}_artifact")
-        assert (index is not None) == (missing > lost)
-        if index is not None:
-            assert result["artifacts"][index]["path"] == artifact_path(stream)
-            assert projection.artifacts[index][0] == stream.role
 
 
 @pytest.mark.parametrize(

@@ -11,13 +11,12 @@ from tests.records.batches import (
     ran,
     ran_in_terminal,
     rejected,
-    result_of,
     run,
     skipped,
     streams,
 )
 from tests.records.hidden import hidden_of
-from tests.records.support import artifact_path, edged, golden, lossy, omitted, surfaces, whole
+from tests.records.support import artifact_path, golden, lossy, omitted, result_of, surfaces, whole
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -26,7 +25,6 @@ from tooltrail.records import (
     CommandOutput,
     CompleteOutput,
     Policy,
-    default_families,
     digest_of,
 )
 
@@ -84,11 +82,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
 def test_one_hidden_item_is_counted_in_the_singular() -> None:
     _, receipt = run(batch(skipped("one"), skipped("two")), ONE)
     assert "\n[1 further item is not shown: 1 skipped; listed in sha256/" in receipt.text
-
-
-@pytest.mark.parametrize("tool_name", ["ExecCommandBatch", "exec_command_batch"])
-def test_the_tools_that_run_batches_belong_to_the_family(tool_name: str) -> None:
-    assert default_families().of_tool(tool_name).name == "command_batch"
 
 
 def test_the_receipt_begins_with_the_name_that_the_model_used() -> None:
@@ -288,22 +281,6 @@ def test_a_loss_leaves_room_for_the_line_that_tells_of_it() -> None:
         "kept\n[output incomplete: the last 9 bytes were not kept: the spool is full]\n"
     )
     assert omitted(projection.omissions, "1.combined", "bytes") == 9
-
-
-def test_streams_known_only_by_their_ends_are_shown_like_the_whole() -> None:
-    policy = policy_with(command_batch={"preview_chars": 1000, "max_items": 3})
-    contents = [("\u6f22\n" * 90_000).encode(), b"x" * 500_000, b"line\n" * 90_000]
-
-    def items(*, edges: bool) -> list[BatchItem]:
-        results: list[BatchItem] = []
-        for n, data in enumerate(contents):
-            role, ends = f"{n + 1}.combined", policy.edge_bytes
-            stream = edged(data, ends, ends, role) if edges else whole(data, role)
-            result = CommandOutput(combined=stream, exit_status=0)
-            results.append(BatchItem(cmd="a", status="completed", result=result))
-        return results
-
-    assert run(batch(*items(edges=True)), policy) == run(batch(*items(edges=False)), policy)
 
 
 def test_what_is_cut_of_an_item_is_named_by_its_place() -> None:

@@ -3,23 +3,8 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.records.identifiers import identifiers
-from tests.records.support import (
-    MARKER,
-    artifact_path,
-    edged,
-    golden,
-    lossy,
-    number,
-    omitted,
-    surfaces,
-    whole,
-)
-from tests.records.surface_checks import check_surfaces, payloads, policies_of
-from tests.support.effort import times
+from tests.records.support import artifact_path, golden, omitted, result_of, surfaces, whole
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -57,11 +42,6 @@ def run(output: FamilyOutput, policy: Policy | None = None) -> tuple[Projection,
         CompleteOutput.success("ExecCommand", output), "command", policy
     )
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 @pytest.mark.parametrize(
@@ -242,80 +222,3 @@ def test_a_task_is_named_in_the_receipt_as_the_tool_named_it() -> None:
     projection, receipt = run(PromotedCommand(task_handle=handle))
     assert receipt.text == "Command promoted to background task\nTask: t 1:\u6f22/\\ud800\n"
     assert result_of(projection)["task_handle"]["task_id"] == handle.task_id
-
-
-def test_a_stream_known_only_by_its_ends_is_shown_like_the_whole() -> None:
-    data = b"".join(b"line %06d\n" % n for n in range(40_000))
-    ends = (SMALL.edge_bytes, SMALL.edge_bytes)
-    edges = edged(data, *ends, "combined")
-    assert run(combined(edges), SMALL)[1] == run(combined(data), SMALL)[1]
-
-
-texts = st.text(st.characters(), max_size=300) | st.sampled_from(["x" * 900, WIDE, "\n" * 800])
-handles = st.builds(
-    TaskHandle,
-    task_id=identifiers,
-    kind=st.text(st.characters(), max_size=8) | st.just("k" * 64),
-    status=st.none() | st.sampled_from(["queued", "running", "cancelling"]),
-)
-policies = policies_of("command")
-
-
-def stream_of(data: bytes, lost: int, role: str) -> StreamRecord:
-    return lossy(data, lost, role, "\udce9" * 300) if lost else whole(data, role)
-
-
-def check_stream(
-    projection: Projection, result: dict[str, Any], field: str, stream: StreamRecord
-) -> None:
-    missing = omitted(projection.omissions, stream.role, "bytes")
-    assert result[f"{field}_truncated"] is (missing > 0)
-    assert stream.produced_size - stream.size <= missing <= stream.produced_size
-    match = MARKER.search(result.get(f"{field}_preview") or "")
-    if match is not None:
-        lost = stream.produced_size - stream.size
-        assert missing == lost + number(match["bytes"])
-    if f"{field}_artifact" in result:
-        path = result["artifacts"][result[f"{field}_artifact"]]["path"]
-        assert path == artifact_path(stream)
-    else:
-        assert missing == stream.produced_size - stream.size
-
-
-@settings(max_examples=times(25))
-@given(payloads, st.integers(0, 2), texts, policies)
-def test_any_combined_stream_has_a_bounded_repeatable_accounted_receipt(
-    data: bytes, lost: int, line: str, policy: Policy
-) -> None:
-    stream = stream_of(data, lost, "combined")
-    result, projection, _ = check_surfaces(
-        combined(stream, command=line, cwd=line), "command", policy
-    )
-    check_stream(projection, result, "combined_output", stream)
-    limit = policy.families["command"].preview_chars
-    assert len(result["combined_output_preview"] or "") <= limit
-
-
-@settings(max_examples=times(25))
-@given(payloads, st.integers(0, 2), texts, handles, policies)
-def test_any_promoted_command_has_a_bounded_repeatable_accounted_receipt(
-    data: bytes, lost: int, line: str, handle: TaskHandle, policy: Policy
-) -> None:
-    stream = stream_of(data, lost, "initial_output")
-    output = PromotedCommand(task_handle=handle, command=line, cwd=line, initial_output=stream)
-    result, projection, _ = check_surfaces(output, "command", policy)
-    check_stream(projection, result, "initial_output", stream)
-    assert result["task_handle"]["task_id"] == handle.task_id
-    limit = policy.families["command"].preview_chars
-    assert len(result.get("initial_output_preview", "")) <= limit
-
-
-@settings(max_examples=times(25))
-@given(texts, texts, handles, policies)
-def test_any_command_that_was_running_already_has_a_bounded_repeatable_receipt(
-    line: str, summary: str, handle: TaskHandle, policy: Policy
-) -> None:
-    output = RunningCommand(task_handle=handle, command=line, cwd=line, task_summary=summary)
-    result, _, receipt = check_surfaces(output, "command", policy)
-    assert len(result["summary"]) <= 700
-    assert receipt.text.count("\n") <= 5

@@ -3,14 +3,11 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.support import (
     MARKER,
     artifact_path,
-    edged,
     golden,
     lossy,
     number,
@@ -18,23 +15,18 @@ from tests.records.support import (
     surfaces,
     whole,
 )
-from tests.records.surface_checks import check_omissions, check_surfaces, labels, payloads
-from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
     CompleteOutput,
     FileChange,
-    FileMutationBudget,
     FileMutationOutput,
     Hunk,
     Policy,
     Projection,
     Receipt,
     StreamRecord,
-    default_families,
 )
-from tooltrail.records.families.file_mutation import FAMILY
 
 ONE = policy_with(file_mutation={"preview_chars": 1000, "max_items": 1})
 DIFF = b"@@ -1,2 +1,2 @@\n keep\n-old\n+new\n"
@@ -110,24 +102,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("file_mutation", 1)
-
-
-@pytest.mark.parametrize(
-    "tool",
-    [
-        "ApplyPatch",
-        "apply_patch",
-        "Edit",
-        "MultiEdit",
-        "Write",
-        "NotebookEdit",
-        "str_replace_editor",
-        "edit_file",
-        "write_file",
-    ],
-)
-def test_tools_that_change_files_are_served(tool: str) -> None:
-    assert default_families().of_tool(tool) is FAMILY
 
 
 @pytest.mark.parametrize(
@@ -243,14 +217,6 @@ def test_a_diff_that_lost_bytes_says_so_within_its_lines() -> None:
     (file,) = result_of(mutation(change(diff=longer)))["changed_files"]
     assert file["diff_preview"].count("\n") == 80
     assert "showing first 78 lines" in file["diff_preview"]
-
-
-def test_a_diff_known_only_by_its_ends_is_shown_like_the_whole() -> None:
-    policy = policy_with()
-    data = b"".join(b"+line %06d\n" % n for n in range(40_000))
-    ends = edged(data, policy.edge_bytes, policy.edge_bytes, "diff.0")
-    assert ends.content is None
-    assert result_of(mutation(change(diff=ends))) == result_of(mutation(change(diff=diff_of(data))))
 
 
 def test_a_long_path_keeps_its_end_and_is_counted() -> None:
@@ -399,77 +365,3 @@ def test_many_long_diagnostics_share_the_room_of_the_previews() -> None:
     policy = policy_with(file_mutation={"preview_chars": 1000, "max_items": 10})
     diagnostics = result_of(mutation(diagnostics=("d" * 500,) * 10), policy)["diagnostics"]
     assert [len(text) for text in diagnostics] == [100] * 10
-
-
-def test_the_most_and_longest_of_everything_fits_into_the_smallest_receipt() -> None:
-    policy = policy_with(
-        file_mutation={
-            "preview_chars": 128_000,
-            "receipt_chars": 130_000 + 256 * 840,
-            "max_items": 256,
-        },
-    )
-    files = [
-        change("n" * 500, "move", from_path="o" * 500, diff=diff_of(b"+%d\n" % n * 300, n))
-        for n in range(300)
-    ]
-    output = mutation(*files, diagnostics=("d" * 900,) * 300)
-    _, _, receipt = check_surfaces(output, "file_mutation", policy)
-    assert receipt.text.count("\nR ") == 256
-
-
-def test_a_budget_whose_receipt_has_no_room_for_its_items_is_refused() -> None:
-    with pytest.raises(ValidationError, match="receipt_chars must be at least"):
-        FileMutationBudget(preview_chars=1000, receipt_chars=2999 + 840, max_items=1)
-
-
-def file_of(n: int, path: str, source: str | None, diff: bytes | None, lost: int) -> FileChange:
-    stream = None
-    if diff is not None:
-        stream = lossy(diff, lost, f"diff.{n}") if lost else diff_of(diff, n)
-    action = "modify" if source is None else "move"
-    return change(path, action, from_path=source, diff=stream)
-
-
-kinds = st.tuples(labels, st.none() | labels, st.none() | payloads, st.sampled_from([0, 0, 5]))
-
-
-def policy_of(preview: int, lines: int, most: int) -> Policy:
-    numbers = {"preview_chars": preview, "diff_lines": lines, "max_items": most}
-    numbers["receipt_chars"] = preview + 2000 + 840 * most
-    return policy_with(file_mutation=numbers)
-
-
-policies = st.builds(
-    policy_of,
-    st.integers(1000, 4000),
-    st.integers(2, 100),
-    st.sampled_from([1, 3, 32]),
-)
-
-
-@settings(max_examples=times(25))
-@given(st.lists(kinds, max_size=6), st.lists(labels, max_size=6).map(tuple), policies)
-def test_any_change_has_bounded_repeatable_accounted_surfaces(
-    files: list[tuple[str, str | None, bytes | None, int]],
-    diagnostics: tuple[str, ...],
-    policy: Policy,
-) -> None:
-    output = mutation(*(file_of(n, *f) for n, f in enumerate(files)), diagnostics=diagnostics)
-    fields, projection, receipt = check_surfaces(output, "file_mutation", policy)
-    budget = policy.families["file_mutation"]
-    assert isinstance(budget, FileMutationBudget)
-    shown = fields["changed_files"]
-    assert sum(len(f.get("diff_preview", "")) for f in shown) <= budget.preview_chars
-    assert len(receipt.text.splitlines()) <= 8 + 2 * len(files) + len(diagnostics) + 1
-    for file, source in zip(shown, output.changed_files, strict=False):
-        assert len(file["path"]) <= 240
-        if source.diff is None:
-            assert "diff_truncated" not in file
-            continue
-        preview = file.get("diff_preview", "")
-        assert preview.count("\n") <= budget.diff_lines
-        check_omissions(projection, source.diff, preview, file.get("diff_encoding"))
-        if "diff_artifact" in file:
-            path = fields["artifacts"][file["diff_artifact"]]["path"]
-            assert path == artifact_path(source.diff)

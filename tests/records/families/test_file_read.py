@@ -4,13 +4,9 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import (
     MARKER,
-    artifact_path,
-    captured,
     golden,
     lossy,
     number,
@@ -18,14 +14,6 @@ from tests.records.support import (
     surfaces,
     whole,
 )
-from tests.records.surface_checks import (
-    check_omissions,
-    check_surfaces,
-    labels,
-    payloads,
-    policies_of,
-)
-from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -36,9 +24,7 @@ from tooltrail.records import (
     Projection,
     Receipt,
     StreamRecord,
-    default_families,
 )
-from tooltrail.records.families.file_read import FAMILY
 
 SMALL = policy_with(file_read={"preview_chars": 1000})
 LINES = b"".join(b"line %04d\n" % n for n in range(200))
@@ -84,11 +70,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("file_read", 2)
-
-
-@pytest.mark.parametrize("tool", ["Read", "read_file", "view", "cat_file"])
-def test_tools_that_read_files_are_served(tool: str) -> None:
-    assert default_families().of_tool(tool) is FAMILY
 
 
 def test_the_summary_says_how_much_was_read_of_what() -> None:
@@ -179,36 +160,3 @@ def test_a_range_of_lines_that_cannot_be_is_refused(start: int, end: int) -> Non
 def test_a_file_without_a_path_is_refused() -> None:
     with pytest.raises(ValidationError, match="a path must not be empty"):
         read(b"", path="")
-
-
-def test_a_file_known_only_by_its_ends_is_shown_like_the_whole() -> None:
-    data = b"".join(b"line %06d\n" % n for n in range(40_000))
-    ends = captured(data, policy_with(), "content")
-    assert ends.content is None
-    assert run(read(ends))[1] == run(read(data))[1]
-
-
-policies = policies_of("file_read", max_items=1)
-lines = st.none() | st.tuples(st.integers(1, 2**62), st.integers(0, 2**62)).map(
-    lambda pair: (pair[0], pair[0] + pair[1])
-)
-
-
-@settings(max_examples=times(25))
-@given(payloads, st.sampled_from([0, 0, 9]), lines, labels, policies)
-def test_any_file_has_bounded_repeatable_accounted_surfaces(
-    data: bytes, lost: int, line_range: tuple[int, int] | None, path: str, policy: Policy
-) -> None:
-    content = lossy(data, lost, "content") if lost else whole(data, "content")
-    fields, projection, receipt = check_surfaces(
-        read(content, line_range, path), "file_read", policy
-    )
-    preview = fields["content_preview"]
-    assert len(preview or "") <= policy.families["file_read"].preview_chars
-    assert len(fields["path"]) <= 240
-    check_omissions(projection, content, preview, fields.get("content_encoding"))
-    heading = 0 if line_range is None else receipt.text.index("\n") + 1
-    assert receipt.text[heading:].startswith(preview or "(")
-    if "content_artifact" in fields:
-        path = fields["artifacts"][fields["content_artifact"]]["path"]
-        assert path == artifact_path(content)

@@ -2,11 +2,8 @@
 
 import json
 import math
-from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.support import (
@@ -17,10 +14,10 @@ from tests.records.support import (
     lossy,
     number,
     omitted,
+    result_of,
     surfaces,
     whole,
 )
-from tests.support.effort import times
 from tests.support.outputs import returned
 from tests.support.policies import policy_with
 from tests.support.shown_streams import shown_of_value
@@ -63,11 +60,6 @@ def text_item(stream: StreamRecord) -> ContentItem:
 def run(output: CompleteOutput, policy: Policy | None = None) -> tuple[Projection, Receipt]:
     projection, receipt, _ = surfaces(output, "generic", policy)
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 def nested(levels: int) -> JsonValue:
@@ -522,17 +514,6 @@ def test_a_structured_value_beside_pictures_is_shown() -> None:
     assert receipt.text.endswith('.zst]\n\n{\n  "rows": 2\n}\n')
 
 
-items = st.one_of(
-    st.text(st.characters(), max_size=200),
-    st.tuples(
-        st.sampled_from(["line\n", "x", '{"a":1}', "\u6f22", "\0", "[1,2,"]), st.integers(1, 3000)
-    ).map(lambda run: run[0] * run[1]),
-    st.integers(1, 900).map(lambda n: json.dumps([*range(n)])),
-    st.binary(max_size=300),
-    st.sampled_from([b"x" * 20_000, PNG * 500]),
-)
-
-
 def policy_of(preview: int, more: int, most: int) -> Policy:
     budget = {
         "preview_chars": preview,
@@ -540,68 +521,6 @@ def policy_of(preview: int, more: int, most: int) -> Policy:
         "max_items": most,
     }
     return policy_with(generic=budget)
-
-
-def rows(count: int) -> JsonValue:
-    return [*range(count)]
-
-
-def measured(values: dict[str, float]) -> JsonValue:
-    return {**values}
-
-
-structured_values: st.SearchStrategy[JsonValue] = st.one_of(
-    st.none(),
-    st.integers(0, 2000).map(rows),
-    st.dictionaries(st.text(st.characters(), max_size=5), st.floats(), max_size=5).map(measured),
-)
-policies = st.builds(
-    policy_of,
-    st.integers(1000, 6000),
-    st.integers(0, 4000),
-    st.sampled_from([1, 2, 5, 32, 64]),
-)
-
-
-@settings(max_examples=times(37))
-@given(st.lists(items, max_size=8), st.integers(1, 12), structured_values, policies)
-def test_any_content_has_a_bounded_repeatable_accounted_receipt(
-    content: list[str | bytes], times: int, structured: JsonValue, policy: Policy
-) -> None:
-    output = returned("tool", *(content * times), structured=structured)
-    projection, receipt = run(output, policy)
-    again, receipt_again = run(output.model_copy(deep=True), policy)
-    assert projection.canonical.to_json() == again.canonical.to_json()
-    assert receipt == receipt_again
-    assert len(receipt.text) <= policy.families["generic"].receipt_chars
-    assert receipt.text.endswith("\n")
-    receipt.to_bytes()
-
-    result = result_of(projection)
-    shown = result["content"]
-    budget = policy.families["generic"]
-    count, few = len(content) * times, (budget.preview_chars - 500) // 500
-    assert min(count, budget.max_items, few) <= len(shown) <= min(count, budget.max_items)
-    assert result["truncated"] is bool(projection.omissions)
-    previews = sum(len(item.get("text_preview", "")) for item in shown)
-    preview = result.get("structured_preview", "")
-    text = preview if isinstance(preview, str) else canonical_json.encode_text(preview)
-    assert previews + len(text) <= budget.preview_chars
-    complete = output.result
-    assert isinstance(complete, GenericOutput)
-    for item, source in zip(shown, complete.content, strict=False):
-        missing = omitted(projection.omissions, source.stream.role, "bytes")
-        assert item["truncated"] is (missing > 0)
-        assert item["size"] == source.stream.size >= missing
-        if item["type"] == "binary":
-            assert missing == source.stream.size
-        if "artifact" in item:
-            path = result["artifacts"][item["artifact"]]["path"]
-            assert path == artifact_path(source.stream)
-        else:
-            assert not item["truncated"]
-    hidden = complete.content[len(shown) :]
-    assert omitted(projection.omissions, "content", "bytes") == sum(i.stream.size for i in hidden)
 
 
 def test_items_are_hidden_only_where_there_is_no_room_for_them() -> None:
@@ -646,16 +565,6 @@ def test_a_structured_value_has_its_share_of_a_small_budget() -> None:
         assert text.startswith("line of text\n")
         assert text.endswith("line of text\n")
     assert result["structured_preview"][:3] == [0, 1, 2]
-
-
-def test_the_widest_frames_of_the_most_items_fit_into_the_smallest_receipt() -> None:
-    budget = {"preview_chars": 16_000, "receipt_chars": 18_000 + 64 * 160, "max_items": 64}
-    policy = policy_with(generic=budget)
-    item = ContentItem(media_type="application/" + "m" * 200, stream=whole(PNG * 120_000, "c"))
-    texts = [text_item(whole(b'{"a": "' + b"x" * 5000, f"c{n}")) for n in range(32)]
-    for content in ([item] * 80, texts * 3, [item, texts[0]] * 40):
-        _, receipt = run(output_of(*content), policy)
-        assert len(receipt.text) <= policy.families["generic"].receipt_chars
 
 
 def test_every_index_points_at_the_artifact_of_its_own_item() -> None:

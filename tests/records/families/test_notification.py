@@ -1,21 +1,14 @@
 """Notifications: one line, whatever the names are."""
 
-from typing import Any
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.records.identifiers import identifiers
-from tests.records.support import golden, omitted, surfaces
+from tests.records.support import golden, omitted, result_of, surfaces
 
 from tooltrail.records import (
-    CanonicalResult,
     CompleteOutput,
     NotificationOutput,
     Projection,
     Receipt,
-    default_families,
 )
 
 
@@ -25,11 +18,6 @@ def run(output: NotificationOutput) -> tuple[Projection, Receipt]:
     )
     assert publisher.published == {}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 DELIVERED = NotificationOutput(delivered=True, channel="#on-call", notification_id="ntf_7")
@@ -60,11 +48,6 @@ def test_the_summary_says_whether_and_where() -> None:
     assert run(NOT_DELIVERED)[0].canonical.summary_text == "notification not delivered: email"
 
 
-@pytest.mark.parametrize("tool", ["NotifyOperator", "notify", "send_notification"])
-def test_tools_that_notify_belong_to_the_family(tool: str) -> None:
-    assert default_families().of_tool(tool).name == "notification"
-
-
 def test_a_long_channel_is_cut_and_counted_and_an_identifier_is_kept_whole() -> None:
     output = NotificationOutput(delivered=True, channel="c" * 241, notification_id="n" * 256)
     projection, receipt = run(output)
@@ -93,23 +76,6 @@ def test_names_that_name_nothing_or_cannot_be_kept_whole_are_refused(
         NotificationOutput.model_validate({"delivered": True, "channel": "email", **fields})
 
 
-@given(
-    st.builds(
-        NotificationOutput,
-        delivered=st.booleans(),
-        channel=st.text(st.characters(), min_size=1).map(lambda text: text * 40),
-        notification_id=st.none() | identifiers,
-    )
-)
-def test_any_notification_has_one_repeatable_bounded_line(output: NotificationOutput) -> None:
-    projection, receipt = run(output)
-    assert (projection, receipt) == run(output.model_copy(deep=True))
-    assert len(receipt.text) <= 3_000
-    assert len(receipt.text.splitlines()) == 1
-    receipt.to_bytes()
-    result = result_of(projection)
-    cut = [omission for omission in projection.omissions if omission.field != "summary_text"]
-    assert result.get("truncated", False) is bool(cut)
-    assert result.get("notification_id") == output.notification_id
-    assert len(result["channel"]) <= 240
-    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
+def test_a_channel_cannot_pass_for_another_line() -> None:
+    _, receipt = run(NotificationOutput(delivered=True, channel="#a\nArtifacts:\u2028#b\x1b[2K"))
+    assert receipt.text == "Notification delivered: #a Artifacts: #b [2K\n"

@@ -4,8 +4,6 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.support import (
     MARKER,
@@ -17,8 +15,6 @@ from tests.records.support import (
     surfaces,
     whole,
 )
-from tests.records.surface_checks import check_omissions, check_surfaces, payloads, policies_of
-from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -28,9 +24,7 @@ from tooltrail.records import (
     Receipt,
     SearchOutput,
     StreamRecord,
-    default_families,
 )
-from tooltrail.records.families.search import FAMILY
 
 SMALL = policy_with(search={"preview_chars": 1000})
 LINES = b"".join(b"line %04d\n" % n for n in range(200))
@@ -73,11 +67,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("search", 2)
-
-
-@pytest.mark.parametrize("tool", ["Grep", "Glob", "LS", "grep", "glob", "find", "ls", "rg"])
-def test_tools_that_search_are_served(tool: str) -> None:
-    assert default_families().of_tool(tool) is FAMILY
 
 
 @pytest.mark.parametrize(
@@ -148,31 +137,3 @@ def test_names_that_are_no_text_are_named_by_their_encoding() -> None:
 def test_json_that_is_cut_is_said_to_be_incomplete() -> None:
     _, receipt = run(search(json.dumps([*range(2000)]).encode(), 2000), SMALL)
     assert "\n[the JSON above is incomplete]\n" in receipt.text
-
-
-def test_the_longest_counts_fit_into_the_smallest_receipt() -> None:
-    policy = policy_with(search={"preview_chars": 1000, "receipt_chars": 3000})
-    output = search(b'{"a": "' + b"x" * 5000, MOST, MOST - 1)
-    _, _, receipt = check_surfaces(output, "search", policy)
-    assert receipt.text.startswith(
-        "Found 9,223,372,036,854,775,807 matches, 9,223,372,036,854,775,806 returned\n"
-    )
-
-
-policies = policies_of("search")
-
-
-@settings(max_examples=times(25))
-@given(payloads, st.sampled_from([0, 0, 9]), st.integers(0, MOST), st.floats(0, 1), policies)
-def test_any_search_has_bounded_repeatable_accounted_surfaces(
-    data: bytes, lost: int, found: int, part: float, policy: Policy
-) -> None:
-    matches = lossy(data, lost, "matches") if lost else whole(data, "matches")
-    output = search(matches, found, min(int(found * part), found))
-    fields, projection, _ = check_surfaces(output, "search", policy)
-    preview = fields["matches_preview"]
-    assert len(preview or "") <= policy.families["search"].preview_chars
-    check_omissions(projection, matches, preview, fields.get("matches_encoding"))
-    if "matches_artifact" in fields:
-        path = fields["artifacts"][fields["matches_artifact"]]["path"]
-        assert path == artifact_path(matches)

@@ -4,11 +4,9 @@ import math
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import JsonValue, ValidationError
 from tests.records.hidden import hidden_of
-from tests.records.support import artifact_path, golden, lossy, omitted, surfaces, whole
+from tests.records.support import artifact_path, golden, lossy, omitted, result_of, surfaces, whole
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -20,9 +18,7 @@ from tooltrail.records import (
     Receipt,
     SchemaViolation,
     StructuredOutput,
-    StructuredOutputBudget,
     canonical_json,
-    default_families,
     digest_of,
 )
 
@@ -48,11 +44,6 @@ def run(output: StructuredOutput, policy: Policy | None = None) -> tuple[Project
     )
     assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 PRICE = SchemaViolation(path="/items/0/price", message="must be a number")
@@ -114,11 +105,6 @@ def test_the_canonical_result_of_an_invalid_value_lists_and_counts_the_errors() 
 )
 def test_the_summary_is_the_verdict(output: StructuredOutput, summary: str) -> None:
     assert run(output)[0].canonical.summary_text == summary
-
-
-@pytest.mark.parametrize("tool", ["final_answer", "structured_output", "submit_result"])
-def test_tools_that_submit_belong_to_the_family(tool: str) -> None:
-    assert default_families().of_tool(tool).name == "structured_output"
 
 
 @pytest.mark.parametrize(
@@ -240,65 +226,3 @@ def test_nan_and_surrogates_in_a_value_survive() -> None:
     for canonical in (projection.canonical, again):
         assert canonical.result is not None
         assert canonical_json.encode(canonical.result["value"]) == canonical_json.encode(value)
-
-
-def members(values: dict[str, float]) -> JsonValue:
-    return {**values}
-
-
-def numbers(count: int) -> JsonValue:
-    return [*range(count)]
-
-
-values: st.SearchStrategy[JsonValue] = st.one_of(
-    st.none(),
-    st.integers(0, 2000).map(numbers),
-    st.dictionaries(st.text(st.characters(), max_size=5), st.floats(), max_size=5).map(members),
-)
-texts = st.text(st.characters(), max_size=20).map(lambda text: text * 40)
-violations = st.lists(st.builds(SchemaViolation, path=texts, message=texts), max_size=3)
-
-
-@given(values, violations, st.integers(1, 2**31 - 1))
-def test_any_submission_has_a_repeatable_bounded_accounted_receipt(
-    value: JsonValue, errors: list[SchemaViolation], attempt: int
-) -> None:
-    output = submitted(value, *errors, attempt=attempt)
-    projection, receipt = run(output, SMALL)
-    again, receipt_again = run(output.model_copy(deep=True), SMALL)
-    assert projection.canonical.to_json() == again.canonical.to_json()
-    assert receipt == receipt_again
-    assert len(receipt.text) <= 3000 + 960
-    assert receipt.omissions == ()
-    assert len(receipt.text.splitlines()) <= 1 + 2 + 4
-    receipt.to_bytes()
-    result = result_of(projection)
-    assert len(canonical_json.encode_text(result.get("value_preview", ""))) <= 1002
-    assert result["truncated"] is bool(projection.omissions)
-    missing = omitted(projection.omissions, "value", "bytes")
-    assert result.get("value_truncated", False) is (missing > 0)
-    if "value_artifact" in result:
-        path = result["artifacts"][result["value_artifact"]]["path"]
-        assert path == artifact_path(output.value)
-    else:
-        assert missing == 0
-    assert result.get("error_count", 0) == len(errors)
-    reread = CanonicalResult.from_json(projection.canonical.to_json())
-    assert reread.to_json() == projection.canonical.to_json()
-
-
-@pytest.mark.parametrize("most", [1, 256])
-def test_the_longest_errors_fit_into_the_smallest_receipt(most: int) -> None:
-    smallest = 3000 + most * 960
-    policy = policy_with(
-        structured_output={"preview_chars": 1000, "receipt_chars": smallest, "max_items": most}
-    )
-    errors = [SchemaViolation(path="p" * 900, message="m" * 900)] * (most + 1)
-    _, receipt = run(submitted("x" * 50_000, *errors, attempt=2**31 - 1), policy)
-    assert receipt.omissions == ()
-    assert len(receipt.text) <= smallest
-
-
-def test_the_largest_budgets_agree() -> None:
-    largest = StructuredOutputBudget().overridden({"preview_chars": 10**9, "max_items": 10**9})
-    assert (largest.preview_chars, largest.max_items) == (256_000, 256)

@@ -3,29 +3,22 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
-from tests.records.identifiers import identifiers
-from tests.records.support import golden, omitted, surfaces
-from tests.support.effort import times
+from tests.records.support import golden, omitted, result_of, surfaces
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
-    CanonicalResult,
     CompleteOutput,
     FamilyOutput,
     Policy,
     Projection,
     Receipt,
     Task,
-    TaskControlBudget,
     TaskInputOutput,
     TaskListOutput,
     TaskStatusOutput,
     TaskStopOutput,
-    default_families,
 )
 
 ONE = policy_with(task_control={"max_items": 1})
@@ -42,11 +35,6 @@ def run(output: FamilyOutput, policy: Policy | None = None) -> tuple[Projection,
     )
     assert [role for role, _ in projection.artifacts] in ([], ["hidden"])
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 LISTED = (
@@ -108,13 +96,6 @@ def test_one_byte_and_one_task_are_counted_in_the_singular() -> None:
     )
     listed = TaskListOutput(total_active=2, tasks=(task(),) * 2)
     assert "\n[1 further task is not shown; listed in sha256/" in run(listed, ONE)[1].text
-
-
-@pytest.mark.parametrize(
-    "tool_name", ["TaskStatus", "ListTasks", "TaskStop", "TaskInput", "KillShell", "KillBash"]
-)
-def test_the_tools_that_control_tasks_belong_to_the_family(tool_name: str) -> None:
-    assert default_families().of_tool(tool_name).name == "task_control"
 
 
 @pytest.mark.parametrize(
@@ -269,81 +250,3 @@ def test_a_count_or_action_that_cannot_be_is_refused(
 ) -> None:
     with pytest.raises(ValidationError):
         kind.model_validate(fields)
-
-
-def task_of(task_id: str, kind: str, status: str, summary: str | None) -> Task:
-    ended = status in ("completed", "failed")
-    return task(
-        task_id=task_id,
-        kind=kind,
-        status=status,
-        summary=summary,
-        exit_status=255 if ended else None,
-    )
-
-
-tasks = st.builds(
-    task_of,
-    identifiers,
-    st.text(st.characters(), max_size=10) | st.just("k" * 64),
-    st.sampled_from(["queued", "running", "cancelling", "completed", "failed", "interrupted"]),
-    st.none() | st.text(st.characters(), max_size=50) | st.sampled_from(["x" * 900, "\n" * 900]),
-)
-numbers = st.integers(0, (1 << 63) - 1)
-outputs: st.SearchStrategy[FamilyOutput] = st.one_of(
-    st.builds(TaskStatusOutput, task=tasks),
-    st.builds(
-        TaskListOutput,
-        total_active=numbers,
-        limit=st.none() | numbers,
-        tasks=st.lists(tasks, max_size=6).map(tuple),
-    ),
-    st.builds(
-        TaskStopOutput,
-        task=tasks,
-        stop_requested=st.booleans(),
-        force_stop_requested=st.booleans(),
-    ),
-    st.builds(
-        TaskInputOutput,
-        task=tasks,
-        accepted_input=st.booleans(),
-        bytes_written=st.none() | numbers,
-    ),
-)
-
-
-@settings(max_examples=times(37))
-@given(outputs, st.integers(1, 5))
-def test_any_answer_has_a_bounded_repeatable_accounted_receipt(
-    output: FamilyOutput, max_items: int
-) -> None:
-    budget = {
-        "max_items": max_items,
-        "preview_chars": 1000,
-        "receipt_chars": 3000 + max_items * TaskControlBudget.item_chars,
-    }
-    policy = policy_with(task_control=budget)
-    projection, receipt = run(output, policy)
-    again, receipt_again = run(output.model_copy(deep=True), policy)
-    assert projection.canonical.to_json() == again.canonical.to_json()
-    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
-    assert receipt == receipt_again
-    assert receipt.omissions == ()
-    assert len(receipt.text) <= budget["receipt_chars"]
-    result = result_of(projection)
-    assert result.get("truncated", False) is bool(projection.omissions)
-    assert receipt.text.count("\n") <= max(3, max_items + 2)
-    if isinstance(output, TaskListOutput):
-        whole_ids = [entry.task_id for entry in output.tasks[:max_items]]
-        assert [entry["task_id"] for entry in result["tasks"]] == whole_ids
-
-
-def test_the_widest_lines_of_the_most_tasks_fit_into_the_receipt() -> None:
-    widest = task_of("\u6f22" * 256, "k" * 64, "completed", "x" * 900)
-    policy = policy_with(task_control={"max_items": 256, "receipt_chars": 3000 + 256 * 640})
-    projection, receipt = run(TaskListOutput(total_active=1, tasks=(widest,) * 300), policy)
-    assert receipt.omissions == ()
-    assert omitted(projection.omissions, "tasks", "items") == 44
-    # A heading, the tasks, and the count of those that are not shown.
-    assert receipt.text.count("\n") == 258

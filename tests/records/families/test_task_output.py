@@ -3,17 +3,10 @@
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.records.identifiers import identifiers
-from tests.records.support import artifact_path, edged, golden, lossy, omitted, surfaces, whole
-from tests.records.surface_checks import payloads, policies_of
-from tests.support.effort import times
-from tests.support.policies import policy_with
+from tests.records.support import artifact_path, golden, omitted, result_of, surfaces, whole
 
 from tooltrail.records import (
-    CanonicalResult,
     CompleteOutput,
     ObservedTask,
     Policy,
@@ -21,7 +14,6 @@ from tooltrail.records import (
     Receipt,
     StreamRecord,
     TaskOutput,
-    default_families,
 )
 
 
@@ -40,11 +32,6 @@ def run(output: TaskOutput, policy: Policy | None = None) -> tuple[Projection, R
         CompleteOutput.success("TaskOutput", output), "task_output", policy
     )
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 @pytest.mark.parametrize(
@@ -87,11 +74,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("task_output", 2)
-
-
-@pytest.mark.parametrize("tool_name", ["TaskOutput", "BashOutput", "write_stdin"])
-def test_the_tools_that_give_output_of_a_task_belong_to_the_family(tool_name: str) -> None:
-    assert default_families().of_tool(tool_name).name == "task_output"
 
 
 @pytest.mark.parametrize(
@@ -211,66 +193,3 @@ def test_a_task_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
 def test_a_retrieval_status_that_there_is_not_is_refused() -> None:
     with pytest.raises(ValidationError):
         answer("failed", task())
-
-
-def test_output_known_only_by_its_ends_is_shown_like_the_whole() -> None:
-    policy = policy_with(task_output={"preview_chars": 1000})
-    data = b"".join(b"line %06d\n" % n for n in range(70_000))
-    edges = edged(data, policy.edge_bytes, policy.edge_bytes, "output")
-    assert run(answer("success", task(edges)), policy) == run(answer("success", task(data)), policy)
-
-
-texts = st.text(st.characters(), max_size=80) | st.sampled_from(["x" * 900, "\u6f22 \n" * 300])
-
-policies = policies_of("task_output")
-
-
-def logged(data: bytes) -> StreamRecord:
-    return whole(data, "failure")
-
-
-def printed(data: bytes, lost: int) -> StreamRecord:
-    return lossy(data, lost, "output", "\udce9" * 300) if lost else whole(data, "output")
-
-
-tasks = st.builds(
-    ObservedTask,
-    task_id=identifiers,
-    kind=st.sampled_from(["command_task", "k" * 64]),
-    status=st.sampled_from(["completed", "failed"]),
-    exit_status=st.none() | st.just(255),
-    summary=st.none() | texts,
-    result_summary=st.none() | texts,
-    output=st.builds(printed, payloads, st.integers(0, 2)),
-    failure=st.none() | st.binary(max_size=50).map(logged),
-)
-
-
-@settings(max_examples=times(37))
-@given(st.sampled_from(["success", "timeout", "not_ready"]), tasks, policies)
-def test_any_output_of_a_task_has_a_bounded_repeatable_accounted_receipt(
-    status: str, observed: ObservedTask, policy: Policy
-) -> None:
-    output = answer(status, observed)
-    projection, receipt = run(output, policy)
-    again, receipt_again = run(output.model_copy(deep=True), policy)
-    assert projection.canonical.to_json() == again.canonical.to_json()
-    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
-    assert receipt == receipt_again
-    assert receipt.omissions == ()
-    assert len(receipt.text) <= policy.families["task_output"].receipt_chars
-
-    inner = result_of(projection)["task"]
-    assert inner["task_id"] == observed.task_id
-    assert len(inner["output_preview"] or "") <= policy.families["task_output"].preview_chars
-    assert inner["truncated"] is bool(projection.omissions)
-    assert observed.output is not None
-    missing = omitted(projection.omissions, "output", "bytes")
-    assert inner["output_truncated"] is (missing > 0)
-    for field, stream in (("output", observed.output), ("failure", observed.failure)):
-        index = inner.get(f"{field}_artifact")
-        if index is not None:
-            assert stream is not None
-            assert inner["artifacts"][index]["path"] == artifact_path(stream)
-    if observed.failure is not None:
-        assert omitted(projection.omissions, "failure", "bytes") == observed.failure.size

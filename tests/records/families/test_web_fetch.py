@@ -5,18 +5,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.records.support import artifact_path, golden, lossy, omitted, surfaces, whole
-from tests.records.surface_checks import (
-    check_omissions,
-    check_surfaces,
-    labels,
-    payloads,
-    policies_of,
-)
-from tests.support.effort import times
+from tests.records.support import artifact_path, golden, omitted, surfaces, whole
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -26,11 +18,9 @@ from tooltrail.records import (
     Receipt,
     StreamRecord,
     WebFetchOutput,
-    default_families,
     digest_of,
 )
 from tooltrail.records.families._web import without_userinfo
-from tooltrail.records.families.web_fetch import FAMILY
 
 SMALL = policy_with(web_fetch={"preview_chars": 1000})
 LINES = b"".join(b"line %04d\n" % n for n in range(200))
@@ -100,11 +90,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("web_fetch", 2)
-
-
-@pytest.mark.parametrize("tool", ["WebFetch", "web_fetch", "fetch_url"])
-def test_tools_that_fetch_are_served(tool: str) -> None:
-    assert default_families().of_tool(tool) is FAMILY
 
 
 def test_addresses_that_differ_only_where_they_are_cut_are_a_redirection() -> None:
@@ -259,41 +244,3 @@ def test_no_label_can_pass_for_another_line() -> None:
 
 def test_bytes_that_are_no_text_are_named_by_their_encoding() -> None:
     assert result_of(fetch(b"\0\1"))["text_encoding"] == "binary"
-
-
-def test_the_longest_labels_fit_into_the_smallest_receipt() -> None:
-    policy = policy_with(web_fetch={"preview_chars": 1000, "receipt_chars": 3000})
-    output = fetch(
-        b'{"a": "' + b"x" * 5000,
-        url="u" * 900,
-        final_url="f" * 900,
-        content_type="c" * 900,
-        bytes_read=MOST,
-    )
-    check_surfaces(output, "web_fetch", policy)
-
-
-policies = policies_of("web_fetch")
-
-
-@settings(max_examples=times(25))
-@given(
-    payloads,
-    st.sampled_from([0, 0, 9]),
-    st.fixed_dictionaries({"url": labels, "final_url": labels, "content_type": labels}),
-    st.integers(-60_000_000_000, 250_000_000_000).map(lambda n: datetime.fromtimestamp(n, UTC)),
-    policies,
-)
-def test_any_document_has_bounded_repeatable_accounted_surfaces(
-    data: bytes, lost: int, given_labels: dict[str, str], fetched_at: datetime, policy: Policy
-) -> None:
-    text = lossy(data, lost, "text") if lost else whole(data, "text")
-    output = fetch(text, fetched_at=fetched_at, **given_labels)
-    fields, projection, _ = check_surfaces(output, "web_fetch", policy)
-    preview = fields["text_preview"]
-    assert len(preview or "") <= policy.families["web_fetch"].preview_chars
-    assert datetime.fromisoformat(fields["fetched_at"]) == fetched_at
-    check_omissions(projection, text, preview, fields.get("text_encoding"))
-    if "text_artifact" in fields:
-        path = fields["artifacts"][fields["text_artifact"]]["path"]
-        assert path == artifact_path(text)

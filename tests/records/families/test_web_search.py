@@ -4,13 +4,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
 from tests.records.support import golden, omitted, surfaces
-from tests.records.surface_checks import check_surfaces, labels
-from tests.support.effort import times
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
@@ -18,12 +14,9 @@ from tooltrail.records import (
     Policy,
     Projection,
     Receipt,
-    WebSearchBudget,
     WebSearchHit,
     WebSearchOutput,
-    default_families,
 )
-from tooltrail.records.families.web_search import FAMILY
 
 ONE = policy_with(web_search={"preview_chars": 1000, "max_items": 1})
 LEDGER = WebSearchHit(
@@ -80,11 +73,6 @@ def test_the_receipt_is_worded_as_in_the_golden_file(
     _, receipt = run(output, policy)
     assert receipt.text == golden(name)
     assert (receipt.renderer_name, receipt.renderer_version) == ("web_search", 1)
-
-
-@pytest.mark.parametrize("tool", ["WebSearch", "web_search"])
-def test_tools_that_search_the_web_are_served(tool: str) -> None:
-    assert default_families().of_tool(tool) is FAMILY
 
 
 @pytest.mark.parametrize(
@@ -183,48 +171,3 @@ def test_a_password_in_an_address_gets_into_no_record() -> None:
 def test_a_time_without_a_zone_is_refused() -> None:
     with pytest.raises(ValidationError):
         search(fetched_at="2026-04-23T10:00:00")
-
-
-def test_the_most_and_longest_of_everything_fits_into_the_smallest_receipt() -> None:
-    hit = WebSearchHit(title="t" * 900, url="u" * 900, snippet="s" * 900)
-    for preview in (1000, 256_000):
-        numbers = {"preview_chars": preview, "max_items": 256}
-        numbers["receipt_chars"] = preview + 2000 + 256 * 980
-        output = search(*[hit] * 1000, query="q" * 900)
-        check_surfaces(output, "web_search", policy_with(web_search=numbers))
-
-
-def test_a_budget_whose_receipt_has_no_room_for_its_items_is_refused() -> None:
-    with pytest.raises(ValidationError, match="receipt_chars must be at least"):
-        WebSearchBudget(preview_chars=1000, receipt_chars=2999 + 980, max_items=1)
-
-
-hits = st.builds(WebSearchHit, title=st.just("") | labels, url=labels, snippet=st.none() | labels)
-
-
-def policy_of(preview: int, most: int) -> Policy:
-    numbers = {"preview_chars": preview, "max_items": most}
-    numbers["receipt_chars"] = preview + 2000 + 980 * most
-    return policy_with(web_search=numbers)
-
-
-@settings(max_examples=times(25))
-@given(
-    st.lists(hits, max_size=8),
-    labels,
-    labels,
-    st.builds(policy_of, st.integers(1000, 4000), st.sampled_from([1, 3, 20])),
-)
-def test_any_search_has_bounded_repeatable_accounted_surfaces(
-    found: list[WebSearchHit], query: str, provider: str, policy: Policy
-) -> None:
-    output = search(*found, query=query, provider=provider)
-    fields, projection, receipt = check_surfaces(output, "web_search", policy)
-    budget = policy.families["web_search"]
-    shown = fields["results"]
-    assert len(shown) == min(len(found), budget.max_items)
-    assert sum(len(hit.get("snippet", "")) for hit in shown) <= budget.preview_chars
-    for n, (hit, source) in enumerate(zip(shown, found, strict=False)):
-        cut = omitted(projection.omissions, f"results[{n}].url", "chars")
-        assert hit["url"] == (source.url[: len(source.url) - cut] + "\u2026" * (cut > 0))
-    assert len(receipt.text.splitlines()) <= 2 + 3 * len(shown)

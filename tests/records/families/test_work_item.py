@@ -3,25 +3,19 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.records.hidden import hidden_of
-from tests.records.identifiers import identifiers
-from tests.records.support import golden, omitted, surfaces
+from tests.records.support import golden, omitted, result_of, surfaces
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
-    CanonicalResult,
     CompleteOutput,
     Policy,
     Projection,
     Receipt,
     Transition,
     WorkItem,
-    WorkItemBudget,
     WorkItemOutput,
-    default_families,
 )
 
 SMALL = policy_with(
@@ -45,11 +39,6 @@ def run(output: WorkItemOutput, policy: Policy | None = None) -> tuple[Projectio
     assert [role for role, _ in projection.artifacts] in ([], ["hidden"])
     assert set(publisher.published) == {reference.path for _, reference in projection.artifacts}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 def steps(count: int) -> tuple[WorkItem, ...]:
@@ -158,27 +147,6 @@ def test_the_summary_says_what_was_done(output: WorkItemOutput, summary: str) ->
     assert run(output)[0].canonical.summary_text == summary
 
 
-@pytest.mark.parametrize(
-    "tool",
-    [
-        "CompleteWorkItem",
-        "CreateWorkItem",
-        "GetWorkItem",
-        "ListWorkItems",
-        "PickWorkItem",
-        "TaskCreate",
-        "TaskGet",
-        "TaskList",
-        "TaskUpdate",
-        "TodoRead",
-        "TodoWrite",
-        "UpdateWorkItem",
-    ],
-)
-def test_tools_of_work_queues_belong_to_the_family(tool: str) -> None:
-    assert default_families().of_tool(tool).name == "work_item"
-
-
 @pytest.mark.parametrize("both", [{}, {"item": DONE, "items": (DONE,)}])
 def test_a_result_has_one_item_or_a_list(both: dict[str, Any]) -> None:
     with pytest.raises(ValidationError, match="one item or a list"):
@@ -255,72 +223,3 @@ def test_a_title_cannot_pass_for_another_item() -> None:
     assert receipt.text == (
         "Work items listed: 1\n[open] wi_1 Fix [done] wi_2 Deploy\nWarning: a b\n"
     )
-
-
-texts = st.text(st.characters(), max_size=20).map(lambda text: text * 40)
-work_items = st.builds(
-    WorkItem,
-    work_item_id=identifiers,
-    title=texts,
-    status=texts,
-    description=st.none() | texts,
-)
-transitions = st.none() | st.builds(Transition, from_=texts, to=texts)
-warnings = st.lists(texts, max_size=4).map(tuple)
-outputs = st.one_of(
-    st.builds(
-        WorkItemOutput,
-        action=st.sampled_from(["created", "updated", "completed", "picked", "got"]),
-        item=work_items,
-        transition=transitions,
-        warnings=warnings,
-    ),
-    st.builds(
-        WorkItemOutput,
-        action=st.sampled_from(["listed", "updated"]),
-        items=st.lists(work_items, max_size=4).map(tuple),
-        transition=transitions,
-        warnings=warnings,
-    ),
-)
-
-
-@given(outputs)
-def test_any_work_item_has_a_repeatable_bounded_receipt(output: WorkItemOutput) -> None:
-    projection, receipt = run(output, SMALL)
-    assert (projection, receipt) == run(output.model_copy(deep=True), SMALL)
-    assert len(receipt.text) <= 3000 + 2 * 820
-    assert receipt.omissions == ()
-    assert len(receipt.text.splitlines()) <= 1 + 2 * (2 + 1)
-    receipt.to_bytes()
-    cut = [omission for omission in projection.omissions if omission.field != "summary_text"]
-    result = result_of(projection)
-    assert result.get("truncated", False) is bool(cut)
-    assert result.get("item_count") == (None if output.items is None else len(output.items))
-    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
-
-
-@pytest.mark.parametrize("most", [1, 256])
-def test_the_longest_texts_of_the_most_items_fit_into_the_smallest_receipt(most: int) -> None:
-    policy = policy_with(
-        work_item={"preview_chars": 1000, "receipt_chars": 3000 + most * 820, "max_items": most}
-    )
-    item = WorkItem(
-        work_item_id="i" * 256, title="t" * 900, status="s" * 900, description="d" * 900
-    )
-    change = Transition(from_="a" * 900, to="b" * 900)
-    listed = WorkItemOutput(
-        action="completed", items=(item,) * (most + 1), warnings=("w" * 900,) * (most + 1)
-    )
-    picked = WorkItemOutput(
-        action="picked", item=item, transition=change, warnings=("w" * 900,) * (most + 1)
-    )
-    for output in (listed, picked):
-        _, receipt = run(output, policy)
-        assert receipt.omissions == ()
-        assert len(receipt.text) <= 3000 + most * 820
-
-
-def test_the_largest_budgets_agree() -> None:
-    largest = WorkItemBudget().overridden({"preview_chars": 10**9, "max_items": 10**9})
-    assert (largest.preview_chars, largest.max_items) == (256_000, 256)

@@ -1,24 +1,17 @@
 """Workspaces: what is active now, in one line or two."""
 
-from typing import Any
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.records.identifiers import identifiers
-from tests.records.support import golden, omitted, surfaces
+from tests.records.support import golden, omitted, result_of, surfaces
 from tests.support.policies import policy_with
 
 from tooltrail.records import (
-    CanonicalResult,
     CompleteOutput,
     Policy,
     Projection,
     Receipt,
     Workspace,
     WorkspaceOutput,
-    default_families,
 )
 
 SMALL = policy_with(workspace={"preview_chars": 1000, "receipt_chars": 3000})
@@ -30,11 +23,6 @@ def run(output: WorkspaceOutput, policy: Policy | None = None) -> tuple[Projecti
     )
     assert publisher.published == {}
     return projection, receipt
-
-
-def result_of(projection: Projection) -> dict[str, Any]:
-    assert projection.canonical.result is not None
-    return projection.canonical.result
 
 
 def at(path: str) -> WorkspaceOutput:
@@ -97,23 +85,6 @@ def test_the_summary_says_what_happened_and_where(output: WorkspaceOutput, summa
     assert run(output)[0].canonical.summary_text == summary
 
 
-@pytest.mark.parametrize(
-    "tool",
-    [
-        "Attach",
-        "AttachWorkspace",
-        "CreateWorktree",
-        "EnterWorktree",
-        "ExitWorktree",
-        "State",
-        "Switch",
-        "SwitchWorkspace",
-    ],
-)
-def test_tools_that_move_belong_to_the_family(tool: str) -> None:
-    assert default_families().of_tool(tool).name == "workspace"
-
-
 @pytest.mark.parametrize("disposition", ["", "Switched", "two words", "1st", "a" * 65])
 def test_a_disposition_that_is_no_word_is_refused(disposition: str) -> None:
     with pytest.raises(ValidationError):
@@ -159,45 +130,3 @@ def test_every_long_name_is_cut_and_counted_under_its_own_name() -> None:
 def test_a_path_cannot_pass_for_another_line() -> None:
     _, receipt = run(at("/srv/app\nProjection: \x1b[2Kcanonical_root\u2028"))
     assert receipt.text == "Workspace switched: /srv/app Projection: [2Kcanonical_root\n"
-
-
-names = st.none() | st.text(st.characters(), max_size=30).map(lambda text: text * 12)
-workspaces = st.builds(
-    Workspace,
-    workspace_id=st.none() | identifiers,
-    path=st.text(st.characters(), min_size=1, max_size=30).map(lambda text: text * 200),
-    branch=names,
-    kind=names,
-    head=names,
-)
-
-
-@given(
-    st.builds(
-        WorkspaceOutput,
-        disposition=st.from_regex(r"[a-z][a-z0-9_]{0,63}", fullmatch=True),
-        workspace=st.none() | workspaces,
-        projection=names,
-    )
-)
-def test_any_workspace_has_a_repeatable_bounded_receipt(output: WorkspaceOutput) -> None:
-    projection, receipt = run(output, SMALL)
-    assert (projection, receipt) == run(output.model_copy(deep=True), SMALL)
-    assert len(receipt.text) <= 3_000
-    assert receipt.omissions == ()
-    assert len(receipt.text.splitlines()) <= 2
-    receipt.to_bytes()
-    cut = [omission for omission in projection.omissions if omission.field != "summary_text"]
-    assert result_of(projection).get("truncated", False) is bool(cut)
-    assert CanonicalResult.from_json(projection.canonical.to_json()) == projection.canonical
-
-
-def test_the_longest_names_fit_into_the_smallest_receipt() -> None:
-    long = "n" * 1000
-    workspace = Workspace(
-        workspace_id="i" * 256, path="/" * 5000, branch=long, kind=long, head=long
-    )
-    output = WorkspaceOutput(disposition="d" * 64, workspace=workspace, projection=long)
-    _, receipt = run(output, SMALL)
-    assert receipt.omissions == ()
-    assert len(receipt.text) <= 3_000

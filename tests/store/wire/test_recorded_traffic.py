@@ -44,6 +44,9 @@ ODD = {
 }
 """Recordings of which something is unread, and how much."""
 
+EXACT = ("bedrock", "ollama", "cohere")
+"""Formats whose recorded requests are all written again without a word in the report."""
+
 needs_corpus = pytest.mark.skipif(not recorded.exchanges(), reason="the corpus is not there")
 
 
@@ -222,6 +225,7 @@ def test_every_recorded_history_can_be_read_and_sent_again(name: str) -> None:
         if not request_problems(name, without_tools(body)):
             assert request_problems(name, export.request) == [], str(exchange)
         again = known.read_history(export.request)
+        assert name not in EXACT or not export.report, str(exchange)
         if not export.report:
             assert joined(without_names(again)) == joined(without_names(conversation))
     assert count >= {"bedrock": 17, "ollama": 15, "gemini": 42, "anthropic": 66, "cohere": 3}.get(

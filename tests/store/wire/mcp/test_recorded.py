@@ -2,9 +2,7 @@
 
 import asyncio
 import json
-import random
 from collections import defaultdict
-from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -78,18 +76,6 @@ def test_what_is_no_call_has_no_result_and_says_so() -> None:
         response = read(exchange)
         assert response.message.results == ()
         assert response.unread == ("the response is no answer to a call of a tool",)
-
-
-@needs_corpus
-def test_every_recorded_stream_is_the_same_wherever_its_chunks_end() -> None:
-    chance = random.Random(5)
-    for exchange in recorded():
-        expected = read(exchange)
-        size = len(exchange.response)
-        for _ in range(20):
-            cuts = sorted(chance.choices(range(size + 1), k=chance.randrange(30)))
-            chunks = [exchange.response[a:b] for a, b in pairwise([0, *cuts, size])]
-            assert read_stream(FORMAT, chunks) == expected, exchange
 
 
 @needs_corpus

@@ -1,8 +1,6 @@
 """Ollama's lines, put together."""
 
 import json
-import random
-from itertools import pairwise
 
 import pytest
 from pydantic import JsonValue
@@ -78,18 +76,6 @@ def test_a_proxy_may_answer_a_request_to_stream_with_one_object() -> None:
     assert read(WHOLE) == FORMAT.read_response(WHOLE)
     laid_out = json.dumps(WHOLE, indent=2).encode()
     assert read_stream(FORMAT, [laid_out[:50], laid_out[50:]]) == FORMAT.read_response(WHOLE)
-
-
-def test_where_chunks_begin_and_end_makes_no_difference() -> None:
-    data = spelled(*STREAM)
-    expected = read(*STREAM)
-    chance = random.Random(7)
-    for _ in range(200):
-        cuts = sorted(chance.choices(range(len(data) + 1), k=chance.randrange(12)))
-        edges = [0, *cuts, len(data)]
-        chunks = [data[start:end] for start, end in pairwise(edges)]
-        assert read_stream(FORMAT, chunks) == expected
-    assert read_stream(FORMAT, [data[n : n + 1] for n in range(len(data))]) == expected
 
 
 def test_a_stream_cut_off_anywhere_has_nothing_to_run() -> None:

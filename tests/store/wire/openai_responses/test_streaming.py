@@ -1,12 +1,9 @@
 """Streams of OpenAI Responses: every trap, cut at every place, and chunks of any size."""
 
 import json
-import random
 from collections.abc import Iterable, Iterator, Mapping
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from tooltrail.records import ProviderBlock, ReasoningBlock, TextBlock
 from tooltrail.wire import JsonObject, Response, read_stream
@@ -121,15 +118,6 @@ def test_the_item_that_is_done_counts_and_not_the_one_that_was_added() -> None:
     (thought, *_) = assembled(GOOD).message.blocks
     assert isinstance(thought, ReasoningBlock)
     assert thought.extras["encrypted_content"] == "final"
-
-
-@given(st.integers(0, 2**32), st.sampled_from(["\n", "\r\n", "\r"]))
-def test_where_the_chunks_begin_and_end_makes_no_difference(seed: int, newline: str) -> None:
-    data = sse(GOOD).replace(b"\n", newline.encode())
-    chance = random.Random(seed)
-    cuts = sorted(chance.randrange(len(data)) for _ in range(chance.randrange(40)))
-    chunks = [data[i:j] for i, j in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-    assert read_stream(FORMAT, chunks) == assembled(GOOD)
 
 
 @pytest.mark.parametrize("length", range(len(GOOD)))

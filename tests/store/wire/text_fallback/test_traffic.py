@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.support.conversations import conversations
 from tests.support.nasty_messages import tangled_conversations
 from tests.support.wire.checks import history_problems
 from tests.support.wire.fake_provider import fake_provider
@@ -78,13 +77,6 @@ def test_a_recorded_text_with_a_call_in_it_gives_that_call() -> None:
                 response = text_format(family).read_response(payload)
                 if "```" not in text and "~~~" not in text:
                     assert [call.tool_name for call in response.calls] == ["now"]
-
-
-@families
-@given(conversations())
-def test_an_export_is_what_a_chat_takes(family: str, conversation: Conversation) -> None:
-    request = text_format(family).write_history(conversation, DEFAULT_EXPORT_POLICY).request
-    _check(request)
 
 
 @families
