@@ -293,7 +293,7 @@ def test_a_validator_that_fails_while_it_lists_its_errors_is_still_a_refusal() -
 
     refused = error_of_invalid_arguments("t", errors())
     assert refused.kind == "invalid_tool_input"
-    assert refused.details["exception"] == "RecursionError"
+    assert refused.details == {"tool_name": "t", "exception": "RecursionError"}
 
 
 def test_a_sentence_may_say_why_arguments_are_refused() -> None:
