@@ -4,6 +4,7 @@ An answer's blocks keep their order, and so do text and calls. What the provider
 every block that is not known, is kept as it came.
 """
 
+import base64
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
@@ -13,6 +14,7 @@ from tooltrail.records import (
     CallBlock,
     ContentBlock,
     Conversation,
+    MediaBlock,
     Message,
     MessageBlock,
     Origin,
@@ -30,9 +32,8 @@ from tooltrail.wire._reading import (
     messages_of_request,
     spoken_in,
 )
-from tooltrail.wire.anthropic.asking import read_tools
-from tooltrail.wire.anthropic.limits import NAME
-from tooltrail.wire.anthropic.media import read_media
+from tooltrail.wire.anthropic.asking import NAME, read_tools
+from tooltrail.wire.media_uris import FILE
 from tooltrail.wire.members import JsonObject, are_objects, object_in, others, spelled, text_in
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
@@ -43,6 +44,7 @@ _CALL = frozenset({"type", "id", "name", "input", "toolset_name"})
 _MESSAGE = frozenset({"type", "id", "role", "model", "content", "stop_reason", "usage"})
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
 _TEXT = frozenset({"type", "text"})
+_MEDIA = frozenset({"type", "source", "title"})
 _SAID = frozenset({"role", "content"})
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 NO_RAW: Mapping[int, str] = {}
@@ -189,4 +191,31 @@ def _content_block(part: JsonValue) -> ContentBlock:
         case {"type": "text", "text": str(text)}:
             return TextBlock(text=text, extras=others(native, _TEXT))
         case _:
-            return read_media(native) or ProviderBlock(native=part)
+            return _media(native) or ProviderBlock(native=part)
+
+
+def _media(native: JsonObject) -> MediaBlock | None:
+    """The block of an image or a document; None for a source that is not known."""
+    kind, source = native.get("type"), object_in(native.get("source"))
+    if kind not in ("image", "document"):
+        return None
+    data, uri = text_in(source.get("data")), None
+    match source.get("type"):
+        case "base64" if data is not None:
+            pass
+        case "text" if data is not None:
+            data = base64.b64encode(data.encode("utf-8", "replace")).decode()
+        case "url":
+            uri = text_in(source.get("url"))
+        case "file":
+            uri = f"{FILE}{source.get('file_id')}"
+        case _:
+            return None
+    return MediaBlock(
+        kind=kind,
+        media_type=text_in(source.get("media_type")),
+        data=data,
+        uri=uri,
+        name=text_in(native.get("title")),
+        extras=others(native, _MEDIA),
+    )

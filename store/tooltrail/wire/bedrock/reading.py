@@ -30,8 +30,7 @@ from tooltrail.wire._reading import (
     message_of_request,
     spoken_in,
 )
-from tooltrail.wire.bedrock.asking import read_tools
-from tooltrail.wire.bedrock.limits import MEDIA, NAME
+from tooltrail.wire.bedrock.asking import NAME, read_tools
 from tooltrail.wire.members import (
     JsonObject,
     list_in,
@@ -52,6 +51,21 @@ _TYPE = frozenset({"type"})
 _RESULT = frozenset({"toolUseId", "content", "status"})
 _MESSAGE = frozenset({"role", "content"})
 _MEDIA = frozenset({"format", "source", "name"})
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+MEDIA = {
+    **{f"image/{one}": ("image", one) for one in ("gif", "jpeg", "png", "webp")},
+    "application/msword": ("document", "doc"),
+    "application/pdf": ("document", "pdf"),
+    "application/vnd.ms-excel": ("document", "xls"),
+    f"{_OFFICE}.spreadsheetml.sheet": ("document", "xlsx"),
+    f"{_OFFICE}.wordprocessingml.document": ("document", "docx"),
+    "text/csv": ("document", "csv"),
+    "text/html": ("document", "html"),
+    "text/markdown": ("document", "md"),
+    "text/plain": ("document", "txt"),
+}
+"""The member of a block for each media type, and what the block calls the type."""
+
 _MEDIA_TYPES = {place: media_type for media_type, place in MEDIA.items()}
 
 

@@ -15,8 +15,7 @@ from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, odd_text
 from tooltrail.wire._chat.calls import read_calls, read_result, unread_calls
 from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
 from tooltrail.wire._reading import merge_results, message_of_request, spoken_in
-from tooltrail.wire.cohere.asking import read_tools
-from tooltrail.wire.cohere.limits import NAME
+from tooltrail.wire.cohere.asking import NAME, read_tools
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
 from tooltrail.wire.responses import Oddities, Response
 

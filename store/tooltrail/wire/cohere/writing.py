@@ -48,11 +48,6 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     return {"messages": messages}
 
 
-def is_result(item: JsonObject) -> bool:
-    """Whether a message brings the result of a tool."""
-    return item.get("role") == "tool"
-
-
 def _said(writing: Writing, step: Said | Answers, spoken: JsonObject) -> JsonObject:
     message = step.message
     role = "system" if message.role == "developer" else message.role

@@ -25,8 +25,7 @@ from tooltrail.wire._reading import (
     message_of_request,
     messages_of_request,
 )
-from tooltrail.wire.gemini.asking import read_tools
-from tooltrail.wire.gemini.limits import NAME
+from tooltrail.wire.gemini.asking import NAME, read_tools
 from tooltrail.wire.gemini.partial_arguments import PIECES, is_in_pieces
 from tooltrail.wire.gemini.parts import camel, media_of_part
 from tooltrail.wire.members import (

@@ -9,6 +9,7 @@ from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
 
+NAME = "ollama"
 _FUNCTION = frozenset({"name", "description", "parameters"})
 _SHOWN_PATHS = 20
 

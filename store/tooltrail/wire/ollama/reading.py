@@ -43,8 +43,7 @@ from tooltrail.wire.members import (
     raw_arguments,
     text_in,
 )
-from tooltrail.wire.ollama.asking import read_tools
-from tooltrail.wire.ollama.limits import NAME
+from tooltrail.wire.ollama.asking import NAME, read_tools
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 MESSAGE = frozenset({"role", "content", "thinking", "images", "tool_calls"})

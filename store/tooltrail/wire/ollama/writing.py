@@ -21,8 +21,10 @@ from tooltrail.records import (
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.ollama.limits import SAFE_INTEGER
 from tooltrail.wire.ollama.reading import MESSAGE, image_of_base64, is_image
+
+_SAFE_INTEGER = 2**53
+"""Beyond it the server, which reads numbers as doubles, may round an integer."""
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
@@ -35,11 +37,6 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
         elif said := _write_said(writing, step):
             messages.append(said)
     return {"messages": messages}
-
-
-def is_result(item: JsonObject) -> bool:
-    """Whether a message brings the result of a tool."""
-    return item.get("role") == "tool"
 
 
 def _write_said(writing: Writing, step: Said) -> JsonObject | None:
@@ -95,7 +92,7 @@ def _unsafe_integers(value: JsonValue) -> Iterable[int]:
     elif isinstance(value, list):
         for item in value:
             yield from _unsafe_integers(item)
-    elif isinstance(value, int) and abs(value) > SAFE_INTEGER:
+    elif isinstance(value, int) and abs(value) > _SAFE_INTEGER:
         yield value
 
 

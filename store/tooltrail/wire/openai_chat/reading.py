@@ -22,8 +22,7 @@ from tooltrail.wire._reading import (
     with_origins,
 )
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
-from tooltrail.wire.openai_chat.asking import read_tools
-from tooltrail.wire.openai_chat.limits import NAME
+from tooltrail.wire.openai_chat.asking import NAME, read_tools
 from tooltrail.wire.responses import Oddities
 
 _TEXTS = ("refusal", *REASONING)

@@ -46,11 +46,6 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     return {"messages": messages}
 
 
-def is_result(item: JsonObject) -> bool:
-    """Whether a message brings the result of a tool."""
-    return item.get("role") in {"tool", "function"}
-
-
 def _write_said(writing: Writing, step: Said) -> JsonObject | None:
     """The message; None for one of the assistant in which nothing is said."""
     message, where = step.message, step.where
