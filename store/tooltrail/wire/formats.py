@@ -92,6 +92,8 @@ class WireFormat:
         self, read: Response, counts: TokenCounts | None, servers: AbstractSet[str]
     ) -> Response:
         """An answer as a caller gets it: its calls are looked at, and its tokens are in it."""
+        if not (read.messages or read.failure or read.unread):
+            read = read.with_more(unread=("there is neither a message nor an error",))
         if not self.capabilities.arguments_are_text:
             read = read.with_more(unread=odd_calls(read.messages))
         return replace(read, usage=counts).with_servers(self.unsplit(servers))

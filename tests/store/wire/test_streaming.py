@@ -95,7 +95,7 @@ def test_a_stream_that_is_cut_off_gives_no_call_to_run(end: int) -> None:
 def test_what_is_no_json_is_told_before_what_the_format_does_not_know() -> None:
     response = read_stream(OPENAI, [b"data: {\n\n"])
     assert response.unread[0].startswith("event 1 is no JSON")
-    assert response.unread[1:] == ("the stream has no choices",)
+    assert response.unread[1:] == ("there is neither a message nor an error",)
 
 
 def test_what_was_left_at_the_end_is_taken_when_nothing_follows() -> None:

@@ -24,6 +24,9 @@ Flags = Mapping[int, tuple[CallFlag, ...]]
 
 NO_FLAGS: Flags = {}
 
+ODD_CALL = "a call is not what it is to be"
+"""What is said of one that may lack a piece."""
+
 
 @dataclass(frozen=True, slots=True)
 class ChatSpelling:
@@ -83,8 +86,6 @@ def read_response(spelling: ChatSpelling, payload: JsonObject) -> Response:
             odd.unread.append(f"choices[{position}] has no message")
         origin = origin_of_choice(spelling.name, payload, choice, position)
         messages.append(spelling.read_message(object_in(native), origin, odd))
-    if not choices and failure is None:
-        odd.unread.append("the answer has neither choices nor an error")
     return Response.of(messages, failure, odd.unread, odd.remarks)
 
 
@@ -103,18 +104,12 @@ def odd_calls(native: JsonObject) -> Iterator[str]:
         yield "tool_calls of the message is not what it is to be"
 
 
-def odd_call(native: JsonObject) -> Iterator[str]:
-    """What of a call, or of a piece of one, is not what it is to be."""
-    if not isinstance(native.get("id"), str | None):
-        yield "the id of a call is no text"
-    function, custom = native.get("function"), native.get("custom")
-    if function and custom:
-        yield "a call is of a function and of a custom tool"
-    for members in (function, custom):
-        if members and not isinstance(members, dict):
-            yield "what a call says is no object"
-        elif not isinstance(object_in(members).get("name"), str | None):
-            yield "the name of a call is no text"
+def is_odd_call(native: JsonObject) -> bool:
+    """Whether a call, or a piece of one, has a member that is not what it is to be."""
+    bodies = [native[name] for name in ("function", "custom") if native.get(name)]
+    texts = [native.get("id"), *(object_in(body).get("name") for body in bodies)]
+    are_texts = all(isinstance(text, str | None) for text in texts)
+    return len(bodies) > 1 or not are_texts or not all(isinstance(one, dict) for one in bodies)
 
 
 def odd_texts(native: JsonObject, names: Iterable[str]) -> JsonObject:

@@ -167,8 +167,6 @@ class ChatAssembler:
         if self._wholes and not self._choices:
             whole = read_response(self._spelling, self._wholes[-1])
             return whole.with_more(self._failure, self._unread)
-        if not self._choices and self._failure is None:
-            self._unread["the stream has no choices"] = None
         odd = Oddities([*self._unread])
         for choice in self._choices.values():
             odd.unread += choice.unread()

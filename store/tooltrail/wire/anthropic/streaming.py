@@ -178,8 +178,6 @@ class MessagesAssembler:
         if self._message is None:
             if self._whole is not None:
                 return read_response(self._whole).with_more(self._failure, self._unread)
-            if self._failure is None:
-                self._unread.append("the stream has no message")
             return Response.of((), self._failure, self._unread)
         if self._whole is not None:
             self._unread.append("the stream has a whole message, too")

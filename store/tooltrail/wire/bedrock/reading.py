@@ -24,10 +24,10 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.wire._reading import (
-    RepeatedIds,
-    by_speaker,
     message_of_answer,
     message_of_request,
+    messages_of_request,
+    numbered,
     spoken_in,
 )
 from tooltrail.wire.bedrock.asking import NAME, read_tools
@@ -75,7 +75,7 @@ def read_response(payload: JsonObject) -> Response:
     message = object_in(payload.get("output")).get("message")
     if isinstance(message, dict) and isinstance(message.get("content"), list):
         return read_answer(message, payload, failure)
-    return Response.of((), failure, () if failure else ("the answer has no message",))
+    return Response.of((), failure)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -117,36 +117,25 @@ def read_history(request: JsonObject) -> Conversation:
     if system := list_in(request.get("system")):
         messages.append(message_of_request(NAME, "system", _blocks(system)))
     for native, role in spoken_in(request):
-        blocks = tuple(_blocks(native.get("content"), is_user=role == "user"))
-        extras = others(native, _MESSAGE)
-        if role != "user" or not blocks:
-            messages.append(message_of_request(NAME, role, blocks, extras))
-            continue
-        for speaker, said in by_speaker(blocks):
-            messages.append(message_of_request(NAME, speaker, said, extras))
+        blocks = _blocks(native.get("content"), is_user=role == "user")
+        messages.extend(messages_of_request(NAME, role, blocks, others(native, _MESSAGE)))
     return Conversation.of(messages, read_tools(request))
 
 
 def _blocks(content: JsonValue, *, is_user: bool = False) -> Iterator[MessageBlock]:
-    position, repeated = 0, RepeatedIds()
-    for part in list_in(content):
-        block = read_block(part, position, is_user=is_user)
-        if isinstance(block, CallBlock):
-            position += 1
-            block = repeated.flagged(block.call)
-        yield block
+    return numbered(read_block(part, is_user=is_user) for part in list_in(content))
 
 
-def read_block(part: JsonValue, position: int = 0, *, is_user: bool = False) -> MessageBlock:
+def read_block(part: JsonValue, *, is_user: bool = False) -> MessageBlock:
     """One block of a message; the user alone brings results of the caller's tools."""
     member, value = _only(part)
     native = object_in(value)
     match member, value:
         case "toolUse", {"name": str()} if native.get("type", "tool_use") == "tool_use":
-            return CallBlock(call=_call(native, position))
+            return CallBlock(call=_call(native))
         case "toolUse", {"name": str()}:
             # The type is `server_tool_use`, or one of which nobody knows who is to run it.
-            call = _call(native, 0).model_copy(update={"by_provider": True})
+            call = _call(native).model_copy(update={"by_provider": True})
             whole: JsonValue = {"toolUse": {**native, "input": call.arguments}}
             return ProviderBlock(native=part if call.parse_error else whole, call=call)
         case "toolResult", dict() if is_user:
@@ -166,12 +155,11 @@ def _only(part: JsonValue) -> tuple[str, JsonValue]:
     return members[0] if len(members) == 1 else ("", None)
 
 
-def _call(native: JsonObject, position: int) -> ToolCall:
+def _call(native: JsonObject) -> ToolCall:
     return ToolCall(
         tool_name=text_in(native.get("name")) or "",
         arguments_raw=raw_arguments(native.get("input")) or "{}",
         call_id=text_in(native.get("toolUseId")),
-        position=position,
         extras=others(native, CALL),
     )
 

@@ -17,13 +17,8 @@ from tooltrail.wire.gemini.parts import camel
 from tooltrail.wire.members import JsonObject, are_objects, objects_in
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,6})\]|\[(['"])((?:(?!\3)[^\\]|\\.)*)\3\]""")
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "stringValue": str,
-    "numberValue": (int, float),
-    "boolValue": bool,
-    "nullValue": object,
-}
-"""The members that a piece may have its value in, and what it is there."""
+_VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
+"""The members that a piece may have its value in."""
 
 PIECES = frozenset({"willContinue", "partialArgs"})
 """Members of a call that comes in pieces."""
@@ -87,17 +82,12 @@ class PartialArguments:
 
 def _value(piece: JsonObject) -> JsonValue:
     """The one value of a piece."""
-    parts = [name for name in _KINDS if name in piece]
-    if len(parts) != 1:
-        raise InvalidRecordError(f"a piece has {len(parts)} values, and not one")
-    (name,) = parts
-    value = piece[name]
-    is_bool = isinstance(value, bool)
-    if not isinstance(value, _KINDS[name]) or (is_bool and name == "numberValue"):
-        raise InvalidRecordError(f"a value is no {name}")
-    if goes_on(piece) and name != "stringValue":
-        raise InvalidRecordError(f"a {name} is to go on")
-    return None if name == "nullValue" else value
+    values = [piece[name] for name in _VALUES if name in piece]
+    if len(values) != 1:
+        raise InvalidRecordError(f"a piece has {len(values)} values, and not one")
+    if goes_on(piece) and not isinstance(values[0], str):
+        raise InvalidRecordError("what is no text is to go on")
+    return None if "nullValue" in piece else values[0]
 
 
 def _steps(value: JsonValue) -> tuple[_Step, ...]:

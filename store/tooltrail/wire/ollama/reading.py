@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pydantic import JsonValue
 
 from tooltrail.records import (
+    CallBlock,
     Conversation,
     InvalidRecordError,
     MediaBlock,
@@ -26,11 +27,11 @@ from tooltrail.records import (
 )
 from tooltrail.wire._reading import (
     ROLES,
-    RepeatedIds,
     merge_results,
     message_of_answer,
     message_of_request,
     messages_in,
+    numbered,
     result_of_text,
 )
 from tooltrail.wire.media_uris import decoded, has_bytes
@@ -69,8 +70,7 @@ def read_response(payload: JsonObject) -> Response:
     message = payload.get("message")
     if isinstance(message, dict):
         return read_answer(message, payload, failure)
-    unread = () if failure else ("the answer has neither a message nor an error",)
-    return Response.of((), failure, unread)
+    return Response.of((), failure)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -158,9 +158,8 @@ def _blocks(native: JsonObject) -> Iterator[MessageBlock]:
     if thinking := text_in(native.get("thinking")):
         yield ReasoningBlock(text=thinking)
     yield from _content_blocks(native)
-    repeated = RepeatedIds()
-    for position, call in enumerate(filter(_is_call, objects_in(native.get("tool_calls")))):
-        yield repeated.flagged(_read_call(call, position))
+    calls = filter(_is_call, objects_in(native.get("tool_calls")))
+    yield from numbered(CallBlock(call=_read_call(call)) for call in calls)
 
 
 def _content_blocks(native: JsonObject) -> Iterator[TextBlock | MediaBlock]:
@@ -179,7 +178,7 @@ def _is_call(native: JsonValue) -> bool:
     return isinstance(native, dict) and isinstance(native.get("function"), dict)
 
 
-def _read_call(native: JsonObject, position: int) -> ToolCall:
+def _read_call(native: JsonObject) -> ToolCall:
     function = object_in(native.get("function"))
     extras = others(native, _CALL)
     if beside := others(function, _FUNCTION):
@@ -188,7 +187,6 @@ def _read_call(native: JsonObject, position: int) -> ToolCall:
         tool_name=text_in(function.get("name")) or "",
         arguments_raw=raw_arguments(function.get("arguments")),
         call_id=text_in(native.get("id")),
-        position=position,
         extras=extras,
     )
 

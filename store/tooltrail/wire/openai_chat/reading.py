@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from tooltrail.records import Conversation, Message, MessageBlock, Origin, Role, TextBlock
 from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, asks_for_call, odd_texts
-from tooltrail.wire._chat.calls import read_calls, read_result, unread_calls
+from tooltrail.wire._chat.calls import read_calls, read_result, unread_in
 from tooltrail.wire._chat.parts import is_part, read_content, read_part
 from tooltrail.wire._reading import (
     REASONING,
@@ -37,10 +37,7 @@ RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 
 
 def _blocks_of_answer(native: JsonObject, odd: Oddities, flags: Flags) -> Iterator[MessageBlock]:
-    content = native.get("content")
-    if not isinstance(content, str | list | None) and not is_part(content):
-        odd.unread.append("content of the message is no text")
-    odd.unread += unread_calls(native)
+    odd.unread += unread_in(native)
     return assistant_blocks(native, flags)
 
 

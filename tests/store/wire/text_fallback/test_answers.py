@@ -209,7 +209,7 @@ def test_an_error_of_nothing_is_no_failure(error: JsonValue) -> None:
         assert response.calls
         assert all(call.is_executable for call in response.calls)
     alone = FORMAT.read_response({"error": error})
-    assert alone.unread == ("the answer has neither choices nor an error",)
+    assert alone.unread == ("there is neither a message nor an error",)
 
 
 @pytest.mark.parametrize(
@@ -234,12 +234,12 @@ def test_errors_are_failures(error: JsonObject | str, message: str, kind: str | 
 
 
 def test_an_answer_without_anything_is_told() -> None:
-    assert FORMAT.read_response({}).unread == ("the answer has neither choices nor an error",)
-    assert read_stream(FORMAT, []).unread == ("the stream has no choices",)
+    assert FORMAT.read_response({}).unread == ("there is neither a message nor an error",)
+    assert read_stream(FORMAT, []).unread == ("there is neither a message nor an error",)
     usage: list[Chunk] = [{"choices": []}, {"choices": [7]}, {"usage": {}}]
     assert read_stream(FORMAT, usage).unread == (
         "a choice is no object",
-        "the stream has no choices",
+        "there is neither a message nor an error",
     )
 
 
