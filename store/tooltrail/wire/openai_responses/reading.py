@@ -42,10 +42,10 @@ from tooltrail.wire.openai_responses.calls import (
     read_hosted_call,
     type_of,
 )
-from tooltrail.wire.openai_responses.limits import NAME, PROVIDER_ITEMS
+from tooltrail.wire.openai_responses.limits import NAME
 from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES, read_output
 from tooltrail.wire.openai_responses.parts import read_part
-from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
+from tooltrail.wire.responses import ProviderFailure, Response, failure_in
 
 CUT_SHORT = "incomplete"
 """The status of an answer that ended in order, and before the model had said everything."""
@@ -62,46 +62,34 @@ _SPEAKERS: dict[str, Role] = {"user": "user", "system": "system", "developer": "
 class _TurnReader:
     """Reads the items of one message of the assistant into `blocks`, in their order."""
 
-    def __init__(self, oddities: Oddities, hosted: frozenset[str]) -> None:
+    def __init__(self, unread: list[str], hosted: frozenset[str]) -> None:
         self.blocks: list[MessageBlock] = []
         self._calls = count()
         self._hosted_count = 0
-        self._oddities = oddities
+        self._unread = unread
         self._hosted = hosted
         self._repeated = RepeatedIds()
 
     def take(self, item: JsonValue, where: str, flags: tuple[CallFlag, ...] = ()) -> None:
         """Read one item; what is not as the format says is reported."""
         if not isinstance(item, dict):
-            self._oddities.unread.append(f"{where} is no object")
+            self._unread.append(f"{where} is no object")
             self.blocks.append(ProviderBlock(native=item))
         elif is_for_caller(item, self._hosted):
             # Without one a call has no id, which anybody can see; one of another kind is lost.
             if not isinstance(item.get("call_id"), str | None):
-                self._oddities.unread.append(f"the call_id of {where} is no text")
+                self._unread.append(f"the call_id of {where} is no text")
             self.blocks.append(self._repeated.flagged(read_call(item, next(self._calls), flags)))
         elif type_of(item) == "message" and item.get("role") in ("assistant", None):
             if not isinstance(item.get("content"), str | list):
-                self._oddities.unread.append(f"{where} has no content")
+                self._unread.append(f"{where} has no content")
             self.blocks.extend(_read_content(item, in_turn=True))
         elif type_of(item) == "reasoning":
             self.blocks.append(ReasoningBlock(text=thoughts_in(item), extras=_proof(item)))
         else:
-            self._take_other(item, where)
-
-    def _take_other(self, item: JsonObject, where: str) -> None:
-        call = read_hosted_call(item, self._hosted_count)
-        if call is not None:
-            self._hosted_count += 1
-        elif type_of(item) not in OUTPUT_TYPES | PROVIDER_ITEMS and not is_reference(item):
-            told = f"{where} is of the unknown type {type_of(item)[:60]!a}"
-            self._oddities.remarks.append(told)
-        self.blocks.append(ProviderBlock(native=item, call=call))
-
-
-def is_reference(item: JsonObject) -> bool:
-    """Whether an item is nothing but the id of one that the provider keeps."""
-    return item.get("type") is None and "id" in item and "role" not in item
+            call = read_hosted_call(item, self._hosted_count)
+            self._hosted_count += call is not None
+            self.blocks.append(ProviderBlock(native=item, call=call))
 
 
 def _read_content(item: JsonObject, *, in_turn: bool = False) -> Iterator[MessageBlock]:
@@ -156,14 +144,14 @@ def read_answer(
     Of a stream, the arguments are what could not be read so far, whether the stream said that it
     ended, the failure that it gave, and the flags of calls by the position of their items.
     """
-    failure, oddities = failure or read_failure(payload), Oddities(unread)
+    failure = failure or read_failure(payload)
     output, status = payload.get("output"), payload.get("status")
     if not isinstance(output, list) and failure is None:
         unread.append("the answer has neither output nor an error")
     if status is not None and status not in _KNOWN:
         unread.append(f"the status {str(status)[:60]!a} is not known")
     is_whole = has_ended and failure is None and status in (None, "completed", CUT_SHORT)
-    reader = _TurnReader(oddities, hosted_shells(output, in_answer=True))
+    reader = _TurnReader(unread, hosted_shells(output, in_answer=True))
     items = list_in(output)
     for position, item in enumerate(items):
         reader.take(item, f"output[{position}]", flags.get(position, ()))
@@ -181,7 +169,7 @@ def read_answer(
         messages = [
             Message(role="assistant", blocks=tuple(blocks), origin=origin, is_complete=is_complete)
         ]
-    return Response.of(messages, failure, unread, oddities.remarks)
+    return Response.of(messages, failure, unread)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -209,21 +197,14 @@ def read_history(request: JsonObject) -> Conversation:
 
 def _messages(items: list[JsonValue]) -> Iterator[Message]:
     hosted = hosted_shells(items, in_answer=False)
-    local_shells = {
-        item_id: call_id
-        for item in objects_in(items)
-        if type_of(item) == "local_shell_call"
-        and (item_id := text_in(item.get("id")))
-        and (call_id := text_in(item.get("call_id")))
-    }
     for role, run in groupby(items, key=partial(_role, hosted=hosted)):
         if role == "assistant":
-            turn = _TurnReader(Oddities(), hosted)
+            turn = _TurnReader([], hosted)
             for item in run:
                 turn.take(item, "input")
             yield message_of_request(NAME, role, turn.blocks)
         elif role == "tool":
-            results = [read_output(object_in(item), local_shells) for item in run]
+            results = [read_output(object_in(item)) for item in run]
             yield Message(role=role, blocks=tuple(results))
         else:
             for item in run:

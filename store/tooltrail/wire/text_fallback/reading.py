@@ -51,7 +51,7 @@ from tooltrail.wire.members import (
 from tooltrail.wire.responses import Oddities, Response
 from tooltrail.wire.text_fallback.asking import read_tools
 from tooltrail.wire.text_fallback.calls_in_text import read_calls, text_beside
-from tooltrail.wire.text_fallback.family import FoundResult, TextFamily
+from tooltrail.wire.text_fallback.family import TextFamily, TextResult
 from tooltrail.wire.text_fallback.limits import NAME
 
 _MESSAGE = frozenset({"role", "content", *REASONING})
@@ -75,7 +75,7 @@ class _Pending:
             for name in (spelled_name(call.namespace, call.tool_name), None):
                 self._named[call_id, name].append(number)
 
-    def take(self, found: FoundResult) -> ToolCall | None:
+    def take(self, found: TextResult) -> ToolCall | None:
         """The call that a block answers; None when it answers none."""
         numbers = self._named.get((found.call_id or None, found.tool_name), deque())
         while numbers:
@@ -163,7 +163,6 @@ def _said(family: TextFamily, content: JsonValue, odd: Oddities) -> Iterator[Mes
         if isinstance(block, TextBlock):
             read = read_calls(block.text, family.name)
             odd.unread.extend(read.unread)
-            odd.remarks.extend(read.remarks)
             yield from read.blocks
         elif thought := _thought_in(block.native):
             yield ReasoningBlock(text=thought)
@@ -234,9 +233,9 @@ def _read_user(
         for found in family.find_results(block.text):
             if call := pending.take(found):
                 results.append(_result(found, call))
-                before = block.text[place : found.begin]
+                before = block.text[place : found.place[0]]
                 said += _content(text_beside(before, follows=place > 0, precedes=True))
-                place = found.end
+                place = found.place[1]
         said += _content(text_beside(block.text[place:], follows=place > 0, precedes=False))
     if results:
         yield Message(role="tool", blocks=tuple(results), origin=None if said else origin)
@@ -244,7 +243,7 @@ def _read_user(
         yield Message(role="user", blocks=tuple(said), origin=origin)
 
 
-def _result(found: FoundResult, call: ToolCall) -> ResultBlock:
+def _result(found: TextResult, call: ToolCall) -> ResultBlock:
     content = (TextBlock(text=found.text),) if found.text else ()
     update: dict[str, object] = {} if found.status is None else {"status": found.status}
     if found.tool_name is not None:

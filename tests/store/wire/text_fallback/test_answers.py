@@ -177,10 +177,9 @@ def test_native_calls_are_kept_and_told_but_not_read() -> None:
     assert response.message.origin.extras == {"tool_calls": [{"id": "a"}]}
 
 
-def test_what_only_looks_like_a_call_is_told() -> None:
+def test_what_only_looks_like_a_call_is_text() -> None:
     response = FORMAT.read_response({"content": 'Write `<tool_call name="now">`.'})
     assert response.calls == ()
-    assert response.remarks == ("what looks like a call stands inside of a line; it is text",)
 
 
 def test_what_only_looks_like_a_call_keeps_no_call_from_running() -> None:
@@ -191,7 +190,6 @@ def test_what_only_looks_like_a_call_keeps_no_call_from_running() -> None:
         read_stream(FORMAT, [{"content": text}]),
     ):
         assert [one.is_executable for one in response.calls] == [True]
-        assert response.remarks == ("what looks like a call stands in a code block; it is text",)
 
 
 @pytest.mark.parametrize("error", ["", False, None, {}])
