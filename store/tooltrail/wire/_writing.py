@@ -188,14 +188,15 @@ class Writing:
 
     def content_text(self, blocks: Iterable[MessageBlock], where: str) -> str:
         """Content as one text: what is no text is described, and the report says so."""
-        texts: list[str] = []
-        for block in blocks:
-            if isinstance(block, TextBlock):
-                texts.append(block.text)
-                self.note_text(block, where)
-            else:
-                texts.append(self.described(block, where))
-        return self.clean.text(self.joined(texts, where), where)
+        return self.joined([self.block_text(block, where) for block in blocks], where)
+
+    def block_text(self, block: MessageBlock, where: str) -> str:
+        """The words of a text, or those that stand for another block; see the report."""
+        if isinstance(block, TextBlock):
+            self.note_text(block, where)
+            return self.clean.text(block.text, where)
+        self.note_extras(block, where)
+        return self.described(block, where)
 
     def joined(self, texts: Sequence[str], where: str) -> str:
         """Several texts as the one that the format has a place for."""

@@ -81,11 +81,10 @@ class WireFormat:
             servers: those that are known: their `server___tool` is split into server and tool.
         """
         counts = usage_in([self.usage.find(payload)], self.usage)
-        if is_bounded(payload):
-            read = self.response_reader(payload)
-        else:
-            odd = self.response_reader(bounded_event(payload))
-            read = Response.of(odd.messages, odd.failure, (*odd.unread, TOO_DEEP), odd.remarks)
+        fits = is_bounded(payload)
+        read = self.response_reader(payload if fits else bounded_event(payload))
+        if not fits:
+            read = read.with_more(unread=(TOO_DEEP,))
         return self.finished(read, counts, servers)
 
     def finished(

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from tooltrail.records import CallFlag, Message, MessageBlock, Origin
 from tooltrail.wire._reading import CUT_SHORT, REASONING, message_of_answer, origin_of_choice
 from tooltrail.wire.members import JsonObject, are_objects, object_in, objects_in, text_in
-from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
+from tooltrail.wire.responses import ProviderFailure, Response, failure_in
 
 _FAILED = frozenset({"error", "ERROR", "TIMEOUT"})
 """Reasons to end of answers that servers could not go on with."""
@@ -41,7 +41,7 @@ class ChatSpelling:
     """
 
     name: str
-    blocks: Callable[[JsonObject, Oddities, Flags], Iterable[MessageBlock]]
+    blocks: Callable[[JsonObject, list[str], Flags], Iterable[MessageBlock]]
     extras: Callable[[JsonObject], JsonObject]
     is_part: Callable[[JsonValue], bool]
     texts: tuple[str, ...] = TEXTS
@@ -50,7 +50,7 @@ class ChatSpelling:
         self,
         native: JsonObject,
         origin: Origin,
-        odd: Oddities,
+        unread: list[str],
         *,
         is_complete: bool = True,
         flags: Flags = NO_FLAGS,
@@ -60,12 +60,12 @@ class ChatSpelling:
         Args:
             native: the message.
             origin: of the answer; what else the message has becomes extras of it.
-            odd: takes what is not as the format says.
+            unread: takes what is not as the format says.
             is_complete: whether the answer came to its end.
             flags: of calls, by position.
         """
         is_cut = origin.finish_reason in CUT_SHORT
-        blocks = [*self.blocks(native, odd, flags)]
+        blocks = [*self.blocks(native, unread, flags)]
         if extras := self.extras(native):
             origin = origin.model_copy(update={"extras": extras})
         return message_of_answer(blocks, origin, is_complete=is_complete, is_cut=is_cut)
@@ -75,18 +75,18 @@ def read_response(spelling: ChatSpelling, payload: JsonObject) -> Response:
     """An answer that was not streamed, with one message for each choice."""
     failure = failure_in(payload)
     choices = objects_in(payload.get("choices"))
-    odd = Oddities()
+    unread: list[str] = []
     messages: list[Message] = []
     if not are_objects(payload.get("choices")):
-        odd.unread.append("choices of the answer is not what it is to be")
+        unread.append("choices of the answer is not what it is to be")
     for position, choice in enumerate(choices):
         failure = failure or choice_failure(choice)
         native = choice.get("message")
         if not isinstance(native, dict):
-            odd.unread.append(f"choices[{position}] has no message")
+            unread.append(f"choices[{position}] has no message")
         origin = origin_of_choice(spelling.name, payload, choice, position)
-        messages.append(spelling.read_message(object_in(native), origin, odd))
-    return Response.of(messages, failure, odd.unread, odd.remarks)
+        messages.append(spelling.read_message(object_in(native), origin, unread))
+    return Response.of(messages, failure, unread)
 
 
 def choice_failure(choice: JsonObject) -> ProviderFailure | None:

@@ -140,8 +140,7 @@ def write_part(
         ):
             return part
         case _:
-            writing.note_extras(block, where)
-            return {"type": "text", "text": writing.described(block, where)}
+            return {"type": "text", "text": writing.block_text(block, where)}
 
 
 def own_part(writing: Writing, message: Message, block: MessageBlock) -> JsonObject | None:

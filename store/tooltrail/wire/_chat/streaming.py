@@ -22,7 +22,7 @@ from tooltrail.wire._chat.answers import (
 from tooltrail.wire._chat.fragments import Calls, place_in
 from tooltrail.wire._reading import origin_of_choice
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
-from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
+from tooltrail.wire.responses import ProviderFailure, Response, failure_in
 
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
 _SOUND = ("data", "transcript")
@@ -167,21 +167,21 @@ class ChatAssembler:
         if self._wholes and not self._choices:
             whole = read_response(self._spelling, self._wholes[-1])
             return whole.with_more(self._failure, self._unread)
-        odd = Oddities([*self._unread])
+        unread = [*self._unread]
         for choice in self._choices.values():
-            odd.unread += choice.unread()
+            unread += choice.unread()
         messages = [
-            self._message(choice, index, odd, is_done=is_done)
+            self._message(choice, index, unread, is_done=is_done)
             for index, choice in sorted(self._choices.items())
         ]
-        return Response.of(messages, self._failure, odd.unread, odd.remarks)
+        return Response.of(messages, self._failure, unread)
 
-    def _message(self, choice: Choice, index: int, odd: Oddities, *, is_done: bool) -> Message:
+    def _message(self, choice: Choice, index: int, unread: list[str], *, is_done: bool) -> Message:
         head = {**choice.head, "index": index}
         return self._spelling.read_message(
             choice.native(),
             origin_of_choice(self._spelling.name, self._head, head, index),
-            odd,
+            unread,
             is_complete=(is_done or bool(choice.head)) and self._failure is None,
             flags={n: call.flags() for n, call in enumerate(choice.calls.calls)},
         )

@@ -17,7 +17,7 @@ from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
 from tooltrail.wire._reading import merge_results, message_of_request, spoken_in
 from tooltrail.wire.cohere.asking import NAME, read_tools
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
-from tooltrail.wire.responses import Oddities, Response
+from tooltrail.wire.responses import Response
 
 DOCUMENT, PLAN, THINKING = "document", "tool_plan", "thinking"
 MESSAGE = frozenset({"role", "content", "tool_calls", PLAN, THINKING})
@@ -47,8 +47,10 @@ def as_chat(payload: JsonObject) -> JsonObject:
     return {**payload, "choices": choices}
 
 
-def _blocks_of_answer(native: JsonObject, odd: Oddities, flags: Flags) -> Iterator[MessageBlock]:
-    odd.unread += unread_in(native)
+def _blocks_of_answer(
+    native: JsonObject, unread: list[str], flags: Flags
+) -> Iterator[MessageBlock]:
+    unread += unread_in(native)
     return _assistant_blocks(native, flags)
 
 

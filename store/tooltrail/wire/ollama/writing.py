@@ -16,7 +16,6 @@ from tooltrail.records import (
     MessageBlock,
     ProviderBlock,
     ReasoningBlock,
-    TextBlock,
 )
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
@@ -135,20 +134,12 @@ def _spoken(
         elif is_image(block):
             images.append(block)
         else:
-            texts.append(_text(writing, block, where))
+            texts.append(writing.block_text(block, where))
     native: JsonObject = {"content": _joined(writing, texts, where)}
     if thoughts:
         native["thinking"] = _joined(writing, thoughts, where)
     spoken = {**native, **_images(writing, images, where)}
     return writing.with_message_extras(spoken, message, where, MESSAGE)
-
-
-def _text(writing: Writing, block: MessageBlock, where: str) -> str:
-    if isinstance(block, TextBlock):
-        writing.note_text(block, where)
-        return writing.clean.text(block.text, where)
-    writing.note_extras(block, where)
-    return writing.described(block, where)
 
 
 def _joined(writing: Writing, texts: list[str], where: str) -> str:

@@ -23,7 +23,6 @@ from tooltrail.wire._reading import (
 )
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.openai_chat.asking import NAME, read_tools
-from tooltrail.wire.responses import Oddities
 
 _TEXTS = ("refusal", *REASONING)
 MESSAGE = frozenset({"role", "content", "tool_calls", "function_call", "annotations", *_TEXTS})
@@ -36,8 +35,10 @@ RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 """Members of a result that are read."""
 
 
-def _blocks_of_answer(native: JsonObject, odd: Oddities, flags: Flags) -> Iterator[MessageBlock]:
-    odd.unread += unread_in(native)
+def _blocks_of_answer(
+    native: JsonObject, unread: list[str], flags: Flags
+) -> Iterator[MessageBlock]:
+    unread += unread_in(native)
     return assistant_blocks(native, flags)
 
 

@@ -167,17 +167,11 @@ class _Speech:
         return self.content(blocks) if has_own else self._text(blocks)
 
     def _text(self, blocks: Sequence[MessageBlock]) -> str:
-        texts: list[str] = []
         for block in blocks:
-            if isinstance(block, TextBlock):
-                texts.append(self.writing.clean.text(block.text, self.where))
-                self.writing.note_text(block, self.where)
-            elif isinstance(block, ProviderBlock):
+            if isinstance(block, ProviderBlock):
                 self.writing.dropped_block(block, self.where)
-            else:
-                texts.append(self.writing.described(block, self.where))
-                self.writing.note_extras(block, self.where)
-        return self.writing.joined(texts, self.where)
+        said = [block for block in blocks if not isinstance(block, ProviderBlock)]
+        return self.writing.content_text(said, self.where)
 
     def content(self, blocks: Sequence[MessageBlock]) -> JsonValue:
         """One text as a text, anything more as parts."""

@@ -47,7 +47,7 @@ def test_blocks_of_all_kinds_are_read_in_the_order_of_their_indexes() -> None:
         block("Stop", 2),
         block("Stop", 3),
     )
-    assert (response.unread, response.remarks, response.failure) == ((), (), None)
+    assert (response.unread, response.failure) == ((), None)
     assert response.message.blocks[:2] == (
         ReasoningBlock(text="hm", extras={"signature": "c2ln"}),
         TextBlock(text="I look."),
@@ -95,7 +95,7 @@ def test_the_bytes_that_boto3_gives_are_base64_as_in_json() -> None:
     assert image == MediaBlock(kind="image", media_type="image/png", data="aGk=")
 
 
-def test_a_citation_amid_a_text_is_remarked_and_stops_no_call() -> None:
+def test_a_citation_amid_a_text_stops_no_call() -> None:
     response = finished(
         piece(0, text="Green."),
         piece(0, citation={"title": "a"}),
@@ -105,7 +105,6 @@ def test_a_citation_amid_a_text_is_remarked_and_stops_no_call() -> None:
     )
     assert response.message.text == "Green."
     assert [call.is_executable for call in response.calls] == [True]
-    assert len(response.remarks) == 1
 
 
 @pytest.mark.parametrize("reason", ["max_tokens", "malformed_tool_use", "content_filtered"])

@@ -251,7 +251,9 @@ def test_an_error_beside_calls_makes_them_incomplete() -> None:
 
 
 def test_an_answer_of_another_kind_says_so() -> None:
-    assert read_response({"choices": []}).unread == ("there is neither a message nor an error",)
+    assert FORMAT.read_response({"choices": []}).unread == (
+        "there is neither a message nor an error",
+    )
 
 
 def test_a_history_is_read_with_its_tools_and_batches() -> None:

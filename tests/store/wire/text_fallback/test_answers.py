@@ -235,10 +235,7 @@ def test_an_answer_without_anything_is_told() -> None:
     assert FORMAT.read_response({}).unread == ("there is neither a message nor an error",)
     assert read_stream(FORMAT, []).unread == ("there is neither a message nor an error",)
     usage: list[Chunk] = [{"choices": []}, {"choices": [7]}, {"usage": {}}]
-    assert read_stream(FORMAT, usage).unread == (
-        "a choice is no object",
-        "there is neither a message nor an error",
-    )
+    assert read_stream(FORMAT, usage).unread == ("a choice is no object",)
 
 
 def test_a_whole_text_in_a_stream_is_the_answer() -> None:
