@@ -49,7 +49,6 @@ class ResponseStream:
         self._framing = EventFraming()
         self._assembler = wire_format.new_assembler()
         self._spelling = wire_format.usage
-        self._one, self._other = wire_format.usage.members
         self._usage: list[JsonValue] = []
         self._unread: list[str] = []
 
@@ -77,8 +76,8 @@ class ResponseStream:
         return self._format.finished(response.with_more(unread=unread), usage, self._servers)
 
     def _take(self, event: JsonObject) -> None:
-        if self._one in event or self._other in event:
-            self._usage.append(self._spelling.find(event))
+        if counts := self._spelling.find(event):
+            self._usage.append(counts)
         try:
             self._assembler.feed(event)
         except FAULTS as error:

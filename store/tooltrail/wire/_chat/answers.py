@@ -3,7 +3,7 @@
 A message has its calls in members of their own, or in its text; that is for the format to say.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -24,8 +24,9 @@ Flags = Mapping[int, tuple[CallFlag, ...]]
 
 NO_FLAGS: Flags = {}
 
+ODD_CALLS = "tool_calls of the message is not what it is to be"
 ODD_CALL = "a call is not what it is to be"
-"""What is said of one that may lack a piece."""
+"""What is said of calls that may be missing, and of one that may lack a piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,6 @@ def choice_failure(choice: JsonObject) -> ProviderFailure | None:
     if text_in(choice.get("finish_reason")) in _FAILED:
         return ProviderFailure("", None, choice)
     return None
-
-
-def odd_calls(native: JsonObject) -> Iterator[str]:
-    """What a message, or a delta of one, has in the place of calls that is none."""
-    if not are_objects(native.get("tool_calls")):
-        yield "tool_calls of the message is not what it is to be"
 
 
 def is_odd_call(native: JsonObject) -> bool:

@@ -5,12 +5,20 @@ from collections.abc import Callable, Iterable, Iterator
 from pydantic import JsonValue
 
 from tooltrail.records import CallBlock, CallFlag, ResultBlock, ToolCall
-from tooltrail.wire._chat.answers import NO_FLAGS, ODD_CALL, Flags, is_odd_call, odd_calls
+from tooltrail.wire._chat.answers import NO_FLAGS, ODD_CALL, ODD_CALLS, Flags, is_odd_call
 from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
 from tooltrail.wire._reading import numbered, result_of_text
 from tooltrail.wire._steps import Answered
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
+from tooltrail.wire.members import (
+    JsonObject,
+    are_objects,
+    object_in,
+    objects_in,
+    others,
+    raw_arguments,
+    text_in,
+)
 
 CALL = frozenset({"id", "type", "function", "custom", "index"})
 """Members of a call that are read."""
@@ -23,7 +31,8 @@ def unread_in(native: JsonObject) -> Iterator[str]:
     content = native.get("content")
     if not isinstance(content, str | list | None) and not is_part(content):
         yield "content of the message is no text"
-    yield from odd_calls(native)
+    if not are_objects(native.get("tool_calls")):
+        yield ODD_CALLS
     calls = objects_in(native.get("tool_calls"))
     if any(is_odd_call(one) or not (one.get("function") or one.get("custom")) for one in calls):
         yield ODD_CALL

@@ -12,16 +12,16 @@ from pydantic import JsonValue
 
 from tooltrail.records import Message
 from tooltrail.wire._chat.answers import (
+    ODD_CALLS,
     TEXTS,
     ChatSpelling,
     asks_for_call,
     choice_failure,
-    odd_calls,
     read_response,
 )
 from tooltrail.wire._chat.fragments import Calls, place_in
 from tooltrail.wire._reading import origin_of_choice
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
+from tooltrail.wire.members import JsonObject, are_objects, list_in, object_in, objects_in
 from tooltrail.wire.responses import ProviderFailure, Response, failure_in
 
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
@@ -79,7 +79,8 @@ class Choice:
             if name in self.joined:
                 self._take_text(name, value)
             elif name == "tool_calls":
-                self.odd.update(dict.fromkeys(odd_calls(delta)))
+                if not are_objects(value):
+                    self.odd[ODD_CALLS] = None
                 self.calls.take(objects_in(value))
             elif name == "function_call":
                 if asks_for_call(value):

@@ -36,7 +36,6 @@ FORMAT = WireFormat(
     # `input_tokens` are those behind the last point of caching alone: what was read from a cache,
     # and what was written to one, is input too ("Prompt caching", "Tracking cache performance").
     usage=UsageSpelling(
-        ("usage", "message"),
         usage_of("message"),
         ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),
         ("output_tokens",),

@@ -34,7 +34,6 @@ FORMAT = WireFormat(
     choice_writer=asking.write_choice,
     # `inputTokens` leaves out what was read from a cache and what was written to one.
     usage=UsageSpelling(
-        ("usage", "metadata"),
         usage_of("metadata"),
         ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
         ("outputTokens",),

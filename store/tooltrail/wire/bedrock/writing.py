@@ -109,7 +109,7 @@ def _native(writing: Writing, message: Message, block: MessageBlock, where: str)
             return {"reasoningContent": {"reasoningText": thought}}
         case ProviderBlock() if _is_native(writing, message, block):
             return {**object_in(block.native)}
-        case MediaBlock() if message.role in ("user", "tool") and _is_sendable(block):
+        case MediaBlock() if message.role in ("user", "tool"):
             return _media(writing, message, block, where)
         case _:
             return None
@@ -123,12 +123,10 @@ def _is_native(writing: Writing, message: Message, block: ProviderBlock) -> bool
     return writing.replays(message) and not is_half and read_block(block.native) == block
 
 
-def _is_sendable(block: MediaBlock) -> bool:
-    return block.media_type in MEDIA and has_bytes(block)
-
-
-def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject:
-    member, spelled = MEDIA[block.media_type or ""]
+def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject | None:
+    if block.media_type not in MEDIA or not has_bytes(block):
+        return None
+    member, spelled = MEDIA[block.media_type]
     native: JsonObject = {"format": spelled, "source": {"bytes": block.data}}
     if block.kind != member:
         writing.note("block_described", where, f"{block.kind} of type {block.media_type}")

@@ -33,7 +33,6 @@ FORMAT = WireFormat(
     choice_writer=asking.write_choice,
     # `billed_units` leave out what Cohere adds to a prompt, so `tokens` are the ones that count.
     usage=UsageSpelling(
-        ("usage", "delta"),
         usage_of("delta"),
         ("tokens.input_tokens",),
         ("tokens.output_tokens",),

@@ -39,7 +39,6 @@ FORMAT = WireFormat(
     # What a tool of the provider's gave to the model is input that `promptTokenCount` leaves out,
     # and thoughts are output that `candidatesTokenCount` leaves out.
     usage=UsageSpelling(
-        ("usageMetadata", "usage_metadata"),
         lambda event: camel(object_in(event.get("usageMetadata") or event.get("usage_metadata"))),
         ("promptTokenCount", "toolUsePromptTokenCount"),
         ("candidatesTokenCount", "thoughtsTokenCount"),

@@ -7,8 +7,6 @@ key of it is touched.
 
 import re
 
-from pydantic import JsonValue
-
 from tooltrail.records import MediaBlock
 from tooltrail.records.blocks import MediaKind
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
@@ -49,11 +47,6 @@ def media_of_part(part: JsonObject) -> MediaBlock | None:
             extras=extras,
         )
     return None
-
-
-def is_part(native: JsonValue) -> bool:
-    """Whether what was kept as it came can stand among parts: none may say nothing."""
-    return isinstance(native, dict) and bool(native)
 
 
 def _standard(data: str) -> str:

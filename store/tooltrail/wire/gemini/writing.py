@@ -20,7 +20,7 @@ from tooltrail.wire._steps import Answered
 from tooltrail.wire._turns import TurnSpelling, write_turns
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.gemini.partial_arguments import PIECES
-from tooltrail.wire.gemini.parts import MEDIA, is_part, kind_of
+from tooltrail.wire.gemini.parts import MEDIA, kind_of
 from tooltrail.wire.media_uris import has_bytes
 from tooltrail.wire.members import JsonObject, object_in
 
@@ -36,7 +36,7 @@ def _native(writing: Writing, message: Message, block: MessageBlock, where: str)
     match block:
         case ReasoningBlock() if writing.replays(message) and block.extras.get("thought") is True:
             return _part(writing, {"text": block.text}, message, block.extras, where)
-        case ProviderBlock() if writing.replays(message) and is_part(block.native):
+        case ProviderBlock() if writing.replays(message) and object_in(block.native):
             return block.native
         case MediaBlock() if message.role == "user" or writing.replays(message):
             return _media(writing, message, block, where)
@@ -139,7 +139,7 @@ def _content(writing: Writing, answered: Answered, block: ContentBlock) -> JsonV
     match block:
         case MediaBlock() if _is_taken(writing, block.media_type or ""):
             return _media(writing, answered.source, block, answered.where)
-        case ProviderBlock() if writing.replays(answered.source) and is_part(block.native):
+        case ProviderBlock() if writing.replays(answered.source) and object_in(block.native):
             return block.native
         case _:
             return None

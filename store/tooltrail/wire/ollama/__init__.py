@@ -36,8 +36,7 @@ FORMAT = WireFormat(
     choice_writer=None,
     # Old servers leave `prompt_eval_count` out when the whole prompt was in their cache.
     usage=UsageSpelling(
-        ("eval_count", "prompt_eval_count"),
-        lambda event: event,
+        lambda event: {name: event[name] for name in event if name.endswith("eval_count")},
         ("prompt_eval_count",),
         ("eval_count",),
     ),

@@ -117,13 +117,14 @@ def read_answer(
 
 def _odd(native: JsonObject) -> JsonObject:
     """The members that are not what they are to be; they are kept as extras."""
-    odd = [name for name in ("content", "thinking") if not isinstance(native.get(name), str | None)]
-    images, calls = native.get("images"), native.get("tool_calls")
-    if images is not None and [*filter(_is_text, list_in(images))] != images:
-        odd.append("images")
-    if calls is not None and [*filter(_is_call, list_in(calls))] != calls:
-        odd.append("tool_calls")
-    return {name: native[name] for name in odd}
+    images, calls = list_in(native.get("images")), list_in(native.get("tool_calls"))
+    read: JsonObject = {
+        "content": text_in(native.get("content")) or "",
+        "thinking": text_in(native.get("thinking")) or "",
+        "images": [image for image in images if isinstance(image, str)],
+        "tool_calls": [*filter(_is_call, calls)],
+    }
+    return {name: native[name] for name in read if native.get(name) not in (None, read[name])}
 
 
 def read_history(request: JsonObject) -> Conversation:
@@ -168,10 +169,6 @@ def _content_blocks(native: JsonObject) -> Iterator[TextBlock | MediaBlock]:
     for image in list_in(native.get("images")):
         if isinstance(image, str):
             yield image_of_base64(image)
-
-
-def _is_text(native: JsonValue) -> bool:
-    return isinstance(native, str)
 
 
 def _is_call(native: JsonValue) -> bool:

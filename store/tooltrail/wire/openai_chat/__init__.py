@@ -36,7 +36,6 @@ FORMAT = WireFormat(
     # Groq has the tokens of a stream in `x_groq`. What came out of a cache has a name of its own
     # with DeepSeek, Mistral and Moonshot.
     usage=UsageSpelling(
-        ("usage", "x_groq"),
         usage_of("x_groq"),
         ("prompt_tokens",),
         ("completion_tokens",),

@@ -20,7 +20,6 @@ CAPABILITIES = Capabilities(
 )
 
 USAGE = UsageSpelling(
-    ("usage", "response"),
     usage_of("response"),
     ("input_tokens",),
     ("output_tokens",),
