@@ -12,10 +12,10 @@ from tooltrail.wire._identifiers import NO_SERVERS, split_servers, split_tools
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
-from tooltrail.wire.members import JsonObject
+from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.requests import ToolChoice
 from tooltrail.wire.responses import Response, odd_calls
-from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
+from tooltrail.wire.sturdy import TOO_DEEP, bounded, is_bounded
 from tooltrail.wire.usage import NO_USAGE, TokenCounts, UsageSpelling, usage_in
 
 
@@ -82,7 +82,7 @@ class WireFormat:
         """
         counts = usage_in([self.usage.find(payload)], self.usage)
         fits = is_bounded(payload)
-        read = self.response_reader(payload if fits else bounded_event(payload))
+        read = self.response_reader(payload if fits else object_in(bounded(payload)))
         if not fits:
             read = read.with_more(unread=(TOO_DEEP,))
         return self.finished(read, counts, servers)

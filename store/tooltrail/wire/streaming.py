@@ -16,9 +16,9 @@ from tooltrail.records import InvalidRecordError
 from tooltrail.wire._identifiers import NO_SERVERS
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.framing import EventFraming
-from tooltrail.wire.members import JsonObject
+from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.responses import Response
-from tooltrail.wire.sturdy import FAULTS, TOO_DEEP, bounded_event, is_bounded
+from tooltrail.wire.sturdy import FAULTS, MOST_LEVELS, TOO_DEEP, bounded, is_bounded
 from tooltrail.wire.usage import usage_in
 
 
@@ -91,7 +91,7 @@ class ResponseStream:
         event = event_of(chunk)
         if not is_bounded(event):
             self._unread.append(TOO_DEEP)
-            event = bounded_event(event)
+            event = object_in(bounded(event))
         return [event]
 
 
@@ -104,8 +104,7 @@ def event_of(chunk: object) -> JsonObject:
         InvalidRecordError: it is neither a mapping nor a client's object.
     """
     if isinstance(chunk, Mapping):
-        members = dict(cast("Mapping[str, object]", chunk))
-        return cast("JsonObject", _encoded(members) if _holds_bytes(members) else members)
+        return cast("JsonObject", _encoded(dict(cast("Mapping[str, object]", chunk))))
     if isinstance(chunk, Dumpable):
         # What the provider did not send stays away; aliases are the names on the wire.
         dumped = chunk.model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -113,26 +112,13 @@ def event_of(chunk: object) -> JsonObject:
     raise InvalidRecordError(f"{type(chunk).__name__} is no part of a stream")
 
 
-def _holds_bytes(value: object) -> bool:
-    rest = [value]
-    while rest:
-        part = rest.pop()
-        if isinstance(part, dict):
-            rest.extend(cast("dict[str, object]", part).values())
-        elif isinstance(part, list):
-            rest.extend(cast("list[object]", part))
-        elif isinstance(part, bytes):
-            return True
-    return False
-
-
-def _encoded(value: object) -> object:
-    """The value with base64 in the place of bytes."""
-    if isinstance(value, dict):
+def _encoded(value: object, levels: int = MOST_LEVELS) -> object:
+    """The value with base64 in the place of bytes, as deep as a record can hold it."""
+    if isinstance(value, dict) and levels:
         members = cast("dict[str, object]", value)
-        return {name: _encoded(member) for name, member in members.items()}
-    if isinstance(value, list):
-        return [_encoded(item) for item in cast("list[object]", value)]
+        return {name: _encoded(member, levels - 1) for name, member in members.items()}
+    if isinstance(value, list) and levels:
+        return [_encoded(item, levels - 1) for item in cast("list[object]", value)]
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 

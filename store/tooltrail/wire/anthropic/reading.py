@@ -56,7 +56,6 @@ _MEDIA = frozenset({"type", "source", "title"})
 _SAID = frozenset({"role", "content"})
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 NO_RAW: Mapping[int, str] = {}
-NONE_CUT: AbstractSet[int] = frozenset()
 
 
 def read_response(payload: JsonObject) -> Response:
@@ -82,7 +81,7 @@ def read_message(
     *,
     raw: Mapping[int, str] = NO_RAW,
     is_complete: bool = True,
-    cut: AbstractSet[int] = NONE_CUT,
+    cut: AbstractSet[int] = frozenset(),
 ) -> Message:
     """The message of an answer.
 

@@ -85,7 +85,8 @@ class MessagesAssembler:
             case "content_block_start":
                 self._take_start(event)
             case "content_block_stop":
-                self._take_stop(event)
+                if block := self._block_of(event.get("index")):
+                    block.has_ended = True
             case "message_start":
                 self._begin(dict(object_in(event.get("message"))))
             case "message_delta":
@@ -132,10 +133,6 @@ class MessagesAssembler:
             index = max((place for place, _ in self._blocks), default=-1) + 1
         self._open[index] = _Block(block)
         self._blocks.append((index, self._open[index]))
-
-    def _take_stop(self, event: JsonObject) -> None:
-        if block := self._block_of(event.get("index")):
-            block.has_ended = True
 
     def _block_of(self, index: JsonValue) -> _Block | None:
         """The block that an event is of; without an index, the one that began last."""

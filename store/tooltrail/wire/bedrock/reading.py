@@ -95,20 +95,17 @@ def read_answer(
     origin = Origin(wire_format=NAME, finish_reason=reason, extras=others(native, _MESSAGE))
     blocks, is_cut = [*_blocks(native.get("content"))], reason not in _WHOLE
     message = message_of_answer(blocks, origin, is_complete=is_done, is_cut=is_cut)
-    return Response.of((message,), failure, [*_unread(native, message)])
+    return Response.of((message,), failure, _unread(native))
 
 
-def _unread(native: JsonObject, message: Message) -> Iterator[str]:
-    """What of an answer's blocks, and of the calls read of them, is not as it is to be."""
+def _unread(native: JsonObject) -> Iterator[str]:
+    """What of an answer's blocks is not as it is to be."""
     for part in list_in(native.get("content")):
         members = others(object_in(part), _TYPE)
         if len(members) != 1:
             yield "a block of the content is not an object of one member"
         elif "toolUse" in members and not text_in(object_in(members["toolUse"]).get("name")):
             yield "a call has no name"
-    for call in message.calls:
-        if not isinstance(call.arguments, dict) and call.parse_error is None:
-            yield "the input of a call is no object"
 
 
 def read_history(request: JsonObject) -> Conversation:

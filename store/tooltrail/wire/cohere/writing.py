@@ -62,7 +62,9 @@ def _spoken(
     for block in blocks:
         if isinstance(block, Answered):
             places.append(2)
-        elif isinstance(block, ReasoningBlock) and _is_plan(writing, message, block):
+        elif isinstance(block, ReasoningBlock) and (
+            block.extras.get("member") == PLAN and block.text and _goes_back(writing, message)
+        ):
             writing.note_dropped(block.extras.keys() - {"member"}, where)
             plans.append(block.text)
             places.append(0)
@@ -73,11 +75,6 @@ def _spoken(
         writing.note("order_changed", where, "the plan stands first, then the content, the calls")
     plan: JsonObject = {PLAN: writing.joined(plans, where)} if plans else {}
     return {**plan, "content": content_of(parts)} if parts else plan
-
-
-def _is_plan(writing: Writing, message: Message, block: ReasoningBlock) -> bool:
-    is_named = block.extras.get("member") == PLAN and bool(block.text)
-    return is_named and _goes_back(writing, message)
 
 
 def _write_part(
