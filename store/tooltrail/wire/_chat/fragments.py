@@ -19,7 +19,7 @@ _CALL = frozenset({"id", "index", "type", "function", "custom"})
 _DIGITS = 9
 """So many digits any place has; Python does not read numbers of some thousands."""
 
-_LEGACY = -1
+LEGACY = -1
 """Stands for the index of the older member, which has one call at most."""
 
 
@@ -126,16 +126,11 @@ class Calls:
         for fragment in fragments:
             self._take(fragment)
 
-    def take_legacy(self, value: JsonValue) -> None:
-        """Take a piece of the older member."""
-        self._lists += 1
-        self._take({"index": _LEGACY, "function": value})
-
     def unread(self) -> Iterator[str]:
         """What of the fragments is in doubt."""
         yield from self._doubts
         # A server that counts its calls has one call at each index.
-        if self._has_odd_name and len(self._by_index.keys() - {_LEGACY}) < 2:
+        if self._has_odd_name and len(self._by_index.keys() - {LEGACY}) < 2:
             yield "a name may be a piece of the one before it, or may begin another call"
         if not all(call.name for call in self.calls):
             yield "a call has no name"
@@ -222,7 +217,7 @@ class Calls:
         if fragment.index is None and not has_id:
             self._has_odd_name = self._has_odd_name or has_ids
             return True
-        is_piece = fragment.index == _LEGACY or has_ids
+        is_piece = fragment.index == LEGACY or has_ids
         self._has_odd_name = self._has_odd_name or not is_piece
         return has_id and not has_ids
 
@@ -233,7 +228,7 @@ class Calls:
                 return True
         elif call.arguments and not call.is_custom:
             return False
-        if call.call_id is None and fragment.index != _LEGACY:
+        if call.call_id is None and fragment.index != LEGACY:
             self._doubt("a name that is repeated may begin another call")
         return False
 

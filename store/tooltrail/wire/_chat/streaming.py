@@ -19,7 +19,7 @@ from tooltrail.wire._chat.answers import (
     choice_failure,
     read_response,
 )
-from tooltrail.wire._chat.fragments import Calls, place_in
+from tooltrail.wire._chat.fragments import LEGACY, Calls, place_in
 from tooltrail.wire._reading import origin_of_choice
 from tooltrail.wire.members import JsonObject, are_objects, list_in, object_in, objects_in
 from tooltrail.wire.responses import ProviderFailure, Response, failure_in
@@ -84,7 +84,7 @@ class Choice:
                 self.calls.take(objects_in(value))
             elif name == "function_call":
                 if asks_for_call(value):
-                    self.calls.take_legacy(value)
+                    self.calls.take([{"index": LEGACY, "function": value}])
                 elif value and not isinstance(value, dict):
                     self.odd["function_call of a delta is no object"] = None
             elif name not in _DELTA and value is not None:

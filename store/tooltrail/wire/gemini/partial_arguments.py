@@ -38,15 +38,10 @@ def is_in_pieces(members: JsonObject) -> bool:
 
 @dataclass(slots=True)
 class PartialArguments:
-    """Arguments as far as they have come."""
+    """Arguments as far as they have come, and the places of texts that are to go on."""
 
     args: JsonObject = field(default_factory=dict[str, JsonValue])
-    _open: set[tuple[_Step, ...]] = field(default_factory=set[tuple[_Step, ...]])
-
-    @property
-    def has_open_text(self) -> bool:
-        """Whether a text was to go on."""
-        return bool(self._open)
+    open_texts: set[tuple[_Step, ...]] = field(default_factory=set[tuple[_Step, ...]])
 
     def take(self, pieces: JsonValue) -> None:
         """Take what is new; nothing is guessed, and nothing that came before is replaced.
@@ -60,7 +55,7 @@ class PartialArguments:
             steps = _steps(piece.get("jsonPath"))
             self._put(steps, _value(piece))
             if goes_on(piece):
-                self._open.add(steps)
+                self.open_texts.add(steps)
 
     def _put(self, steps: tuple[_Step, ...], value: JsonValue) -> None:
         """Put a value at its place, or behind the text there that was to go on."""
@@ -69,11 +64,11 @@ class PartialArguments:
             place = _inner(place, step, [] if isinstance(following, int) else {})
         nothing: JsonValue = {}
         before = _inner(place, steps[-1], nothing)
-        if steps in self._open:
+        if steps in self.open_texts:
             if not isinstance(value, str) or not isinstance(before, str):
                 raise InvalidRecordError("what goes on behind a text is none")
             value = before + value
-            self._open.remove(steps)
+            self.open_texts.remove(steps)
         elif before is not nothing:
             raise InvalidRecordError("a path has a value already")
         # The place is an object for a name and an array for a number: `_inner` has looked.

@@ -74,7 +74,7 @@ class _Candidate:
         whole: JsonObject = {**object_in(begun["functionCall"]), "args": call.args}
         self.parts[self.call_at] = {**begun, **part, "functionCall": whole}
         if not goes_on(members):
-            if call.has_open_text:
+            if call.open_texts:
                 self._note_cut("a call ended before a text in its arguments did")
             self.open_call = None
 
