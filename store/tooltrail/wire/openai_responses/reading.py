@@ -197,6 +197,11 @@ def read_history(request: JsonObject) -> Conversation:
 
 def _messages(items: list[JsonValue]) -> Iterator[Message]:
     hosted = hosted_shells(items, in_answer=False)
+    local_shells = {
+        text_in(item.get("id")): text_in(item.get("call_id"))
+        for item in objects_in(items)
+        if type_of(item) == "local_shell_call"
+    }
     for role, run in groupby(items, key=partial(_role, hosted=hosted)):
         if role == "assistant":
             turn = _TurnReader([], hosted)
@@ -204,7 +209,7 @@ def _messages(items: list[JsonValue]) -> Iterator[Message]:
                 turn.take(item, "input")
             yield message_of_request(NAME, role, turn.blocks)
         elif role == "tool":
-            results = [read_output(object_in(item)) for item in run]
+            results = [read_output(object_in(item), local_shells) for item in run]
             yield Message(role=role, blocks=tuple(results))
         else:
             for item in run:
