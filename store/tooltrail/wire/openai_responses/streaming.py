@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from tooltrail.records import CallFlag
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
-from tooltrail.wire.openai_responses.reading import read_answer, read_failure
+from tooltrail.wire.openai_responses.reading import read_failure, read_response
 from tooltrail.wire.responses import ProviderFailure, Response
 
 _PIECES: Mapping[str, tuple[str, str]] = {
@@ -136,9 +136,9 @@ class ResponsesAssembler:
             native["output"] = [slot.native() for slot in items]
         if has_ended and (self._end is None or native.get("status") in (None, "in_progress")):
             native["status"] = self._end
-        return read_answer(
+        return read_response(
             native,
-            unread=self._unread,
+            problems=self._unread,
             has_ended=has_ended,
             failure=self._failure,
             flags={number: slot.flags() for number, slot in enumerate(items)},

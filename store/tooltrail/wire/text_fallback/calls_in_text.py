@@ -141,9 +141,9 @@ class _Reading:
                 if begins_line:
                     self._take_thought(mark)
             elif begins_line:
-                call, self._place = self._family.take_call(self._text, mark)
+                calls, self._place = self._family.take_calls(self._text, mark)
                 self._add_text(mark.start(), is_before=True)
-                self.found.append(call)
+                self.found += calls
                 self._said = self._place
         self._add_text(len(self._text), is_before=False)
         if thoughts := self._thoughts(0, self._first_thought):

@@ -110,7 +110,6 @@ class TextFamily:
     Attributes:
         tells_ids: whether calls and results say the id.
         tells_kinds: whether calls say that they are free text.
-        tells_names: whether results say the name of the tool.
         tells_status: whether results say in all detail how they came out.
         tells_errors: whether results say that they are failures; else their text has a prefix.
         marks: what an assistant's own text must not have.
@@ -133,26 +132,26 @@ class TextFamily:
         self._calls_in, self._results_in = calls_in, results_in
         self.tells_ids = "id" in call.attributes
         self.tells_kinds = "kind" in call.attributes
-        self.tells_names = "{name}" in result.begin or "name" in result.attributes
         self.tells_status = "status" in result.attributes
         self.tells_errors = self.tells_status or error is not None
         outer = calls_in or call.tags[0], results_in or result.tags[0]
         around = outer[1], *(frame.tags[-1] for frame in (result, error) if frame)
-        self.marks = tags(*outer, call.tags[0])
+        self.marks = tags(*outer)
         self._in_calls = *outer, call.tags[-1]
         self._in_results = tags(*outer, *around)
-        # What stands around a batch is seldom all there: its end is the stop sequence of requests.
-        self.call_begin = _around(calls_in, "") + _pattern(call.begin)
-        self._call_mark = _compiled(rf"</{'?' if body.is_text else ''}{call.tags[-1]}\b")
-        self._call_end = _compiled(_pattern(call.end) + _around(calls_in, "/"))
+        self.call_begin = _pattern(f"<{calls_in}>" if calls_in else call.begin)
+        self._calls_mark = _compiled(rf"</{'?' if body.is_text else ''}{outer[0]}\b")
+        self._calls_end = _compiled(rf"</{outer[0]}\s*>")
+        self._call_begin = _compiled(rf"\s*{_pattern(call.begin)}")
+        self._call_end = _compiled(_pattern(call.end))
+        self._results_begin = _compiled(rf"^<{outer[1]}\s*>")
+        self._results_end = _compiled(rf"\s*</{outer[1]}\s*>")
         begin, end = _pattern(result.begin), _pattern(result.end)
         if error:
             begin = rf"(?:{begin}|(?P<error>{_pattern(error.begin)}))"
             end = rf"(?(error){_pattern(error.end)}|{end})"
-        text = f"{begin}(?P<text>{body_without(*around)}){end}"
-        self._result_block = _compiled(
-            f"^{_around(results_in, '')}{text}{_around(results_in, '/')}"
-        )
+        before = r"\s*" if results_in else "^"
+        self._result_block = _compiled(rf"{before}{begin}(?P<text>{body_without(*around)}){end}")
 
     def write_calls(self, calls: Sequence[TextCall]) -> str:
         """All calls of one batch as one text."""
@@ -178,14 +177,28 @@ class TextFamily:
             written.append(frame.write(self._in_results.escape(one.text), said))
         return _together(self._results_in, written)
 
-    def take_call(self, text: str, begin: re.Match[str]) -> tuple[TextCall, int]:
-        """The call that begins with a match of `call_begin`, and where the text goes on."""
+    def take_calls(self, text: str, begin: re.Match[str]) -> tuple[list[TextCall], int]:
+        """The calls that begin with a match of `call_begin`, and where the text goes on."""
         # JSON says itself where it ends: a text in it may have tags.
-        mark = self._call_mark.search(text, end_of_json(text, begin.end()) or begin.end())
-        end = mark and self._call_end.match(text, mark.start())
+        mark = self._calls_mark.search(text, end_of_json(text, begin.end()) or begin.end())
+        end = mark and self._calls_end.match(text, mark.start())
         stop = mark.start() if mark else len(text)
-        call = self._read_call(begin, text[begin.end() : stop], None if end else "it has no end")
-        return call, end.end() if end else stop
+        after = end.end() if end else stop
+        problem = None if end else "it has no end"
+        if not self._calls_in:
+            return [self._read_call(begin, text[begin.end() : stop], problem)], after
+        calls, place = list[TextCall](), begin.end()
+        while opened := self._call_begin.match(text, place, stop):
+            closed = self._call_end.search(text, opened.end(), stop)
+            if closed is None:
+                break
+            calls.append(self._read_call(opened, text[opened.end() : closed.start()], None))
+            place = closed.end()
+        # The end is the stop sequence of such requests, so it may not be there.
+        rest = text[place:stop].strip()
+        if rest or not calls:
+            calls.append(TextCall("", None, rest, problem=problem or "it is no call"))
+        return calls, after
 
     def _read_call(self, begin: re.Match[str], body: str, problem: str | None) -> TextCall:
         said, body = self._call.read(begin), _inner(body)
@@ -199,14 +212,29 @@ class TextFamily:
 
     def find_results(self, text: str) -> Iterator[TextResult]:
         """The results in a text, in order; what is not as the family says is none."""
-        for one in self._result_block.finditer(text):
-            said, status = self._result.read(one), None
-            if self.tells_status:
-                status = _STATUSES.get(said.get("status", ""), "unknown")
-            elif self._error:
-                status = "error" if one["error"] else "ok"
-            found = self._in_results.unescape(_inner(one["text"]))
-            yield TextResult(said.get("name"), said.get("id"), status, found, *one.span())
+        if not self._results_in:
+            for one in self._result_block.finditer(text):
+                yield self._found(one, one.start(), one.end())
+            return
+        for begin in self._results_begin.finditer(text):
+            batch, place, start = list[re.Match[str]](), begin.end(), begin.start()
+            while block := self._result_block.match(text, place):
+                batch.append(block)
+                place = block.end()
+            if end := self._results_end.match(text, place):
+                for block in batch:
+                    # They stand in one block, which is cut out with the first of them.
+                    yield self._found(block, start, end.end())
+                    start = end.end()
+
+    def _found(self, one: re.Match[str], begin: int, end: int) -> TextResult:
+        said, status = self._result.read(one), None
+        if self.tells_status:
+            status = _STATUSES.get(said.get("status", ""), "unknown")
+        elif self._error:
+            status = "error" if one["error"] else "ok"
+        text = self._in_results.unescape(_inner(one["text"]))
+        return TextResult(said.get("name"), said.get("id"), status, text, begin, end)
 
 
 def _pattern(spelled: str) -> str:
@@ -214,14 +242,6 @@ def _pattern(spelled: str) -> str:
     pattern = spelled.replace(">", r"\s*>").replace("\n", r"\s*")
     pattern = pattern.replace("{name}", "(?P<name>[^<>]*+)")
     return pattern.replace("{attributes}", r"\b(?P<attributes>[^<>]*+)")
-
-
-def _around(tag: str | None, slash: str) -> str:
-    """A pattern of the begin or the end of a batch, which may be missing."""
-    if tag is None:
-        return ""
-    mark = rf"<{slash}{tag}\s*>"
-    return rf"(?:\s*{mark})?+" if slash else rf"(?:{mark}\s*)?+"
 
 
 def _compiled(pattern: str) -> re.Pattern[str]:

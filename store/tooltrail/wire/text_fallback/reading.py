@@ -63,26 +63,25 @@ class _Pending:
 
     def __init__(self, family: TextFamily) -> None:
         self._family = family
-        self._waiting: defaultdict[tuple[str | None, str | None], deque[ToolCall]]
-        self.ask(())
+        self._waiting: dict[int, ToolCall] = {}
+        self._named: defaultdict[tuple[str | None, str | None], deque[int]] = defaultdict(deque)
 
     def ask(self, calls: Iterable[ToolCall]) -> None:
         """Wait for the results of these calls alone."""
-        self._waiting = defaultdict(deque)
-        for call in calls:
-            name = spelled_name(call.namespace, call.tool_name)
-            self._waiting[self._key(call.call_id, name)].append(call)
+        self._waiting = dict(enumerate(calls))
+        self._named.clear()
+        for number, call in self._waiting.items():
+            call_id = call.call_id if self._family.tells_ids else None
+            for name in (spelled_name(call.namespace, call.tool_name), None):
+                self._named[call_id, name].append(number)
 
     def take(self, found: TextResult) -> ToolCall | None:
         """The call that a block answers; None when it answers none."""
-        waiting = self._waiting.get(self._key(found.call_id, found.tool_name))
-        return waiting.popleft() if waiting else None
-
-    def _key(self, call_id: str | None, name: str | None) -> tuple[str | None, str | None]:
-        """What a result says of its call: the id, or else the name, as far as its family does."""
-        if call_id and self._family.tells_ids:
-            return call_id, None
-        return None, name if self._family.tells_names else None
+        numbers = self._named.get((found.call_id or None, found.tool_name), deque())
+        while numbers:
+            if call := self._waiting.pop(numbers.popleft(), None):
+                return call
+        return None
 
 
 def _spelling_of(family: TextFamily) -> ChatSpelling:
