@@ -152,12 +152,12 @@ class ResponsesAssembler:
             return
         slot = self._meant(item.get("id"), index) if is_done else None
         if slot is None or (slot.is_done and _identity(slot.item) != _identity(item)):
-            slot = _Slot(index, item)
+            slot = self._placed[index] = _Slot(index, item)
             self._slots.append(slot)
         if is_done:
             slot.item, slot.is_done = item, True
             slot.pieces.clear()
-        self._placed[index] = self._named[text_in(item.get("id"))] = slot
+        self._named[text_in(item.get("id"))] = slot
 
     def _meant(self, item_id: JsonValue, index: int | None) -> _Slot | None:
         """The latest item of this id at a place; else of the id, else at the place."""
