@@ -43,13 +43,18 @@ NOT_TAKEN = frozenset({"created_by", "status"})
 _ENTRY = {"stdout", "stderr", "outcome"}
 
 
-def read_output(item: JsonObject) -> ResultBlock:
-    """The result that an item of `OUTPUT_TYPES` brings; a local shell may name its call `id`."""
+def read_output(item: JsonObject, local_shells: Mapping[str | None, str | None]) -> ResultBlock:
+    """The result that an item of `OUTPUT_TYPES` brings.
+
+    The output of a local shell may name its call by the id of the item; `local_shells` has the
+    `call_id` for each such id.
+    """
     kind = str(item.get("type"))
     read, known = _READERS[kind]
     call_id = text_in(item.get("call_id"))
     if kind == "local_shell_call_output":
-        call_id = call_id or text_in(item.get("id"))
+        named = text_in(item.get("id"))
+        call_id = local_shells.get(named) or named
     update = {"call_id": call_id, "extras": other_members(item, *known)}
     return read(item).model_copy(update=update)
 

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from tooltrail.records import CallFlag
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
-from tooltrail.wire.openai_responses.reading import read_answer, read_failure
+from tooltrail.wire.openai_responses.reading import read_failure, read_response
 from tooltrail.wire.responses import ProviderFailure, Response
 
 _PIECES: Mapping[str, tuple[str, str]] = {
@@ -136,9 +136,9 @@ class ResponsesAssembler:
             native["output"] = [slot.native() for slot in items]
         if has_ended and (self._end is None or native.get("status") in (None, "in_progress")):
             native["status"] = self._end
-        return read_answer(
+        return read_response(
             native,
-            unread=self._unread,
+            problems=self._unread,
             has_ended=has_ended,
             failure=self._failure,
             flags={number: slot.flags() for number, slot in enumerate(items)},
@@ -152,12 +152,12 @@ class ResponsesAssembler:
             return
         slot = self._meant(item.get("id"), index) if is_done else None
         if slot is None or (slot.is_done and _identity(slot.item) != _identity(item)):
-            slot = _Slot(index, item)
+            slot = self._placed[index] = _Slot(index, item)
             self._slots.append(slot)
         if is_done:
             slot.item, slot.is_done = item, True
             slot.pieces.clear()
-        self._placed[index] = self._named[text_in(item.get("id"))] = slot
+        self._named[text_in(item.get("id"))] = slot
 
     def _meant(self, item_id: JsonValue, index: int | None) -> _Slot | None:
         """The latest item of this id at a place; else of the id, else at the place."""

@@ -48,14 +48,15 @@ class TextResult:
         tool_name: of the call; None where a found block does not say it.
         call_id: of the call; None when it has none.
         status: how it came out; None where the text alone can say it.
-        place: where a block that was found begins and ends.
+        begin: where a block that was found begins, `end` where it ends.
     """
 
     tool_name: str | None
     call_id: str | None
     status: ResultStatus | None
     text: str
-    place: tuple[int, int] = (0, 0)
+    begin: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,7 +234,7 @@ class TextFamily:
         elif self._error:
             status = "error" if one["error"] else "ok"
         text = self._in_results.unescape(_inner(one["text"]))
-        return TextResult(said.get("name"), said.get("id"), status, text, (begin, end))
+        return TextResult(said.get("name"), said.get("id"), status, text, begin, end)
 
 
 def _pattern(spelled: str) -> str:

@@ -233,9 +233,9 @@ def _read_user(
         for found in family.find_results(block.text):
             if call := pending.take(found):
                 results.append(_result(found, call))
-                before = block.text[place : found.place[0]]
+                before = block.text[place : found.begin]
                 said += _content(text_beside(before, follows=place > 0, precedes=True))
-                place = found.place[1]
+                place = found.end
         said += _content(text_beside(block.text[place:], follows=place > 0, precedes=False))
     if results:
         yield Message(role="tool", blocks=tuple(results), origin=None if said else origin)

@@ -118,7 +118,7 @@ def test_the_notification_that_ends_a_task_brings_its_result() -> None:
     # It is the result that a history of the same messages has.
     asked: JsonObject = {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"name": "f"}}
     history = FORMAT.read_history({"messages": [asked, PUT_OFF, task("working"), ended]})
-    told = history.messages[1].results[0]
+    told = history.messages[-1].results[0]
     assert told.model_copy(update={"key": None}) == first.results[0]
 
 
