@@ -114,10 +114,12 @@ def event_of(chunk: object) -> JsonObject:
 
 def _encoded(value: object, levels: int = MOST_LEVELS) -> object:
     """The value with base64 in the place of bytes, as deep as a record can hold it."""
-    if isinstance(value, dict) and levels:
+    if not levels:
+        return value
+    if isinstance(value, dict):
         members = cast("dict[str, object]", value)
         return {name: _encoded(member, levels - 1) for name, member in members.items()}
-    if isinstance(value, list) and levels:
+    if isinstance(value, list):
         return [_encoded(item, levels - 1) for item in cast("list[object]", value)]
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
