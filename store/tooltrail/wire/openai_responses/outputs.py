@@ -188,9 +188,9 @@ def _read_local_shell(item: JsonObject) -> ResultBlock:
     """What the local shell wrote: its output is JSON, of which a lone `stdout` is plain text."""
     text = raw_arguments(item.get("output"))
     with suppress(InvalidRecordError):
-        match read_json(text):
-            case {"stdout": str(stdout), **more} if not more:
-                text = stdout
+        value = object_in(read_json(text))
+        if value.keys() == {"stdout"} and isinstance(value["stdout"], str):
+            text = value["stdout"]
     return result_of_text(None, None, _texts(text))
 
 
