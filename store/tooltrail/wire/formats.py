@@ -84,7 +84,7 @@ class WireFormat:
         fits = is_bounded(payload)
         read = self.response_reader(payload if fits else object_in(bounded(payload)))
         if not fits:
-            read = read.with_more(unread=(TOO_DEEP,))
+            read = Response.of(read.messages, read.failure, (*read.unread, TOO_DEEP))
         return self.finished(read, counts, servers)
 
     def finished(
