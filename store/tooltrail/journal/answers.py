@@ -43,7 +43,7 @@ from tooltrail.wire import (
     read_stream,
     wire_format,
 )
-from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
+from tooltrail.wire.sturdy import TOO_DEEP, bounded, is_bounded
 
 ChunkT = TypeVar("ChunkT", bound=Chunk)
 
@@ -402,5 +402,5 @@ def _bytes_of(chunk: Chunk) -> bytes:
     if is_bounded(event):
         return json.dumps(event, separators=(",", ":")).encode()
     # A line that is no JSON goes with it, so that no call runs when the bytes are read again.
-    spelled = json.dumps(bounded_event(event), separators=(",", ":"))
+    spelled = json.dumps(bounded(event), separators=(",", ":"))
     return f"{spelled}\n[{TOO_DEEP}]".encode()

@@ -76,12 +76,6 @@ def spoken_in(
         yield message, role
 
 
-def by_speaker(blocks: Iterable[MessageBlock]) -> Iterator[tuple[Role, tuple[MessageBlock, ...]]]:
-    """The blocks of a user's message in runs: results, which are a tool's, and all else."""
-    for is_result, run in groupby(blocks, key=lambda one: isinstance(one, ResultBlock)):
-        yield "tool" if is_result else "user", tuple(run)
-
-
 def cut_off(block: BlockT) -> BlockT:
     """The block, flagged `incomplete` if it is a call."""
     if not isinstance(block, CallBlock) or "incomplete" in block.call.flags:
@@ -183,8 +177,22 @@ def messages_of_request(
     if role != "user" or not said:
         yield message_of_request(wire_format, role, said, extras)
         return
-    for speaker, run in by_speaker(said):
-        yield message_of_request(wire_format, speaker, run, extras)
+    for is_result, run in groupby(said, key=lambda one: isinstance(one, ResultBlock)):
+        yield message_of_request(wire_format, "tool" if is_result else role, run, extras)
+
+
+def numbered(blocks: Iterable[BlockT]) -> Iterator[BlockT | CallBlock]:
+    """The blocks of a message, its calls with their positions, flagged if they repeat an id."""
+    position, repeated = 0, RepeatedIds()
+    for block in blocks:
+        if isinstance(block, CallBlock):
+            call = block.call
+            if position:
+                call = call.model_copy(update={"position": position})
+            position += 1
+            yield repeated.flagged(call)
+        else:
+            yield block
 
 
 class RepeatedIds:

@@ -22,9 +22,16 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.text_fallback.families import text_family
 from tooltrail.wire.text_fallback.family import TextCall, TextFamily, TextKind, TextResult
 
-_NO_RESULT = "[no result recorded: interrupted; outcome unknown, verify before retrying]"
 _UNNAMED = "(unnamed)"
-_UNKNOWN = "[unknown: what the model was shown of this call is not recorded]"
+_NOT_RECORDED = TextBlock(
+    text="[no result recorded: interrupted; outcome unknown, verify before retrying]"
+)
+_NOT_SHOWN = TextBlock(text="[unknown: what the model was shown of this call is not recorded]")
+_NO_RESULTS = {
+    "mark": ResultBlock(status="interrupted", content=(_NOT_RECORDED,)),
+    "unknown": ResultBlock(status="unknown", content=(_NOT_SHOWN,)),
+}
+"""What stands for a result that is missing, by the policy."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,9 +127,12 @@ class _Planner:
         """What the user says of results without a call; nothing where they go as they are."""
         if self._writing.capabilities.takes_orphans:
             return Message(role="user")
-        parts = [
-            self._told(one, self._orphan_name(one, where), one.call_id, where) for one in orphans
-        ]
+        name_of, parts = self._writing.text_names.of, list[TextResult]()
+        for one in orphans:
+            name = (
+                _UNNAMED if one.tool_name is None else name_of(one.tool_name, where, one.namespace)
+            )
+            parts.append(self._told(one, name, one.call_id, where))
         return Message.of("user", self._family.write_results(parts))
 
     def _told(self, result: ResultBlock, name: str, call_id: str | None, where: str) -> TextResult:
@@ -166,11 +176,6 @@ class _Planner:
         self._writing.note("result_missing", asked.where, what)
         return is_kept
 
-    def _no_result(self) -> ResultBlock:
-        if self._writing.policy.unanswered == "unknown":
-            return ResultBlock(status="unknown", content=(TextBlock(text=_UNKNOWN),))
-        return ResultBlock(status="interrupted", content=(TextBlock(text=_NO_RESULT),))
-
     def _is_native(self, kept: list[Asked]) -> bool:
         is_free = not self._writing.capabilities.needs_call_ids
         is_free = is_free or self._writing.policy.ids == "synthesise"
@@ -187,7 +192,10 @@ class _Planner:
         else:
             wire_id = call.call_id
             name = writing.text_names.of(call.tool_name, where, call.namespace)
-        result, source = asked.result or self._no_result(), asked.source or Message(role="tool")
+        result, source = (
+            asked.result or _NO_RESULTS[writing.policy.unanswered],
+            asked.source or Message(role="tool"),
+        )
         return Answered(call, wire_id, name, result, where, source)
 
     def _wire_id(self, call: ToolCall, batch: int, where: str) -> str | None:
@@ -213,12 +221,6 @@ class _Planner:
         yield Said(said.model_copy(update={"blocks": blocks}), where)
         parts = [self._told(one.result, one.wire_name, one.wire_id, one.where) for one in answered]
         yield Said(Message.of("user", family.write_results(parts)), where)
-
-    def _orphan_name(self, result: ResultBlock, where: str) -> str:
-        """The name of the tool of a result whose call is not there."""
-        if result.tool_name is None:
-            return _UNNAMED
-        return self._writing.text_names.of(result.tool_name, where, result.namespace)
 
 
 def text_call(

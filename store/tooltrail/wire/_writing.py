@@ -68,9 +68,24 @@ class Writing:
         """Add a change to the report."""
         self.report.add(kind, where, detail)
 
-    def note_free_choice(self, choice: ToolChoice) -> None:
-        """Tell that any tool may be called, where a choice that forces none names some."""
-        if choice.names and choice.mode in ("auto", "required"):
+    def forced(self, choice: ToolChoice, *, has_parallel: bool = False) -> str | None:
+        """The name of the one tool that a choice forces, in a format that forces one or any.
+
+        Args:
+            choice: the report tells what the format does not say of it.
+            has_parallel: whether the format says that no two tools may be called at once.
+        """
+        if choice.parallel is False and not has_parallel:
+            self.note_choice("nothing keeps the model from calling several tools at once")
+        named = [name for name, _ in self.chosen(choice)]
+        if choice.mode == "tool" and len(named) == 1:
+            return named[0]
+        self.note_any(choice)
+        return None
+
+    def note_any(self, choice: ToolChoice) -> None:
+        """Tell that any tool may be called, where a choice names some."""
+        if choice.names and choice.mode != "none":
             self.note_choice(f"any tool may be called, not only {', '.join(choice.names)}")
 
     def note_unforced(self, choice: ToolChoice) -> None:
@@ -80,7 +95,8 @@ class Writing:
             self.note_choice(f"{wanted}: the model may answer without a call")
         if choice.parallel is False:
             self.note_choice("the model may call several tools at once")
-        self.note_free_choice(choice)
+        if choice.mode != "tool":
+            self.note_any(choice)
 
     def note_choice(self, note: str) -> None:
         """Tell what nothing enforces of a choice."""
@@ -172,14 +188,15 @@ class Writing:
 
     def content_text(self, blocks: Iterable[MessageBlock], where: str) -> str:
         """Content as one text: what is no text is described, and the report says so."""
-        texts: list[str] = []
-        for block in blocks:
-            if isinstance(block, TextBlock):
-                texts.append(block.text)
-                self.note_text(block, where)
-            else:
-                texts.append(self.described(block, where))
-        return self.clean.text(self.joined(texts, where), where)
+        return self.joined([self.block_text(block, where) for block in blocks], where)
+
+    def block_text(self, block: MessageBlock, where: str) -> str:
+        """The words of a text, or those that stand for another block; see the report."""
+        if isinstance(block, TextBlock):
+            self.note_text(block, where)
+            return self.clean.text(block.text, where)
+        self.note_extras(block, where)
+        return self.described(block, where)
 
     def joined(self, texts: Sequence[str], where: str) -> str:
         """Several texts as the one that the format has a place for."""

@@ -12,10 +12,10 @@ from tooltrail.wire._identifiers import NO_SERVERS, split_servers, split_tools
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
-from tooltrail.wire.members import JsonObject
+from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.requests import ToolChoice
 from tooltrail.wire.responses import Response, odd_calls
-from tooltrail.wire.sturdy import TOO_DEEP, bounded_event, is_bounded
+from tooltrail.wire.sturdy import TOO_DEEP, bounded, is_bounded
 from tooltrail.wire.usage import NO_USAGE, TokenCounts, UsageSpelling, usage_in
 
 
@@ -81,17 +81,18 @@ class WireFormat:
             servers: those that are known: their `server___tool` is split into server and tool.
         """
         counts = usage_in([self.usage.find(payload)], self.usage)
-        if is_bounded(payload):
-            read = self.response_reader(payload)
-        else:
-            odd = self.response_reader(bounded_event(payload))
-            read = Response.of(odd.messages, odd.failure, (*odd.unread, TOO_DEEP), odd.remarks)
+        fits = is_bounded(payload)
+        read = self.response_reader(payload if fits else object_in(bounded(payload)))
+        if not fits:
+            read = Response.of(read.messages, read.failure, (*read.unread, TOO_DEEP))
         return self.finished(read, counts, servers)
 
     def finished(
         self, read: Response, counts: TokenCounts | None, servers: AbstractSet[str]
     ) -> Response:
         """An answer as a caller gets it: its calls are looked at, and its tokens are in it."""
+        if not (read.messages or read.failure or read.unread):
+            read = read.with_more(unread=("there is neither a message nor an error",))
         if not self.capabilities.arguments_are_text:
             read = read.with_more(unread=odd_calls(read.messages))
         return replace(read, usage=counts).with_servers(self.unsplit(servers))

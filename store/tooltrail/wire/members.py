@@ -30,6 +30,11 @@ def list_in(value: JsonValue) -> list[JsonValue]:
     return value if isinstance(value, list) else []
 
 
+def items_of(value: JsonValue) -> list[JsonValue]:
+    """The items of an array; anything else is the only one, and what says nothing is none."""
+    return value if isinstance(value, list) else [] if value in (None, "") else [value]
+
+
 def objects_in(value: JsonValue) -> list[JsonObject]:
     """The items that are objects."""
     return [item for item in list_in(value) if isinstance(item, dict)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Self
 
 from pydantic import JsonValue
@@ -69,14 +69,6 @@ def odd_calls(messages: Iterable[Message]) -> Iterator[str]:
             yield "the arguments of a call are no object"
 
 
-@dataclass(slots=True)
-class Oddities:
-    """What of an answer is not as its format says, as far as it is read; see `Response`."""
-
-    unread: list[str] = field(default_factory=list[str])
-    remarks: list[str] = field(default_factory=list[str])
-
-
 @dataclass(frozen=True, slots=True)
 class Response:
     """One answer; `of` makes one.
@@ -86,14 +78,12 @@ class Response:
         failure: what went wrong on the provider's side.
         unread: what of the answer could not be read, each one a sentence; it is in the payload, and
             not in the messages.
-        remarks: what is not as the format says either, and of no call; each one a sentence.
         usage: what it cost, where its provider tells that.
     """
 
     messages: tuple[Message, ...] = ()
     failure: ProviderFailure | None = None
     unread: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
     usage: TokenCounts | None = None
 
     @classmethod
@@ -102,7 +92,6 @@ class Response:
         messages: Iterable[Message] = (),
         failure: ProviderFailure | None = None,
         unread: Iterable[str] = (),
-        remarks: Iterable[str] = (),
         usage: TokenCounts | None = None,
     ) -> Self:
         """An answer; no call of it may run when it tells an error, or was not read as a whole.
@@ -113,7 +102,7 @@ class Response:
         problems, read = tuple(unread), tuple(messages)
         if failure is not None or problems:
             read = tuple(map(cut_message, read))
-        return cls(read, failure, problems, tuple(remarks), usage)
+        return cls(read, failure, problems, usage)
 
     def with_more(
         self,
@@ -122,7 +111,7 @@ class Response:
     ) -> Self:
         """The answer, with what else the stream around it told."""
         failure, problems = self.failure or failure, (*unread, *self.unread)
-        return self.of(self.messages, failure, problems, self.remarks, self.usage)
+        return self.of(self.messages, failure, problems, self.usage)
 
     def with_servers(self, servers: AbstractSet[str]) -> Self:
         """The answer, in which the tools of these servers have their own names."""

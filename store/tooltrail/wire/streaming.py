@@ -16,9 +16,9 @@ from tooltrail.records import InvalidRecordError
 from tooltrail.wire._identifiers import NO_SERVERS
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.framing import EventFraming
-from tooltrail.wire.members import JsonObject
+from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.responses import Response
-from tooltrail.wire.sturdy import FAULTS, TOO_DEEP, bounded_event, is_bounded
+from tooltrail.wire.sturdy import FAULTS, MOST_LEVELS, TOO_DEEP, bounded, is_bounded
 from tooltrail.wire.usage import usage_in
 
 
@@ -49,7 +49,6 @@ class ResponseStream:
         self._framing = EventFraming()
         self._assembler = wire_format.new_assembler()
         self._spelling = wire_format.usage
-        self._one, self._other = wire_format.usage.members
         self._usage: list[JsonValue] = []
         self._unread: list[str] = []
 
@@ -77,8 +76,8 @@ class ResponseStream:
         return self._format.finished(response.with_more(unread=unread), usage, self._servers)
 
     def _take(self, event: JsonObject) -> None:
-        if self._one in event or self._other in event:
-            self._usage.append(self._spelling.find(event))
+        if counts := self._spelling.find(event):
+            self._usage.append(counts)
         try:
             self._assembler.feed(event)
         except FAULTS as error:
@@ -92,7 +91,7 @@ class ResponseStream:
         event = event_of(chunk)
         if not is_bounded(event):
             self._unread.append(TOO_DEEP)
-            event = bounded_event(event)
+            event = object_in(bounded(event))
         return [event]
 
 
@@ -105,8 +104,7 @@ def event_of(chunk: object) -> JsonObject:
         InvalidRecordError: it is neither a mapping nor a client's object.
     """
     if isinstance(chunk, Mapping):
-        members = dict(cast("Mapping[str, object]", chunk))
-        return cast("JsonObject", _encoded(members) if _holds_bytes(members) else members)
+        return cast("JsonObject", _encoded(dict(cast("Mapping[str, object]", chunk))))
     if isinstance(chunk, Dumpable):
         # What the provider did not send stays away; aliases are the names on the wire.
         dumped = chunk.model_dump(mode="json", by_alias=True, exclude_unset=True)
@@ -114,26 +112,15 @@ def event_of(chunk: object) -> JsonObject:
     raise InvalidRecordError(f"{type(chunk).__name__} is no part of a stream")
 
 
-def _holds_bytes(value: object) -> bool:
-    rest = [value]
-    while rest:
-        part = rest.pop()
-        if isinstance(part, dict):
-            rest.extend(cast("dict[str, object]", part).values())
-        elif isinstance(part, list):
-            rest.extend(cast("list[object]", part))
-        elif isinstance(part, bytes):
-            return True
-    return False
-
-
-def _encoded(value: object) -> object:
-    """The value with base64 in the place of bytes."""
+def _encoded(value: object, levels: int = MOST_LEVELS) -> object:
+    """The value with base64 in the place of bytes, as deep as a record can hold it."""
+    if not levels:
+        return value
     if isinstance(value, dict):
         members = cast("dict[str, object]", value)
-        return {name: _encoded(member) for name, member in members.items()}
+        return {name: _encoded(member, levels - 1) for name, member in members.items()}
     if isinstance(value, list):
-        return [_encoded(item) for item in cast("list[object]", value)]
+        return [_encoded(item, levels - 1) for item in cast("list[object]", value)]
     return base64.b64encode(value).decode() if isinstance(value, bytes) else value
 
 

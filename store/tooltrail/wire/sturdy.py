@@ -9,7 +9,7 @@ import json
 from pydantic import JsonValue
 
 from tooltrail.records.canonical_json import MAX_EMBEDDED_DEPTH
-from tooltrail.wire.members import JsonObject, list_in
+from tooltrail.wire.members import list_in
 
 MOST_LEVELS = MAX_EMBEDDED_DEPTH - 50
 """Levels of one event; what is read of it has some around it."""
@@ -53,11 +53,6 @@ def bounded(value: JsonValue, levels: int = MOST_LEVELS) -> JsonValue:
     if isinstance(value, list):
         return [bounded(item, levels - 1) for item in value]
     return hex(value) if type(value) is int and _is_long(value) else value
-
-
-def bounded_event(event: JsonObject) -> JsonObject:
-    """The same of a whole event."""
-    return {name: bounded(member, MOST_LEVELS - 1) for name, member in event.items()}
 
 
 def _text_of(value: JsonValue) -> str:

@@ -36,16 +36,13 @@ class UsageSpelling:
     """How a format tells tokens. The count `a.b` is the member `b` of the member `a`.
 
     Attributes:
-        members: of an answer or an event of a stream; one with neither tells nothing. Two looks
-            cost half as much as a call of a function, and are what each event of a stream costs.
-        find: gives the object with the counts of one that has such a member; else any value.
+        find: gives the object with the counts of an answer, or of an event of a stream; else None.
         input_counts: together they are the input.
         output_counts: together they are the output.
         cached_counts: names of the count of cached input, of which a server knows one.
         thoughts: the count of what a server made besides, if the sum of all says so.
     """
 
-    members: tuple[str, str]
     find: Callable[[JsonObject], JsonValue]
     input_counts: tuple[str, ...] = ()
     output_counts: tuple[str, ...] = ()
@@ -68,7 +65,7 @@ def usage_of(holder: str) -> Callable[[JsonObject], JsonValue]:
     return lambda event: event.get("usage") or object_in(event.get(holder)).get("usage")
 
 
-NO_USAGE = UsageSpelling(("", ""), find=lambda _: None)
+NO_USAGE = UsageSpelling(lambda _: None)
 """Of formats that tell no tokens."""
 
 _NOTHING = TokenCounts()

@@ -3,7 +3,7 @@
 A message has its calls in members of their own, or in its text; that is for the format to say.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from pydantic import JsonValue
@@ -11,7 +11,7 @@ from pydantic import JsonValue
 from tooltrail.records import CallFlag, Message, MessageBlock, Origin
 from tooltrail.wire._reading import CUT_SHORT, REASONING, message_of_answer, origin_of_choice
 from tooltrail.wire.members import JsonObject, are_objects, object_in, objects_in, text_in
-from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
+from tooltrail.wire.responses import ProviderFailure, Response, failure_in
 
 _FAILED = frozenset({"error", "ERROR", "TIMEOUT"})
 """Reasons to end of answers that servers could not go on with."""
@@ -23,6 +23,10 @@ Flags = Mapping[int, tuple[CallFlag, ...]]
 """Flags of calls, by their position."""
 
 NO_FLAGS: Flags = {}
+
+ODD_CALLS = "tool_calls of the message is not what it is to be"
+ODD_CALL = "a call is not what it is to be"
+"""What is said of calls that may be missing, and of one that may lack a piece."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class ChatSpelling:
     """
 
     name: str
-    blocks: Callable[[JsonObject, Oddities, Flags], Iterable[MessageBlock]]
+    blocks: Callable[[JsonObject, list[str], Flags], Iterable[MessageBlock]]
     extras: Callable[[JsonObject], JsonObject]
     is_part: Callable[[JsonValue], bool]
     texts: tuple[str, ...] = TEXTS
@@ -47,7 +51,7 @@ class ChatSpelling:
         self,
         native: JsonObject,
         origin: Origin,
-        odd: Oddities,
+        unread: list[str],
         *,
         is_complete: bool = True,
         flags: Flags = NO_FLAGS,
@@ -57,12 +61,12 @@ class ChatSpelling:
         Args:
             native: the message.
             origin: of the answer; what else the message has becomes extras of it.
-            odd: takes what is not as the format says.
+            unread: takes what is not as the format says.
             is_complete: whether the answer came to its end.
             flags: of calls, by position.
         """
         is_cut = origin.finish_reason in CUT_SHORT
-        blocks = [*self.blocks(native, odd, flags)]
+        blocks = [*self.blocks(native, unread, flags)]
         if extras := self.extras(native):
             origin = origin.model_copy(update={"extras": extras})
         return message_of_answer(blocks, origin, is_complete=is_complete, is_cut=is_cut)
@@ -72,20 +76,18 @@ def read_response(spelling: ChatSpelling, payload: JsonObject) -> Response:
     """An answer that was not streamed, with one message for each choice."""
     failure = failure_in(payload)
     choices = objects_in(payload.get("choices"))
-    odd = Oddities()
+    unread: list[str] = []
     messages: list[Message] = []
     if not are_objects(payload.get("choices")):
-        odd.unread.append("choices of the answer is not what it is to be")
+        unread.append("choices of the answer is not what it is to be")
     for position, choice in enumerate(choices):
         failure = failure or choice_failure(choice)
         native = choice.get("message")
         if not isinstance(native, dict):
-            odd.unread.append(f"choices[{position}] has no message")
+            unread.append(f"choices[{position}] has no message")
         origin = origin_of_choice(spelling.name, payload, choice, position)
-        messages.append(spelling.read_message(object_in(native), origin, odd))
-    if not choices and failure is None:
-        odd.unread.append("the answer has neither choices nor an error")
-    return Response.of(messages, failure, odd.unread, odd.remarks)
+        messages.append(spelling.read_message(object_in(native), origin, unread))
+    return Response.of(messages, failure, unread)
 
 
 def choice_failure(choice: JsonObject) -> ProviderFailure | None:
@@ -97,24 +99,12 @@ def choice_failure(choice: JsonObject) -> ProviderFailure | None:
     return None
 
 
-def odd_calls(native: JsonObject) -> Iterator[str]:
-    """What a message, or a delta of one, has in the place of calls that is none."""
-    if not are_objects(native.get("tool_calls")):
-        yield "tool_calls of the message is not what it is to be"
-
-
-def odd_call(native: JsonObject) -> Iterator[str]:
-    """What of a call, or of a piece of one, is not what it is to be."""
-    if not isinstance(native.get("id"), str | None):
-        yield "the id of a call is no text"
-    function, custom = native.get("function"), native.get("custom")
-    if function and custom:
-        yield "a call is of a function and of a custom tool"
-    for members in (function, custom):
-        if members and not isinstance(members, dict):
-            yield "what a call says is no object"
-        elif not isinstance(object_in(members).get("name"), str | None):
-            yield "the name of a call is no text"
+def is_odd_call(native: JsonObject) -> bool:
+    """Whether a call, or a piece of one, has a member that is not what it is to be."""
+    bodies = [native[name] for name in ("function", "custom") if native.get(name)]
+    texts = [native.get("id"), *(object_in(body).get("name") for body in bodies)]
+    are_texts = all(isinstance(text, str | None) for text in texts)
+    return len(bodies) > 1 or not are_texts or not all(isinstance(one, dict) for one in bodies)
 
 
 def odd_texts(native: JsonObject, names: Iterable[str]) -> JsonObject:

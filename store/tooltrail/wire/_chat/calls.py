@@ -5,12 +5,20 @@ from collections.abc import Callable, Iterable, Iterator
 from pydantic import JsonValue
 
 from tooltrail.records import CallBlock, CallFlag, ResultBlock, ToolCall
-from tooltrail.wire._chat.answers import NO_FLAGS, Flags, odd_call, odd_calls
+from tooltrail.wire._chat.answers import NO_FLAGS, ODD_CALL, ODD_CALLS, Flags, is_odd_call
 from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
-from tooltrail.wire._reading import RepeatedIds, result_of_text
+from tooltrail.wire._reading import numbered, result_of_text
 from tooltrail.wire._steps import Answered
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
+from tooltrail.wire.members import (
+    JsonObject,
+    are_objects,
+    object_in,
+    objects_in,
+    others,
+    raw_arguments,
+    text_in,
+)
 
 CALL = frozenset({"id", "type", "function", "custom", "index"})
 """Members of a call that are read."""
@@ -18,23 +26,25 @@ CALL = frozenset({"id", "type", "function", "custom", "index"})
 _TOLD = {"function": frozenset({"name", "arguments"}), "custom": frozenset({"name", "input"})}
 
 
-def unread_calls(native: JsonObject) -> Iterator[str]:
-    """What of the calls of a message is not what it is to be, each one a sentence."""
-    yield from odd_calls(native)
-    for call in objects_in(native.get("tool_calls")):
-        yield from odd_call(call)
-        if not any(isinstance(call.get(name), dict) for name in _TOLD):
-            yield "a call has nothing to call"
+def unread_in(native: JsonObject) -> Iterator[str]:
+    """What of a message with a content and calls is not what it is to be, each one a sentence."""
+    content = native.get("content")
+    if not isinstance(content, str | list | None) and not is_part(content):
+        yield "content of the message is no text"
+    if not are_objects(native.get("tool_calls")):
+        yield ODD_CALLS
+    calls = objects_in(native.get("tool_calls"))
+    if any(is_odd_call(one) or not (one.get("function") or one.get("custom")) for one in calls):
+        yield ODD_CALL
 
 
 def read_calls(natives: Iterable[JsonObject], flags: Flags = NO_FLAGS) -> Iterator[CallBlock]:
     """The blocks of the calls of one message, in their order."""
-    repeated = RepeatedIds()
-    for position, call in enumerate(natives):
-        yield repeated.flagged(_read_call(call, position, flags.get(position, ())))
+    calls = (_read_call(call, flags.get(n, ())) for n, call in enumerate(natives))
+    return numbered(CallBlock(call=call) for call in calls)
 
 
-def _read_call(native: JsonObject, position: int, flags: tuple[CallFlag, ...]) -> ToolCall:
+def _read_call(native: JsonObject, flags: tuple[CallFlag, ...]) -> ToolCall:
     is_custom = isinstance(native.get("custom"), dict)
     member = "custom" if is_custom else "function"
     members = object_in(native.get(member))
@@ -46,7 +56,6 @@ def _read_call(native: JsonObject, position: int, flags: tuple[CallFlag, ...]) -
         arguments_raw=raw_arguments(arguments),
         call_id=text_in(native.get("id")),
         kind="custom" if is_custom else "function",
-        position=position,
         flags=flags,
         extras=_call_extras(native, member, members),
     )

@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from tooltrail.records import CallFlag, InvalidRecordError, read_json
-from tooltrail.wire._chat.answers import odd_call
+from tooltrail.wire._chat.answers import ODD_CALL, is_odd_call
 from tooltrail.wire.members import JsonObject, object_in, others, raw_arguments, text_in
 
 _CALL = frozenset({"id", "index", "type", "function", "custom"})
 _DIGITS = 9
 """So many digits any place has; Python does not read numbers of some thousands."""
 
-_LEGACY = -1
+LEGACY = -1
 """Stands for the index of the older member, which has one call at most."""
 
 
@@ -99,16 +99,14 @@ def place_in(index: JsonValue) -> int | None:
             return None
 
 
-def _odd_members(native: JsonObject) -> Iterator[str]:
-    """What of a fragment is not as it is to be, and so may be a piece that its call lacks."""
-    yield from odd_call(native)
+def _is_odd(native: JsonObject) -> bool:
+    """Whether a member of a fragment may be a piece that its call lacks."""
     index = native.get("index")
-    if index is not None and place_in(index) is None:
-        yield "the index of a call is no number"
-    beside = [native.get(name) for name in ("name", "arguments", "input")]
     function, custom = object_in(native.get("function")), object_in(native.get("custom"))
-    if any([*beside, function.get("input"), custom.get("arguments")]):
-        yield "a piece of a call stands where none is to be"
+    misplaced = [native.get(name) for name in ("name", "arguments", "input")]
+    misplaced += [function.get("input"), custom.get("arguments")]
+    has_place = index is None or place_in(index) is not None
+    return is_odd_call(native) or any(misplaced) or not has_place
 
 
 @dataclass(slots=True)
@@ -128,43 +126,22 @@ class Calls:
         for fragment in fragments:
             self._take(fragment)
 
-    def take_legacy(self, value: JsonValue) -> None:
-        """Take a piece of the older member."""
-        self._lists += 1
-        self._take({"index": _LEGACY, "function": value})
-
     def unread(self) -> Iterator[str]:
         """What of the fragments is in doubt."""
         yield from self._doubts
         # A server that counts its calls has one call at each index.
-        if self._has_odd_name and len(self._by_index.keys() - {_LEGACY}) < 2:
+        if self._has_odd_name and len(self._by_index.keys() - {LEGACY}) < 2:
             yield "a name may be a piece of the one before it, or may begin another call"
         if not all(call.name for call in self.calls):
             yield "a call has no name"
 
-    def _is_continued(self, native: JsonObject) -> bool:
-        """Take a fragment that is more arguments of a call with an index, as nearly all are."""
-        index, function = native.get("index"), native.get("function")
-        if len(native) != 2 or type(index) is not int or not isinstance(function, dict):
-            return False
-        call, more = self._by_index.get(index), function.get("arguments")
-        if call is None or len(function) != 1 or not isinstance(more, str):
-            return False
-        if call.has_twin or call.latest == self._lists:
-            return False  # it may be of another call
-        call.latest = self._lists
-        if more:
-            call.arguments.append(more)
-        return True
-
     def _take(self, native: JsonObject) -> None:
-        if self._is_continued(native):
-            return
         is_custom = bool(object_in(native.get("custom")))
         members = object_in(native.get("custom" if is_custom else "function"))
         value = members.get("input" if is_custom else "arguments")
         arguments = raw_arguments(value)
-        self._doubts.update(dict.fromkeys(_odd_members(native)))
+        if _is_odd(native):
+            self._doubt(ODD_CALL)
         fragment = _Fragment(
             place_in(native.get("index")),
             text_in(native.get("id")),
@@ -182,8 +159,7 @@ class Calls:
             call.name += fragment.name
         if arguments:
             call.arguments.append(arguments)
-        if len(native) > 2:
-            call.extras.update(others(native, _CALL))
+        call.extras.update(others(native, _CALL))
 
     def _meant(self, fragment: _Fragment) -> Call:
         """The call that a fragment is of, which may begin with it."""
@@ -241,7 +217,7 @@ class Calls:
         if fragment.index is None and not has_id:
             self._has_odd_name = self._has_odd_name or has_ids
             return True
-        is_piece = fragment.index == _LEGACY or has_ids
+        is_piece = fragment.index == LEGACY or has_ids
         self._has_odd_name = self._has_odd_name or not is_piece
         return has_id and not has_ids
 
@@ -252,7 +228,7 @@ class Calls:
                 return True
         elif call.arguments and not call.is_custom:
             return False
-        if call.call_id is None and fragment.index != _LEGACY:
+        if call.call_id is None and fragment.index != LEGACY:
             self._doubt("a name that is repeated may begin another call")
         return False
 

@@ -5,12 +5,20 @@ its block, under the names that it has there. A part of an unknown type is a `Pr
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TypeVar
 
 from pydantic import JsonValue
 
-from tooltrail.records import MediaBlock, Message, MessageBlock, ProviderBlock, TextBlock
+from tooltrail.records import (
+    MediaBlock,
+    Message,
+    MessageBlock,
+    ProviderBlock,
+    ReasoningBlock,
+    TextBlock,
+)
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.media_uris import (
     FILE,
@@ -98,6 +106,66 @@ def _read_file(data: str, members: JsonObject) -> MediaBlock:
     if is_public(data):
         return MediaBlock(kind="document", uri=data, name=name)
     return MediaBlock(kind="document", data=data, name=name)
+
+
+def content_of(parts: Sequence[JsonObject]) -> JsonValue:
+    """A message's content: one text as a text, anything more as parts; a server refuses no part."""
+    match parts:
+        case []:
+            return ""
+        case [{"type": "text", "text": text, **rest}] if not rest:
+            return text
+        case _:
+            return [*parts]
+
+
+def write_part(
+    writing: Writing, message: Message, block: MessageBlock, where: str, sendable: AbstractSet[str]
+) -> JsonObject | None:
+    """The part of a block; None where it has none, which the report says.
+
+    `sendable` has the kinds of media that a user may send.
+    """
+    match block:
+        case TextBlock():
+            return write_text(writing, message, block, where)
+        case ProviderBlock() if part := own_part(writing, message, block):
+            writing.note_extras(block, where)
+            return part
+        case ProviderBlock() | ReasoningBlock():
+            writing.dropped_block(block, where)
+            return None
+        case MediaBlock() if (message.role == "user" and block.kind in sendable) and (
+            part := write_media(writing, message, block, where)
+        ):
+            return part
+        case _:
+            return {"type": "text", "text": writing.block_text(block, where)}
+
+
+def own_part(writing: Writing, message: Message, block: MessageBlock) -> JsonObject | None:
+    """A part that its provider alone understands, if it goes back to it."""
+    if not isinstance(block, ProviderBlock) or not writing.replays(message):
+        return None
+    native = object_in(block.native)
+    return native if text_in(native.get("type")) and not is_part(native) else None
+
+
+def write_text(
+    writing: Writing,
+    message: Message,
+    block: TextBlock,
+    where: str,
+    known: frozenset[str] = frozenset(),
+) -> JsonObject | None:
+    """The part of a text; None for one in which nothing is said. For `known`, see `beside`."""
+    writing.note_refusal(block, where)
+    native: JsonObject = {"type": "text", "text": writing.clean.text(block.text, where)}
+    part = writing.beside(native, message, block.extras, where, known)
+    if block.text or len(part) > len(native):
+        return part
+    writing.note("block_dropped", where, "a text without characters")
+    return None
 
 
 def write_media(

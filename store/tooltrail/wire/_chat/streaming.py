@@ -12,17 +12,17 @@ from pydantic import JsonValue
 
 from tooltrail.records import Message
 from tooltrail.wire._chat.answers import (
+    ODD_CALLS,
     TEXTS,
     ChatSpelling,
     asks_for_call,
     choice_failure,
-    odd_calls,
     read_response,
 )
-from tooltrail.wire._chat.fragments import Calls, place_in
+from tooltrail.wire._chat.fragments import LEGACY, Calls, place_in
 from tooltrail.wire._reading import origin_of_choice
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
-from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
+from tooltrail.wire.members import JsonObject, are_objects, list_in, object_in, objects_in
+from tooltrail.wire.responses import ProviderFailure, Response, failure_in
 
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
 _SOUND = ("data", "transcript")
@@ -79,11 +79,12 @@ class Choice:
             if name in self.joined:
                 self._take_text(name, value)
             elif name == "tool_calls":
-                self.odd.update(dict.fromkeys(odd_calls(delta)))
+                if not are_objects(value):
+                    self.odd[ODD_CALLS] = None
                 self.calls.take(objects_in(value))
             elif name == "function_call":
                 if asks_for_call(value):
-                    self.calls.take_legacy(value)
+                    self.calls.take([{"index": LEGACY, "function": value}])
                 elif value and not isinstance(value, dict):
                     self.odd["function_call of a delta is no object"] = None
             elif name not in _DELTA and value is not None:
@@ -167,23 +168,21 @@ class ChatAssembler:
         if self._wholes and not self._choices:
             whole = read_response(self._spelling, self._wholes[-1])
             return whole.with_more(self._failure, self._unread)
-        if not self._choices and self._failure is None:
-            self._unread["the stream has no choices"] = None
-        odd = Oddities([*self._unread])
+        unread = [*self._unread]
         for choice in self._choices.values():
-            odd.unread += choice.unread()
+            unread += choice.unread()
         messages = [
-            self._message(choice, index, odd, is_done=is_done)
+            self._message(choice, index, unread, is_done=is_done)
             for index, choice in sorted(self._choices.items())
         ]
-        return Response.of(messages, self._failure, odd.unread, odd.remarks)
+        return Response.of(messages, self._failure, unread)
 
-    def _message(self, choice: Choice, index: int, odd: Oddities, *, is_done: bool) -> Message:
+    def _message(self, choice: Choice, index: int, unread: list[str], *, is_done: bool) -> Message:
         head = {**choice.head, "index": index}
         return self._spelling.read_message(
             choice.native(),
             origin_of_choice(self._spelling.name, self._head, head, index),
-            odd,
+            unread,
             is_complete=(is_done or bool(choice.head)) and self._failure is None,
             flags={n: call.flags() for n, call in enumerate(choice.calls.calls)},
         )

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.anthropic.limits import NAME
 from tooltrail.wire.members import JsonObject, objects_in, others
 from tooltrail.wire.requests import ToolChoice
 
+NAME = "anthropic"
 _TOOL = frozenset({"name", "description", "input_schema", "strict"})
 _MODES = {"auto": "auto", "none": "none", "required": "any"}
 
@@ -46,14 +46,10 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`{"tool_choice": …}`; of several named tools none can be forced, so any may be called."""
     native: JsonObject = {"type": _MODES.get(choice.mode, "any")}
-    named = [*writing.chosen(choice)]
-    if choice.mode == "tool" and len(named) == 1:
-        native = {"type": "tool", "name": named[0][0]}
-    elif choice.mode == "tool":
-        writing.note_choice(f"any tool may be called, not only {', '.join(choice.names)}")
+    if forced := writing.forced(choice, has_parallel=True):
+        native = {"type": "tool", "name": forced}
     if choice.parallel is not None and choice.mode == "none":
         writing.note_choice("no word of calls in parallel, where none may be made")
     elif choice.parallel is not None:
         native["disable_parallel_tool_use"] = not choice.parallel
-    writing.note_free_choice(choice)
     return {"tool_choice": native}

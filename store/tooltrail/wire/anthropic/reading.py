@@ -4,6 +4,7 @@ An answer's blocks keep their order, and so do text and calls. What the provider
 every block that is not known, is kept as it came.
 """
 
+import base64
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 
@@ -13,6 +14,7 @@ from tooltrail.records import (
     CallBlock,
     ContentBlock,
     Conversation,
+    MediaBlock,
     Message,
     MessageBlock,
     Origin,
@@ -24,16 +26,23 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.wire._reading import (
-    RepeatedIds,
     message_of_answer,
     message_of_request,
     messages_of_request,
+    numbered,
     spoken_in,
 )
-from tooltrail.wire.anthropic.asking import read_tools
-from tooltrail.wire.anthropic.limits import NAME
-from tooltrail.wire.anthropic.media import read_media
-from tooltrail.wire.members import JsonObject, are_objects, object_in, others, spelled, text_in
+from tooltrail.wire.anthropic.asking import NAME, read_tools
+from tooltrail.wire.media_uris import FILE
+from tooltrail.wire.members import (
+    JsonObject,
+    are_objects,
+    items_of,
+    object_in,
+    others,
+    spelled,
+    text_in,
+)
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 _CUT_SHORT = {"max_tokens", "model_context_window_exceeded", "refusal"}
@@ -43,25 +52,20 @@ _CALL = frozenset({"type", "id", "name", "input", "toolset_name"})
 _MESSAGE = frozenset({"type", "id", "role", "model", "content", "stop_reason", "usage"})
 _RESULT = frozenset({"type", "tool_use_id", "content", "is_error"})
 _TEXT = frozenset({"type", "text"})
+_MEDIA = frozenset({"type", "source", "title"})
 _SAID = frozenset({"role", "content"})
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
 NO_RAW: Mapping[int, str] = {}
-NONE_CUT: AbstractSet[int] = frozenset()
 
 
 def read_response(payload: JsonObject) -> Response:
     """An answer that was not streamed."""
     failure = read_failure(payload)
     if not isinstance(payload.get("content"), list):
-        unread = () if failure else ("the answer has neither content nor an error",)
-        return Response.of((), failure, unread)
-    return Response.of((read_message(payload),), failure, unread_of(payload))
-
-
-def unread_of(native: JsonObject) -> list[str]:
-    """What of an answer's blocks is not as it is to be."""
-    is_read = are_objects(native.get("content"))
-    return [] if is_read else ["a block of the content is no object"]
+        return Response.of((), failure)
+    are_read = are_objects(payload.get("content"))
+    unread = () if are_read else ("a block of the content is no object",)
+    return Response.of((read_message(payload),), failure, unread)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -77,7 +81,7 @@ def read_message(
     *,
     raw: Mapping[int, str] = NO_RAW,
     is_complete: bool = True,
-    cut: AbstractSet[int] = NONE_CUT,
+    cut: AbstractSet[int] = frozenset(),
 ) -> Message:
     """The message of an answer.
 
@@ -116,42 +120,32 @@ def read_history(request: JsonObject) -> Conversation:
 
 
 def _blocks(content: JsonValue, raw: Mapping[int, str] = NO_RAW) -> Iterator[MessageBlock]:
-    position = 0
-    repeated = RepeatedIds()
-    for number, part in enumerate(_parts_of(content)):
-        block = _block(part, position, raw.get(number))
-        if isinstance(block, CallBlock):
-            position += 1
-            block = repeated.flagged(block.call)
-        yield block
+    blocks = (_block(part, raw.get(n)) for n, part in enumerate(items_of(content)))
+    return numbered(blocks)
 
 
-def _parts_of(content: JsonValue) -> list[JsonValue]:
-    """The blocks of a content, of which one may stand by itself."""
-    if content is None or content == "":
-        return []
-    return content if isinstance(content, list) else [content]
-
-
-def _block(part: JsonValue, position: int, raw: str | None) -> MessageBlock:
+def _block(part: JsonValue, raw: str | None) -> MessageBlock:
     native = object_in(part)
     match native.get("type"), native:
         case "thinking" | "redacted_thinking", _:
             return ReasoningBlock(text=text_in(native.get("thinking")) or "", extras=native)
         case "tool_use", _:
-            return CallBlock(call=_call(native, position, raw))
+            return CallBlock(call=_call(native, raw))
         case "server_tool_use" | "mcp_tool_use", {"name": str()}:
-            call = _call(native, 0, raw).model_copy(update={"by_provider": True})
+            call = _call(native, raw).model_copy(update={"by_provider": True})
             if server := text_in(native.get("server_name")):
                 call = call.model_copy(update={"kind": "mcp", "namespace": server})
-            return ProviderBlock(native=_with_input(native, call, raw), call=call)
+            # The input that was streamed, if it was and can be read.
+            if raw is not None and call.parse_error is None:
+                native = {**native, "input": call.arguments}
+            return ProviderBlock(native=native, call=call)
         case "tool_result", _:
             return _result(native)
         case _:
             return _content_block(part)
 
 
-def _call(native: JsonObject, position: int, raw: str | None) -> ToolCall:
+def _call(native: JsonObject, raw: str | None) -> ToolCall:
     if raw is None:
         given = native.get("input")
         raw = spelled({} if given is None else given)
@@ -160,23 +154,15 @@ def _call(native: JsonObject, position: int, raw: str | None) -> ToolCall:
         arguments_raw=raw,
         call_id=text_in(native.get("id")),
         namespace=text_in(native.get("toolset_name")),
-        position=position,
         extras=others(native, _CALL),
     )
-
-
-def _with_input(native: JsonObject, call: ToolCall, raw: str | None) -> JsonObject:
-    """The block with the input that was streamed, if it was and can be read."""
-    if raw is None or call.parse_error is not None:
-        return native
-    return {**native, "input": call.arguments}
 
 
 def _result(native: JsonObject) -> ResultBlock:
     return ResultBlock(
         call_id=text_in(native.get("tool_use_id")),
         status="error" if native.get("is_error") is True else "ok",
-        content=tuple(map(_content_block, _parts_of(native.get("content")))),
+        content=tuple(map(_content_block, items_of(native.get("content")))),
         extras=others(native, _RESULT),
     )
 
@@ -189,4 +175,31 @@ def _content_block(part: JsonValue) -> ContentBlock:
         case {"type": "text", "text": str(text)}:
             return TextBlock(text=text, extras=others(native, _TEXT))
         case _:
-            return read_media(native) or ProviderBlock(native=part)
+            return _media(native) or ProviderBlock(native=part)
+
+
+def _media(native: JsonObject) -> MediaBlock | None:
+    """The block of an image or a document; None for a source that is not known."""
+    kind, source = native.get("type"), object_in(native.get("source"))
+    if kind not in ("image", "document"):
+        return None
+    data, uri = text_in(source.get("data")), None
+    match source.get("type"):
+        case "base64" if data is not None:
+            pass
+        case "text" if data is not None:
+            data = base64.b64encode(data.encode("utf-8", "replace")).decode()
+        case "url":
+            uri = text_in(source.get("url"))
+        case "file":
+            uri = f"{FILE}{source.get('file_id')}"
+        case _:
+            return None
+    return MediaBlock(
+        kind=kind,
+        media_type=text_in(source.get("media_type")),
+        data=data,
+        uri=uri,
+        name=text_in(native.get("title")),
+        extras=others(native, _MEDIA),
+    )

@@ -85,7 +85,8 @@ class MessagesAssembler:
             case "content_block_start":
                 self._take_start(event)
             case "content_block_stop":
-                self._take_stop(event)
+                if block := self._block_of(event.get("index")):
+                    block.has_ended = True
             case "message_start":
                 self._begin(dict(object_in(event.get("message"))))
             case "message_delta":
@@ -133,10 +134,6 @@ class MessagesAssembler:
         self._open[index] = _Block(block)
         self._blocks.append((index, self._open[index]))
 
-    def _take_stop(self, event: JsonObject) -> None:
-        if block := self._block_of(event.get("index")):
-            block.has_ended = True
-
     def _block_of(self, index: JsonValue) -> _Block | None:
         """The block that an event is of; without an index, the one that began last."""
         if isinstance(index, int):
@@ -178,8 +175,6 @@ class MessagesAssembler:
         if self._message is None:
             if self._whole is not None:
                 return read_response(self._whole).with_more(self._failure, self._unread)
-            if self._failure is None:
-                self._unread.append("the stream has no message")
             return Response.of((), self._failure, self._unread)
         if self._whole is not None:
             self._unread.append("the stream has a whole message, too")

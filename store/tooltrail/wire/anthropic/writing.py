@@ -5,7 +5,7 @@ Messages of one role are merged, for the roles take turns. A block without a wor
 server, so there is none.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from pydantic import JsonValue
 
@@ -21,38 +21,31 @@ from tooltrail.records import (
 from tooltrail.wire._steps import Answered
 from tooltrail.wire._turns import TurnSpelling, write_turns
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.anthropic.media import write_media
-from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
+from tooltrail.wire.media_uris import FILE, decoded
+from tooltrail.wire.members import JsonObject, list_in, object_in, text_in
 
+IMAGES = frozenset({"image/jpeg", "image/png", "image/gif", "image/webp"})
+DOCUMENTS = frozenset({"application/pdf", "text/plain"})
 _PAIRED = ("tool_use", "tool_result")
 _THOUGHTS = ("thinking", "redacted_thinking")
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """`{"system": …, "messages": […]}`, the former where the conversation begins with one."""
-    system, messages = write_turns(writing, conversation, _SPELLING)
+    system, messages = write_turns(writing, conversation, SPELLING)
     request: JsonObject = {
         "messages": [{**one, "content": _simple(list_in(one["content"]))} for one in messages]
     }
     return {"system": _simple(system), **request} if system else request
 
 
-def is_result(item: JsonObject) -> bool:
-    """Whether a message brings results of tools."""
-    return any(map(_is_result, objects_in(item.get("content"))))
-
-
-def _is_result(block: JsonValue) -> bool:
-    return object_in(block).get("type") == "tool_result"
-
-
-def _may_follow(before: JsonObject, block: JsonValue) -> bool:
+def _may_follow(before: JsonObject, block: JsonObject) -> bool:
     """Whether it can be said: no thoughts, unless the turn begins with some."""
     return _is_thought(before) or not _is_thought(block)
 
 
-def _is_thought(block: JsonValue) -> bool:
-    return object_in(block).get("type") in _THOUGHTS
+def _is_thought(block: JsonObject) -> bool:
+    return block.get("type") in _THOUGHTS
 
 
 def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
@@ -65,8 +58,6 @@ def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     }
     if writing.has_server_field(call, replays=writing.replays(message)):
         native["toolset_name"] = call.namespace
-    if call.kind not in ("function", "custom"):
-        writing.note("provider_data_dropped", where, f"kind {call.kind}")
     return writing.beside(native, message, call.extras, where)
 
 
@@ -77,7 +68,9 @@ def _result(writing: Writing, answered: Answered) -> JsonObject:
     is_native = [not result.is_error and _is_native(writing, source, b) for b in result.content]
     has_extras = any(block.extras for block in result.content) and writing.replays(source)
     if len(is_native) > 1 or any(is_native) or has_extras:
-        native["content"] = [*_blocks(writing, source, _shown(writing, answered, is_native), where)]
+        native["content"] = [
+            *SPELLING.parts(writing, source, _shown(writing, answered, is_native), where)
+        ]
     if native.get("content"):
         writing.note_status(result, where)
         if result.has_structured:
@@ -102,8 +95,7 @@ def _is_native(writing: Writing, message: Message, block: MessageBlock) -> bool:
     """Whether there is a block for what is neither text nor a call."""
     match block:
         case MediaBlock():
-            tells_place = writing.tells_place(message, block)
-            return write_media(block, tells_place=tells_place) is not None
+            return _source(writing, message, block) is not None
         case ProviderBlock():
             kind = object_in(block.native).get("type")
             # Half of a call and its result would be refused, with all that is said besides.
@@ -113,50 +105,52 @@ def _is_native(writing: Writing, message: Message, block: MessageBlock) -> bool:
             return False
 
 
+def _native(writing: Writing, message: Message, block: MessageBlock, where: str) -> JsonValue:
+    match block:
+        case ReasoningBlock() if writing.replays(message) and _is_thought(block.extras):
+            writing.note_thoughts(block, text_in(block.extras.get("thinking")) or "", where)
+            return dict(block.extras)
+        case ProviderBlock() if _is_native(writing, message, block):
+            return block.native
+        case MediaBlock() if message.role in ("user", "tool"):
+            return _media(writing, message, block, where)
+        case _:
+            return None
+
+
 def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject | None:
     """The block of media, if there is one; what of them it does not say is in the report."""
-    native = write_media(block, tells_place=writing.tells_place(message, block))
-    if native is None:
+    source = _source(writing, message, block)
+    if source is None:
         return None
+    native: JsonObject = {"type": block.kind, "source": source}
+    if block.name is not None and block.kind == "document":
+        native["title"] = block.name
     unsaid = ["name"] if block.kind == "image" else []
     unsaid.append("uri" if block.data is not None else "media_type")
     writing.note_media(block, where, *unsaid)
     return writing.beside(native, message, block.extras, where)
 
 
-def _said_text(
-    writing: Writing, message: Message, block: TextBlock, where: str
-) -> Iterator[JsonValue]:
-    writing.note_refusal(block, where)
-    text = writing.clean.text(block.text, where)
-    if text.strip():
-        yield writing.beside(_text(text), message, block.extras, where)
-    else:
-        writing.note("block_dropped", where, "[text without a word]")
-
-
-def _blocks(
-    writing: Writing, message: Message, blocks: Iterable[MessageBlock | Answered], where: str
-) -> Iterator[JsonValue]:
-    for block in blocks:
-        match block:
-            case Answered():
-                yield _call(writing, message, block)
-            case TextBlock():
-                yield from _said_text(writing, message, block, where)
-            case ReasoningBlock() if writing.replays(message) and _is_thought(block.extras):
-                writing.note_thoughts(block, text_in(block.extras.get("thinking")) or "", where)
-                yield dict(block.extras)
-            case ProviderBlock() if _is_native(writing, message, block):
-                yield block.native
-            case MediaBlock() if message.role in ("user", "tool") and (
-                native := _media(writing, message, block, where)
-            ):
-                yield native
-            case ReasoningBlock() | ProviderBlock():
-                writing.dropped_block(block, where)
-            case _:
-                yield _text(writing.described(block, where))
+def _source(writing: Writing, message: Message, block: MediaBlock) -> JsonObject | None:
+    """Where the bytes of media are; None for a kind or a type that the format does not have."""
+    content = decoded(block.data or "") or b""
+    has_place = block.data is None and writing.tells_place(message, block)
+    if block.kind == "audio" or not (content or has_place):
+        return None
+    if has_place:
+        uri = block.uri or ""
+        is_file = uri.startswith(FILE)
+        place: JsonObject = {"type": "file", "file_id": uri.removeprefix(FILE)}
+        return place if is_file else {"type": "url", "url": uri}
+    native: JsonObject = {"media_type": block.media_type, "data": block.data}
+    if block.kind == "document" and block.media_type == "text/plain":
+        try:
+            return {"type": "text", **native, "data": content.decode()}
+        except UnicodeDecodeError:
+            return None
+    is_taken = block.media_type in (IMAGES if block.kind == "image" else DOCUMENTS)
+    return {"type": "base64", **native} if is_taken else None
 
 
 def _text(text: str) -> JsonObject:
@@ -171,12 +165,13 @@ def _simple(blocks: Sequence[JsonValue]) -> JsonValue:
     return list(blocks)
 
 
-_SPELLING = TurnSpelling(
+SPELLING = TurnSpelling(
     assistant="assistant",
     content="content",
     text=_text,
-    parts=_blocks,
+    call=_call,
     result=_result,
+    native=_native,
+    is_result=lambda block: block.get("type") == "tool_result",
     may_follow=_may_follow,
-    is_result=_is_result,
 )

@@ -5,23 +5,38 @@ JSON of the API; boto3 takes and gives `bytes` in their place. Events of a strea
 objects that SDKs give, one for each event, without the binary frames around them.
 """
 
+import re
+
 from tooltrail.wire.bedrock import asking
-from tooltrail.wire.bedrock.limits import CAPABILITIES, NAME, USAGE
-from tooltrail.wire.bedrock.reading import read_history, read_response
+from tooltrail.wire.bedrock.reading import MEDIA, read_history, read_response
 from tooltrail.wire.bedrock.streaming import ConverseAssembler
-from tooltrail.wire.bedrock.writing import is_result, write_history
+from tooltrail.wire.bedrock.writing import SPELLING, write_history
+from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.usage import UsageSpelling, usage_of
 
 FORMAT = WireFormat(
-    name=NAME,
-    capabilities=CAPABILITIES,
+    name=asking.NAME,
+    capabilities=Capabilities(
+        call_id=re.compile(r"[a-zA-Z0-9_.:-]+"),
+        tool_name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+        arguments_are_text=False,
+        has_error_flag=True,
+        result_media=frozenset(MEDIA),
+    ),
     response_reader=read_response,
     new_assembler=ConverseAssembler,
     history_reader=read_history,
     history_writer=write_history,
-    is_result=is_result,
+    is_result=SPELLING.brings_results,
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=asking.write_choice,
-    usage=USAGE,
+    # `inputTokens` leaves out what was read from a cache and what was written to one.
+    usage=UsageSpelling(
+        usage_of("metadata"),
+        ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),
+        ("outputTokens",),
+        ("cacheReadInputTokens",),
+    ),
 )

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.bedrock.limits import NAME
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others
 from tooltrail.wire.requests import ToolChoice
 
+NAME = "bedrock"
 _SPEC = frozenset({"name", "description", "inputSchema", "strict"})
 _SYSTEM = "systemTool"
 _BARE: JsonObject = {"type": "object"}
@@ -50,17 +50,12 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
 
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`{"toolConfig": {"toolChoice": …}}`; it forces one tool or any, and forbids none."""
-    named = [*writing.chosen(choice)]
-    native: JsonObject = {"auto" if choice.mode == "auto" else "any": {}}
-    if choice.mode == "tool" and len(named) == 1:
-        native = {"tool": {"name": named[0][0]}}
-    elif choice.mode == "tool":
-        writing.note_choice(f"any tool may be called, not only {', '.join(choice.names)}")
-    if choice.parallel is False:
-        writing.note_choice("nothing keeps the model from calling several tools at once")
-    writing.note_free_choice(choice)
+    forced = writing.forced(choice)
     if choice.mode == "none":
         # The server wants the tools where the history has calls, so they stay on offer.
         writing.note_choice("none: the model may call a tool")
         return {}
+    native: JsonObject = {"auto" if choice.mode == "auto" else "any": {}}
+    if forced:
+        native = {"tool": {"name": forced}}
     return {"toolConfig": {"toolChoice": native}}

@@ -24,14 +24,13 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.wire._reading import (
-    RepeatedIds,
-    by_speaker,
     message_of_answer,
     message_of_request,
+    messages_of_request,
+    numbered,
     spoken_in,
 )
-from tooltrail.wire.bedrock.asking import read_tools
-from tooltrail.wire.bedrock.limits import MEDIA, NAME
+from tooltrail.wire.bedrock.asking import NAME, read_tools
 from tooltrail.wire.members import (
     JsonObject,
     list_in,
@@ -52,6 +51,21 @@ _TYPE = frozenset({"type"})
 _RESULT = frozenset({"toolUseId", "content", "status"})
 _MESSAGE = frozenset({"role", "content"})
 _MEDIA = frozenset({"format", "source", "name"})
+_OFFICE = "application/vnd.openxmlformats-officedocument"
+MEDIA = {
+    **{f"image/{one}": ("image", one) for one in ("gif", "jpeg", "png", "webp")},
+    "application/msword": ("document", "doc"),
+    "application/pdf": ("document", "pdf"),
+    "application/vnd.ms-excel": ("document", "xls"),
+    f"{_OFFICE}.spreadsheetml.sheet": ("document", "xlsx"),
+    f"{_OFFICE}.wordprocessingml.document": ("document", "docx"),
+    "text/csv": ("document", "csv"),
+    "text/html": ("document", "html"),
+    "text/markdown": ("document", "md"),
+    "text/plain": ("document", "txt"),
+}
+"""The member of a block for each media type, and what the block calls the type."""
+
 _MEDIA_TYPES = {place: media_type for media_type, place in MEDIA.items()}
 
 
@@ -61,7 +75,7 @@ def read_response(payload: JsonObject) -> Response:
     message = object_in(payload.get("output")).get("message")
     if isinstance(message, dict) and isinstance(message.get("content"), list):
         return read_answer(message, payload, failure)
-    return Response.of((), failure, () if failure else ("the answer has no message",))
+    return Response.of((), failure)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -81,20 +95,17 @@ def read_answer(
     origin = Origin(wire_format=NAME, finish_reason=reason, extras=others(native, _MESSAGE))
     blocks, is_cut = [*_blocks(native.get("content"))], reason not in _WHOLE
     message = message_of_answer(blocks, origin, is_complete=is_done, is_cut=is_cut)
-    return Response.of((message,), failure, [*_unread(native, message)])
+    return Response.of((message,), failure, _unread(native))
 
 
-def _unread(native: JsonObject, message: Message) -> Iterator[str]:
-    """What of an answer's blocks, and of the calls read of them, is not as it is to be."""
+def _unread(native: JsonObject) -> Iterator[str]:
+    """What of an answer's blocks is not as it is to be."""
     for part in list_in(native.get("content")):
         members = others(object_in(part), _TYPE)
         if len(members) != 1:
             yield "a block of the content is not an object of one member"
         elif "toolUse" in members and not text_in(object_in(members["toolUse"]).get("name")):
             yield "a call has no name"
-    for call in message.calls:
-        if not isinstance(call.arguments, dict) and call.parse_error is None:
-            yield "the input of a call is no object"
 
 
 def read_history(request: JsonObject) -> Conversation:
@@ -103,36 +114,25 @@ def read_history(request: JsonObject) -> Conversation:
     if system := list_in(request.get("system")):
         messages.append(message_of_request(NAME, "system", _blocks(system)))
     for native, role in spoken_in(request):
-        blocks = tuple(_blocks(native.get("content"), is_user=role == "user"))
-        extras = others(native, _MESSAGE)
-        if role != "user" or not blocks:
-            messages.append(message_of_request(NAME, role, blocks, extras))
-            continue
-        for speaker, said in by_speaker(blocks):
-            messages.append(message_of_request(NAME, speaker, said, extras))
+        blocks = _blocks(native.get("content"), is_user=role == "user")
+        messages.extend(messages_of_request(NAME, role, blocks, others(native, _MESSAGE)))
     return Conversation.of(messages, read_tools(request))
 
 
 def _blocks(content: JsonValue, *, is_user: bool = False) -> Iterator[MessageBlock]:
-    position, repeated = 0, RepeatedIds()
-    for part in list_in(content):
-        block = read_block(part, position, is_user=is_user)
-        if isinstance(block, CallBlock):
-            position += 1
-            block = repeated.flagged(block.call)
-        yield block
+    return numbered(read_block(part, is_user=is_user) for part in list_in(content))
 
 
-def read_block(part: JsonValue, position: int = 0, *, is_user: bool = False) -> MessageBlock:
+def read_block(part: JsonValue, *, is_user: bool = False) -> MessageBlock:
     """One block of a message; the user alone brings results of the caller's tools."""
     member, value = _only(part)
     native = object_in(value)
     match member, value:
         case "toolUse", {"name": str()} if native.get("type", "tool_use") == "tool_use":
-            return CallBlock(call=_call(native, position))
+            return CallBlock(call=_call(native))
         case "toolUse", {"name": str()}:
             # The type is `server_tool_use`, or one of which nobody knows who is to run it.
-            call = _call(native, 0).model_copy(update={"by_provider": True})
+            call = _call(native).model_copy(update={"by_provider": True})
             whole: JsonValue = {"toolUse": {**native, "input": call.arguments}}
             return ProviderBlock(native=part if call.parse_error else whole, call=call)
         case "toolResult", dict() if is_user:
@@ -152,12 +152,11 @@ def _only(part: JsonValue) -> tuple[str, JsonValue]:
     return members[0] if len(members) == 1 else ("", None)
 
 
-def _call(native: JsonObject, position: int) -> ToolCall:
+def _call(native: JsonObject) -> ToolCall:
     return ToolCall(
         tool_name=text_in(native.get("name")) or "",
         arguments_raw=raw_arguments(native.get("input")) or "{}",
         call_id=text_in(native.get("toolUseId")),
-        position=position,
         extras=others(native, CALL),
     )
 

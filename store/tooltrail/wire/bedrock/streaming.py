@@ -118,5 +118,5 @@ class ConverseAssembler:
         elif self._whole is not None:
             answer = read_response(self._whole)
         else:
-            answer = Response.of((), None, () if self._failure else ("there is no message",))
+            answer = Response.of()
         return answer.with_more(self._failure, self._unread)

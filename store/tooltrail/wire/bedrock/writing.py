@@ -6,7 +6,6 @@ a document without a text beside it, and two documents of one name.
 """
 
 import re
-from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
@@ -22,8 +21,7 @@ from tooltrail.records import (
 from tooltrail.wire._steps import Answered
 from tooltrail.wire._turns import TurnSpelling, write_turns
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.bedrock.limits import MEDIA
-from tooltrail.wire.bedrock.reading import CALL, read_block
+from tooltrail.wire.bedrock.reading import CALL, MEDIA, read_block
 from tooltrail.wire.media_uris import has_bytes
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
 
@@ -37,21 +35,12 @@ _BESIDE = "(a document)"
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """`{"system": …, "messages": […]}`, the former where the conversation begins with one."""
-    system, messages = write_turns(writing, conversation, _SPELLING)
+    system, messages = write_turns(writing, conversation, SPELLING)
     names: set[str] = set()
     for message in messages:
         _fit_documents(writing, message, names)
     request: JsonObject = {"messages": [*messages]}
     return {"system": system, **request} if system else request
-
-
-def is_result(item: JsonObject) -> bool:
-    """Whether a message brings results of tools."""
-    return any(map(_is_result, objects_in(item.get("content"))))
-
-
-def _is_result(block: JsonValue) -> bool:
-    return "toolResult" in object_in(block)
 
 
 def _fit_documents(writing: Writing, message: JsonObject, names: set[str]) -> None:
@@ -83,8 +72,6 @@ def _new_name(given: str, names: set[str]) -> str:
 
 def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
-    if call.kind not in ("function", "custom"):
-        writing.note("provider_data_dropped", where, f"kind {call.kind}")
     native: JsonObject = {
         "toolUseId": answered.wire_id,
         "name": answered.wire_name,
@@ -99,7 +86,7 @@ def _result(writing: Writing, answered: Answered) -> JsonObject:
     if result.is_error and any(not isinstance(block, TextBlock) for block in shown):
         # Beside an error Anthropic's models take text alone.
         shown = (TextBlock(text=writing.content_text(shown, where)),)
-    content: list[JsonValue] = [*_parts(writing, answered.source, shown, where)]
+    content: list[JsonValue] = [*SPELLING.parts(writing, answered.source, shown, where)]
     if content and result.has_structured:
         writing.note("structured_dropped", where, "the structured value beside the content")
     elif isinstance(result.structured, dict):
@@ -115,30 +102,17 @@ def _result(writing: Writing, answered: Answered) -> JsonObject:
     return {"toolResult": writing.beside(native, answered.source, result.extras, where)}
 
 
-def _parts(
-    writing: Writing, message: Message, blocks: Iterable[MessageBlock | Answered], where: str
-) -> Iterator[JsonValue]:
-    for block in blocks:
-        match block:
-            case Answered():
-                yield _call(writing, message, block)
-            case TextBlock():
-                writing.note_text(block, where)
-                if block.text.strip():
-                    yield {"text": writing.clean.text(block.text, where)}
-                else:
-                    writing.note("block_dropped", where, "[text without a word]")
-            case ReasoningBlock() if writing.replays(message) and (block.text or block.extras):
-                thought = writing.beside({"text": block.text}, message, block.extras, where)
-                yield {"reasoningContent": {"reasoningText": thought}}
-            case ProviderBlock() if _is_native(writing, message, block):
-                yield {**object_in(block.native)}
-            case MediaBlock() if message.role in ("user", "tool") and _is_sendable(block):
-                yield _media(writing, message, block, where)
-            case ReasoningBlock() | ProviderBlock() if message.role != "tool":
-                writing.dropped_block(block, where)
-            case _:
-                yield {"text": writing.described(block, where)}
+def _native(writing: Writing, message: Message, block: MessageBlock, where: str) -> JsonValue:
+    match block:
+        case ReasoningBlock() if writing.replays(message) and (block.text or block.extras):
+            thought = writing.beside({"text": block.text}, message, block.extras, where)
+            return {"reasoningContent": {"reasoningText": thought}}
+        case ProviderBlock() if _is_native(writing, message, block):
+            return {**object_in(block.native)}
+        case MediaBlock() if message.role in ("user", "tool"):
+            return _media(writing, message, block, where)
+        case _:
+            return None
 
 
 def _is_native(writing: Writing, message: Message, block: ProviderBlock) -> bool:
@@ -149,12 +123,10 @@ def _is_native(writing: Writing, message: Message, block: ProviderBlock) -> bool
     return writing.replays(message) and not is_half and read_block(block.native) == block
 
 
-def _is_sendable(block: MediaBlock) -> bool:
-    return block.media_type in MEDIA and has_bytes(block)
-
-
-def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject:
-    member, spelled = MEDIA[block.media_type or ""]
+def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject | None:
+    if block.media_type not in MEDIA or not has_bytes(block):
+        return None
+    member, spelled = MEDIA[block.media_type]
     native: JsonObject = {"format": spelled, "source": {"bytes": block.data}}
     if block.kind != member:
         writing.note("block_described", where, f"{block.kind} of type {block.media_type}")
@@ -164,11 +136,13 @@ def _media(writing: Writing, message: Message, block: MediaBlock, where: str) ->
     return {member: writing.beside(native, message, block.extras, where)}
 
 
-_SPELLING = TurnSpelling(
+SPELLING = TurnSpelling(
     assistant="assistant",
     content="content",
     text=lambda text: {"text": text},
-    parts=_parts,
+    call=_call,
     result=_result,
-    is_result=_is_result,
+    native=_native,
+    is_result=lambda block: "toolResult" in block,
+    has_text_extras=False,
 )

@@ -4,23 +4,38 @@ Source: the types of the official client, version 7, and docs.cohere.com: the re
 Chat with Streaming and of errors.
 """
 
+import re
+import sys
+
+from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.cohere import asking
-from tooltrail.wire.cohere.limits import CAPABILITIES, NAME, USAGE
 from tooltrail.wire.cohere.reading import read_history, read_response
 from tooltrail.wire.cohere.streaming import CohereAssembler
-from tooltrail.wire.cohere.writing import is_result, write_history
+from tooltrail.wire.cohere.writing import write_history
 from tooltrail.wire.formats import WireFormat
+from tooltrail.wire.usage import UsageSpelling, usage_of
 
 FORMAT = WireFormat(
-    name=NAME,
-    capabilities=CAPABILITIES,
+    name=asking.NAME,
+    capabilities=Capabilities(
+        # The server's own ids are the name of the tool and some characters more.
+        call_id_length=sys.maxsize,
+        # No hyphen, and no digit in front (docs.cohere.com/reference/errors).
+        tool_name=re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*"),
+    ),
     response_reader=read_response,
     new_assembler=CohereAssembler,
     history_reader=read_history,
     history_writer=write_history,
-    is_result=is_result,
+    is_result=lambda message: message.get("role") == "tool",
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=asking.write_choice,
-    usage=USAGE,
+    # `billed_units` leave out what Cohere adds to a prompt, so `tokens` are the ones that count.
+    usage=UsageSpelling(
+        usage_of("delta"),
+        ("tokens.input_tokens",),
+        ("tokens.output_tokens",),
+        ("cached_tokens",),
+    ),
 )

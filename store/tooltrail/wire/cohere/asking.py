@@ -8,10 +8,10 @@ from collections.abc import Iterable
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.cohere.limits import NAME
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others
 from tooltrail.wire.requests import ToolChoice
 
+NAME = "cohere"
 FREE_TEXT = "input"
 """The member of the arguments that has the text of a tool of free text."""
 
@@ -57,10 +57,7 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
 
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     """`{"tool_choice": …}`; nothing where the model may choose, which no member says."""
-    if choice.mode == "tool":
-        writing.note_choice(f"any tool may be called, not only {', '.join(choice.names)}")
-    if choice.parallel is False:
-        writing.note_choice("nothing keeps the model from calling several tools at once")
-    writing.note_free_choice(choice)
+    if writing.forced(choice):
+        writing.note_any(choice)
     mode = _MODES.get(choice.mode)
     return {} if mode is None else {"tool_choice": mode}

@@ -12,13 +12,12 @@ from pydantic import JsonValue
 from tooltrail.records import Conversation, Message, MessageBlock, ReasoningBlock, Role, TextBlock
 from tooltrail.wire._chat import answers
 from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, odd_texts
-from tooltrail.wire._chat.calls import read_calls, read_result, unread_calls
+from tooltrail.wire._chat.calls import read_calls, read_result, unread_in
 from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
 from tooltrail.wire._reading import merge_results, message_of_request, spoken_in
-from tooltrail.wire.cohere.asking import read_tools
-from tooltrail.wire.cohere.limits import NAME
+from tooltrail.wire.cohere.asking import NAME, read_tools
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
-from tooltrail.wire.responses import Oddities, Response
+from tooltrail.wire.responses import Response
 
 DOCUMENT, PLAN, THINKING = "document", "tool_plan", "thinking"
 MESSAGE = frozenset({"role", "content", "tool_calls", PLAN, THINKING})
@@ -48,11 +47,10 @@ def as_chat(payload: JsonObject) -> JsonObject:
     return {**payload, "choices": choices}
 
 
-def _blocks_of_answer(native: JsonObject, odd: Oddities, flags: Flags) -> Iterator[MessageBlock]:
-    content = native.get("content")
-    if not isinstance(content, str | list | None) and not is_part(content):
-        odd.unread.append("content of the message is no text")
-    odd.unread += unread_calls(native)
+def _blocks_of_answer(
+    native: JsonObject, unread: list[str], flags: Flags
+) -> Iterator[MessageBlock]:
+    unread += unread_in(native)
     return _assistant_blocks(native, flags)
 
 

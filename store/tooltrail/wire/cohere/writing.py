@@ -11,23 +11,22 @@ from pydantic import JsonValue
 
 from tooltrail.records import (
     Conversation,
-    MediaBlock,
     Message,
     MessageBlock,
-    ProviderBlock,
     ReasoningBlock,
     TextBlock,
 )
 from tooltrail.wire._chat.calls import CALL, write_call
-from tooltrail.wire._chat.parts import is_part, write_media
+from tooltrail.wire._chat.parts import content_of, write_part, write_text
 from tooltrail.wire._reading import is_for_provider, result_of_text
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.cohere.asking import FREE_TEXT
 from tooltrail.wire.cohere.reading import DOCUMENT, MESSAGE, PLAN, RESULT, THINKING
-from tooltrail.wire.members import JsonObject, object_in, others, raw_arguments, spelled, text_in
+from tooltrail.wire.members import JsonObject, others, raw_arguments, spelled
 
 _DOCUMENT = frozenset({DOCUMENT})
+_IMAGES = frozenset({"image"})
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
@@ -48,11 +47,6 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     return {"messages": messages}
 
 
-def is_result(item: JsonObject) -> bool:
-    """Whether a message brings the result of a tool."""
-    return item.get("role") == "tool"
-
-
 def _said(writing: Writing, step: Said | Answers, spoken: JsonObject) -> JsonObject:
     message = step.message
     role = "system" if message.role == "developer" else message.role
@@ -64,11 +58,13 @@ def _spoken(
     writing: Writing, message: Message, blocks: Iterable[MessageBlock | Answered], where: str
 ) -> JsonObject:
     """What a message says beside its calls, which have their place among the blocks."""
-    plans, parts, places = list[str](), list[JsonValue](), list[int]()
+    plans, parts, places = list[str](), list[JsonObject](), list[int]()
     for block in blocks:
         if isinstance(block, Answered):
             places.append(2)
-        elif isinstance(block, ReasoningBlock) and _is_plan(writing, message, block):
+        elif isinstance(block, ReasoningBlock) and (
+            block.extras.get("member") == PLAN and block.text and _goes_back(writing, message)
+        ):
             writing.note_dropped(block.extras.keys() - {"member"}, where)
             plans.append(block.text)
             places.append(0)
@@ -78,31 +74,7 @@ def _spoken(
     if places != sorted(places):
         writing.note("order_changed", where, "the plan stands first, then the content, the calls")
     plan: JsonObject = {PLAN: writing.joined(plans, where)} if plans else {}
-    return {**plan, "content": _content(parts)} if parts else plan
-
-
-def _is_plan(writing: Writing, message: Message, block: ReasoningBlock) -> bool:
-    is_named = block.extras.get("member") == PLAN and bool(block.text)
-    return is_named and _goes_back(writing, message, block)
-
-
-def _goes_back(writing: Writing, message: Message, block: ReasoningBlock | ProviderBlock) -> bool:
-    """Whether something that is for its provider alone is sent here."""
-    if not writing.replays(message):
-        return False
-    if isinstance(block, ReasoningBlock):
-        return message.role == "assistant"
-    native = object_in(block.native)
-    return text_in(native.get("type")) is not None and not is_part(native)
-
-
-def _content(parts: list[JsonValue]) -> JsonValue:
-    """One text as a text, anything more as parts."""
-    match parts:
-        case [{"type": "text", "text": text, **rest}] if not rest:
-            return text
-        case _:
-            return parts
+    return {**plan, "content": content_of(parts)} if parts else plan
 
 
 def _write_part(
@@ -111,42 +83,32 @@ def _write_part(
     """The part of a block; None where it has none, which the report says."""
     if isinstance(block, TextBlock):
         return _write_text(writing, message, block, where)
-    if isinstance(block, ReasoningBlock | ProviderBlock):
-        if not _goes_back(writing, message, block):
-            writing.dropped_block(block, where)
-            return None
-        if isinstance(block, ProviderBlock):
-            writing.note_extras(block, where)
-            return object_in(block.native)
+    if isinstance(block, ReasoningBlock) and _goes_back(writing, message):
         thought: JsonObject = {"type": THINKING, THINKING: block.text}
         return writing.beside(thought, message, block.extras, where)
-    if isinstance(block, MediaBlock) and (block.kind, message.role) == ("image", "user"):
-        part = write_media(writing, message, block, where)
-        if part is not None:
-            return part
-    writing.note_extras(block, where)
-    return {"type": "text", "text": writing.described(block, where)}
+    return write_part(writing, message, block, where, _IMAGES)
+
+
+def _goes_back(writing: Writing, message: Message) -> bool:
+    """Whether what the model thought is sent here."""
+    return writing.replays(message) and message.role == "assistant"
 
 
 def _write_text(
     writing: Writing, message: Message, block: TextBlock, where: str
 ) -> JsonObject | None:
     """The part of a text, or of a document whose data are this text; None for no characters."""
-    writing.note_refusal(block, where)
-    text, document = writing.clean.text(block.text, where), block.extras.get(DOCUMENT)
+    document = block.extras.get(DOCUMENT)
     if (
         isinstance(document, dict)
         and writing.replays(message)
         and raw_arguments(document.get("data", block.text)) == block.text
     ):
+        writing.note_refusal(block, where)
+        text = writing.clean.text(block.text, where)
         native: JsonObject = {"type": DOCUMENT, DOCUMENT: {"data": text, **document}}
         return writing.beside(native, message, others(block.extras, _DOCUMENT), where)
-    native = {"type": "text", "text": text}
-    part = writing.beside(native, message, block.extras, where, _DOCUMENT)
-    if block.text or len(part) > len(native):
-        return part
-    writing.note("block_dropped", where, "a text without characters")
-    return None
+    return write_text(writing, message, block, where, _DOCUMENT)
 
 
 def _write_call(writing: Writing, step: Answers, answered: Answered) -> JsonObject:

@@ -1,17 +1,18 @@
 """What a request to Gemini asks for besides its contents: tools and a choice."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.gemini.limits import NAME
 from tooltrail.wire.gemini.parts import camel
 from tooltrail.wire.members import JsonObject, objects_in, others
 from tooltrail.wire.requests import ToolChoice
 
+NAME = "gemini"
 _DECLARATION = frozenset({"name", "description", "parametersJsonSchema"})
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY"}
 
@@ -82,7 +83,6 @@ def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
     config: JsonObject = {"mode": _MODES[choice.mode]}
     if choice.mode == "tool":
         config["allowedFunctionNames"] = [name for name, _ in writing.chosen(choice)]
-    if choice.parallel is False:
-        writing.note_choice("nothing keeps the model from calling several tools at once")
-    writing.note_free_choice(choice)
+        choice = replace(choice, names=())
+    writing.forced(choice)
     return {"toolConfig": {"functionCallingConfig": config}}

@@ -17,13 +17,8 @@ from tooltrail.wire.gemini.parts import camel
 from tooltrail.wire.members import JsonObject, are_objects, objects_in
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,6})\]|\[(['"])((?:(?!\3)[^\\]|\\.)*)\3\]""")
-_KINDS: dict[str, type | tuple[type, ...]] = {
-    "stringValue": str,
-    "numberValue": (int, float),
-    "boolValue": bool,
-    "nullValue": object,
-}
-"""The members that a piece may have its value in, and what it is there."""
+_VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
+"""The members that a piece may have its value in."""
 
 PIECES = frozenset({"willContinue", "partialArgs"})
 """Members of a call that comes in pieces."""
@@ -43,15 +38,10 @@ def is_in_pieces(members: JsonObject) -> bool:
 
 @dataclass(slots=True)
 class PartialArguments:
-    """Arguments as far as they have come."""
+    """Arguments as far as they have come, and the places of texts that are to go on."""
 
     args: JsonObject = field(default_factory=dict[str, JsonValue])
-    _open: set[tuple[_Step, ...]] = field(default_factory=set[tuple[_Step, ...]])
-
-    @property
-    def has_open_text(self) -> bool:
-        """Whether a text was to go on."""
-        return bool(self._open)
+    open_texts: set[tuple[_Step, ...]] = field(default_factory=set[tuple[_Step, ...]])
 
     def take(self, pieces: JsonValue) -> None:
         """Take what is new; nothing is guessed, and nothing that came before is replaced.
@@ -65,7 +55,7 @@ class PartialArguments:
             steps = _steps(piece.get("jsonPath"))
             self._put(steps, _value(piece))
             if goes_on(piece):
-                self._open.add(steps)
+                self.open_texts.add(steps)
 
     def _put(self, steps: tuple[_Step, ...], value: JsonValue) -> None:
         """Put a value at its place, or behind the text there that was to go on."""
@@ -74,11 +64,11 @@ class PartialArguments:
             place = _inner(place, step, [] if isinstance(following, int) else {})
         nothing: JsonValue = {}
         before = _inner(place, steps[-1], nothing)
-        if steps in self._open:
+        if steps in self.open_texts:
             if not isinstance(value, str) or not isinstance(before, str):
                 raise InvalidRecordError("what goes on behind a text is none")
             value = before + value
-            self._open.remove(steps)
+            self.open_texts.remove(steps)
         elif before is not nothing:
             raise InvalidRecordError("a path has a value already")
         # The place is an object for a name and an array for a number: `_inner` has looked.
@@ -87,17 +77,12 @@ class PartialArguments:
 
 def _value(piece: JsonObject) -> JsonValue:
     """The one value of a piece."""
-    parts = [name for name in _KINDS if name in piece]
-    if len(parts) != 1:
-        raise InvalidRecordError(f"a piece has {len(parts)} values, and not one")
-    (name,) = parts
-    value = piece[name]
-    is_bool = isinstance(value, bool)
-    if not isinstance(value, _KINDS[name]) or (is_bool and name == "numberValue"):
-        raise InvalidRecordError(f"a value is no {name}")
-    if goes_on(piece) and name != "stringValue":
-        raise InvalidRecordError(f"a {name} is to go on")
-    return None if name == "nullValue" else value
+    values = [piece[name] for name in _VALUES if name in piece]
+    if len(values) != 1:
+        raise InvalidRecordError(f"a piece has {len(values)} values, and not one")
+    if goes_on(piece) and not isinstance(values[0], str):
+        raise InvalidRecordError("what is no text is to go on")
+    return None if "nullValue" in piece else values[0]
 
 
 def _steps(value: JsonValue) -> tuple[_Step, ...]:

@@ -7,19 +7,16 @@ key of it is touched.
 
 import re
 
-from pydantic import JsonValue
-
 from tooltrail.records import MediaBlock
 from tooltrail.records.blocks import MediaKind
-from tooltrail.wire.media_uris import has_bytes
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 
 _SNAKE = re.compile(r"_([a-z])")
 _KINDS: dict[str, MediaKind] = {"image": "image", "audio": "audio"}
-_MEDIA = {"inlineData": "data", "fileData": "fileUri"}
+MEDIA = {"inlineData": "data", "fileData": "fileUri"}
 """The members that have media, and where within them the bytes are, or their place."""
 
-_KEPT = frozenset({"mimeType", "displayName", *_MEDIA.values()})
+_KEPT = frozenset({"mimeType", "displayName", *MEDIA.values()})
 _STANDARD = str.maketrans("-_", "+/")
 
 
@@ -32,7 +29,7 @@ def camel(native: JsonObject) -> JsonObject:
 
 def media_of_part(part: JsonObject) -> MediaBlock | None:
     """The block of a part with bytes or with the place of a file; None for any other."""
-    for member, kept in _MEDIA.items():
+    for member, kept in MEDIA.items():
         members = camel(object_in(part.get(member)))
         if (given := text_in(members.get(kept))) is None:
             continue
@@ -52,11 +49,6 @@ def media_of_part(part: JsonObject) -> MediaBlock | None:
     return None
 
 
-def is_part(native: JsonValue) -> bool:
-    """Whether what was kept as it came can stand among parts: none may say nothing."""
-    return isinstance(native, dict) and bool(native)
-
-
 def _standard(data: str) -> str:
     """Base64 in the alphabet of RFC 4648 section 4; the official client sends that of section 5."""
     standard = data.translate(_STANDARD)
@@ -66,23 +58,3 @@ def _standard(data: str) -> str:
 def kind_of(media_type: str | None) -> MediaKind:
     """What a block of that type is."""
     return _KINDS.get((media_type or "").partition("/")[0], "document")
-
-
-def part_of_media(block: MediaBlock, *, tells_place: bool) -> JsonObject | None:
-    """The part of a block; None where it has neither bytes in base64 nor a place, or no type.
-
-    Args:
-        block: to write.
-        tells_place: whether the place of its bytes means anything to the receiver.
-    """
-    if block.media_type is None or (block.data is not None and not has_bytes(block)):
-        return None
-    member, given = "inlineData", block.data
-    if given is None and tells_place:
-        member, given = "fileData", block.uri
-    if given is None:
-        return None
-    members: JsonObject = {"mimeType": block.media_type, _MEDIA[member]: given}
-    if block.name is not None:
-        members["displayName"] = block.name
-    return {member: members}

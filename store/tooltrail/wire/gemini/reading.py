@@ -6,6 +6,7 @@ from collections.abc import Set as AbstractSet
 from pydantic import JsonValue
 
 from tooltrail.records import (
+    CallBlock,
     ContentBlock,
     Conversation,
     InvalidRecordError,
@@ -20,18 +21,18 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.wire._reading import (
-    RepeatedIds,
     message_of_answer,
     message_of_request,
     messages_of_request,
+    numbered,
 )
-from tooltrail.wire.gemini.asking import read_tools
-from tooltrail.wire.gemini.limits import NAME
+from tooltrail.wire.gemini.asking import NAME, read_tools
 from tooltrail.wire.gemini.partial_arguments import PIECES, is_in_pieces
 from tooltrail.wire.gemini.parts import camel, media_of_part
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
+    items_of,
     object_in,
     objects_in,
     others,
@@ -69,10 +70,7 @@ def read_response(payload: JsonObject) -> Response:
         for position, candidate in enumerate(candidates)
     ]
     failure = read_failure(payload) or failed_call(candidates)
-    unread = list(unread_of(payload))
-    if not (candidates or failure or unread):
-        unread.append("the answer has neither candidates nor an error")
-    return Response.of(messages, failure, unread)
+    return Response.of(messages, failure, unread_of(payload))
 
 
 def unread_of(event: JsonObject) -> Iterator[str]:
@@ -168,33 +166,24 @@ def read_history(request: JsonObject) -> Conversation:
 
 def _parts_of(content: JsonValue) -> list[JsonValue]:
     """The parts of a content, of which one may stand by itself."""
-    parts = content.get("parts") if isinstance(content, dict) else content
-    if parts is None:
-        return []
-    return parts if isinstance(parts, list) else [parts]
+    return items_of(content.get("parts") if isinstance(content, dict) else content)
 
 
 def _blocks(parts: list[JsonValue], cut: AbstractSet[int] = frozenset()) -> Iterator[MessageBlock]:
     """The blocks of parts; `cut` has the places of calls that are incomplete."""
-    position = 0
-    repeated = RepeatedIds()
-    for number, value in enumerate(parts):
-        part = camel(object_in(value))
-        if "functionCall" in part:
-            yield repeated.flagged(_call(part, position, is_cut=number in cut))
-            position += 1
-        elif isinstance(value, str):
-            yield TextBlock(text=value)
-        else:
-            yield _block(part, value)
+    return numbered(_block(value, is_cut=number in cut) for number, value in enumerate(parts))
 
 
-def _block(part: JsonObject, native: JsonValue) -> MessageBlock:
+def _block(native: JsonValue, *, is_cut: bool) -> MessageBlock:
+    if isinstance(native, str):
+        return TextBlock(text=native)
+    part = camel(object_in(native))
+    if "functionCall" in part:
+        return CallBlock(call=_call(part, is_cut=is_cut))
     text = part.get("text")
     if isinstance(text, str):
-        if part.get("thought") is True:
-            return ReasoningBlock(text=text, extras=others(part, _TEXT))
-        return TextBlock(text=text, extras=others(part, _TEXT))
+        kind = ReasoningBlock if part.get("thought") is True else TextBlock
+        return kind(text=text, extras=others(part, _TEXT))
     if "functionResponse" in part:
         return _result(part, camel(object_in(part["functionResponse"])))
     for member, tool_name in _BY_PROVIDER.items():
@@ -203,7 +192,7 @@ def _block(part: JsonObject, native: JsonValue) -> MessageBlock:
     return media_of_part(part) or ProviderBlock(native=native)
 
 
-def _call(part: JsonObject, position: int, *, is_cut: bool) -> ToolCall:
+def _call(part: JsonObject, *, is_cut: bool) -> ToolCall:
     members = camel(object_in(part["functionCall"]))
     extras = others(part, _CALL_PART)
     is_whole = not is_in_pieces(members)
@@ -215,7 +204,6 @@ def _call(part: JsonObject, position: int, *, is_cut: bool) -> ToolCall:
         tool_name=text_in(members.get("name")) or "",
         arguments_raw=spelled({} if args is None else args),
         call_id=text_in(members.get("id")),
-        position=position,
         flags=() if is_whole and not is_cut else ("incomplete",),
         extras=extras,
     )

@@ -74,7 +74,7 @@ class _Candidate:
         whole: JsonObject = {**object_in(begun["functionCall"]), "args": call.args}
         self.parts[self.call_at] = {**begun, **part, "functionCall": whole}
         if not goes_on(members):
-            if call.has_open_text:
+            if call.open_texts:
                 self._note_cut("a call ended before a text in its arguments did")
             self.open_call = None
 
@@ -99,9 +99,6 @@ class _Candidate:
 
 def _continues(part: JsonObject, last: JsonObject) -> bool:
     """Whether a text is the rest of the one before it: the same is said of both, and no more."""
-    if len(part) == len(last) == 1:
-        # Nearly all of them are texts alone.
-        return True
     return _SIGNATURE not in part and others(last, _TEXT) == others(part, _TEXT)
 
 
@@ -142,8 +139,6 @@ class ContentAssembler:
         natives = {index: one.native() for index, one in sorted(self._candidates.items())}
         failure = self._failure or failed_call(list(natives.values()))
         messages = [self._message(index, natives[index], is_done) for index in natives]
-        if not (self._unread or natives or failure):
-            self._unread.append("the stream has no candidates")
         return Response.of(messages, failure, self._unread)
 
     def _message(self, index: int, native: JsonObject, is_done: bool) -> Message:

@@ -5,8 +5,6 @@ order. A response is always an object with the key `output` or `error`, so that 
 result has such a key is not misread. No signature is made up for what another model said.
 """
 
-from collections.abc import Iterable, Iterator
-
 from pydantic import JsonValue
 
 from tooltrail.records import (
@@ -17,51 +15,33 @@ from tooltrail.records import (
     MessageBlock,
     ProviderBlock,
     ReasoningBlock,
-    TextBlock,
 )
 from tooltrail.wire._steps import Answered
 from tooltrail.wire._turns import TurnSpelling, write_turns
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.gemini.partial_arguments import PIECES
-from tooltrail.wire.gemini.parts import is_part, kind_of, part_of_media
-from tooltrail.wire.members import JsonObject, object_in, objects_in
+from tooltrail.wire.gemini.parts import MEDIA, kind_of
+from tooltrail.wire.media_uris import has_bytes
+from tooltrail.wire.members import JsonObject, object_in
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """`{"systemInstruction": …, "contents": […]}`, the former if it begins with one."""
-    system, contents = write_turns(writing, conversation, _SPELLING)
+    system, contents = write_turns(writing, conversation, SPELLING)
     instruction: JsonObject = {"systemInstruction": {"parts": system}} if system else {}
     return {**instruction, "contents": [*contents]}
 
 
-def is_result(item: JsonObject) -> bool:
-    """Whether a content brings responses of functions."""
-    return any("functionResponse" in part for part in objects_in(item.get("parts")))
-
-
-def _parts(
-    writing: Writing, message: Message, blocks: Iterable[MessageBlock | Answered], where: str
-) -> Iterator[JsonValue]:
-    for block in blocks:
-        match block:
-            case Answered():
-                yield _call(writing, message, block)
-            case TextBlock():
-                yield from _text(writing, message, block, where)
-            case ReasoningBlock() if (
-                writing.replays(message) and block.extras.get("thought") is True
-            ):
-                yield _part(writing, {"text": block.text}, message, block.extras, where)
-            case ProviderBlock() if writing.replays(message) and is_part(block.native):
-                yield block.native
-            case MediaBlock() if (message.role == "user" or writing.replays(message)) and (
-                native := _media(writing, message, block, where)
-            ):
-                yield native
-            case ReasoningBlock() | ProviderBlock():
-                writing.dropped_block(block, where)
-            case _:
-                yield {"text": writing.described(block, where)}
+def _native(writing: Writing, message: Message, block: MessageBlock, where: str) -> JsonValue:
+    match block:
+        case ReasoningBlock() if writing.replays(message) and block.extras.get("thought") is True:
+            return _part(writing, {"text": block.text}, message, block.extras, where)
+        case ProviderBlock() if writing.replays(message) and object_in(block.native):
+            return block.native
+        case MediaBlock() if message.role == "user" or writing.replays(message):
+            return _media(writing, message, block, where)
+        case _:
+            return None
 
 
 def _part(
@@ -76,33 +56,27 @@ def _part(
     return writing.beside({member: members}, message, extras, where)
 
 
-def _text(writing: Writing, message: Message, block: TextBlock, where: str) -> Iterator[JsonValue]:
-    writing.note_refusal(block, where)
-    text = writing.clean.text(block.text, where)
-    part = _part(writing, {"text": text}, message, block.extras, where)
-    if text or len(part) > 1:
-        yield part
-    else:
-        writing.note("block_dropped", where, "[empty text]")
-
-
 def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject | None:
     """The part of media, if there is one; what of them it does not say is in the report."""
     # Gemini knows its own files and buckets, whatever they are called.
     tells_place = writing.tells_place(message, block) or writing.replays(message)
-    native = part_of_media(block, tells_place=tells_place)
-    if native is None:
+    member, given = "inlineData", block.data
+    if given is None and tells_place:
+        member, given = "fileData", block.uri
+    is_damaged = block.data is not None and not has_bytes(block)
+    if given is None or block.media_type is None or is_damaged:
         return None
+    members: JsonObject = {"mimeType": block.media_type, MEDIA[member]: given}
+    if block.name is not None:
+        members["displayName"] = block.name
     writing.note_media(block, where, *(["uri"] if block.data is not None else []))
     if block.kind != kind_of(block.media_type):
         writing.note("block_described", where, f"{block.kind} of type {block.media_type}")
-    return _part(writing, native, message, block.extras, where)
+    return _part(writing, {member: members}, message, block.extras, where)
 
 
 def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
-    if call.kind not in ("function", "custom"):
-        writing.note("provider_data_dropped", where, f"kind {call.kind}")
     members: JsonObject = {
         "name": answered.wire_name,
         "args": writing.arguments_object(call, where, "input"),
@@ -165,7 +139,7 @@ def _content(writing: Writing, answered: Answered, block: ContentBlock) -> JsonV
     match block:
         case MediaBlock() if _is_taken(writing, block.media_type or ""):
             return _media(writing, answered.source, block, answered.where)
-        case ProviderBlock() if writing.replays(answered.source) and is_part(block.native):
+        case ProviderBlock() if writing.replays(answered.source) and object_in(block.native):
             return block.native
         case _:
             return None
@@ -177,11 +151,14 @@ def _is_taken(writing: Writing, media_type: str) -> bool:
     return not writing.capabilities.result_media.isdisjoint({media_type, f"{kind}/*"})
 
 
-_SPELLING = TurnSpelling(
+SPELLING = TurnSpelling(
     assistant="model",
     content="parts",
     text=lambda text: {"text": text},
-    parts=_parts,
+    call=_call,
     result=_response,
+    native=_native,
+    is_result=lambda part: "functionResponse" in part,
+    is_said=lambda part: bool(part["text"]) or len(part) > 1,
     merges_users=False,
 )

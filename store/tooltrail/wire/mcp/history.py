@@ -2,16 +2,16 @@
 
 There is no conversation in them, only calls and results: each call is a message of the assistant,
 each result one of a tool, joined by a key. Rounds before a result (input that is asked for, tasks
-that are polled) are no calls and no results: they stand verbatim in the extras of their call, and
-are not written again.
+that are polled) are no calls and no results: they are kept where they stand, as blocks of their
+provider, and are not written again.
 
 Client and server number their requests each for themselves, so an id may be open on both sides. A
 result says by its members which request it answers. An error does not, and is kept by itself.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import count
+from typing import Literal
 
 from pydantic import JsonValue
 
@@ -19,6 +19,7 @@ from tooltrail.records import (
     CallBlock,
     Conversation,
     Message,
+    MessageBlock,
     Origin,
     ProviderBlock,
     ResultBlock,
@@ -55,110 +56,81 @@ def read_history(request: JsonObject) -> Conversation:
     session = _Session()
     for native in messages_in(request):
         session.take(native)
-    return session.conversation()
-
-
-@dataclass(slots=True, eq=False)
-class _Call:
-    """One call of a tool, however many requests it takes.
-
-    Attributes:
-        key: that joins it with its result.
-        request: the first one.
-        rounds: the messages between that and the result.
-        state: that the server wants back with the input that it asked for.
-    """
-
-    key: str
-    request: JsonObject
-    rounds: list[JsonValue] = field(default_factory=list[JsonValue])
-    state: str | None = None
-
-    def message(self) -> Message:
-        call = read_call(self.request)
-        if self.rounds:
-            rpc: JsonObject = {**object_in(call.extras.get(RPC)), "rounds": self.rounds}
-            call = call.model_copy(update={"extras": {**call.extras, RPC: rpc}})
-        return Message(role="assistant", blocks=(CallBlock(call=call, key=self.key),), origin=_OWN)
-
-    def goes_on_with(self, params: JsonObject) -> bool:
-        """Whether a request brings the input that this one waits for."""
-        asked = {**object_in(self.request.get("params")), "requestState": self.state}
-        names = ("name", "arguments", "requestState")
-        is_same = all(asked.get(name) == params.get(name) for name in names)
-        return is_same and ("inputResponses" in params or self.state is not None)
+    return Conversation.of(session.said, session.tools)
 
 
 class _Session:
-    """Finds the call of each message by the ids, states and tasks that are open."""
+    """Finds the call of each message by the ids, states and tasks that are open.
+
+    Attributes:
+        said: the messages of the conversation so far.
+        tools: that the server listed so far.
+    """
 
     def __init__(self) -> None:
-        self._said: list[Message | _Call] = []
-        self._tools: list[ToolDefinition] = []
-        self._waiting: dict[JsonValue, _Call | None] = {}
+        self.said: list[Message] = []
+        self.tools: list[ToolDefinition] = []
+        # What each call was asked with, by its key, and the keys by what names the call.
+        self._params: dict[str, JsonObject] = {}
+        self._waiting: dict[JsonValue, str | None] = {}
+        self._tasks: dict[JsonValue, str] = {}
+        # Calls that wait for input, each with what brings it; the next to go on comes first.
+        self._asked: dict[str, JsonObject] = {}
         self._of_server: set[JsonValue] = set()
-        self._tasks: dict[str, _Call] = {}
-        # Calls that wait for input, the one that is to go on first at the end.
-        self._asked: list[_Call] = []
-        self._numbers = count()
-
-    def conversation(self) -> Conversation:
-        messages = (one.message() if isinstance(one, _Call) else one for one in self._said)
-        return Conversation.of(messages, self._tools)
 
     def take(self, native: JsonValue) -> None:
+        """Read one message."""
         message = object_in(native)
         method, message_id = message.get("method"), message.get("id")
-        params = object_in(message.get("params"))
-        if isinstance(method, str) and isinstance(message_id, int | str):
-            self._request(message, method, message_id, params)
-        elif isinstance(method, str):
-            self._notification(message, method, params)
+        if not isinstance(message_id, int | str):
+            message_id = None
+        if isinstance(method, str):
+            self._request(message, method, message_id, object_in(message.get("params")))
         elif "result" in message or "error" in message:
-            self._response(message, message_id if isinstance(message_id, int | str) else None)
+            self._response(message, message_id)
         else:
-            self._answer(ProviderBlock(native=native))
+            self._say("tool", ProviderBlock(native=native))
 
-    def _answer(self, block: ResultBlock | ProviderBlock) -> None:
-        self._said.append(Message(role="tool", blocks=(block,), origin=_OWN))
+    def _say(self, role: Literal["assistant", "tool"], block: MessageBlock) -> None:
+        self.said.append(Message(role=role, blocks=(block,), origin=_OWN))
 
     def _request(
-        self, message: JsonObject, method: str, message_id: int | str, params: JsonObject
+        self, message: JsonObject, method: str, message_id: RequestId | None, params: JsonObject
     ) -> None:
-        if method == "tools/call" and isinstance(message.get("params"), dict):
-            call = self._resumed(message, params)
-            if call is None:
-                call = _Call(f"mcp:{next(self._numbers)}", message)
-                self._said.append(call)
-            self._waiting[message_id] = call
+        task = self._tasks.get(str(params.get("taskId")))
+        if message_id is None:
+            if task is not None and method == "notifications/tasks":
+                self._answered(task, message, read_outcome({"jsonrpc": "2.0", "result": params}))
+        elif method == "tools/call" and isinstance(message.get("params"), dict):
+            self._waiting[message_id] = self._resumed(message, params) or self._begun(message)
         elif method in _FROM_SERVER:
             self._of_server.add(message_id)
         elif method != "ping":
-            self._waiting[message_id] = self._of_task(params)
-            if call := self._waiting[message_id]:
-                call.rounds.append(message)
+            self._waiting[message_id] = task
+            if task is not None:
+                self._say("tool", ProviderBlock(native=message))
 
-    def _resumed(self, message: JsonObject, params: JsonObject) -> _Call | None:
-        """The call that a request goes on with; None where it begins one.
+    def _begun(self, message: JsonObject) -> str:
+        key = f"mcp:{len(self._params)}"
+        self._params[key] = object_in(message.get("params"))
+        self._say("assistant", CallBlock(call=read_call(message), key=key))
+        return key
+
+    def _resumed(self, message: JsonObject, params: JsonObject) -> str | None:
+        """The key of the call that a request goes on with; None where it begins one.
 
         A stream that broke off is asked for again, with the same state and the same input.
         """
-        call = next((one for one in reversed(self._asked) if one.goes_on_with(params)), None)
-        if call is not None:
-            call.rounds.append(message)
-            self._asked.remove(call)
-            self._asked.insert(0, call)
-        return call
+        if "inputResponses" not in params and params.get("requestState") is None:
+            return None
+        brought = _round(params, params.get("requestState"))
+        key = next((key for key, asked in self._asked.items() if asked == brought), None)
+        if key is not None:
+            self._asked[key] = self._asked.pop(key)
+            self._say("tool", ProviderBlock(native=message))
+        return key
 
-    def _of_task(self, params: JsonObject) -> _Call | None:
-        return self._tasks.get(str(params.get("taskId")))
-
-    def _notification(self, message: JsonObject, method: str, params: JsonObject) -> None:
-        call = self._of_task(params) if method == "notifications/tasks" else None
-        if call is not None:
-            self._answered(call, message, read_outcome({"jsonrpc": "2.0", "result": params}))
-
-    def _response(self, message: JsonObject, message_id: int | str | None) -> None:
+    def _response(self, message: JsonObject, message_id: RequestId | None) -> None:
         outcome = read_outcome({"jsonrpc": "2.0", **message})
         result, is_error = object_in(message.get("result")), message.get("error") is not None
         is_other = outcome is None and "tools" not in result
@@ -169,34 +141,35 @@ class _Session:
             self._of_server.discard(message_id)
             if is_error and message_id in self._waiting:
                 # Nothing tells whose it is.
-                self._answer(ProviderBlock(native=message))
+                self._say("tool", ProviderBlock(native=message))
         elif message_id in self._waiting:
-            call = self._waiting.pop(message_id)
-            if call is not None:
-                self._answered(call, message, outcome)
+            key = self._waiting.pop(message_id)
+            if key is not None:
+                self._answered(key, message, outcome)
             else:
-                self._tools.extend(read_tools(result))
+                self.tools.extend(read_tools(result))
         elif isinstance(outcome, ResultBlock) and "content" in result:
-            self._answer(outcome)
+            self._say("tool", outcome)
         else:
-            self._answer(ProviderBlock(native=message))
+            self._say("tool", ProviderBlock(native=message))
 
     def _answered(
-        self, call: _Call, message: JsonObject, outcome: ResultBlock | Pending | None
+        self, key: str, message: JsonObject, outcome: ResultBlock | Pending | None
     ) -> None:
         if isinstance(outcome, ResultBlock):
-            self._answer(outcome.model_copy(update={"key": call.key}))
-            if call in self._asked:
-                self._asked.remove(call)
+            self._say("tool", outcome.model_copy(update={"key": key}))
+            self._asked.pop(key, None)
             return
-        call.rounds.append(message)
+        self._say("tool", ProviderBlock(native=message))
         if outcome is not None and outcome.task_id is not None:
-            self._tasks[outcome.task_id] = call
+            self._tasks[outcome.task_id] = key
         elif outcome is not None:
-            call.state = outcome.state
-            if call in self._asked:
-                self._asked.remove(call)
-            self._asked.append(call)
+            self._asked[key] = _round(self._params[key], outcome.state)
+
+
+def _round(params: JsonObject, state: JsonValue) -> JsonObject:
+    """What a request that brings input says of the call that it goes on with."""
+    return {"name": params.get("name"), "arguments": params.get("arguments"), "state": state}
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
@@ -234,8 +207,6 @@ def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue
                 writing, call, request_id, where, name=name, revision=revision, replays=replays
             )
             yield response_native(writing, result, request_id, revision, where, replays=is_own)
-            if "rounds" in object_in(call.extras.get(RPC)):
-                writing.note("provider_data_dropped", where, "the rounds before the result")
 
 
 def _note_said(writing: Writing, step: Said | Answers) -> None:
@@ -257,7 +228,7 @@ class _RequestIds:
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
         self._used: set[JsonValue] = set()
-        self._next = 1
+        self._numbers = count(1)
 
     def of(self, extras: JsonObject, where: str) -> RequestId:
         """The id that was recorded, if it is free; else the next number."""
@@ -265,12 +236,10 @@ class _RequestIds:
         if isinstance(recorded, str):
             recorded = self._writing.clean.text(recorded, where)
         if not isinstance(recorded, int | str) or recorded in self._used:
-            while self._next in self._used:
-                self._next += 1
+            free = next(number for number in self._numbers if number not in self._used)
             if recorded is not None:
-                note = f"request {recorded!a} is {self._next} here"
-                self._writing.note("id_renamed", where, note)
-            recorded = self._next
+                self._writing.note("id_renamed", where, f"request {recorded!a} is {free} here")
+            recorded = free
         self._used.add(recorded)
         return recorded
 

@@ -5,8 +5,6 @@ one that ends a task: it brings the result that the response had put off. A resp
 a stream that serves several requests there are several.
 """
 
-from collections.abc import Iterator
-
 from tooltrail.records import Message, Origin, ProviderBlock, ResultBlock
 from tooltrail.wire.mcp.limits import NAME
 from tooltrail.wire.mcp.results import Pending, read_outcome
@@ -23,21 +21,11 @@ def read_response(payload: JsonObject, place: int = 0) -> Response:
     failure = None if error is None else failure_of(error, error, ("code",))
     reason = text_in(object_in(payload.get("result", payload)).get("resultType"))
     origin = Origin(wire_format=NAME, finish_reason=reason, choice=place)
-    is_complete = isinstance(outcome, ResultBlock)
-    block = outcome if isinstance(outcome, ResultBlock) else ProviderBlock(native=payload)
-    message = Message(role="tool", blocks=(block,), origin=origin, is_complete=is_complete)
-    return Response.of((message,), failure, tuple(_unread(outcome)))
-
-
-def _unread(outcome: ResultBlock | Pending | None) -> Iterator[str]:
-    if outcome is None:
-        yield "the response is no answer to a call of a tool"
-    elif isinstance(outcome, ResultBlock):
-        for number, block in enumerate(outcome.content):
-            if isinstance(block, ProviderBlock):
-                yield f"content[{number}] is of no type that is known"
-        if outcome.status == "unknown":
-            yield "isError is neither true nor false"
+    result = outcome if isinstance(outcome, ResultBlock) else None
+    blocks = (result or ProviderBlock(native=payload),)
+    message = Message(role="tool", blocks=blocks, origin=origin, is_complete=result is not None)
+    unread = () if outcome else ("the response is no answer to a call of a tool",)
+    return Response.of((message,), failure, unread)
 
 
 class McpAssembler:

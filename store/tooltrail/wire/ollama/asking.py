@@ -9,6 +9,7 @@ from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
 
+NAME = "ollama"
 _FUNCTION = frozenset({"name", "description", "parameters"})
 _SHOWN_PATHS = 20
 
@@ -29,19 +30,14 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
         members["parameters"] = free_text_schema(writing, "arguments", where)
     elif tool.parameters is not None:
         members["parameters"] = writing.clean.value(tool.parameters, where)
-        _note_dropped(writing, tool.parameters, where)
+        if paths := [*_dropped_paths(tool.parameters, _ROOT, "")]:
+            shown, more = ", ".join(paths[:_SHOWN_PATHS]), len(paths) - _SHOWN_PATHS
+            note = f"dropped: {shown}" + (f" and {more:,} more" if more > 0 else "")
+            writing.note("schema_reduced", where, note)
     if tool.strict:
         writing.note("schema_reduced", where, "strict: the server enforces no schema of a tool")
     writing.note_dropped(tool.extras, where)
     return {"type": "function", "function": members}
-
-
-def _note_dropped(writing: Writing, schema: JsonObject, where: str) -> None:
-    paths = list(_dropped_paths(schema, _ROOT, ""))
-    if not paths:
-        return
-    more = f" and {len(paths) - _SHOWN_PATHS:,} more" if len(paths) > _SHOWN_PATHS else ""
-    writing.note("schema_reduced", where, f"dropped: {', '.join(paths[:_SHOWN_PATHS])}{more}")
 
 
 def _dropped_paths(schema: JsonValue, kept: frozenset[str], path: str) -> Iterator[str]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pydantic import JsonValue
 
 from tooltrail.records import (
+    CallBlock,
     Conversation,
     InvalidRecordError,
     MediaBlock,
@@ -26,11 +27,11 @@ from tooltrail.records import (
 )
 from tooltrail.wire._reading import (
     ROLES,
-    RepeatedIds,
     merge_results,
     message_of_answer,
     message_of_request,
     messages_in,
+    numbered,
     result_of_text,
 )
 from tooltrail.wire.media_uris import decoded, has_bytes
@@ -43,8 +44,7 @@ from tooltrail.wire.members import (
     raw_arguments,
     text_in,
 )
-from tooltrail.wire.ollama.asking import read_tools
-from tooltrail.wire.ollama.limits import NAME
+from tooltrail.wire.ollama.asking import NAME, read_tools
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 MESSAGE = frozenset({"role", "content", "thinking", "images", "tool_calls"})
@@ -70,8 +70,7 @@ def read_response(payload: JsonObject) -> Response:
     message = payload.get("message")
     if isinstance(message, dict):
         return read_answer(message, payload, failure)
-    unread = () if failure else ("the answer has neither a message nor an error",)
-    return Response.of((), failure, unread)
+    return Response.of((), failure)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -118,13 +117,14 @@ def read_answer(
 
 def _odd(native: JsonObject) -> JsonObject:
     """The members that are not what they are to be; they are kept as extras."""
-    odd = [name for name in ("content", "thinking") if not isinstance(native.get(name), str | None)]
-    images, calls = native.get("images"), native.get("tool_calls")
-    if images is not None and [*filter(_is_text, list_in(images))] != images:
-        odd.append("images")
-    if calls is not None and [*filter(_is_call, list_in(calls))] != calls:
-        odd.append("tool_calls")
-    return {name: native[name] for name in odd}
+    images, calls = list_in(native.get("images")), list_in(native.get("tool_calls"))
+    read: JsonObject = {
+        "content": text_in(native.get("content")) or "",
+        "thinking": text_in(native.get("thinking")) or "",
+        "images": [image for image in images if isinstance(image, str)],
+        "tool_calls": [*filter(_is_call, calls)],
+    }
+    return {name: native[name] for name in read if native.get(name) not in (None, read[name])}
 
 
 def read_history(request: JsonObject) -> Conversation:
@@ -159,9 +159,8 @@ def _blocks(native: JsonObject) -> Iterator[MessageBlock]:
     if thinking := text_in(native.get("thinking")):
         yield ReasoningBlock(text=thinking)
     yield from _content_blocks(native)
-    repeated = RepeatedIds()
-    for position, call in enumerate(filter(_is_call, objects_in(native.get("tool_calls")))):
-        yield repeated.flagged(_read_call(call, position))
+    calls = filter(_is_call, objects_in(native.get("tool_calls")))
+    yield from numbered(CallBlock(call=_read_call(call)) for call in calls)
 
 
 def _content_blocks(native: JsonObject) -> Iterator[TextBlock | MediaBlock]:
@@ -172,15 +171,11 @@ def _content_blocks(native: JsonObject) -> Iterator[TextBlock | MediaBlock]:
             yield image_of_base64(image)
 
 
-def _is_text(native: JsonValue) -> bool:
-    return isinstance(native, str)
-
-
 def _is_call(native: JsonValue) -> bool:
     return isinstance(native, dict) and isinstance(native.get("function"), dict)
 
 
-def _read_call(native: JsonObject, position: int) -> ToolCall:
+def _read_call(native: JsonObject) -> ToolCall:
     function = object_in(native.get("function"))
     extras = others(native, _CALL)
     if beside := others(function, _FUNCTION):
@@ -189,7 +184,6 @@ def _read_call(native: JsonObject, position: int) -> ToolCall:
         tool_name=text_in(function.get("name")) or "",
         arguments_raw=raw_arguments(function.get("arguments")),
         call_id=text_in(native.get("id")),
-        position=position,
         extras=extras,
     )
 

@@ -55,8 +55,6 @@ class OllamaAssembler:
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""
         if not self._has_message:
-            if self._failure is None:
-                self._unread.append("the stream has no message")
             return Response.of((), self._failure, self._unread)
         texts = {name: "".join(pieces) for name, pieces in self._texts.items()}
         native: JsonObject = {**texts, **self._lists, **self._rest}

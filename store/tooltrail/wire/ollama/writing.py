@@ -16,13 +16,14 @@ from tooltrail.records import (
     MessageBlock,
     ProviderBlock,
     ReasoningBlock,
-    TextBlock,
 )
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.ollama.limits import SAFE_INTEGER
 from tooltrail.wire.ollama.reading import MESSAGE, image_of_base64, is_image
+
+_SAFE_INTEGER = 2**53
+"""Beyond it the server, which reads numbers as doubles, may round an integer."""
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
@@ -37,33 +38,23 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     return {"messages": messages}
 
 
-def is_result(item: JsonObject) -> bool:
-    """Whether a message brings the result of a tool."""
-    return item.get("role") == "tool"
-
-
 def _write_said(writing: Writing, step: Said) -> JsonObject | None:
     """The message; None for one of the assistant without words, which asks the model to go on."""
     message, where = step.message, step.where
-    if (whole := _whole_message(message)) and writing.replays(message):
-        return whole
+    match message.blocks:
+        # The message of a role that only some models know goes back as it came.
+        case (ProviderBlock(native={"role": str()} as native),) if writing.replays(message):
+            return object_in(native)
+        case _:
+            pass
     role = "system" if message.role == "developer" else message.role
     writing.note_role(message.role, role, where)
-    native = {"role": role, **_spoken(writing, message, message.blocks, where)}
-    if not (native["content"] or len(native) > 2):
+    said: JsonObject = {"role": role, **_spoken(writing, message, message.blocks, where)}
+    if not (said["content"] or len(said) > 2):
         writing.note("message_empty", where, "nothing of it can be said here")
         if role == "assistant":
             return None
-    return native
-
-
-def _whole_message(message: Message) -> JsonObject | None:
-    """The message of a role that only some models know, as it came; None for any other."""
-    match message.blocks:
-        case (ProviderBlock(native={"role": str()} as native),):
-            return object_in(native)
-        case _:
-            return None
+    return said
 
 
 def _write_answers(writing: Writing, step: Answers) -> JsonObject:
@@ -95,7 +86,7 @@ def _unsafe_integers(value: JsonValue) -> Iterable[int]:
     elif isinstance(value, list):
         for item in value:
             yield from _unsafe_integers(item)
-    elif isinstance(value, int) and abs(value) > SAFE_INTEGER:
+    elif isinstance(value, int) and abs(value) > _SAFE_INTEGER:
         yield value
 
 
@@ -104,8 +95,6 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
     _note_order(writing, result.content, where)
     writing.note_extras(result, where)
     images = [block for block in result.content if is_image(block)]
-    for image in images:
-        writing.note_extras(image, where)
     others = tuple(block for block in result.content if not is_image(block))
     rest = result.model_copy(update={"content": others})
     has_text = others or rest.has_structured or rest.is_error or not images
@@ -124,34 +113,23 @@ def _spoken(
 ) -> JsonObject:
     """What a message says beside calls: its content, and what else there is."""
     _note_order(writing, blocks, where)
-    thoughts: list[str] = []
-    texts: list[str] = []
+    texts: dict[str, list[str]] = {"content": []}
     images: list[MessageBlock] = []
     for block in blocks:
         if isinstance(block, Answered):
             continue
         if isinstance(block, ReasoningBlock) and writing.replays(message):
             writing.note_extras(block, where)
-            thoughts.append(writing.clean.text(block.text, where))
+            texts.setdefault("thinking", []).append(writing.clean.text(block.text, where))
         elif isinstance(block, ReasoningBlock | ProviderBlock):
             writing.dropped_block(block, where)
         elif is_image(block):
             images.append(block)
         else:
-            texts.append(_text(writing, block, where))
-    native: JsonObject = {"content": _joined(writing, texts, where)}
-    if thoughts:
-        native["thinking"] = _joined(writing, thoughts, where)
+            texts["content"].append(writing.block_text(block, where))
+    native: JsonObject = {name: _joined(writing, said, where) for name, said in texts.items()}
     spoken = {**native, **_images(writing, images, where)}
     return writing.with_message_extras(spoken, message, where, MESSAGE)
-
-
-def _text(writing: Writing, block: MessageBlock, where: str) -> str:
-    if isinstance(block, TextBlock):
-        writing.note_text(block, where)
-        return writing.clean.text(block.text, where)
-    writing.note_extras(block, where)
-    return writing.described(block, where)
 
 
 def _joined(writing: Writing, texts: list[str], where: str) -> str:

@@ -8,7 +8,8 @@ from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, objects_in
-from tooltrail.wire.openai_chat.limits import NAME
+
+NAME = "openai"
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:

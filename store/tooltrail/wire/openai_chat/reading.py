@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 
 from tooltrail.records import Conversation, Message, MessageBlock, Origin, Role, TextBlock
 from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, asks_for_call, odd_texts
-from tooltrail.wire._chat.calls import read_calls, read_result, unread_calls
+from tooltrail.wire._chat.calls import read_calls, read_result, unread_in
 from tooltrail.wire._chat.parts import is_part, read_content, read_part
 from tooltrail.wire._reading import (
     REASONING,
@@ -22,9 +22,7 @@ from tooltrail.wire._reading import (
     with_origins,
 )
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
-from tooltrail.wire.openai_chat.asking import read_tools
-from tooltrail.wire.openai_chat.limits import NAME
-from tooltrail.wire.responses import Oddities
+from tooltrail.wire.openai_chat.asking import NAME, read_tools
 
 _TEXTS = ("refusal", *REASONING)
 MESSAGE = frozenset({"role", "content", "tool_calls", "function_call", "annotations", *_TEXTS})
@@ -37,11 +35,10 @@ RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 """Members of a result that are read."""
 
 
-def _blocks_of_answer(native: JsonObject, odd: Oddities, flags: Flags) -> Iterator[MessageBlock]:
-    content = native.get("content")
-    if not isinstance(content, str | list | None) and not is_part(content):
-        odd.unread.append("content of the message is no text")
-    odd.unread += unread_calls(native)
+def _blocks_of_answer(
+    native: JsonObject, unread: list[str], flags: Flags
+) -> Iterator[MessageBlock]:
+    unread += unread_in(native)
     return assistant_blocks(native, flags)
 
 

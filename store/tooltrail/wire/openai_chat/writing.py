@@ -12,7 +12,6 @@ from pydantic import JsonValue
 
 from tooltrail.records import (
     Conversation,
-    MediaBlock,
     Message,
     MessageBlock,
     ProviderBlock,
@@ -20,7 +19,7 @@ from tooltrail.records import (
     TextBlock,
 )
 from tooltrail.wire._chat.calls import CALL, write_call
-from tooltrail.wire._chat.parts import is_part, write_media
+from tooltrail.wire._chat.parts import content_of, own_part, write_part
 from tooltrail.wire._reading import REASONING
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
@@ -33,6 +32,8 @@ _SAID_BY = ("content", "refusal", "audio")
 _PLACES = (*REASONING, "content", "refusal", "tool_calls")
 """The order in which the members of a message are read."""
 
+_MEDIA = frozenset({"image", "audio", "document"})
+
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """`{"messages": […]}`."""
@@ -44,11 +45,6 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
         elif said := _write_said(writing, step):
             messages.append(said)
     return {"messages": messages}
-
-
-def is_result(item: JsonObject) -> bool:
-    """Whether a message brings the result of a tool."""
-    return item.get("role") in {"tool", "function"}
 
 
 def _write_said(writing: Writing, step: Said) -> JsonObject | None:
@@ -167,62 +163,19 @@ class _Speech:
 
     def _spoken(self, blocks: Sequence[MessageBlock]) -> JsonValue:
         """What an assistant says: a text, unless its provider said parts of its own with it."""
-        own = [block for block in blocks if self._own_part(block)]
-        return self.content(blocks) if own else self._text(blocks)
+        has_own = any(own_part(self.writing, self.message, block) for block in blocks)
+        return self.content(blocks) if has_own else self._text(blocks)
 
     def _text(self, blocks: Sequence[MessageBlock]) -> str:
-        texts: list[str] = []
         for block in blocks:
-            if isinstance(block, TextBlock):
-                texts.append(self.writing.clean.text(block.text, self.where))
-                self.writing.note_text(block, self.where)
-            elif isinstance(block, ProviderBlock):
+            if isinstance(block, ProviderBlock):
                 self.writing.dropped_block(block, self.where)
-            else:
-                texts.append(self.writing.described(block, self.where))
-                self.writing.note_extras(block, self.where)
-        return self.writing.joined(texts, self.where)
+        said = [block for block in blocks if not isinstance(block, ProviderBlock)]
+        return self.writing.content_text(said, self.where)
 
     def content(self, blocks: Sequence[MessageBlock]) -> JsonValue:
         """One text as a text, anything more as parts."""
-        parts = [part for block in blocks if (part := self._part(block, is_alone=len(blocks) == 1))]
-        # A list without parts is refused; a text without characters is not.
-        is_text = not parts or (len(parts) == 1 and parts[0].keys() == {"type", "text"})
-        return [*parts] if not is_text else parts[0]["text"] if parts else ""
-
-    def _part(self, block: MessageBlock, *, is_alone: bool) -> JsonObject | None:
-        """The part of a block; None where the block is left out."""
-        match block:
-            case ProviderBlock() if part := self._own_part(block):
-                self.writing.note_extras(block, self.where)
-                return part
-            case ProviderBlock() | ReasoningBlock():
-                self.writing.dropped_block(block, self.where)
-                return None
-            case MediaBlock() if self.message.role == "user" and (
-                part := write_media(self.writing, self.message, block, self.where)
-            ):
-                return part
-            case TextBlock():
-                return self._text_part(block, is_alone=is_alone)
-            case _:
-                return {"type": "text", "text": self._text([block])}
-
-    def _own_part(self, block: MessageBlock) -> JsonObject | None:
-        """A part that its provider alone understands, if it goes back to it."""
-        if not isinstance(block, ProviderBlock) or not self.writing.replays(self.message):
-            return None
-        native = object_in(block.native)
-        return native if text_in(native.get("type")) and not is_part(native) else None
-
-    def _text_part(self, block: TextBlock, *, is_alone: bool) -> JsonObject | None:
-        """The part of a text; None for one in which nothing is said."""
-        self.writing.note_refusal(block, self.where)
-        text = self.writing.clean.text(block.text, self.where)
-        native: JsonObject = {"type": "text", "text": text}
-        part = self.writing.beside(native, self.message, block.extras, self.where)
-        if text or len(part) > len(native):
-            return part
-        if not is_alone:
-            self.writing.note("block_dropped", self.where, "a text without characters")
-        return None
+        parts = (
+            write_part(self.writing, self.message, block, self.where, _MEDIA) for block in blocks
+        )
+        return content_of([part for part in parts if part])

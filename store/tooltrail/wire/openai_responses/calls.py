@@ -30,14 +30,10 @@ BUILTINS: Mapping[str, str] = {
 ACTIONS = "actions"
 """Newer computer calls have a list of actions; their arguments are an object with this member."""
 
-_FOR_CALLER: Mapping[str, str] = {
+_KINDS: Mapping[str, CallKind] = {"function_call": "function", "custom_tool_call": "custom"}
+_MEMBERS: Mapping[str, str] = {
     "function_call": "arguments",
     "custom_tool_call": "input",
-    **BUILTINS,
-}
-
-_KINDS: Mapping[str, CallKind] = {"function_call": "function", "custom_tool_call": "custom"}
-_HOSTED: Mapping[str, str] = {
     "mcp_call": "arguments",
     "web_search_call": "action",
     "x_search_call": "arguments",
@@ -47,7 +43,7 @@ _HOSTED: Mapping[str, str] = {
     "program": "code",
     **BUILTINS,
 }
-"""Items of tools that the provider runs, and the member that the call was made with."""
+"""Items that are calls, and the member that the call was made with."""
 
 
 def type_of(item: JsonObject) -> str:
@@ -67,7 +63,7 @@ def is_for_caller(item: JsonObject, hosted: frozenset[str] = frozenset()) -> boo
     if kind == "shell_call":
         environment = object_in(item.get("environment")).get("type")
         return environment != "container_reference" and text_in(item.get("call_id")) not in hosted
-    return kind in _FOR_CALLER
+    return kind in _KINDS or kind in BUILTINS
 
 
 def hosted_shells(items: JsonValue, *, in_answer: bool) -> frozenset[str]:
@@ -87,7 +83,7 @@ def hosted_shells(items: JsonValue, *, in_answer: bool) -> frozenset[str]:
 def read_call(item: JsonObject, position: int, flags: tuple[CallFlag, ...] = ()) -> ToolCall:
     """The call of an item for which `is_for_caller` holds; `flags` say what was odd about it."""
     kind = type_of(item)
-    member, is_builtin = _FOR_CALLER[kind], kind in BUILTINS
+    member, is_builtin = _MEMBERS[kind], kind in BUILTINS
     value = item.get(member)
     if is_builtin and value is None and item.get(ACTIONS) is not None:
         member, value = ACTIONS, {ACTIONS: item[ACTIONS]}
@@ -128,11 +124,11 @@ def other_members(item: JsonObject, *known: str) -> JsonObject:
 def read_hosted_call(item: JsonObject, position: int) -> ToolCall | None:
     """The call of a tool that the provider ran itself; None for an item that is no call."""
     kind = type_of(item)
-    if kind not in _HOSTED:
+    if kind not in _MEMBERS:
         return None
     return ToolCall(
         tool_name=text_in(item.get("name")) or kind.removesuffix("_call"),
-        arguments_raw=_hosted_arguments(item, _HOSTED[kind]),
+        arguments_raw=_hosted_arguments(item, _MEMBERS[kind]),
         call_id=text_in(item.get("call_id")) or text_in(item.get("id")),
         kind="mcp" if kind == "mcp_call" else "builtin",
         namespace=text_in(item.get("server_label")),

@@ -13,21 +13,6 @@ NAME = "openai-responses"
 
 IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 
-PROVIDER_ITEMS = frozenset(
-    {
-        "additional_tools",
-        "compaction",
-        "compaction_trigger",
-        "configuration_update",
-        "item_reference",
-        "mcp_approval_request",
-        "mcp_approval_response",
-        "mcp_list_tools",
-        "program_output",
-    }
-)
-"""Items that are known and are nothing but the provider's. None is a part of a message."""
-
 CAPABILITIES = Capabilities(
     server_field="any",
     tool_name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
@@ -35,7 +20,6 @@ CAPABILITIES = Capabilities(
 )
 
 USAGE = UsageSpelling(
-    ("usage", "response"),
     usage_of("response"),
     ("input_tokens",),
     ("output_tokens",),

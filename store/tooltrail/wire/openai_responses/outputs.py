@@ -4,7 +4,6 @@ Only the shell and `apply_patch` can say natively that they failed. Elsewhere a 
 says it; without one nothing is known of how the call came out.
 """
 
-import json
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 
@@ -26,9 +25,11 @@ from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
+    list_in,
     object_in,
     objects_in,
     others,
+    raw_arguments,
     spelled,
     text_in,
 )
@@ -42,7 +43,7 @@ NOT_TAKEN = frozenset({"created_by", "status"})
 _ENTRY = {"stdout", "stderr", "outcome"}
 
 
-def read_output(item: JsonObject, local_shells: Mapping[str, str]) -> ResultBlock:
+def read_output(item: JsonObject, local_shells: Mapping[str | None, str | None]) -> ResultBlock:
     """The result that an item of `OUTPUT_TYPES` brings.
 
     The output of a local shell may name its call by the id of the item; `local_shells` has the
@@ -53,7 +54,7 @@ def read_output(item: JsonObject, local_shells: Mapping[str, str]) -> ResultBloc
     call_id = text_in(item.get("call_id"))
     if kind == "local_shell_call_output":
         named = text_in(item.get("id"))
-        call_id = local_shells.get(named or "", named)
+        call_id = local_shells.get(named) or named
     update = {"call_id": call_id, "extras": other_members(item, *known)}
     return read(item).model_copy(update=update)
 
@@ -145,20 +146,18 @@ def _write_shell(writing: Writing, answered: Answered) -> JsonObject:
     native: JsonObject = {"max_output_length": limit} if isinstance(limit, int) else {}
     if _has_entries(result):
         return {**native, "output": result.structured}
-    outcome: JsonObject = {"type": "exit", "exit_code": int(result.is_error)}
-    if result.status == "timeout":
-        outcome = {"type": "timeout"}
-    else:
+    outcome: JsonObject = {"type": "timeout"}
+    if result.status != "timeout":
         writing.note_status(result, where)
+        outcome = {"type": "exit", "exit_code": int(result.is_error)}
     text = _plain_text(writing, result, where)
     return {**native, "output": [{"stdout": text, "stderr": "", "outcome": outcome}]}
 
 
 def _has_entries(result: ResultBlock) -> bool:
     """Whether the structured value is what the shell gave, and says the same as the text."""
-    if not isinstance(result.structured, list):
-        return False
-    if not all(entry.keys() == _ENTRY for entry in objects_in(result.structured)):
+    entries = list_in(result.structured)
+    if entries != result.structured or any(object_in(one).keys() != _ENTRY for one in entries):
         return False
     again = _read_shell({"output": result.structured})
     return (again.status, again.content) == (result.status, result.content)
@@ -187,8 +186,7 @@ def _write_patch(writing: Writing, answered: Answered) -> JsonObject:
 
 def _read_local_shell(item: JsonObject) -> ResultBlock:
     """What the local shell wrote: its output is JSON, of which a lone `stdout` is plain text."""
-    output = item.get("output")
-    text = output if isinstance(output, str) else "" if output is None else json.dumps(output)
+    text = raw_arguments(item.get("output"))
     with suppress(InvalidRecordError):
         value = object_in(read_json(text))
         if value.keys() == {"stdout"} and isinstance(value["stdout"], str):
@@ -210,15 +208,13 @@ def _read_screenshot(item: JsonObject) -> ResultBlock:
 def _write_screenshot(writing: Writing, answered: Answered) -> JsonObject | None:
     """A computer answers with a picture of its screen, and with nothing else."""
     result = answered.result
-    is_alone = len(result.content) == 1 and not result.has_structured
-    image = result.content[0] if is_alone else None
-    if not isinstance(image, MediaBlock) or image.kind != "image" or result.is_error:
-        return None
-    part = write_part(writing, image, answered.where, replays=True)
-    if part is None:
-        return None
-    place = others(part, frozenset({"type", "detail"}))
-    return {"output": {"type": "computer_screenshot", **place}}
+    match result.content:
+        case (MediaBlock(kind="image") as image,) if not (result.has_structured or result.is_error):
+            part = write_part(writing, image, answered.where, replays=True)
+            place = others(part or {}, frozenset({"type", "detail"}))
+            return {"output": {"type": "computer_screenshot", **place}} if part else None
+        case _:
+            return None
 
 
 def _read_found_tools(item: JsonObject) -> ResultBlock:

@@ -21,7 +21,7 @@ from tooltrail.wire.media_uris import (
     uri_of_media,
 )
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
-from tooltrail.wire.openai_responses.limits import IMAGE_TYPES, PROVIDER_ITEMS
+from tooltrail.wire.openai_responses.limits import IMAGE_TYPES
 
 _UNNAMED = "document"
 _LISTS = ("annotations", "logprobs")
@@ -86,8 +86,7 @@ def write_part(
     """
     if isinstance(block, ProviderBlock):
         native = object_in(block.native)
-        kind = native.get("type")
-        return native if replays and isinstance(kind, str) and kind not in PROVIDER_ITEMS else None
+        return native if replays and isinstance(native.get("type"), str) else None
     part: JsonObject | None = None
     if isinstance(block, TextBlock):
         writing.note_refusal(block, where)

@@ -9,14 +9,13 @@ Items of a request have no batches. What the model said up to the next output, o
 message of somebody else, is taken for one turn: one message of the assistant.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import count, groupby
 
 from pydantic import JsonValue
 
 from tooltrail.records import (
-    CallFlag,
     Conversation,
     InvalidRecordError,
     Message,
@@ -25,6 +24,7 @@ from tooltrail.records import (
     ReasoningBlock,
     Role,
 )
+from tooltrail.wire._chat.answers import NO_FLAGS, Flags
 from tooltrail.wire._reading import (
     RepeatedIds,
     cut_off,
@@ -42,10 +42,10 @@ from tooltrail.wire.openai_responses.calls import (
     read_hosted_call,
     type_of,
 )
-from tooltrail.wire.openai_responses.limits import NAME, PROVIDER_ITEMS
+from tooltrail.wire.openai_responses.limits import NAME
 from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES, read_output
 from tooltrail.wire.openai_responses.parts import read_part
-from tooltrail.wire.responses import Oddities, ProviderFailure, Response, failure_in
+from tooltrail.wire.responses import ProviderFailure, Response, failure_in
 
 CUT_SHORT = "incomplete"
 """The status of an answer that ended in order, and before the model had said everything."""
@@ -54,54 +54,35 @@ ITEM = "item"
 """The extra of a block that has what its item said beside the content."""
 
 _KNOWN = ("completed", CUT_SHORT, "failed", "cancelled", "queued", "in_progress")
-_NO_FLAGS: Mapping[int, tuple[CallFlag, ...]] = {}
 _MESSAGE = frozenset({"type", "role", "content"})
 _SPEAKERS: dict[str, Role] = {"user": "user", "system": "system", "developer": "developer"}
 
 
-class _TurnReader:
-    """Reads the items of one message of the assistant into `blocks`, in their order."""
-
-    def __init__(self, oddities: Oddities, hosted: frozenset[str]) -> None:
-        self.blocks: list[MessageBlock] = []
-        self._calls = count()
-        self._hosted_count = 0
-        self._oddities = oddities
-        self._hosted = hosted
-        self._repeated = RepeatedIds()
-
-    def take(self, item: JsonValue, where: str, flags: tuple[CallFlag, ...] = ()) -> None:
-        """Read one item; what is not as the format says is reported."""
+def _read_turn(
+    items: Iterable[JsonValue], hosted: frozenset[str], unread: list[str], flags: Flags = NO_FLAGS
+) -> Iterator[MessageBlock]:
+    """The blocks of one message of the assistant; `unread` takes what is not as the format says."""
+    calls, hosted_calls, repeated = count(), 0, RepeatedIds()
+    for position, item in enumerate(items):
+        where = f"output[{position}]"
         if not isinstance(item, dict):
-            self._oddities.unread.append(f"{where} is no object")
-            self.blocks.append(ProviderBlock(native=item))
-        elif is_for_caller(item, self._hosted):
+            unread.append(f"{where} is no object")
+            yield ProviderBlock(native=item)
+        elif is_for_caller(item, hosted):
             # Without one a call has no id, which anybody can see; one of another kind is lost.
             if not isinstance(item.get("call_id"), str | None):
-                self._oddities.unread.append(f"the call_id of {where} is no text")
-            self.blocks.append(self._repeated.flagged(read_call(item, next(self._calls), flags)))
+                unread.append(f"the call_id of {where} is no text")
+            yield repeated.flagged(read_call(item, next(calls), flags.get(position, ())))
         elif type_of(item) == "message" and item.get("role") in ("assistant", None):
             if not isinstance(item.get("content"), str | list):
-                self._oddities.unread.append(f"{where} has no content")
-            self.blocks.extend(_read_content(item, in_turn=True))
+                unread.append(f"{where} has no content")
+            yield from _read_content(item, in_turn=True)
         elif type_of(item) == "reasoning":
-            self.blocks.append(ReasoningBlock(text=thoughts_in(item), extras=_proof(item)))
+            yield ReasoningBlock(text=thoughts_in(item), extras=_proof(item))
         else:
-            self._take_other(item, where)
-
-    def _take_other(self, item: JsonObject, where: str) -> None:
-        call = read_hosted_call(item, self._hosted_count)
-        if call is not None:
-            self._hosted_count += 1
-        elif type_of(item) not in OUTPUT_TYPES | PROVIDER_ITEMS and not is_reference(item):
-            told = f"{where} is of the unknown type {type_of(item)[:60]!a}"
-            self._oddities.remarks.append(told)
-        self.blocks.append(ProviderBlock(native=item, call=call))
-
-
-def is_reference(item: JsonObject) -> bool:
-    """Whether an item is nothing but the id of one that the provider keeps."""
-    return item.get("type") is None and "id" in item and "role" not in item
+            call = read_hosted_call(item, hosted_calls)
+            hosted_calls += call is not None
+            yield ProviderBlock(native=item, call=call)
 
 
 def _read_content(item: JsonObject, *, in_turn: bool = False) -> Iterator[MessageBlock]:
@@ -138,36 +119,29 @@ def thoughts_in(item: JsonObject) -> str:
     return ""
 
 
-def read_response(payload: JsonObject) -> Response:
-    """An answer that was not streamed; it has one message."""
-    return read_answer(payload, unread=[])
-
-
-def read_answer(
+def read_response(
     payload: JsonObject,
     *,
-    unread: list[str],
+    problems: Iterable[str] = (),
     has_ended: bool = True,
     failure: ProviderFailure | None = None,
-    flags: Mapping[int, tuple[CallFlag, ...]] = _NO_FLAGS,
+    flags: Flags = NO_FLAGS,
 ) -> Response:
-    """The answer of a payload, as an answer that is not streamed has it.
+    """The answer of a payload; it has one message.
 
     Of a stream, the arguments are what could not be read so far, whether the stream said that it
     ended, the failure that it gave, and the flags of calls by the position of their items.
     """
-    failure, oddities = failure or read_failure(payload), Oddities(unread)
+    unread = [*problems]
+    failure = failure or read_failure(payload)
     output, status = payload.get("output"), payload.get("status")
     if not isinstance(output, list) and failure is None:
         unread.append("the answer has neither output nor an error")
     if status is not None and status not in _KNOWN:
         unread.append(f"the status {str(status)[:60]!a} is not known")
     is_whole = has_ended and failure is None and status in (None, "completed", CUT_SHORT)
-    reader = _TurnReader(oddities, hosted_shells(output, in_answer=True))
     items = list_in(output)
-    for position, item in enumerate(items):
-        reader.take(item, f"output[{position}]", flags.get(position, ()))
-    blocks = reader.blocks
+    blocks = [*_read_turn(items, hosted_shells(output, in_answer=True), unread, flags)]
     if not is_whole:
         blocks = [*map(cut_off, blocks)]
     elif status == CUT_SHORT and blocks and object_in(items[-1]).get("status") != "completed":
@@ -181,7 +155,7 @@ def read_answer(
         messages = [
             Message(role="assistant", blocks=tuple(blocks), origin=origin, is_complete=is_complete)
         ]
-    return Response.of(messages, failure, unread, oddities.remarks)
+    return Response.of(messages, failure, unread)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -210,18 +184,13 @@ def read_history(request: JsonObject) -> Conversation:
 def _messages(items: list[JsonValue]) -> Iterator[Message]:
     hosted = hosted_shells(items, in_answer=False)
     local_shells = {
-        item_id: call_id
+        text_in(item.get("id")): text_in(item.get("call_id"))
         for item in objects_in(items)
         if type_of(item) == "local_shell_call"
-        and (item_id := text_in(item.get("id")))
-        and (call_id := text_in(item.get("call_id")))
     }
     for role, run in groupby(items, key=partial(_role, hosted=hosted)):
         if role == "assistant":
-            turn = _TurnReader(Oddities(), hosted)
-            for item in run:
-                turn.take(item, "input")
-            yield message_of_request(NAME, role, turn.blocks)
+            yield message_of_request(NAME, role, _read_turn(run, hosted, []))
         elif role == "tool":
             results = [read_output(object_in(item), local_shells) for item in run]
             yield Message(role=role, blocks=tuple(results))

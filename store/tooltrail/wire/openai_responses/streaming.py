@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from tooltrail.records import CallFlag
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, text_in
-from tooltrail.wire.openai_responses.reading import read_answer, read_failure
+from tooltrail.wire.openai_responses.reading import read_failure, read_response
 from tooltrail.wire.responses import ProviderFailure, Response
 
 _PIECES: Mapping[str, tuple[str, str]] = {
@@ -52,22 +52,10 @@ class _Slot:
 
     def native(self) -> JsonObject:
         """The item, with what came since it began where it is not done."""
-        item, texts = dict(self.item), dict[tuple[str, str], list[str]]()
-        for (*of, _), pieces in sorted(self.pieces.items(), key=lambda one: one[0][-1]):
-            texts.setdefault((of[0], of[1]), []).append("".join(pieces))
-        for (member, part), said in texts.items():
-            _put(item, member, part, said)
+        item = dict(self.item)
+        for (member, part, _), pieces in sorted(self.pieces.items(), key=lambda one: one[0][2]):
+            _put(item, member, part, "".join(pieces))
         return item
-
-    def end(self, item: JsonObject) -> None:
-        """Take the item as it is in the end."""
-        self.item, self.is_done = item, True
-        self.pieces.clear()
-
-    def is_same(self, item: JsonObject) -> bool:
-        """Whether an item is this one: a call by the id that pairs it, else by its own id."""
-        name = "call_id" if text_in(self.item.get("call_id")) else "id"
-        return all(self.item.get(one) == item.get(one) for one in ("type", name))
 
     def flags(self) -> tuple[CallFlag, ...]:
         """What is odd about the call that the item is."""
@@ -75,17 +63,23 @@ class _Slot:
         return index if self.is_done else (*index, "incomplete")
 
 
-def _put(item: JsonObject, member: str, part: str, said: list[str]) -> None:
-    """Put the texts of one kind where they belong in an item."""
+def _put(item: JsonObject, member: str, part: str, text: str) -> None:
+    """Put a text where it belongs in an item."""
+    found = item.get(member)
     if member in ("content", "summary"):
         name = part if part == "refusal" else "text"
-        parts: list[JsonValue] = [{"type": part, name: text} for text in said]
-        item[member] = [*list_in(item.get(member)), *parts]
+        item[member] = [*list_in(found), {"type": part, name: text}]
     elif part:
-        value: JsonValue = [*said] if part == "commands" else said[0]
-        item[member] = {**object_in(item.get(member)), part: value}
+        members = object_in(found)
+        value: JsonValue = [*list_in(members.get(part)), text] if part == "commands" else text
+        item[member] = {**members, part: value}
     else:
-        item[member] = said[0]
+        item[member] = text
+
+
+def _identity(item: JsonObject) -> tuple[JsonValue, JsonValue]:
+    """What tells an item from others: of a call the id that pairs it, else its own."""
+    return item.get("type"), text_in(item.get("call_id")) or item.get("id")
 
 
 class ResponsesAssembler:
@@ -93,6 +87,9 @@ class ResponsesAssembler:
 
     def __init__(self) -> None:
         self._slots: list[_Slot] = []
+        # The latest item at a place, and the latest of an id.
+        self._placed: dict[int | None, _Slot] = {}
+        self._named: dict[str | None, _Slot] = {}
         self._head: JsonObject = {}
         self._end: str | None = None
         self._failure: ProviderFailure | None = None
@@ -139,9 +136,9 @@ class ResponsesAssembler:
             native["output"] = [slot.native() for slot in items]
         if has_ended and (self._end is None or native.get("status") in (None, "in_progress")):
             native["status"] = self._end
-        return read_answer(
+        return read_response(
             native,
-            unread=self._unread,
+            problems=self._unread,
             has_ended=has_ended,
             failure=self._failure,
             flags={number: slot.flags() for number, slot in enumerate(items)},
@@ -154,25 +151,22 @@ class ResponsesAssembler:
             self._unread.append(f"an event that {what} an item has none")
             return
         slot = self._meant(item.get("id"), index) if is_done else None
-        if slot is None or (slot.is_done and not slot.is_same(item)):
-            slot = _Slot(index, item)
+        if slot is None or (slot.is_done and _identity(slot.item) != _identity(item)):
+            slot = self._placed[index] = _Slot(index, item)
             self._slots.append(slot)
         if is_done:
-            slot.end(item)
+            slot.item, slot.is_done = item, True
+            slot.pieces.clear()
+        self._named[text_in(item.get("id"))] = slot
 
     def _meant(self, item_id: JsonValue, index: int | None) -> _Slot | None:
         """The latest item of this id at a place; else of the id, else at the place."""
-        placed = named = None
-        for slot in reversed(self._slots):
-            is_placed, is_named = slot.index == index, slot.item.get("id") == item_id
-            if index is not None and is_placed and placed is None:
-                # Some servers give an item another id in each event, or one place to all items.
-                if is_named or item_id is None:
-                    return slot
-                placed = slot
-            if is_named and named is None and text_in(item_id):
-                named = slot
-        return named or placed
+        placed = None if index is None else self._placed.get(index)
+        # Some servers give an item another id in each event, or one place to all items.
+        if placed is not None and item_id in (None, placed.item.get("id")):
+            return placed
+        name = text_in(item_id)
+        return (None if name is None else self._named.get(name)) or placed
 
     def _take_piece(self, event: JsonObject, member: str, part: str) -> None:
         item_id, index = event.get("item_id"), _index(event)
@@ -189,18 +183,13 @@ class ResponsesAssembler:
             pieces[:] = [whole]
 
     def _items(self) -> list[_Slot]:
-        """The items in their order, with those that only the end of the stream has."""
-        slots = list(self._slots)
-        final = objects_in(self._head.get("output")) if self._end else []
-        if len(final) > len(slots) or not all(slot.is_done for slot in slots):
-            for index, item in enumerate(final):
-                slot = self._meant(item.get("id"), index)
-                if slot is None and not any(other.is_same(item) for other in slots):
-                    slots.append(_Slot(index, item, is_done=True))
-                elif slot is not None and not slot.is_done:
-                    slot.end(item)
+        """The items in their order; those of the end of the stream where it has more of them."""
+        slots, final = self._slots, objects_in(self._head.get("output")) if self._end else []
+        is_behind = len(final) == len(slots) and not all(slot.is_done for slot in slots)
+        if len(final) > len(slots) or is_behind:
+            return [_Slot(index, item, is_done=True) for index, item in enumerate(final)]
         if all(slot.index is not None for slot in slots):
-            slots.sort(key=lambda slot: slot.index or 0)
+            return sorted(slots, key=lambda slot: slot.index or 0)
         return slots
 
 

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import count
 
-from pydantic import JsonValue
-
 from tooltrail.records import (
     Conversation,
     MediaBlock,
@@ -30,7 +28,7 @@ from tooltrail.wire.openai_responses.outputs import (
     write_output,
 )
 from tooltrail.wire.openai_responses.parts import describe_part, write_part
-from tooltrail.wire.openai_responses.reading import ITEM, is_reference, thoughts_in
+from tooltrail.wire.openai_responses.reading import ITEM, thoughts_in
 
 _NAMES_ANOTHER = frozenset({"item_reference", "local_shell_call_output"})
 """Items whose `id` is that of the item they belong to."""
@@ -63,20 +61,17 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
 
 def _with_ids_of_their_own(writing: Writing, items: list[JsonObject]) -> Iterator[JsonObject]:
     """The items, of which none has the id of another: an answer may be in a session twice."""
-    used: set[JsonValue] = set()
+    used: set[str] = set()
     for item in items:
         own = item.get("id")
-        if not isinstance(own, str) or item.get("type") in _NAMES_ANOTHER:
-            yield item
-            continue
-        free = own
-        attempts = count(2)
-        while free in used:
-            free = f"{own[:_STEM_LENGTH]}_{next(attempts)}"
-        if free != own:
-            writing.note("id_renamed", "input", f"the item {own[:_STEM_LENGTH]!a} is {free!a} here")
-        used.add(free)
-        yield {**item, "id": free}
+        if isinstance(own, str) and item.get("type") not in _NAMES_ANOTHER:
+            stem, numbers = own[:_STEM_LENGTH], count(2)
+            while own in used:
+                own = f"{stem}_{next(numbers)}"
+            if own != item["id"]:
+                writing.note("id_renamed", "input", f"the item {stem!a} is {own!a} here")
+            used.add(own)
+        yield item if own == item.get("id") else {**item, "id": own}
 
 
 def is_result(item: JsonObject) -> bool:
@@ -217,8 +212,7 @@ class _Turn:
 
     def _take_provided(self, block: ProviderBlock, about: JsonObject, *, is_part: bool) -> None:
         native = object_in(block.native)
-        is_known = isinstance(native.get("type"), str) or is_reference(native)
-        if not (self.replays and native and is_known):
+        if not (self.replays and native):
             self.about = None
             self.writing.dropped_block(block, self.where)
             return

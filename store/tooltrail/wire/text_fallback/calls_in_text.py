@@ -1,13 +1,13 @@
 """Calls in the text of an assistant: what is one is taken out, and nothing is made of the rest.
 
 A call begins a line, and stands in no code block of Markdown: what looks like one elsewhere (a
-quotation, an example) is text, and that is reported. A call that is not as its format says is
-flagged `incomplete`, with all there is of it as its arguments: whoever runs the tools answers it
-with an error. Blank lines beside a call belong to it.
+quotation, an example) is text. A call that is not as its format says is flagged `incomplete`, with
+all there is of it as its arguments: whoever runs the tools answers it with an error. Blank lines
+beside a call belong to it.
 
-What models think in `<think>` is reasoning, with the calls that they only rehearse there, which is
-reported. It begins a line; chat templates may have written its beginning already, then all up to an
-end of it was thought. Tags in code are text.
+What models think in `<think>` is reasoning, with the calls that they only rehearse there. It begins
+a line; chat templates may have written its beginning already, then all up to an end of it was
+thought. Tags in code are text.
 """
 
 import re
@@ -36,12 +36,10 @@ class TextWithCalls:
     Attributes:
         blocks: its texts and calls, and what was thought.
         unread: what is a call and not as its format says, or may be one; each one a sentence.
-        remarks: what looked like a call and is none; each one a sentence.
     """
 
     blocks: tuple[TextBlock | CallBlock | ReasoningBlock, ...]
     unread: tuple[str, ...] = ()
-    remarks: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -72,7 +70,7 @@ def read_calls(text: str, family: str = "tool_result") -> TextWithCalls:
             unread.append(f"call {position} is not as it should be: {found.problem}")
         blocks.append(repeated.flagged(_call(found, position)))
         position += 1
-    return TextWithCalls(tuple(blocks), (*unread, *reading.unread), tuple(reading.remarks))
+    return TextWithCalls(tuple(blocks), (*unread, *reading.unread))
 
 
 def _call(found: TextCall, position: int) -> ToolCall:
@@ -112,13 +110,11 @@ class _Reading:
     def __init__(self, family: TextFamily, text: str) -> None:
         self.found: list[TextBlock | TextCall | ReasoningBlock] = []
         self.unread: list[str] = []
-        self.remarks: list[str] = []
         self._family = family
         self._text = text
         self._marks = re.compile(
             rf"{_FENCE}|(?P<line>{_LINE})?+(?:{_THOUGHT}|{family.call_begin})", _FLAGS
         )
-        self._examples = re.compile(f"{_LINE}{family.call_begin}", _FLAGS)
         self._thought_ends = [found.span() for found in _CODE_OR_END.finditer(text) if found["end"]]
         self._unclosed: dict[str, int] = {}
         self._said = 0
@@ -149,8 +145,6 @@ class _Reading:
                 self._add_text(mark.start(), is_before=True)
                 self.found += calls
                 self._said = self._place
-            else:
-                self.remarks.append("what looks like a call stands inside of a line; it is text")
         self._add_text(len(self._text), is_before=False)
         if thoughts := self._thoughts(0, self._first_thought):
             self.found.insert(0, thoughts)
@@ -179,8 +173,6 @@ class _Reading:
     def _thoughts(self, begin: int, end: int) -> ReasoningBlock | None:
         """What was thought in this part of the text; None where that is nothing."""
         text = self._text[begin:end].strip("\r\n")
-        if self._examples.search(text):
-            self.remarks.append("what looks like a call was thought; it is none")
         return ReasoningBlock(text=text) if text else None
 
     def _thought_end(self, place: int) -> tuple[int, int] | None:
@@ -195,8 +187,6 @@ class _Reading:
             self._was_thought(*thought)
             return
         self._place = len(self._text) if end is None else end
-        if self._examples.search(self._text, fence.end(), self._place):
-            self.remarks.append("what looks like a call stands in a code block; it is text")
 
     def _fence_end(self, fence: re.Match[str]) -> int | None:
         """Where the code block ends that begins here."""
@@ -209,7 +199,8 @@ class _Reading:
         end = closing.search(self._text, fence.end())
         if end is None:
             self._unclosed[kind] = length
-        return None if end is None else end.end()
+            return None
+        return end.end()
 
     def _add_text(self, end: int, *, is_before: bool) -> None:
         """Take the text up to here, which stands before a call or a thought, or at the end."""

@@ -42,34 +42,21 @@ class TextCall:
 
 @dataclass(frozen=True, slots=True)
 class TextResult:
-    """A result as a text format spells it.
+    """A result as a text format spells it, to be written or found in a text.
 
     Attributes:
+        tool_name: of the call; None where a found block does not say it.
         call_id: of the call; None when it has none.
-    """
-
-    tool_name: str
-    call_id: str | None
-    status: ResultStatus
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class FoundResult:
-    """A result that was found in a text.
-
-    Attributes:
-        call_id: of the call; None where the format or the block does not say it.
-        tool_name: of the call, the same.
         status: how it came out; None where the text alone can say it.
+        begin: where a block that was found begins, `end` where it ends.
     """
 
-    begin: int
-    end: int
+    tool_name: str | None
+    call_id: str | None
+    status: ResultStatus | None
     text: str
-    call_id: str | None = None
-    tool_name: str | None = None
-    status: ResultStatus | None = None
+    begin: int = 0
+    end: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +210,7 @@ class TextFamily:
         kind: TextKind = "custom" if said.get("kind") == "custom" else "function"
         return TextCall(name, said.get("id"), arguments, kind, problem)
 
-    def find_results(self, text: str) -> Iterator[FoundResult]:
+    def find_results(self, text: str) -> Iterator[TextResult]:
         """The results in a text, in order; what is not as the family says is none."""
         if not self._results_in:
             for one in self._result_block.finditer(text):
@@ -240,14 +227,14 @@ class TextFamily:
                     yield self._found(block, start, end.end())
                     start = end.end()
 
-    def _found(self, one: re.Match[str], begin: int, end: int) -> FoundResult:
+    def _found(self, one: re.Match[str], begin: int, end: int) -> TextResult:
         said, status = self._result.read(one), None
         if self.tells_status:
             status = _STATUSES.get(said.get("status", ""), "unknown")
         elif self._error:
             status = "error" if one["error"] else "ok"
         text = self._in_results.unescape(_inner(one["text"]))
-        return FoundResult(begin, end, text, said.get("id"), said.get("name"), status)
+        return TextResult(said.get("name"), said.get("id"), status, text, begin, end)
 
 
 def _pattern(spelled: str) -> str:

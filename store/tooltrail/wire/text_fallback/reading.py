@@ -48,10 +48,10 @@ from tooltrail.wire.members import (
     others,
     text_in,
 )
-from tooltrail.wire.responses import Oddities, Response
+from tooltrail.wire.responses import Response
 from tooltrail.wire.text_fallback.asking import read_tools
 from tooltrail.wire.text_fallback.calls_in_text import read_calls, text_beside
-from tooltrail.wire.text_fallback.family import FoundResult, TextFamily
+from tooltrail.wire.text_fallback.family import TextFamily, TextResult
 from tooltrail.wire.text_fallback.limits import NAME
 
 _MESSAGE = frozenset({"role", "content", *REASONING})
@@ -75,7 +75,7 @@ class _Pending:
             for name in (spelled_name(call.namespace, call.tool_name), None):
                 self._named[call_id, name].append(number)
 
-    def take(self, found: FoundResult) -> ToolCall | None:
+    def take(self, found: TextResult) -> ToolCall | None:
         """The call that a block answers; None when it answers none."""
         numbers = self._named.get((found.call_id or None, found.tool_name), deque())
         while numbers:
@@ -139,12 +139,12 @@ class TextAssembler:
 
 
 def _blocks_of_answer(
-    family: TextFamily, native: JsonObject, odd: Oddities, _: Flags
+    family: TextFamily, native: JsonObject, unread: list[str], _: Flags
 ) -> Iterator[MessageBlock]:
     yield from thoughts_in(native)
-    yield from _said(family, native.get("content"), odd)
+    yield from _said(family, native.get("content"), unread)
     if native.get("tool_calls") or asks_for_call(native.get("function_call")):
-        odd.unread.append("the answer has native calls; this format has them in its text alone")
+        unread.append("the answer has native calls; this format has them in its text alone")
 
 
 def _extras(native: JsonObject) -> JsonObject:
@@ -155,20 +155,19 @@ def _has_text(part: JsonValue) -> bool:
     return isinstance(object_in(part).get("text"), str)
 
 
-def _said(family: TextFamily, content: JsonValue, odd: Oddities) -> Iterator[MessageBlock]:
+def _said(family: TextFamily, content: JsonValue, unread: list[str]) -> Iterator[MessageBlock]:
     if not isinstance(content, str | list | None):
-        odd.unread.append("the content is neither a text nor parts")
+        unread.append("the content is neither a text nor parts")
         yield ProviderBlock(native={"content": content})
     for block in _content(content):
         if isinstance(block, TextBlock):
             read = read_calls(block.text, family.name)
-            odd.unread.extend(read.unread)
-            odd.remarks.extend(read.remarks)
+            unread.extend(read.unread)
             yield from read.blocks
         elif thought := _thought_in(block.native):
             yield ReasoningBlock(text=thought)
         else:
-            odd.unread.append("a part of the content is no text")
+            unread.append("a part of the content is no text")
             yield block
 
 
@@ -207,7 +206,7 @@ def _read_message(
     extras = others(native, _MESSAGE if role == "assistant" else frozenset({"role", "content"}))
     origin = message_of_request(NAME, role, (), extras).origin
     if role == "assistant":
-        blocks = (*thoughts_in(native), *_said(family, native.get("content"), Oddities()))
+        blocks = (*thoughts_in(native), *_said(family, native.get("content"), []))
         pending.ask(block.call for block in blocks if isinstance(block, CallBlock))
         yield Message(role=role, blocks=blocks, origin=origin)
     elif role == "tool":
@@ -244,7 +243,7 @@ def _read_user(
         yield Message(role="user", blocks=tuple(said), origin=origin)
 
 
-def _result(found: FoundResult, call: ToolCall) -> ResultBlock:
+def _result(found: TextResult, call: ToolCall) -> ResultBlock:
     content = (TextBlock(text=found.text),) if found.text else ()
     update: dict[str, object] = {} if found.status is None else {"status": found.status}
     if found.tool_name is not None:

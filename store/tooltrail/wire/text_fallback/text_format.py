@@ -1,17 +1,31 @@
-"""The format of messages of text alone, for each family of models."""
+"""The format of messages of text alone, for each family of models, and how it is written.
 
+Calls stand in the text of the assistant at their places, a blank line around them; the results of a
+batch follow in one message of the user. What the assistant says besides is escaped where it could
+be read as a call, so that reading gives the same conversation again.
+"""
+
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from itertools import groupby
+from typing import TypeVar
 
-from tooltrail.records import Conversation
+from pydantic import JsonValue
+
+from tooltrail.records import Conversation, MessageBlock, ProviderBlock, ReasoningBlock, TextBlock
+from tooltrail.wire._steps import Answered, Answers, Said, steps, text_call, text_result
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.text_fallback import asking
+from tooltrail.wire.text_fallback.calls_in_text import marked_text, read_calls
 from tooltrail.wire.text_fallback.families import text_family
+from tooltrail.wire.text_fallback.family import TextFamily
 from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
 from tooltrail.wire.text_fallback.reading import TextAssembler, read_history, read_response
-from tooltrail.wire.text_fallback.writing import is_result, write_history
+
+BlockT = TypeVar("BlockT", bound=MessageBlock | Answered)
 
 
 def text_format(family_name: str) -> WireFormat:
@@ -38,6 +52,88 @@ def text_format(family_name: str) -> WireFormat:
 def _write_as(family_name: str, writing: Writing, conversation: Conversation) -> JsonObject:
     writing.policy = replace(writing.policy, text_family=family_name)
     return write_history(writing, conversation)
+
+
+def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
+    """`{"messages": […]}`, the content of each message one text."""
+    family = text_family(writing.policy.text_family)
+    messages: list[JsonValue] = []
+    for step in steps(writing, conversation):
+        native = _message(writing, family, step)
+        if native["role"] == "assistant" and not native["content"]:
+            # Servers refuse an assistant that says nothing.
+            writing.note("message_empty", step.where, "it says nothing, and is left out")
+        else:
+            messages.append(native)
+        if isinstance(step, Answers):
+            results = [
+                text_result(
+                    writing, family, one.result, one.where, name=one.wire_name, call_id=one.wire_id
+                )
+                for one in step.answered
+            ]
+            messages.append({"role": "user", "content": family.write_results(results)})
+    return {"messages": messages}
+
+
+def is_result(item: JsonObject) -> bool:
+    """Whether a message may bring results: as text they are the user's, behind the calls."""
+    return item.get("role") == "user"
+
+
+def _message(writing: Writing, family: TextFamily, step: Said | Answers) -> JsonObject:
+    message, where = step.message, step.where
+    role = "system" if message.role == "developer" else message.role
+    writing.note_role(message.role, role, where)
+    if isinstance(step, Answers):
+        content = _text_with_calls(writing, family, step)
+    else:
+        content = writing.content_text(_kept(writing, message.blocks, where), where)
+        if role == "assistant":
+            content = marked_text(family, content, everywhere=False)
+    return writing.with_message_extras({"role": role, "content": content}, message, where)
+
+
+def _text_with_calls(writing: Writing, family: TextFamily, step: Answers) -> str:
+    pieces = [*_pieces(writing, family, step)]
+    for everywhere in (False, True):
+        content = "\n\n".join(
+            text if are_calls else marked_text(family, text, everywhere=everywhere)
+            for text, are_calls in pieces
+        )
+        # A code block could hide a call; it seldom does.
+        if len(read_calls(content, family.name).calls) == len(step.answered):
+            break
+    return content
+
+
+def _pieces(writing: Writing, family: TextFamily, step: Answers) -> Iterator[tuple[str, bool]]:
+    """Each text that is said, or that of calls, and whether it is the latter."""
+    blocks = _kept(writing, step.blocks(), step.where)
+    for are_calls, run in groupby(blocks, key=lambda block: isinstance(block, Answered)):
+        if are_calls:
+            calls = [
+                text_call(
+                    writing, family, one.call, one.where, name=one.wire_name, call_id=one.wire_id
+                )
+                for one in run
+                if isinstance(one, Answered)
+            ]
+            yield family.write_calls(calls), True
+        else:
+            said = (one for one in run if not isinstance(one, Answered))
+            yield writing.content_text(said, step.where), False
+
+
+def _kept(writing: Writing, blocks: Iterable[BlockT], where: str) -> Iterator[BlockT]:
+    """The blocks that have a place in text; one without a word parts no calls."""
+    for block in blocks:
+        if isinstance(block, ReasoningBlock | ProviderBlock):
+            writing.dropped_block(block, where)
+        elif isinstance(block, TextBlock) and not block.text:
+            writing.note_text(block, where)
+        else:
+            yield block
 
 
 FORMAT = replace(text_format("tool_result"), history_writer=write_history)

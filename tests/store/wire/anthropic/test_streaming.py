@@ -402,4 +402,6 @@ def test_an_answer_that_was_not_streamed_after_all_is_read() -> None:
 
 
 def test_a_stream_without_a_message_is_told() -> None:
-    assert read_events("anthropic", {"type": "ping"}).unread == ("the stream has no message",)
+    assert read_events("anthropic", {"type": "ping"}).unread == (
+        "there is neither a message nor an error",
+    )

@@ -47,7 +47,7 @@ def test_blocks_of_all_kinds_are_read_in_the_order_of_their_indexes() -> None:
         block("Stop", 2),
         block("Stop", 3),
     )
-    assert (response.unread, response.remarks, response.failure) == ((), (), None)
+    assert (response.unread, response.failure) == ((), None)
     assert response.message.blocks[:2] == (
         ReasoningBlock(text="hm", extras={"signature": "c2ln"}),
         TextBlock(text="I look."),

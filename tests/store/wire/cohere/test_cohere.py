@@ -69,7 +69,7 @@ def test_a_stream_is_the_answer_that_comes_in_one_piece() -> None:
     )
     whole = FORMAT.read_response({"id": "c", "finish_reason": "TOOL_CALL", "message": SAID})
     assert streamed == whole
-    assert (whole.unread, whole.remarks, whole.message.text) == ((), (), "so it is")
+    assert (whole.unread, whole.message.text) == ((), "so it is")
     assert [told(call) for call in whole.calls] == [("f", "f_1", '{"a": 1}'), ("g", "g_2", "")]
     assert [one.text for one in whole.message.blocks if isinstance(one, ReasoningBlock)] == [
         "I will ask.",

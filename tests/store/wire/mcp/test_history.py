@@ -67,10 +67,27 @@ def written(conversation: Conversation, policy: ExportPolicy | None = None) -> E
 def without_rounds(conversation: Conversation) -> list[JsonValue]:
     """The messages of one call as they are written: the request and the response to it."""
     export = written(conversation)
-    lost = {(change.kind, change.detail) for change in export.report}
-    assert ("provider_data_dropped", "the rounds before the result") in lost
-    assert {kind for kind, _ in lost} == {"provider_data_dropped"}
+    rounds = [
+        block
+        for message in conversation.messages
+        for block in message.blocks
+        if isinstance(block, ProviderBlock)
+    ]
+    lost = [change.detail for change in export.report.of_kind("provider_data_dropped")]
+    assert lost.count("[provider's block]") == len(rounds) > 0
+    assert {change.kind for change in export.report} == {"provider_data_dropped", "role_changed"}
     return list_in(export.request["messages"])
+
+
+def natives(conversation: Conversation) -> list[JsonValue]:
+    """What is kept as it came."""
+    blocks = [block for message in conversation.messages for block in message.blocks]
+    return [block.native for block in blocks if isinstance(block, ProviderBlock)]
+
+
+def called(conversation: Conversation) -> list[str]:
+    """The outline without what is kept as it came."""
+    return [told for told in outline(conversation) if told != "provider"]
 
 
 def again(conversation: Conversation) -> list[JsonValue]:
@@ -150,21 +167,21 @@ def test_rounds_in_which_input_is_asked_for_are_one_call() -> None:
         response(3, {**done("x"), "resultType": "complete"}),
     )
     conversation = read(*messages)
-    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
-    (call,) = conversation.messages[0].calls
-    assert call.extras["jsonrpc"] == {"id": 1, "rounds": [*messages[1:-1]]}
+    assert called(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
+    assert natives(conversation) == [*messages[1:-1]]
     ended = response(1, {**done("x"), "resultType": "complete"})
     assert without_rounds(conversation) == [messages[0], ended]
 
 
 def test_a_call_that_still_waits_for_input_has_no_result() -> None:
     conversation = read(request(1), response(1, {"resultType": "input_required"}))
-    assert outline(conversation) == ["mcp:0 asks"]
+    assert outline(conversation) == ["mcp:0 asks", "provider"]
     export = written(conversation)
     assert [one["id"] for one in objects_in(export.request["messages"])] == [1, 1]
     assert [change.kind for change in export.report] == [
         "result_missing",
         "status_flattened",
+        "role_changed",
         "provider_data_dropped",
     ]
 
@@ -187,7 +204,7 @@ def test_a_task_of_the_older_revision_ends_with_the_result_that_is_fetched() -> 
         response(3, done("x")),
     )
     conversation = read(*messages)
-    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
+    assert called(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
     assert without_rounds(conversation) == [messages[0], response(1, done("x"))]
 
 
@@ -201,7 +218,7 @@ def test_a_task_of_the_extension_brings_its_result_along() -> None:
         response(2, {**ended, "result": done("x")}),
     )
     conversation = read(*messages)
-    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
+    assert called(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
     assert without_rounds(conversation) == [messages[0], response(1, done("x"))]
 
 
@@ -223,7 +240,7 @@ def test_a_task_may_end_without_a_result(ended: JsonObject, told: str) -> None:
         response(2, {"resultType": "complete", "taskId": "t1", **ended}),
     )
     conversation = read(*messages)
-    assert outline(conversation) == ["mcp:0 asks", told]
+    assert called(conversation) == ["mcp:0 asks", told]
 
 
 def test_a_notification_may_bring_the_result_of_a_task() -> None:
@@ -235,7 +252,7 @@ def test_a_notification_may_bring_the_result_of_a_task() -> None:
     )
     foreign = notification("notifications/tasks", taskId="nobody's", status="completed")
     conversation = read(*messages, foreign)
-    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
+    assert called(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
 
 
 def test_what_the_server_asks_of_its_client_is_no_result() -> None:
@@ -327,10 +344,10 @@ def test_a_round_that_is_sent_again_is_the_same_call(state: str | None) -> None:
         response(3, done("x")),
     )
     conversation = read(*messages)
-    assert outline(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
+    assert called(conversation) == ["mcp:0 asks", "mcp:0 ok x"]
     # What is sent when there is a result is another execution.
     after = read(*messages, request(4, "tools/call", **given), response(4, done("y")))
-    assert outline(after)[2:] == ["mcp:1 asks", "mcp:1 ok y"]
+    assert called(after)[2:] == ["mcp:1 asks", "mcp:1 ok y"]
 
 
 def test_equal_calls_that_wait_for_input_each_go_on_once() -> None:
@@ -345,7 +362,7 @@ def test_equal_calls_that_wait_for_input_each_go_on_once() -> None:
         response(3, done("x")),
         response(4, done("y")),
     )
-    assert outline(conversation) == ["mcp:0 asks", "mcp:1 asks", "mcp:1 ok x", "mcp:0 ok y"]
+    assert called(conversation) == ["mcp:0 asks", "mcp:1 asks", "mcp:0 ok x", "mcp:1 ok y"]
 
 
 def test_the_protocol_is_passed_over_and_tools_are_found() -> None:

@@ -251,8 +251,8 @@ def test_an_error_beside_calls_makes_them_incomplete() -> None:
 
 
 def test_an_answer_of_another_kind_says_so() -> None:
-    assert read_response({"choices": []}).unread == (
-        "the answer has neither a message nor an error",
+    assert FORMAT.read_response({"choices": []}).unread == (
+        "there is neither a message nor an error",
     )
 
 

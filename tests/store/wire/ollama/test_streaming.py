@@ -162,7 +162,7 @@ def test_odd_members_of_lines_are_kept_and_told() -> None:
 @pytest.mark.parametrize("chunks", [[], [b""], [b"\n\n"]])
 def test_a_stream_of_nothing_says_so(chunks: list[bytes]) -> None:
     response = read_stream(FORMAT, chunks)
-    assert response == Response((), None, ("the stream has no message",))
+    assert response == Response((), None, ("there is neither a message nor an error",))
 
 
 def test_an_assembler_without_lines_has_no_calls() -> None:

@@ -91,9 +91,9 @@ def test_a_custom_tool_that_is_null_beside_a_function_is_none() -> None:
         ("x", "choices[0] has no message"),
         ({"content": {"a": 1}}, "content of the message is no text"),
         ({"content": 5}, "content of the message is no text"),
-        ({"tool_calls": [{**CALL, "id": 5}]}, "the id of a call is no text"),
-        ({"tool_calls": [{"id": "x"}]}, "a call has nothing to call"),
-        ({"tool_calls": [{"id": "x", "function": {"name": 5}}]}, "the name of a call is no text"),
+        ({"tool_calls": [{**CALL, "id": 5}]}, "a call is not what it is to be"),
+        ({"tool_calls": [{"id": "x"}]}, "a call is not what it is to be"),
+        ({"tool_calls": [{"id": "x", "function": {"name": 5}}]}, "a call is not what it is to be"),
         ({"tool_calls": CALL}, "tool_calls of the message is not what it is to be"),
     ],
 )
@@ -146,7 +146,7 @@ def test_a_choice_that_failed_is_a_failure(error: Any) -> None:
 
 
 def test_an_answer_of_nothing_is_told() -> None:
-    assert FORMAT.read_response({}).unread == ("the answer has neither choices nor an error",)
+    assert FORMAT.read_response({}).unread == ("there is neither a message nor an error",)
     odd = FORMAT.read_response({"choices": ["x"]})
     assert odd.unread[0] == "choices of the answer is not what it is to be"
 
@@ -236,5 +236,5 @@ def test_a_call_of_a_function_and_of_a_custom_tool_is_told_and_not_run() -> None
     }
     message: JsonObject = {"role": "assistant", "content": None, "tool_calls": [both]}
     response = FORMAT.read_response({"choices": [{"finish_reason": "stop", "message": message}]})
-    assert response.unread == ("a call is of a function and of a custom tool",)
+    assert response.unread == ("a call is not what it is to be",)
     assert [call.is_executable for call in response.calls] == [False]

@@ -247,7 +247,9 @@ def test_an_answer_that_was_not_streamed_after_all_is_read() -> None:
 
 
 def test_a_stream_without_choices_is_told() -> None:
-    assert read_events("openai", chunk(usage={})).unread == ("the stream has no choices",)
+    assert read_events("openai", chunk(usage={})).unread == (
+        "there is neither a message nor an error",
+    )
 
 
 ERROR: dict[str, Any] = {"message": "overloaded", "type": "server_error", "code": None}

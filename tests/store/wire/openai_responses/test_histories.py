@@ -312,7 +312,7 @@ def test_a_local_shell_answers_with_json_and_either_id(name: str, native: str, t
 
 def test_a_local_shell_whose_output_is_no_text() -> None:
     told = {"type": "local_shell_call_output", "id": "x", "output": {"a": 1}}
-    assert only_result(told).content == (TextBlock(text='{"a": 1}'),)
+    assert only_result(told).content == (TextBlock(text='{"a":1}'),)
     assert only_result({**told, "output": None}).content == ()
 
 

@@ -391,16 +391,6 @@ def test_reasoning_without_an_id_goes_back_as_it_came() -> None:
     assert not export.report
 
 
-def test_an_item_of_the_provider_is_described_where_only_parts_can_stand() -> None:
-    item: JsonObject = {"type": "compaction", "encrypted_content": "x"}
-    block = ProviderBlock(native=item)
-    own = Message(role="assistant", blocks=(CallBlock(call=call()),), origin=OWN)
-    export = written(Message.of("user", "go"), own, answered(result(block)))
-    described: JsonObject = {"type": "input_text", "text": "[provider's compaction]"}
-    assert items_of(export)[-1]["output"] == [described]
-    assert kinds(export) == ["block_described"]
-
-
 def test_texts_that_cannot_be_sent_are_replaced_everywhere() -> None:
     bad = "a\ud800\0"
     said = Message(

@@ -177,10 +177,9 @@ def test_native_calls_are_kept_and_told_but_not_read() -> None:
     assert response.message.origin.extras == {"tool_calls": [{"id": "a"}]}
 
 
-def test_what_only_looks_like_a_call_is_told() -> None:
+def test_what_only_looks_like_a_call_is_text() -> None:
     response = FORMAT.read_response({"content": 'Write `<tool_call name="now">`.'})
     assert response.calls == ()
-    assert response.remarks == ("what looks like a call stands inside of a line; it is text",)
 
 
 def test_what_only_looks_like_a_call_keeps_no_call_from_running() -> None:
@@ -191,7 +190,6 @@ def test_what_only_looks_like_a_call_keeps_no_call_from_running() -> None:
         read_stream(FORMAT, [{"content": text}]),
     ):
         assert [one.is_executable for one in response.calls] == [True]
-        assert response.remarks == ("what looks like a call stands in a code block; it is text",)
 
 
 @pytest.mark.parametrize("error", ["", False, None, {}])
@@ -209,7 +207,7 @@ def test_an_error_of_nothing_is_no_failure(error: JsonValue) -> None:
         assert response.calls
         assert all(call.is_executable for call in response.calls)
     alone = FORMAT.read_response({"error": error})
-    assert alone.unread == ("the answer has neither choices nor an error",)
+    assert alone.unread == ("there is neither a message nor an error",)
 
 
 @pytest.mark.parametrize(
@@ -234,13 +232,10 @@ def test_errors_are_failures(error: JsonObject | str, message: str, kind: str | 
 
 
 def test_an_answer_without_anything_is_told() -> None:
-    assert FORMAT.read_response({}).unread == ("the answer has neither choices nor an error",)
-    assert read_stream(FORMAT, []).unread == ("the stream has no choices",)
+    assert FORMAT.read_response({}).unread == ("there is neither a message nor an error",)
+    assert read_stream(FORMAT, []).unread == ("there is neither a message nor an error",)
     usage: list[Chunk] = [{"choices": []}, {"choices": [7]}, {"usage": {}}]
-    assert read_stream(FORMAT, usage).unread == (
-        "a choice is no object",
-        "the stream has no choices",
-    )
+    assert read_stream(FORMAT, usage).unread == ("a choice is no object",)
 
 
 def test_a_whole_text_in_a_stream_is_the_answer() -> None:

@@ -56,7 +56,6 @@ def test_a_call_in_a_code_block_is_an_example(family: str, fence: str) -> None:
     read = read_calls(text, family)
     assert read.calls == ()
     assert read.text == text
-    assert read.remarks == ("what looks like a call stands in a code block; it is text",)
     # Behind the block there are calls again, and in one without an end there are none.
     assert len(read_calls(f"{text}\n{spelled(family)}", family).calls) == 1
     assert read_calls(f"{fence}\n{spelled(family)}", family).calls == ()
@@ -77,7 +76,6 @@ def test_a_call_inside_of_a_line_is_a_quotation(family: str, before: str) -> Non
     read = read_calls(text, family)
     assert read.calls == ()
     assert read.text == text
-    assert read.remarks == ("what looks like a call stands inside of a line; it is text",)
 
 
 @families

@@ -77,7 +77,6 @@ def test_white_space_in_a_mark_is_gone_through_once(family: str) -> None:
 def test_marks_inside_of_one_line_are_each_looked_at_once() -> None:
     read = read_calls("x" + "<tool_call>" * 1_000_000, "hermes")
     assert read.calls == ()
-    assert len(read.remarks) == 1_000_000
 
 
 def test_tools_without_an_end_are_looked_for_once() -> None:

@@ -37,7 +37,6 @@ def test_a_call_that_is_only_rehearsed_is_no_call(family: str, begin: str, end: 
     (call,) = read.calls
     assert (call.tool_name, call.is_executable, call.position) == ("now", True, 0)
     assert (read.text, read.unread) == ("Let me look.", ())
-    assert read.remarks == ("what looks like a call was thought; it is none",)
     # The template of Qwen 3 has the first tag in the prompt.
     assert read_calls(said.removeprefix(begin), family) == read
 
@@ -86,7 +85,7 @@ CALL = '<tool_call>\n{"name": "now", "arguments": {}}\n</tool_call>'
 def test_calls_beside_texts_about_tags_are_calls(said: str) -> None:
     read = read_calls(said, "hermes")
     assert [call.tool_name for call in read.calls] == ["now"]
-    assert (read.unread, read.remarks) == ((), ())
+    assert read.unread == ()
     assert not any(isinstance(block, ReasoningBlock) for block in read.blocks)
 
 
@@ -101,14 +100,11 @@ def test_calls_beside_texts_about_tags_are_calls(said: str) -> None:
         ("<tool_call>\n{\n</tool_call>\n</think>\n\nNo.", "<tool_call>\n{\n</tool_call>"),
     ],
 )
-def test_that_calls_were_thought_is_told_and_keeps_no_other_from_running(
-    said: str, thought: str
-) -> None:
+def test_calls_that_were_thought_keep_no_other_from_running(said: str, thought: str) -> None:
     read = read_calls(f"{said}\n\n{CALL}", "hermes")
     assert read.blocks[:2] == (ReasoningBlock(text=thought), TextBlock(text="No."))
     assert [call.is_executable for call in read.calls] == [True]
     assert read.unread == ()
-    assert read.remarks == ("what looks like a call was thought; it is none",)
 
 
 @families
