@@ -147,7 +147,7 @@ def read_block(part: JsonValue, *, is_user: bool = False) -> MessageBlock:
 
 
 def _only(part: JsonValue) -> tuple[str, JsonValue]:
-    """The one member that a block has; a name that none has where there are several, or none."""
+    """The single member of a block; an empty name unless the block has exactly one."""
     members = [*others(object_in(part), _TYPE).items()]
     return members[0] if len(members) == 1 else ("", None)
 
@@ -184,7 +184,7 @@ def _content_block(part: JsonValue) -> ContentBlock:
         case "text", str(text):
             return TextBlock(text=text)
         case "json", _:
-            return TextBlock(text=spelled(value))
+            return TextBlock(text=spelled(value), extras={member: value})
         case ("image" | "document") as kind, {"source": {"bytes": str(data)}}:
             return MediaBlock(
                 kind=kind,

@@ -4,6 +4,8 @@ Blocks of text and of thoughts have no first event. The input of a call comes in
 that can break anywhere; it is read once the answer has ended.
 """
 
+from base64 import b64decode, b64encode
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -20,7 +22,11 @@ _WITHOUT_START = ("text", "reasoningContent")
 
 @dataclass(slots=True)
 class _Block:
-    """A block as far as it has come: its kind, its first event, and the pieces that came since."""
+    """A block so far: its kind, its first event, and the pieces since then.
+
+    Attributes:
+        items: parts of a result, or citations of a text.
+    """
 
     kind: str = ""
     begun: JsonObject = field(default_factory=dict[str, JsonValue])
@@ -29,7 +35,11 @@ class _Block:
     has_ended: bool = False
 
     def take(self, kind: str, value: JsonValue) -> bool:
-        """Take a piece; False if it is none of this block."""
+        """Take a piece; False if it does not belong to this block."""
+        if kind == "citation" and self.kind in ("", "text"):
+            self.kind = "text"
+            self.items.append(value)
+            return True
         if kind != self.kind and (self.kind or kind not in _WITHOUT_START):
             return False
         self.kind = kind
@@ -38,19 +48,31 @@ class _Block:
                 self.pieces.setdefault(name, []).append(piece)
             elif isinstance(piece, list):
                 self.items += piece
+            elif isinstance(piece, dict) and kind != "toolUse":
+                self.begun = {**self.begun, name: {**object_in(self.begun.get(name)), **piece}}
             else:
                 return False
         return True
 
     def whole(self) -> JsonObject:
         """The block as an answer that is not streamed has it."""
-        texts: JsonObject = {name: "".join(pieces) for name, pieces in self.pieces.items()}
+        texts: JsonObject = {name: _joined(name, pieces) for name, pieces in self.pieces.items()}
+        if self.kind == "text" and self.items:
+            return {"citationsContent": {"content": [texts], "citations": self.items}}
         if self.kind == "text":
             return texts
         if self.kind == "reasoningContent" and "redactedContent" not in texts:
             texts = {"reasoningText": texts}
         content: JsonObject = {"content": self.items} if self.kind == "toolResult" else {}
         return {self.kind: {**self.begun, **texts, **content}}
+
+
+def _joined(name: str, pieces: list[str]) -> str:
+    """The pieces of a text, or of bytes, which are base64 in each piece."""
+    if name == "redactedContent":
+        with suppress(ValueError):  # not base64
+            return b64encode(b"".join(map(b64decode, pieces))).decode()
+    return "".join(pieces)
 
 
 class ConverseAssembler:
@@ -65,7 +87,7 @@ class ConverseAssembler:
         self._unread: list[str] = []
 
     def feed(self, event: JsonObject) -> None:
-        """Take one event; those of kinds that are not known change nothing, unless of a block."""
+        """Take one event. Unknown events are ignored; unknown events of a block are reported."""
         self._failure = self._failure or read_failure(event)
         for name, value in event.items() or [("", None)]:
             match name, value:
@@ -76,7 +98,7 @@ class ConverseAssembler:
                 case "output", _:
                     self._whole = event
                 case (("" | "messageStart" | "messageStop"), _):
-                    self._unread.append(f"an event {name!r} has nothing, or stands twice")
+                    self._unread.append(f"an event {name!r} is empty or repeated")
                 case _ if name.startswith(_BLOCK):
                     self._take(name.removeprefix(_BLOCK), object_in(value))
                 case _:

@@ -95,7 +95,23 @@ def test_the_bytes_that_boto3_gives_are_base64_as_in_json() -> None:
     assert image == MediaBlock(kind="image", media_type="image/png", data="aGk=")
 
 
-def test_a_citation_amid_a_text_stops_no_call() -> None:
+def test_an_image_and_hidden_thoughts_in_pieces_are_complete() -> None:
+    response = finished(
+        block("Start", 0, start={"image": {"format": "png"}}),
+        piece(0, image={"source": {"bytes": "aGk="}}),
+        block("Stop", 0),
+        piece(1, reasoningContent={"redactedContent": "YQ=="}),
+        piece(1, reasoningContent={"redactedContent": "Yg=="}),
+        block("Stop", 1),
+        reason="end_turn",
+    )
+    image, hidden = response.message.blocks
+    assert image == MediaBlock(kind="image", media_type="image/png", data="aGk=")
+    native: Any = {"reasoningContent": {"redactedContent": "YWI="}}
+    assert hidden == ProviderBlock(native=native)
+
+
+def test_a_citation_amid_a_text_stops_no_call_and_is_kept() -> None:
     response = finished(
         piece(0, text="Green."),
         piece(0, citation={"title": "a"}),
@@ -103,7 +119,12 @@ def test_a_citation_amid_a_text_stops_no_call() -> None:
         *arguments(1, "{}"),
         block("Stop", 1),
     )
-    assert response.message.text == "Green."
+    said = response.message.blocks[0]
+    assert isinstance(said, TextBlock)
+    assert said.text == "Green."
+    assert said.extras == {
+        "citationsContent": {"content": [{"text": "Green."}], "citations": [{"title": "a"}]}
+    }
     assert [call.is_executable for call in response.calls] == [True]
 
 

@@ -148,12 +148,15 @@ def test_a_text_with_citations_is_a_text_to_all() -> None:
     assert [change.detail for change in export.report] == ["citationsContent"]
 
 
-def test_objects_beside_a_text_of_a_result_are_read_as_json() -> None:
+def test_objects_beside_a_text_of_a_result_are_read_as_json_and_reported_as_text() -> None:
     content = [{"text": "a"}, {"json": {"b": [1]}}]
     block = {"toolResult": {"toolUseId": "c", "content": content, "status": "success"}}
     request: Any = {"messages": [{"role": "user", "content": [block]}]}
-    (message,) = KNOWN.read_history(request).messages
-    assert message.results[0].content == (TextBlock(text="a"), TextBlock(text='{"b":[1]}'))
+    conversation = KNOWN.read_history(request)
+    (message,) = conversation.messages
+    json = TextBlock(text='{"b":[1]}', extras={"json": {"b": [1]}})
+    assert message.results[0].content == (TextBlock(text="a"), json)
+    assert KNOWN.write_history(conversation).report
 
 
 @pytest.mark.parametrize(
