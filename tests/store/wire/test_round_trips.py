@@ -236,8 +236,9 @@ def test_readers_take_any_json(name: str, payload: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", FORMATS)
 @given(events=st.lists(objects, max_size=5))
 def test_assemblers_take_any_events(name: str, events: list[dict[str, Any]]) -> None:
-    assembler = wire_format(name).new_assembler()
+    known = wire_format(name)
+    assembler = known.new_assembler()
     for event in events:
         assembler.feed(event)
-    response = assembler.finish()
+    response = known.finished(assembler.finish(), None, frozenset())
     assert response.messages or response.failure or response.unread
