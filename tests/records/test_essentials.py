@@ -235,8 +235,9 @@ def _in_characters(part: Any) -> Any:
     """
     if isinstance(part, StreamRecord) and part.role not in ("structured", "value"):
         return whole(b'["' + b"x" * 5000 + part.role.encode(), part.role)
-    is_narrow = isinstance(part, str) and not part.strip("\x01")
-    return "w" * (len(part) or 999) if is_narrow else part
+    if isinstance(part, str) and not part.strip("\x01"):
+        return "w" * (len(part) or 999)
+    return part
 
 
 # The last one is the least that has room for something of each entry.
