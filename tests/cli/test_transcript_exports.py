@@ -176,7 +176,7 @@ def test_an_unknown_text_family_is_named(talk: Cli) -> None:
     ended = talk.run("transcript", "--format", "openai", "--text-family", "klingon")
     assert (ended.code, ended.stdout) == (2, b"")
     assert ended.usage_error.startswith(
-        "there is no text format 'klingon'; there are anthropic-xml"
+        "unknown text format 'klingon'; known formats: anthropic-xml"
     )
 
 

@@ -66,7 +66,7 @@ def odd_calls(messages: Iterable[Message]) -> Iterator[str]:
         if call.tool_name == _UNNAMED:
             yield "a call has no name"
         if not isinstance(call.arguments, dict) and call.parse_error is None:
-            yield "the arguments of a call are no object"
+            yield "the arguments of a call are not an object"
 
 
 @dataclass(frozen=True, slots=True)

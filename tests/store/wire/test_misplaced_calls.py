@@ -14,7 +14,7 @@ def test_calls_of_a_chat_that_are_none_are_told(odd: Any) -> None:
     known = wire_format("openai")
     message: Any = {"role": "assistant", "content": "y", "tool_calls": odd}
     choice: Any = {"index": 0, "finish_reason": "tool_calls"}
-    expected = ("tool_calls of the message is not what it is to be",)
+    expected = ("tool_calls of the message is not valid",)
     whole = known.read_response({"choices": [{**choice, "message": message}]})
     assert whole.unread == expected
     streamed = read_stream(known, [{"choices": [{**choice, "delta": message}]}])
@@ -36,7 +36,7 @@ def test_parts_of_gemini_that_are_none_are_told(odd: Any) -> None:
     payload: Any = {
         "candidates": [{"content": {"role": "model", "parts": odd}, "finishReason": "STOP"}]
     }
-    expected = ("parts of the content is not what it is to be",)
+    expected = ("parts of the content is not valid",)
     assert known.read_response(payload).unread == expected
     assert read_stream(known, [payload]).unread == expected
 

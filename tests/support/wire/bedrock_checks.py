@@ -75,4 +75,4 @@ def _message(
         if not str(block.get("text", "-")).strip():
             yield f"{where} has a blank text"
         if "json" in block and not isinstance(block["json"], dict):
-            yield f"{where} has JSON that is no object"
+            yield f"{where} has JSON that is not an object"

@@ -29,7 +29,7 @@ def chat_rules(
         if message.get("role") in {"tool", "function"}:
             yield from _result(message, pending, where)
             if not takes_parts and not isinstance(message.get("content"), str):
-                yield f"{where} is no text"
+                yield f"{where} is not a string"
             continue
         if pending:
             yield f"{where} comes before the results of {pending}"

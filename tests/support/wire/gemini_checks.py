@@ -65,4 +65,4 @@ def _part(part: JsonObject, where: str) -> Iterator[str]:
         yield from name_problems(call.get("name"), NAME, where)
     for response in _members([part], "functionResponse"):
         if not isinstance(response.get("response"), dict):
-            yield f"{where}: a response is no object"
+            yield f"{where}: a response is not an object"

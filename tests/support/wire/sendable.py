@@ -27,7 +27,7 @@ def value_problems(value: Any, where: str = "") -> Iterator[str]:
             yield f"{where} has the character U+{ord(found[0]):04X}, which cannot be sent"
     elif isinstance(value, float):
         if not math.isfinite(value):
-            yield f"{where} is {value}, which is no number of JSON"
+            yield f"{where} is {value}, which is not a number of JSON"
     elif not isinstance(value, int | None):
         yield f"{where} is {type(value).__name__}, which is no type of JSON"
 
@@ -39,7 +39,7 @@ def _within(value: dict[Any, Any] | list[Any], where: str) -> Iterator[str]:
         return
     for key, member in value.items():
         if not isinstance(key, str):
-            yield f"{where} has the key {key!r}, which is no text"
+            yield f"{where} has the key {key!r}, which is not a string"
         yield from value_problems(key, f"a key of {where}")
         yield from value_problems(member, f"{where}/{key}")
 

@@ -24,8 +24,8 @@ Flags = Mapping[int, tuple[CallFlag, ...]]
 
 NO_FLAGS: Flags = {}
 
-ODD_CALLS = "tool_calls of the message is not what it is to be"
-ODD_CALL = "a call is not what it is to be"
+ODD_CALLS = "tool_calls of the message is not valid"
+ODD_CALL = "a call is not valid"
 """What is said of calls that may be missing, and of one that may lack a piece."""
 
 
@@ -79,7 +79,7 @@ def read_response(spelling: ChatSpelling, payload: JsonObject) -> Response:
     unread: list[str] = []
     messages: list[Message] = []
     if not are_objects(payload.get("choices")):
-        unread.append("choices of the answer is not what it is to be")
+        unread.append("choices of the answer is not valid")
     for position, choice in enumerate(choices):
         failure = failure or choice_failure(choice)
         native = choice.get("message")

@@ -30,7 +30,7 @@ def unread_in(native: JsonObject) -> Iterator[str]:
     """What of a message with a content and calls is not what it is to be, each one a sentence."""
     content = native.get("content")
     if not isinstance(content, str | list | None) and not is_part(content):
-        yield "content of the message is no text"
+        yield "content of the message is not a string"
     if not are_objects(native.get("tool_calls")):
         yield ODD_CALLS
     calls = objects_in(native.get("tool_calls"))

@@ -86,7 +86,7 @@ class Choice:
                 if asks_for_call(value):
                     self.calls.take([{"index": LEGACY, "function": value}])
                 elif value and not isinstance(value, dict):
-                    self.odd["function_call of a delta is no object"] = None
+                    self.odd["function_call of a delta is not an object"] = None
             elif name not in _DELTA and value is not None:
                 self.members.setdefault(name, []).append(value)
 
@@ -106,7 +106,7 @@ class Choice:
                         self._end_part()
                         self.parts.append(part)
         else:
-            self.odd["content of a delta is no text"] = None
+            self.odd["content of a delta is not a string"] = None
 
     def _end_part(self) -> None:
         """What was said up to a part that is no text is a part in front of it."""
@@ -132,7 +132,7 @@ class ChatAssembler:
         if not choices:
             return
         if not isinstance(choices, list):
-            self._unread["choices of an event is no list"] = None
+            self._unread["choices of an event is not a list"] = None
             return
         if not self._head:
             self._head = event
@@ -140,7 +140,7 @@ class ChatAssembler:
             if isinstance(choice, dict):
                 self._take(choice, event)
             else:
-                self._unread["a choice is no object"] = None
+                self._unread["a choice is not an object"] = None
 
     def _take(self, choice: JsonObject, event: JsonObject) -> None:
         self._failure = self._failure or choice_failure(choice)
@@ -150,7 +150,7 @@ class ChatAssembler:
                 self._wholes.append(event)
             return
         if index is None and choice.get("index") is not None:
-            self._unread["the index of a choice is no number"] = None
+            self._unread["the index of a choice is not a number"] = None
         state = self._choices.get(index or 0)
         if state is None:
             state = self._choices[index or 0] = Choice(self._spelling.is_part, self._spelling.texts)
@@ -159,7 +159,7 @@ class ChatAssembler:
         if isinstance(delta, dict):
             state.take(delta)
         elif delta is not None:
-            self._unread["a delta is no object"] = None
+            self._unread["a delta is not an object"] = None
 
     def finish(self, *, is_done: bool = False) -> Response:
         """The answer; calls of one that did not come to its end are incomplete."""

@@ -64,7 +64,7 @@ def read_response(payload: JsonObject) -> Response:
     if not isinstance(payload.get("content"), list):
         return Response.of((), failure)
     are_read = are_objects(payload.get("content"))
-    unread = () if are_read else ("a block of the content is no object",)
+    unread = () if are_read else ("a block of the content is not an object",)
     return Response.of((read_message(payload),), failure, unread)
 
 

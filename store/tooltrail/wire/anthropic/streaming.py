@@ -119,7 +119,7 @@ class MessagesAssembler:
         # The first event may bring whole blocks, of calls that a running program asks for.
         begun = list_in(message.get("content"))
         if not are_objects(begun):
-            self._unread.append("a block of the content is no object")
+            self._unread.append("a block of the content is not an object")
         self._blocks = [(n, _Block(object_in(one), has_ended=True)) for n, one in enumerate(begun)]
         self._open = dict(self._blocks)
         self._message = message

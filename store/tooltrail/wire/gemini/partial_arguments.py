@@ -50,7 +50,7 @@ class PartialArguments:
             InvalidRecordError: a piece has no path that can be followed, or no value for it.
         """
         if not are_objects(pieces):
-            raise InvalidRecordError("they are no list of objects")
+            raise InvalidRecordError("not a list of objects")
         for piece in map(camel, objects_in(pieces)):
             steps = _steps(piece.get("jsonPath"))
             self._put(steps, _value(piece))
@@ -81,7 +81,7 @@ def _value(piece: JsonObject) -> JsonValue:
     if len(values) != 1:
         raise InvalidRecordError(f"a piece has {len(values)} values, and not one")
     if goes_on(piece) and not isinstance(values[0], str):
-        raise InvalidRecordError("what is no text is to go on")
+        raise InvalidRecordError("only a string can be continued")
     return None if "nullValue" in piece else values[0]
 
 

@@ -76,13 +76,13 @@ def read_response(payload: JsonObject) -> Response:
 def unread_of(event: JsonObject) -> Iterator[str]:
     """What an answer, or an event of a stream, has in the place of candidates or of their parts."""
     if not are_objects(event.get("candidates")):
-        yield "the candidates are not what they are to be"
+        yield "the candidates are not valid"
     for candidate in objects_in(event.get("candidates")):
         content = candidate.get("content")
         if not isinstance(content, dict | None):
-            yield "the content is no object"
+            yield "the content is not an object"
         elif not are_objects(object_in(content).get("parts")):
-            yield "parts of the content is not what it is to be"
+            yield "parts of the content is not valid"
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:

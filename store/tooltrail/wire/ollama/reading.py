@@ -96,7 +96,7 @@ def read_answer(
     """
     # Whatever was thought, no call is a part of it.
     odd = _odd(native).keys() - {"thinking"}
-    unread = [f"{name} of the message is not what it is to be" for name in sorted(odd)]
+    unread = [f"{name} of the message is not valid" for name in sorted(odd)]
     is_whole = is_done or last.get("done") is True
     if not is_whole and failure is None:
         unread.append("the answer does not say that it is done")

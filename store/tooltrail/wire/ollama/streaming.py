@@ -38,7 +38,7 @@ class OllamaAssembler:
         if isinstance(message, dict):
             self._take(message)
         elif message is not None:
-            self._unread.append("the message of a line is no object")
+            self._unread.append("the message of a line is not an object")
         elif "error" not in event and event.get("done") is not True:
             self._unread.append("a line has no message")
 

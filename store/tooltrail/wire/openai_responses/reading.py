@@ -66,12 +66,12 @@ def _read_turn(
     for position, item in enumerate(items):
         where = f"output[{position}]"
         if not isinstance(item, dict):
-            unread.append(f"{where} is no object")
+            unread.append(f"{where} is not an object")
             yield ProviderBlock(native=item)
         elif is_for_caller(item, hosted):
             # Without one a call has no id, which anybody can see; one of another kind is lost.
             if not isinstance(item.get("call_id"), str | None):
-                unread.append(f"the call_id of {where} is no text")
+                unread.append(f"the call_id of {where} is not a string")
             yield repeated.flagged(read_call(item, next(calls), flags.get(position, ())))
         elif type_of(item) == "message" and item.get("role") in ("assistant", None):
             if not isinstance(item.get("content"), str | list):

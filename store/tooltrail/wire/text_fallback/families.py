@@ -62,5 +62,5 @@ def text_family(name: str) -> TextFamily:
     """
     if name not in FAMILIES:
         known = ", ".join(sorted(FAMILIES))
-        raise NotFoundError(f"there is no text format {name!r}; there are {known}")
+        raise NotFoundError(f"unknown text format {name!r}; known formats: {known}")
     return FAMILIES[name]

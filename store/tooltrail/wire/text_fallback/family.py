@@ -197,7 +197,7 @@ class TextFamily:
         # The end is the stop sequence of such requests, so it may not be there.
         rest = text[place:stop].strip()
         if rest or not calls:
-            calls.append(TextCall("", None, rest, problem=problem or "it is no call"))
+            calls.append(TextCall("", None, rest, problem=problem or "it is not a call"))
         return calls, after
 
     def _read_call(self, begin: re.Match[str], body: str, problem: str | None) -> TextCall:

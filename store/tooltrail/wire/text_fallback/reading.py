@@ -167,7 +167,7 @@ def _said(family: TextFamily, content: JsonValue, unread: list[str]) -> Iterator
         elif thought := _thought_in(block.native):
             yield ReasoningBlock(text=thought)
         else:
-            unread.append("a part of the content is no text")
+            unread.append("a part of the content is not a string")
             yield block
 
 

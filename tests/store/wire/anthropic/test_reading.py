@@ -55,11 +55,11 @@ def test_two_calls_with_one_id_are_both_there_and_the_second_is_flagged() -> Non
         ({"type": "tool_use", "id": "b", "input": {}}, "a call has no name"),
         (CALL | {"name": ""}, "a call has no name"),
         (CALL | {"name": 7}, "a call has no name"),
-        (CALL | {"input": "x"}, "the arguments of a call are no object"),
-        (CALL | {"input": [1]}, "the arguments of a call are no object"),
-        (CALL | {"input": False}, "the arguments of a call are no object"),
-        ("x", "a block of the content is no object"),
-        (None, "a block of the content is no object"),
+        (CALL | {"input": "x"}, "the arguments of a call are not an object"),
+        (CALL | {"input": [1]}, "the arguments of a call are not an object"),
+        (CALL | {"input": False}, "the arguments of a call are not an object"),
+        ("x", "a block of the content is not an object"),
+        (None, "a block of the content is not an object"),
     ],
 )
 def test_what_is_no_call_or_no_block_is_told_and_no_call_is_run(block: Any, told_of: str) -> None:

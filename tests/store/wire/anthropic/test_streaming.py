@@ -356,7 +356,7 @@ def test_blocks_in_front_of_their_message_are_told() -> None:
 @pytest.mark.parametrize("raw", ["[1]", "null", '"x"', "7"])
 def test_input_that_is_no_object_is_told(raw: str) -> None:
     response = finished(block(0, **CALL), *arguments(0, raw), end(0))
-    assert response.unread == ("the arguments of a call are no object",)
+    assert response.unread == ("the arguments of a call are not an object",)
     assert [call.is_executable for call in response.calls] == [False]
 
 
@@ -367,7 +367,7 @@ def test_a_call_without_a_name_is_told() -> None:
 
 def test_what_begins_a_message_and_is_no_block_is_told() -> None:
     response = read_events("anthropic", start("x"), stopped(), STOP)
-    assert response.unread == ("a block of the content is no object",)
+    assert response.unread == ("a block of the content is not an object",)
 
 
 OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}

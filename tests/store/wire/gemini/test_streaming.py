@@ -199,7 +199,7 @@ def test_a_text_ends_with_its_last_piece_which_may_be_empty() -> None:
         ({"jsonPath": "$.path"}, "a piece has 0 values, and not one"),
         (piece("$.path", stringValue="x", boolValue=True), "a piece has 2 values, and not one"),
         (piece("$.path", numberValue=1), "what goes on behind a text is none"),
-        (piece("$.other", numberValue=1, goes_on=True), "what is no text is to go on"),
+        (piece("$.other", numberValue=1, goes_on=True), "only a string can be continued"),
         (piece("$.path.name", stringValue="x"), "a path goes through a value that has no members"),
     ],
 )
@@ -221,7 +221,7 @@ def test_a_second_value_for_one_place_is_told() -> None:
 def test_pieces_that_are_no_list_of_objects_are_told(odd: Any) -> None:
     response = pieces(partialArgs=odd)
     assert [(call.arguments, call.flags) for call in response.calls] == [({}, ("incomplete",))]
-    assert response.unread == ("a piece of a call's arguments: they are no list of objects",)
+    assert response.unread == ("a piece of a call's arguments: not a list of objects",)
 
 
 def test_a_call_behind_one_that_has_not_ended_leaves_that_one_open() -> None:
@@ -253,8 +253,8 @@ def test_arguments_both_whole_and_in_pieces_are_told() -> None:
     ("call", "told_of"),
     [
         ({"args": {}}, "a call has no name"),
-        ({"name": "f", "args": "x"}, "the arguments of a call are no object"),
-        ({"name": "f", "args": [1]}, "the arguments of a call are no object"),
+        ({"name": "f", "args": "x"}, "the arguments of a call are not an object"),
+        ({"name": "f", "args": [1]}, "the arguments of a call are not an object"),
         (7, "a call has no name"),
     ],
 )
@@ -277,13 +277,13 @@ def test_texts_with_other_members_are_parts_of_their_own() -> None:
 @pytest.mark.parametrize(
     ("odd", "told_of"),
     [
-        ({"candidates": ["x"]}, "the candidates are not what they are to be"),
-        ({"candidates": {"content": {}}}, "the candidates are not what they are to be"),
-        ({"candidates": [{"content": "rm"}]}, "the content is no object"),
-        ({"candidates": [{"content": ["rm"]}]}, "the content is no object"),
+        ({"candidates": ["x"]}, "the candidates are not valid"),
+        ({"candidates": {"content": {}}}, "the candidates are not valid"),
+        ({"candidates": [{"content": "rm"}]}, "the content is not an object"),
+        ({"candidates": [{"content": ["rm"]}]}, "the content is not an object"),
         (
             {"candidates": [{"content": {"parts": {"text": "a"}}}]},
-            "parts of the content is not what it is to be",
+            "parts of the content is not valid",
         ),
     ],
 )

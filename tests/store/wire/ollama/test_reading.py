@@ -204,7 +204,7 @@ def test_a_member_of_another_kind_is_kept_and_told(member: JsonObject) -> None:
     assert response.message.origin is not None
     assert response.message.origin.extras == member
     (name,) = member
-    assert response.unread == (f"{name} of the message is not what it is to be",)
+    assert response.unread == (f"{name} of the message is not valid",)
 
 
 def test_a_cut_answer_flags_its_last_call() -> None:

@@ -139,7 +139,7 @@ def test_blank_lines_and_thinking_that_is_no_text_keep_no_call_from_running() ->
 def test_a_message_that_is_none_and_lines_behind_the_end_are_told() -> None:
     response = read({"message": "x"}, last(), line({"content": "more"}))
     assert response.unread == (
-        "the message of a line is no object",
+        "the message of a line is not an object",
         "a line follows the one that says that the answer is done",
     )
 
@@ -156,7 +156,7 @@ def test_odd_members_of_lines_are_kept_and_told() -> None:
     response = read(line({"content": ["x"]}), last({"content": None, "audio": "y"}))
     assert response.message.origin is not None
     assert response.message.origin.extras == {"audio": "y", "content": ["x"]}
-    assert response.unread == ("content of the message is not what it is to be",)
+    assert response.unread == ("content of the message is not valid",)
 
 
 @pytest.mark.parametrize("chunks", [[], [b""], [b"\n\n"]])

@@ -173,7 +173,7 @@ def test_a_call_that_is_never_named_lets_none_run() -> None:
 
 def test_an_id_that_is_no_text_is_told_and_kept() -> None:
     response = finished(chunk(entry("f", "{}", index=0, id=5)))
-    assert (response.unread, runnable(response)) == (("a call is not what it is to be",), [])
+    assert (response.unread, runnable(response)) == (("a call is not valid",), [])
 
 
 @pytest.mark.parametrize(("zero", "one"), [("0", "1"), (0.0, 1.0), ("0", 1)])
@@ -194,19 +194,19 @@ def test_an_index_that_is_no_number_is_told(index: Any) -> None:
         chunk(entry("g", "", index=1, id="b")),
         chunk(entry(None, "{}", index=index)),
     )
-    assert response.unread == ("a call is not what it is to be",)
+    assert response.unread == ("a call is not valid",)
     assert (len(response.calls), runnable(response)) == (2, [])
 
 
 @pytest.mark.parametrize(
     ("middle", "unread"),
     [
-        ({"function": "/tmp"}, "a call is not what it is to be"),
-        ({"function": ["/tmp"]}, "a call is not what it is to be"),
-        ({"custom": "/tmp"}, "a call is not what it is to be"),
-        ({"arguments": "/tmp"}, "a call is not what it is to be"),
-        ({"function": {"input": "/tmp"}}, "a call is not what it is to be"),
-        ({"function": {"name": 5}}, "a call is not what it is to be"),
+        ({"function": "/tmp"}, "a call is not valid"),
+        ({"function": ["/tmp"]}, "a call is not valid"),
+        ({"custom": "/tmp"}, "a call is not valid"),
+        ({"arguments": "/tmp"}, "a call is not valid"),
+        ({"function": {"input": "/tmp"}}, "a call is not valid"),
+        ({"function": {"name": 5}}, "a call is not valid"),
     ],
 )
 def test_a_piece_that_is_not_as_it_is_to_be_lets_no_call_run(
@@ -223,7 +223,7 @@ def test_a_piece_that_is_not_as_it_is_to_be_lets_no_call_run(
 def test_a_piece_of_a_function_and_of_a_custom_tool_lets_no_call_run() -> None:
     both: dict[str, Any] = entry("f", "{}", index=0, custom={"name": "g", "input": "x"})
     response = finished(chunk(both))
-    assert response.unread == ("a call is not what it is to be",)
+    assert response.unread == ("a call is not valid",)
     assert runnable(response) == []
 
 

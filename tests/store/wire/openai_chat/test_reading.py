@@ -89,12 +89,12 @@ def test_a_custom_tool_that_is_null_beside_a_function_is_none() -> None:
     [
         (None, "choices[0] has no message"),
         ("x", "choices[0] has no message"),
-        ({"content": {"a": 1}}, "content of the message is no text"),
-        ({"content": 5}, "content of the message is no text"),
-        ({"tool_calls": [{**CALL, "id": 5}]}, "a call is not what it is to be"),
-        ({"tool_calls": [{"id": "x"}]}, "a call is not what it is to be"),
-        ({"tool_calls": [{"id": "x", "function": {"name": 5}}]}, "a call is not what it is to be"),
-        ({"tool_calls": CALL}, "tool_calls of the message is not what it is to be"),
+        ({"content": {"a": 1}}, "content of the message is not a string"),
+        ({"content": 5}, "content of the message is not a string"),
+        ({"tool_calls": [{**CALL, "id": 5}]}, "a call is not valid"),
+        ({"tool_calls": [{"id": "x"}]}, "a call is not valid"),
+        ({"tool_calls": [{"id": "x", "function": {"name": 5}}]}, "a call is not valid"),
+        ({"tool_calls": CALL}, "tool_calls of the message is not valid"),
     ],
 )
 def test_what_is_not_as_the_format_says_is_told(message: Any, told: str) -> None:
@@ -148,7 +148,7 @@ def test_a_choice_that_failed_is_a_failure(error: Any) -> None:
 def test_an_answer_of_nothing_is_told() -> None:
     assert FORMAT.read_response({}).unread == ("there is neither a message nor an error",)
     odd = FORMAT.read_response({"choices": ["x"]})
-    assert odd.unread[0] == "choices of the answer is not what it is to be"
+    assert odd.unread[0] == "choices of the answer is not valid"
 
 
 def test_what_else_a_message_of_a_request_says_is_kept() -> None:
@@ -236,5 +236,5 @@ def test_a_call_of_a_function_and_of_a_custom_tool_is_told_and_not_run() -> None
     }
     message: JsonObject = {"role": "assistant", "content": None, "tool_calls": [both]}
     response = FORMAT.read_response({"choices": [{"finish_reason": "stop", "message": message}]})
-    assert response.unread == ("a call is not what it is to be",)
+    assert response.unread == ("a call is not valid",)
     assert [call.is_executable for call in response.calls] == [False]

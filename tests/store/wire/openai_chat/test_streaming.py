@@ -348,14 +348,14 @@ def test_sound_in_many_pieces_takes_time_by_their_number() -> None:
 @pytest.mark.parametrize(
     ("event", "expected"),
     [
-        (delta(content=5), "content of a delta is no text"),
-        (delta(content={"a": 1}), "content of a delta is no text"),
-        (chunk({"index": 0, "delta": "x"}), "a delta is no object"),
-        (chunk("x"), "a choice is no object"),
-        ({"choices": {"index": 0, "delta": {}}}, "choices of an event is no list"),
-        ({"choices": "x"}, "choices of an event is no list"),
-        (chunk({"index": "a", "delta": {}}), "the index of a choice is no number"),
-        (delta(function_call="x"), "function_call of a delta is no object"),
+        (delta(content=5), "content of a delta is not a string"),
+        (delta(content={"a": 1}), "content of a delta is not a string"),
+        (chunk({"index": 0, "delta": "x"}), "a delta is not an object"),
+        (chunk("x"), "a choice is not an object"),
+        ({"choices": {"index": 0, "delta": {}}}, "choices of an event is not a list"),
+        ({"choices": "x"}, "choices of an event is not a list"),
+        (chunk({"index": "a", "delta": {}}), "the index of a choice is not a number"),
+        (delta(function_call="x"), "function_call of a delta is not an object"),
     ],
 )
 def test_what_is_not_as_the_format_says_is_told(event: dict[str, Any], expected: str) -> None:

@@ -280,7 +280,7 @@ def test_an_unknown_item_is_kept(item: object) -> None:
     response = read(item)
     assert response.message.blocks == (ProviderBlock.model_validate({"native": item}),)
     # What is no object may have been anything; an item of a new type is none that was asked for.
-    assert response.unread == (() if isinstance(item, dict) else ("output[0] is no object",))
+    assert response.unread == (() if isinstance(item, dict) else ("output[0] is not an object",))
 
 
 def test_an_unknown_item_keeps_no_call_from_running() -> None:
@@ -385,7 +385,7 @@ def test_an_id_that_repeats_is_flagged_and_one_that_is_missing_is_none() -> None
 
 def test_an_id_that_is_no_text_is_told() -> None:
     response = read(FUNCTION, {**FUNCTION, "call_id": 5})
-    assert response.unread == ("the call_id of output[1] is no text",)
+    assert response.unread == ("the call_id of output[1] is not a string",)
     assert [call.is_executable for call in response.calls] == [False, False]
 
 

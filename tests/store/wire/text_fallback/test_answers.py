@@ -235,7 +235,7 @@ def test_an_answer_without_anything_is_told() -> None:
     assert FORMAT.read_response({}).unread == ("there is neither a message nor an error",)
     assert read_stream(FORMAT, []).unread == ("there is neither a message nor an error",)
     usage: list[Chunk] = [{"choices": []}, {"choices": [7]}, {"usage": {}}]
-    assert read_stream(FORMAT, usage).unread == ("a choice is no object",)
+    assert read_stream(FORMAT, usage).unread == ("a choice is not an object",)
 
 
 def test_a_whole_text_in_a_stream_is_the_answer() -> None:
@@ -311,7 +311,7 @@ def test_parts_that_are_no_text_are_thoughts_or_told() -> None:
             TextBlock(text="x"),
             ProviderBlock(native=image),
         )
-        assert response.unread == ("a part of the content is no text",)
+        assert response.unread == ("a part of the content is not a string",)
 
 
 def test_texts_without_choices_are_put_together() -> None:
@@ -330,11 +330,11 @@ def test_texts_without_choices_are_put_together() -> None:
 
 
 DAMAGED: list[tuple[Chunk, str]] = [
-    ({"choices": {"delta": {}}}, "choices of an event is no list"),
-    ({"choices": [None]}, "a choice is no object"),
-    ({"choices": [{"delta": "x"}]}, "a delta is no object"),
-    ({"choices": [{"index": "first", "delta": {}}]}, "the index of a choice is no number"),
-    ({"choices": [{"delta": {"content": 7}}]}, "content of a delta is no text"),
+    ({"choices": {"delta": {}}}, "choices of an event is not a list"),
+    ({"choices": [None]}, "a choice is not an object"),
+    ({"choices": [{"delta": "x"}]}, "a delta is not an object"),
+    ({"choices": [{"index": "first", "delta": {}}]}, "the index of a choice is not a number"),
+    ({"choices": [{"delta": {"content": 7}}]}, "content of a delta is not a string"),
     (answer("x"), "the stream has more than one answer; one of them is read"),
     ({"content": "x"}, "the stream has more than one answer; one of them is read"),
 ]
@@ -352,7 +352,7 @@ WITHOUT_MESSAGE: list[tuple[JsonObject, str]] = [
     ({"choices": [{"text": "x"}]}, "choices[0] has no message"),
     (
         {"choices": [{"message": {"content": "x"}}, 7]},
-        "choices of the answer is not what it is to be",
+        "choices of the answer is not valid",
     ),
     ({"content": {"a": 1}}, "the content is neither a text nor parts"),
     ({"content": 7}, "the content is neither a text nor parts"),

@@ -69,7 +69,7 @@ told_results = st.builds(TextResult, names, st.none() | any_texts.filter(bool), 
 def test_there_is_a_spelling_for_every_family() -> None:
     assert SPELLINGS.keys() == FAMILIES.keys()
     assert all(text_family(name).name == name for name in FAMILIES)
-    with pytest.raises(NotFoundError, match="there is no text format 'klingon'; there are anthr"):
+    with pytest.raises(NotFoundError, match="unknown text format 'klingon'; known formats: anthr"):
         text_family("klingon")
 
 
