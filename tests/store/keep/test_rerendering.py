@@ -231,7 +231,10 @@ def test_a_policy_that_today_s_bounds_refuse_is_not_readable() -> None:
     [
         ("[]", "not a policy: it is not a JSON object"),
         ('{"families":{"command":{}},"version":2}', "version: Input should be 1"),
-        ('{"families":{"command":{}},"tools":{"Bash":{"budgets":{}}}}', "tools.Bash.budgets: "),
+        (
+            '{"families":{"command":{}},"tools":{"Bash":{"budget":{"x":"y"}}}}',
+            "tools.Bash.budget.x: ",
+        ),
         ("{", "not canonical JSON: "),
     ],
 )
