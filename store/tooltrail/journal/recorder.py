@@ -101,7 +101,7 @@ class Recorder:
         return await self._thread.submit(make)
 
     def close(self) -> None:
-        """Wait for the facts of tasks, close files and release the owner lock. Sessions stay open."""
+        """Wait for the facts of tasks, close files, release the owner lock. Sessions stay open."""
         self._thread.close()
         self.log.close()
         self.owner.release()
