@@ -21,7 +21,7 @@ class EndedCall:
     """A call that ended before it is recorded, with its output.
 
     Attributes:
-        call: what the model asked for.
+        call: the call that the model asked for.
         output: output of the tool; its streams have their content.
         family: name of the family of the result; None for the family of the tool.
         policy: budgets of the call; None for those of the recorder.

@@ -62,7 +62,7 @@ class Finished:
 
     Attributes:
         invocation_id: id of the invocation.
-        call: what the model asked for.
+        call: the call that the model asked for.
         state: final state of the invocation.
         canonical: the canonical result.
         receipt: the text to show to the model.
@@ -98,7 +98,7 @@ class Invocation:
 
     Attributes:
         id: id of the invocation.
-        call: what the model asked for.
+        call: the call that the model asked for.
         tool_name: recorded name of the tool; see `ToolCall.full_name`.
         family: family of the result.
         policy: budgets of the call.

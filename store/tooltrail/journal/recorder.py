@@ -61,7 +61,7 @@ class Recorder:
     ) -> None:
         """Prepare. The first record creates the spool and the journal.
 
-        The arguments are the attributes; `ingestion` waits for the database if `store` is asked.
+        The arguments are the attributes; `ingestion` is needed to acknowledge as `store`.
         """
         self.spool = spool
         self.log = JournalLog(spool / JOURNAL_FOLDER)

@@ -123,7 +123,7 @@ class Session:
         """Record that a tool is about to run; acknowledged when this returns.
 
         Args:
-            call: what the model asked for.
+            call: the call that the model asked for.
             family: name of the family of the result; by default the family of the tool.
             policy: budgets for this call alone; by default those of the recorder.
 
