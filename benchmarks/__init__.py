@@ -1,1 +1,1 @@
-"""Measurements beside their baselines, in one run; only the ratios mean anything."""
+"""Measurements and their baselines in one run. Only the ratios are meaningful."""

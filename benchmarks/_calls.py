@@ -1,4 +1,4 @@
-"""Calls of the sizes of real tools, made before anything is measured."""
+"""Calls with the output sizes of real tools, made before the measurement."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from tooltrail.records import (
 from tooltrail.store import EndedCall, Session
 
 _SIZES = ((0.5, 20, 400), (0.9, 400, 5_000), (0.99, 5_000, 33_000), (1.0, 33_000, 60_000))
-"""Bytes of outputs by quantile, as of real tools: half have up to 400, nine tenths up to 5,000."""
+"""Output bytes of real tools by quantile: half have up to 400, nine tenths up to 5,000."""
 
 _FAMILIES = default_families()
 _LINE = "tests/store/test_%05d.py::test_case[%d-%08x] PASSED\n"
@@ -30,18 +30,18 @@ Documents: TypeAlias = tuple[str, str, bytes]
 
 
 class Call(NamedTuple):
-    """A call of a command with its output."""
+    """A call of a command, with its output."""
 
     arguments: dict[str, Any]
     output: bytes
     exit_status: int = 0
 
     def tool_call(self) -> ToolCall:
-        """What the model asked for."""
+        """The call that the model asked for."""
         return ToolCall.of("Bash", self.arguments)
 
     def complete_output(self) -> CompleteOutput:
-        """The output as a runtime makes it of a command's."""
+        """The complete output, as a runtime makes it from the output of the command."""
         result = CommandOutput(
             command=self.arguments["command"],
             exit_status=self.exit_status,
@@ -51,12 +51,12 @@ class Call(NamedTuple):
         return CompleteOutput.success("Bash", result)
 
     def ended(self) -> EndedCall:
-        """The call as one that ended before it is recorded."""
+        """The call in the form of a call that ended before it is recorded."""
         return EndedCall(self.tool_call(), self.complete_output())
 
 
 def made_rounds(count: int, seed: int = 0) -> Iterator[list[Call]]:
-    """The calls of one round after the other. No two calls have the same output."""
+    """The calls of each round, without end. No two calls have the same output."""
     numbers = random.Random(seed)
     while True:
         yield [Call({"command": f"pytest -k {n}"}, _output(numbers, n)) for n in range(count)]
@@ -69,7 +69,7 @@ def record(session: Session, calls: Sequence[Call]) -> None:
 
 
 def documents_of(call: Call) -> Documents:
-    """The documents that a raw writer is given ready-made."""
+    """The ready-made documents for a raw writer."""
     output = call.complete_output()
     family = _FAMILIES.of_tool("Bash")
     canonical = project(output, family, DEFAULT_POLICY, MemoryPublisher()).canonical

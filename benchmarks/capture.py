@@ -1,4 +1,4 @@
-"""Capturing 256 MB of real text and reading parts of it, beside `zstd` and the plain programs."""
+"""Capturing 256 MB of real text and reading parts of it, against `zstd`, `tail` and `grep`."""
 
 import shlex
 import subprocess
@@ -18,7 +18,7 @@ LINES = 100
 _PACK = "zstd -3 -T1"
 _TAIL = f"zstd -dc FILE | tail -n {LINES}"
 _CHUNK = 1 << 20
-"""Bytes of one write: as many as `exec` reads from a full pipe."""
+"""Bytes of one write; `exec` reads as many from a full pipe."""
 
 _PATTERNS = {
     "a rare literal": ("importlib.util", "F"),
@@ -29,7 +29,7 @@ _PATTERNS = {
 
 
 def lines() -> Report:
-    """Capturing, by this process and by `exec`; ends and searches; the end of 4 GB."""
+    """Capturing by this process and by `exec`; tails and searches; the tail of 4 GB."""
     with scratch_folder() as folder:
         source = folder / "input"
         _make_input(source)
@@ -51,7 +51,7 @@ def lines() -> Report:
 
 
 def _make_input(path: Path) -> None:
-    """Real text: the standard library's sources, again and again."""
+    """Write real text: the sources of the standard library, repeated."""
     files = sorted(Path(sysconfig.get_path("stdlib")).rglob("*.py"))
     with path.open("wb") as target:
         while target.tell() < SIZE:
@@ -63,7 +63,7 @@ def _make_input(path: Path) -> None:
 def _capture(
     source: Path, archive: ArtifactArchive, times: int = 1, *, keep: bool = False
 ) -> StoredArtifact:
-    """Hash, count, compress and publish durably."""
+    """Hash, count and compress a file, and publish it durably."""
     spooled = source.with_name("stdout.zst")
     capture = Capture("stdout", spooled, edge_bytes=128_000)
     for _ in range(times):

@@ -1,4 +1,4 @@
-"""Bytes on disk of the sessions of real agents, for each byte that their tools gave."""
+"""Bytes on disk of the sessions of real agents, per byte of tool output."""
 
 import sqlite3  # noqa: TID251  Python's own library counts pages, and no other has the file open
 from collections.abc import Iterator
@@ -14,14 +14,14 @@ from tooltrail.records import ToolCall, default_families
 from tooltrail.store import EndedCall, create_store
 
 _SESSION = 50
-"""Calls of one session."""
+"""Number of calls per session."""
 
 _TEXTS = ("arguments", "output", "canonical", "receipt")
-"""The columns of `surfaces`, by far the largest table."""
+"""The text columns of `surfaces`, by far the largest table."""
 
 
 def lines() -> Report:
-    """All calls of the corpus, and the parts of their store."""
+    """The size of a store with all calls of the corpus, and of the parts of the store."""
     if not CORPUS.is_dir():
         yield f"bytes on disk: not measured, since there is no corpus at {CORPUS}"
         return
@@ -53,7 +53,7 @@ def _ended(replayed: Replayed) -> EndedCall:
 
 
 def _tables(database: Path) -> Iterator[tuple[str, int]]:
-    """Bytes of the texts of calls, and of each table and index where the library counts pages."""
+    """Bytes of the texts of calls; and of each table and index, if the library counts pages."""
     with closing(sqlite3.connect(database)) as raw:
         for name in _TEXTS:
             sql = f"SELECT sum(length(CAST({name} AS BLOB))) FROM surfaces"

@@ -1,8 +1,8 @@
-"""`record_many` until the rows are committed, beside the quickest way to write the same rows.
+"""`record_many` until the rows are committed, against the fastest way to write the same rows.
 
-The rows are read back from a store that has the calls already. They go into an empty store of the
-same schema, with its indexes and triggers, in one transaction: by `executemany` of raw sqlite3, or
-by COPY. Each round has new stores. Long outputs go into an object store that answers late.
+The baseline reads the rows from a store that has the calls already. It writes them to an empty
+store with the same schema, indexes and triggers in one transaction: by `executemany` of raw sqlite3
+or by COPY. Each round has new stores. Long outputs are written to an object store with latency.
 """
 
 import os
@@ -43,13 +43,13 @@ CALLS = 1_000
 ROUNDS = 3
 LONG_CALLS = 32
 ANSWER_MS = 30
-"""As of an object store in the same region."""
+"""Latency in milliseconds of an object store in the same region."""
 
 Rows: TypeAlias = dict[str, list[tuple[Any, ...]]]
 
 
 def lines() -> Report:
-    """Each engine, and S3."""
+    """The measurements of each database engine, and of S3."""
     name = f"record_many of {CALLS:,}, committed"
     with scratch_folder() as folder:
         names = (str(folder / str(number) / "tooltrail.db") for number in count())
@@ -124,7 +124,7 @@ def _copy(database: str, rows: Rows) -> None:
 
 
 def _sync_commits(server: URL) -> None:
-    """Make commits durable on the tests' own server, which forgoes that."""
+    """Make commits durable on the tests' own server, where they are not by default."""
     if "TOOLTRAIL_TEST_POSTGRES" in os.environ:
         return
     admin = server.set(drivername="postgresql").render_as_string(hide_password=False)
@@ -134,7 +134,7 @@ def _sync_commits(server: URL) -> None:
 
 
 def _measure_far_artifacts(folder: Path) -> Times:
-    """Calls whose output becomes an artifact, beside a plain client with the same bytes."""
+    """Calls whose output becomes an artifact, against a plain client with as many bytes."""
     numbers = random.Random(0)
     server = s3_server()
     server.start()
@@ -150,7 +150,7 @@ def _measure_far_artifacts(folder: Path) -> Times:
             return [b"%032x\n" % numbers.getrandbits(128) * 1_000 for _ in range(LONG_CALLS)]
 
         def subject() -> None:
-            # As a program does that imports calls.
+            # Open the store each time, as a program that imports calls does.
             with open_store(folder / "trail.db") as store:
                 record_many(store, [Call({"command": "cat"}, output).ended() for output in made()])
 

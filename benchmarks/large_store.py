@@ -1,7 +1,7 @@
-"""A store of very many calls: to read it, to verify it, and to record into it.
+"""A store with very many calls: reading, verification, and recording.
 
-Reading is measured beside raw `sqlite3` that reads the same rows. Recording is measured beside the
-same in a store of few calls: each must cost the same.
+The baseline of reading is raw `sqlite3` that reads the same rows. The baseline of recording is a
+store with few calls: recording must cost the same in both.
 """
 
 import hashlib
@@ -42,10 +42,10 @@ _TRANSCRIPT = (
     "SELECT * FROM invocations WHERE session_key = ? ORDER BY seq",
     *map(_ROWS.format, ("surfaces", "streams", "omissions", "invocation_artifacts")),
 )
-"""What a transcript cannot do without."""
+"""The queries that a transcript cannot do without."""
 
 _EVIDENCE = ("ledger_entries", "invocations", "surfaces", "streams", "omissions", "bodies")
-"""The large tables, which a verification must read."""
+"""The large tables, all of which a verification must read."""
 
 _OLD = _stores.BEGINNING + timedelta(seconds=2_000)
 ONE_FILTER = {
@@ -71,11 +71,11 @@ TWO_FILTERS = {
     "agent and state": InvocationFilter(agents=("planner",), states=("error",)),
     "agent and time": InvocationFilter(agents=("coder",), until=_OLD),
 }
-"""What people ask for; and what few calls have or none, so that all others are passed."""
+"""Common filters; and filters that few or no calls match, so that all others are scanned."""
 
 
 def lines() -> Report:
-    """Pages, the transcript of the longest session, verification, and recording."""
+    """Pages, the transcript of the longest session, verification and recording."""
     many, few = _stores.MANY, _stores.FEW
     database = _stores.stored_calls(many)
     with open_store(database) as store, closing(sqlite3.connect(database)) as raw:

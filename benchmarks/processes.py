@@ -1,4 +1,4 @@
-"""Eight processes that record into one store, beside as many that write one file by raw sqlite3."""
+"""Eight processes that record into one store, against eight raw sqlite3 writers of one file."""
 
 import statistics
 import time
@@ -22,14 +22,14 @@ CALLS = 200
 ROUNDS = 3
 
 Steps: TypeAlias = Callable[[Path, int], Iterator[None]]
-"""The work of one process: the first step prepares, each other one is a start or a finish."""
+"""The work of one process. The first step prepares; each later step is a start or a finish."""
 
 _barriers: list[Barrier] = []
-"""The barrier of this process, before which all wait until the last one is ready."""
+"""The barrier at which this process waits until all processes are ready."""
 
 
 class _Share(NamedTuple):
-    """When one process began and ended, by the clock of the machine, and its longest step."""
+    """When one process began and ended, by the machine's clock, and its longest step in seconds."""
 
     began: float
     ended: float
@@ -37,7 +37,7 @@ class _Share(NamedTuple):
 
 
 def lines() -> Report:
-    """All calls of all processes until they are ingested, and the longest wait of any process."""
+    """The time until all calls are ingested, and the longest step of any process."""
     found = [(_run_at_once(_record), _run_at_once(_write)) for _ in range(ROUNDS)]
     total, longest = (
         Times(*(statistics.median(pair[side][figure] for pair in found) for side in (0, 1)))

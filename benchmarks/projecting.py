@@ -1,4 +1,4 @@
-"""From a finished command to its receipt, beside plain JSON there and back of the same record."""
+"""From a finished command to its receipt; the baseline is a JSON round trip of the record."""
 
 import json
 
@@ -11,7 +11,7 @@ _OUTPUT = b"".join(b"tests/test_module_%03d.py::test_something PASSED\n" % n for
 
 
 def lines() -> Report:
-    """Validate, project, render and spell 2 KB of output."""
+    """Validate, project, render and serialize 2 KB of output."""
     call = Call({"command": "pytest -q"}, _OUTPUT[:2000])
     record = [json.loads(document) for document in documents_of(call)[:2]]
 

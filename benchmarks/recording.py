@@ -1,4 +1,4 @@
-"""Recording through the journal, beside raw `sqlite3` that writes the same bytes as durably."""
+"""Recording through the journal; the baseline is raw `sqlite3`, same bytes, same durability."""
 
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
@@ -27,7 +27,7 @@ Subject: TypeAlias = Callable[[Session, Sequence[Call]], object]
 
 
 def lines() -> Report:
-    """One by one, by threads, by tasks, and with ingestion."""
+    """Recording one by one, by threads, by tasks, and with ingestion."""
     families = default_families()
     policy = default_policy(families)
     for name, subject, target in (
@@ -74,7 +74,7 @@ def _record_and_ingest(store: Store, session: Session, calls: Sequence[Call]) ->
 def _beside_raw(
     subject: Callable[[Sequence[Call]], object], folder: Path, count: int, rounds: int
 ) -> Iterator[tuple[Action, Action]]:
-    """Each round's calls, and the same calls for one raw writer."""
+    """For each round, the subject with its calls, and one raw writer with the same calls."""
     with closing(RawStore(folder / "raw.db")) as raw:
         for calls in islice(made_rounds(count), rounds + 1):
             work = [(call, documents_of(call)) for call in calls]

@@ -1,6 +1,6 @@
-"""The subjects of `recording` where a sync takes longer than on the machine that measures.
+"""The subjects of `recording` on a simulated disk with slower syncs.
 
-By strace each fsync and fdatasync waits before it is done, those of the baseline as well.
+strace delays each fsync and fdatasync, including those of the baseline.
 """
 
 import shutil
@@ -10,7 +10,7 @@ import sys
 from benchmarks._measure import Report
 
 SYNC_MS = 2
-"""As of a network volume, or of a consumer's disk."""
+"""Extra milliseconds per sync, as on a network volume or a consumer disk."""
 
 _SYNCS = "fsync,fdatasync"
 _DELAY = f"inject={_SYNCS}:delay_enter={SYNC_MS * 1000}"
@@ -28,7 +28,7 @@ _STRACE = (
 
 
 def lines() -> Report:
-    """The lines of a run whose syncs are held back."""
+    """The lines of a run with delayed syncs."""
     if shutil.which("strace") is None or subprocess.run([*_STRACE, "true"], check=False).returncode:
         yield "recording on a slow disk: not measured, since strace is missing or may not trace"
         return

@@ -1,4 +1,4 @@
-"""Processor time of whole processes, beside that of an empty Python."""
+"""Processor time of complete processes, against that of an empty Python program."""
 
 import os
 import statistics
@@ -30,9 +30,9 @@ _TARGETS = {"--version": "≤ 6", "exec -- true": "≤ 5", **dict.fromkeys(_READ
 
 
 def lines() -> Report:
-    """Each command, all of them in turn; on SQLite, and reading on PostgreSQL."""
+    """Each command in turn on SQLite, and the reading commands on PostgreSQL."""
     with scratch_folder() as folder:
-        # `exec` has a store of its own, so that the others have nothing to ingest.
+        # `exec` has its own store, so that the other commands have nothing to ingest.
         stores = {name: str(folder / name / "tooltrail.db") for name in ("read", "written")}
         for database in stores.values():
             _make_store(database, Path(database).parent)

@@ -1,4 +1,4 @@
-"""Reading what providers send, beside `json.loads` of the same bytes."""
+"""Reading provider streams, against `json.loads` of the same events."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator
@@ -14,7 +14,7 @@ REPEATS = 20
 CALLS = 4
 FRAGMENTS = 120
 _CHUNK = 1_400
-"""Bytes of a piece, as a network hands them on."""
+"""Bytes of one chunk, as from a network."""
 
 _ARGUMENTS = json.dumps({"path": "src/module.py", "content": "line of code\n" * 90})
 _STEP = len(_ARGUMENTS) // FRAGMENTS + 1
@@ -23,7 +23,7 @@ _WORDS = ["word "] * 400
 
 
 def lines() -> Report:
-    """A stream of each format: some text, word by word, and calls whose arguments are streamed."""
+    """A stream of each format: text word by word, and calls with streamed arguments."""
     for name, make in _STREAMS.items():
         events = [json.dumps(event, separators=(",", ":")) for event in make()]
         frame = "{}\n" if name == "ollama" else "data: {}\n\n"
@@ -34,7 +34,7 @@ def lines() -> Report:
 
 
 def _measure(name: str, events: list[str], body: bytes) -> Times:
-    """Frame, assemble and read a whole stream, cut as a network does."""
+    """Frame, assemble and read a complete stream, cut into chunks as by a network."""
     known = wire_format(name)
     chunks = [body[at : at + _CHUNK] for at in range(0, len(body), _CHUNK)]
     found = read_stream(known, chunks).calls

@@ -1,4 +1,4 @@
-"""Stores that cannot be reached for a while, or not any more."""
+"""Stores that are unreachable for a while."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from tooltrail.store import Store
 
 @contextmanager
 def away(store: Store, database: str) -> Generator[None]:
-    """Nobody can connect to the database of a store as long as the block lasts."""
+    """Make the database of a store unreachable during the block."""
     store.database.close()
     try:
         with gone(database):
@@ -23,7 +23,7 @@ def away(store: Store, database: str) -> Generator[None]:
 
 @contextmanager
 def gone(database: str) -> Generator[None]:
-    """The same of a database that nobody has open."""
+    """Make a database that is not open unreachable during the block."""
     if "://" in database:
         with closed_database(database):
             yield

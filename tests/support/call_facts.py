@@ -1,4 +1,4 @@
-"""Facts of calls of the shell, and of messages, as they are appended to a journal."""
+"""Facts of shell calls and of messages, as journal entries."""
 
 import itertools
 from collections.abc import Sequence
@@ -26,12 +26,12 @@ _numbers = itertools.count(1)
 
 
 def next_id() -> UUID:
-    """An id that no test has seen yet."""
+    """An id that no test has used yet."""
     return UUID(int=(7 << 76) | (2 << 62) | next(_numbers))
 
 
 def moment(seconds: float = 0) -> datetime:
-    """A time of the test, the same in every run."""
+    """A time in seconds after the beginning of the test; the same in every run."""
     return EPOCH + timedelta(seconds=seconds)
 
 
@@ -58,7 +58,7 @@ def started(
     bodies: Sequence[bytes] = (),
     **members: Any,
 ) -> Entry:
-    """The start of a call; of the shell, unless the members of the fact say more."""
+    """The start of a call; a shell call, unless `members` changes that."""
     members = {"tool_name": "bash", "family": "command", "call_id": "toolu_1", **members}
     fact = CallStarted(
         session=session,
@@ -85,14 +85,14 @@ def ended(
     """The end of a call.
 
     Args:
-        session: of the call.
-        call: its id.
-        output: complete, or the output of a command.
-        spooled: where its stdout is in the spool; otherwise the bytes are in the entry.
-        bodies: more bodies of the fact.
+        session: session of the call.
+        call: id of the call.
+        output: a complete output, or the stdout of a command.
+        spooled: path of stdout in the spool; without it, the bytes are in the entry.
+        bodies: further bodies of the fact.
         at: seconds after the beginning of the test.
-        exit_status: of the fact.
-        members: more members of the fact.
+        exit_status: exit status in the fact.
+        members: further members of the fact.
     """
     if not isinstance(output, CompleteOutput):
         output = command(output, exit_status=exit_status or 0)
@@ -132,6 +132,6 @@ def message(session: UUID, text: bytes = b"hello", *, id: UUID | None = None) ->
 
 
 def changed(entry: Entry, **members: object) -> Entry:
-    """The same entry with other members of its fact."""
+    """The entry with changed members of its fact."""
     fact: Any = entry.fact.replaced(**members)
     return entry._replace(fact=fact)

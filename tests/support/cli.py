@@ -1,4 +1,4 @@
-"""The command line as its users meet it: a program of its own, or in this process for speed."""
+"""The command line, run as a program like users do, or in this process for speed."""
 
 import io
 import json
@@ -19,20 +19,20 @@ from tooltrail.store import Store, open_store
 
 PROGRAM = (sys.executable, "-m", "tooltrail.cli")
 HANG_S = 120.0
-"""Seconds after which a program hangs."""
+"""Seconds after which a program counts as hanging."""
 
 _FOREIGN = ("TOOLTRAIL_", "XDG_DATA_HOME", "COLUMNS", "LINES", "NO_COLOR", "FORCE_COLOR", "TTY_")
-"""Beginnings of variables that would change what is printed."""
+"""Prefixes of environment variables that would change the output."""
 
 
 def python(code: str) -> tuple[str, ...]:
-    """A child in Python; without site it starts sooner and does not measure its coverage."""
+    """A Python child; without `site` it starts faster and does not measure coverage."""
     return (sys.executable, "-I", "-S", "-c", code)
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     stdout: bytes
@@ -52,7 +52,7 @@ class Ended:
 
     @property
     def sentence(self) -> str:
-        """The one line that a failure has to say."""
+        """The message of a failure, which must be a single line."""
         (line,) = self.message.splitlines()
         assert line.startswith("tooltrail: ")
         assert "Traceback" not in line
@@ -60,7 +60,7 @@ class Ended:
 
     @property
     def usage_error(self) -> str:
-        """What click says of wrong usage."""
+        """The message of click about wrong usage."""
         *_, line = self.message.splitlines()
         assert "Traceback" not in self.message
         return line.removeprefix("Error: ")
@@ -78,14 +78,14 @@ def clean_environment() -> dict[str, str]:
 
 @dataclass
 class Cli:
-    """Runs the program against one store, which `$TOOLTRAIL_DB` names."""
+    """Runs the program with one store, which `$TOOLTRAIL_DB` names."""
 
     database: str
     environment: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def folder(self) -> Path:
-        """The folder of an SQLite store."""
+        """The folder of a SQLite store."""
         return Path(self.database).parent
 
     @property
@@ -96,7 +96,7 @@ class Cli:
         return open_store(self.database)
 
     def run(self, *arguments: str) -> Ended:
-        """Run a command in this process; not for `exec`, which writes to the descriptors."""
+        """Run a command in this process. Not for `exec`, which writes to the descriptors."""
         out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
         err = io.TextIOWrapper(
             io.BytesIO(), encoding="utf-8", errors="backslashreplace", write_through=True
@@ -117,14 +117,14 @@ class Cli:
         return ended
 
     def start(self, *arguments: str | bytes, **more: Any) -> subprocess.Popen[bytes]:
-        """Start the program with pipes, in a process group of its own."""
+        """Start the program with pipes, in its own process group."""
         plan: dict[str, Any] = {
             "stdin": subprocess.DEVNULL,
             "stdout": subprocess.PIPE,
             "stderr": subprocess.PIPE,
             "start_new_session": True,
             "env": self.full_environment,
-            # What `communicate` does not see must not be read ahead.
+            # Do not read ahead: `communicate` would miss those bytes.
             "bufsize": 0,
             **more,
         }
@@ -144,12 +144,12 @@ class Cli:
         return Ended(process.returncode, out or b"", err or b"")
 
     def exec(self, *arguments: str | bytes, **more: Any) -> Ended:
-        """Run a command under `tooltrail exec`; options come before a `--` in the arguments."""
+        """Run a command under `tooltrail exec`; put options before a `--` in the arguments."""
         return self.program("exec", *arguments, **more)
 
 
 def on_a_terminal(cli: Cli, *arguments: str, columns: int) -> str:
-    """What the program prints on a terminal."""
+    """The output of the program on a terminal."""
     ours, theirs = pty.openpty()
     environment = {**cli.full_environment, "TERM": "xterm", "COLUMNS": str(columns)}
     with os.fdopen(ours, "rb", buffering=0) as screen:
@@ -161,19 +161,19 @@ def on_a_terminal(cli: Cli, *arguments: str, columns: int) -> str:
         try:
             while data := screen.read(65_536):
                 seen += data
-        except OSError:  # Linux says EIO at the end
+        except OSError:  # Linux reports EIO at the end
             pass
         assert process.wait(60) == 0
     return seen.decode().replace("\r\n", "\n")
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """End a program that `Cli.start` started, and nothing else."""
+    """Kill a program that `Cli.start` started, and no other process."""
     os.killpg(process.pid, signal.SIGKILL)
 
 
 def without_coverage(environment: Mapping[str, str]) -> dict[str, str]:
-    """For processes that cannot write coverage data: another user's, or on a full disk."""
+    """For processes that cannot write coverage data: of another user, or on a full disk."""
     return {k: v for k, v in environment.items() if not k.startswith("COV")}
 
 

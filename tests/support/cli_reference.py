@@ -1,6 +1,6 @@
-"""The reference part of docs/cli.md, made from the commands themselves.
+"""The reference part of docs/cli.md, generated from the commands.
 
-`python -m tests.support.cli_reference` writes it anew; a test compares.
+`python -m tests.support.cli_reference` writes the file; a test compares the file.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ _WIDTH = 96
 def commands(
     command: click.Command = app, path: tuple[str, ...] = ("tooltrail",)
 ) -> Iterator[tuple[str, click.Command, click.Context]]:
-    """Every command below the root, by its full path."""
+    """Every command below the root, with its full path."""
     context = click.Context(command, info_name=path[-1], **app.context_settings)
     if len(path) > 1:
         yield " ".join(path), command, context
@@ -30,14 +30,14 @@ def commands(
 
 
 def reference() -> str:
-    """One section for each command with its help."""
+    """The reference: one section for each command, with its help."""
     return "".join(
         f"\n## {path}\n\n```text\n{_help(path, command)}\n```\n" for path, command, _ in commands()
     )
 
 
 def _help(path: str, command: click.Command) -> str:
-    # With the root's settings, which a command remembers from its first context.
+    # Use the settings of the root, which a command takes from its first context.
     context = click.Context(
         command,
         info_name=path,
@@ -49,7 +49,7 @@ def _help(path: str, command: click.Command) -> str:
 
 
 def prose() -> str:
-    """The part of the document that is written by hand."""
+    """The handwritten part of the document."""
     return DOCUMENT.read_text().partition(MARK)[0]
 
 

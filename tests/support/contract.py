@@ -1,4 +1,4 @@
-"""What the contract tests share: one long log, and a look at each surface of a record."""
+"""Shared parts of the contract tests: a long log, and access to each surface of a record."""
 
 import json
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ BASH = ToolCall(tool_name="Bash")
 ENVELOPE = ["error", "result", "status", "summary_text", "tool_name"]
 
 LINES = b"".join(b"line %07d of a long log\n" % n for n in range(100_000))
-"""2.5 MB, of which a preview shows a small part."""
+"""2.5 MB of lines; a preview shows a small part of them."""
 
 
 def printed(stdout: StreamRecord) -> CompleteOutput:
@@ -48,12 +48,12 @@ def record(store: Store, output: CompleteOutput) -> InvocationDetail:
 
 
 def row_count(store: Store, table: str) -> int:
-    """How many rows a table has, after everything that waits was ingested."""
+    """Ingest pending facts, and return the number of rows of a table."""
     return int(ingested_rows(store, f"SELECT count(*) FROM {table}")[0][0])
 
 
 def facts_of(store: Store, kind: type[FactT]) -> list[FactT]:
-    """The facts of a kind that the ledger has, in their order."""
+    """The facts of a kind in the ledger, in their order."""
     rows = ingested_rows(store, "SELECT fact FROM ledger_entries ORDER BY n")
     facts = [read_fact(unpack_fact(bytes(packed))) for (packed,) in rows]
     return [fact for fact in facts if isinstance(fact, kind)]

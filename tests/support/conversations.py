@@ -1,7 +1,7 @@
 """Conversations that any provider could have had, for properties of wire formats.
 
-They are in normal form: every call has its one result, in the message behind it and in the order of
-the calls. What a format loses of them is for its own test to say, by its row of the loss table.
+They are in normal form: every call has exactly one result, in the next message and in the order of
+the calls. The test of a format states what the format loses, by its row of the loss table.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ from tooltrail.records import (
     canonical_json,
 )
 
-# Everything that providers can carry: no control characters but tab and newline, no surrogates.
+# Texts that every provider accepts: no control characters but tab and newline, no surrogates.
 sendable_texts = st.text(
     st.characters(codec="utf-8", exclude_categories=("Cc", "Cs")) | st.sampled_from("\t\n"),
     max_size=40,
@@ -41,7 +41,7 @@ statuses: st.SearchStrategy[ResultStatus] = st.sampled_from(["ok", "error"])
 
 @st.composite
 def batches(draw: st.DrawFn, ids: st.SearchStrategy[str]) -> list[Message]:
-    """A message with calls, text in front of them if any, and the message with their results."""
+    """A message with calls and perhaps text before them, and the message with the results."""
     blocks: list[MessageBlock] = [TextBlock(text=draw(spoken_texts))] if draw(st.booleans()) else []
     results: list[ResultBlock] = []
     for position in range(draw(st.integers(1, 3))):
@@ -65,7 +65,7 @@ def batches(draw: st.DrawFn, ids: st.SearchStrategy[str]) -> list[Message]:
 
 
 def ids_used_once() -> st.SearchStrategy[str]:
-    """Ids of calls that differ as long as this is drawn from; made anew for each conversation."""
+    """A new strategy of call ids that never repeat; each conversation needs its own."""
     used: set[str] = set()
 
     def is_new(call_id: str) -> bool:
@@ -84,7 +84,7 @@ def interleaved_batches(
     texts: st.SearchStrategy[TextBlock],
     thoughts: st.SearchStrategy[ReasoningBlock],
 ) -> tuple[list[MessageBlock], list[ResultBlock]]:
-    """Thoughts if any, then calls with texts between them; and a result for each call."""
+    """Perhaps thoughts, then calls with texts between them; and a result for each call."""
     blocks: list[MessageBlock] = list(draw(st.lists(thoughts, max_size=2)))
     told: list[ResultBlock] = []
     for position in range(draw(st.integers(1, 3))):
@@ -97,7 +97,7 @@ def interleaved_batches(
 
 @st.composite
 def conversations(draw: st.DrawFn) -> Conversation:
-    """A system prompt if any, then turns of user and assistant, ids different throughout."""
+    """Perhaps a system prompt, then turns of user and assistant; all ids differ."""
     ids = ids_used_once()
     messages = [Message.of("system", draw(spoken_texts))] if draw(st.booleans()) else []
     for _ in range(draw(st.integers(1, 3))):

@@ -1,4 +1,4 @@
-"""Prints what the families make of the corpus, as the table of `docs/contract.md`."""
+"""Prints the results of the families for the corpus, as the table of `docs/contract.md`."""
 
 import sys
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ _COLUMNS = ("format", "calls", "families", "generic", "previews cut", "errors", 
 
 
 def table() -> Iterator[str]:
-    """The lines of the table, one for each format and one for all."""
+    """The lines of the table: one for each format and one for the total."""
     families = default_families()
     yield _row(_COLUMNS)
     yield _row(["---", *["---:"] * (len(_COLUMNS) - 1)])
@@ -44,7 +44,7 @@ def _row(cells: Iterator[str] | list[str] | tuple[str, ...]) -> str:
 
 
 def main() -> int:
-    """Print the table; 3 when there is no corpus."""
+    """Print the table; return 3 if there is no corpus."""
     if not CORPUS.is_dir():
         sys.stderr.write(f"no corpus at {CORPUS}\n")
         return 3

@@ -1,4 +1,4 @@
-"""Answers of models whose program was killed while they came."""
+"""Answers of models that arrived when their program was killed."""
 
 import os
 import signal
@@ -26,11 +26,11 @@ CHUNKS = (
     ),
     b'data: {"choices":[{"index":0,"delta":{},"finish_reason":"tool_calls"}]}\n\ndata: [DONE]\n\n',
 )
-"""An answer in the format `openai`, as its body comes."""
+"""The body of an answer in the format `openai`, in chunks."""
 
 
 def new_recorder(spool: Path) -> Recorder:
-    """A recorder as another program makes one, which needs no database."""
+    """A recorder of another program; it needs no database."""
     families = default_families()
     return Recorder(spool, policy=default_policy(families), families=families)
 
@@ -44,7 +44,7 @@ def cut_off_answer(
     wire_format: str = "openai",
     tools: Sequence[ToolDefinition] = (),
 ) -> None:
-    """Have a program offer tools, record this many chunks of an answer, and be killed then."""
+    """Run a program that offers tools, records `count` chunks of an answer, and is then killed."""
     child = os.fork()
     if child == 0:
         joined = Session.join(new_recorder(spool), session)

@@ -9,7 +9,7 @@ DOCUMENT = Path(document.__file__).with_suffix(".json")
 
 
 def made() -> bytes:
-    """Canonical JSON of the default policy of this program."""
+    """Canonical JSON of this program's default policy."""
     return default_policy(default_families()).to_json()
 
 

@@ -1,4 +1,4 @@
-"""Real disks: one that can be full, read-only or away."""
+"""Real disks that can be full, read-only or unmounted."""
 
 import errno
 import os
@@ -13,25 +13,25 @@ _BLOCK = 4096
 
 
 class SmallDisk:
-    """A file system of its own at `folder`."""
+    """A separate file system that is mounted at `folder`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._filler = folder / "filler"
 
     def fill(self) -> None:
-        """Take all the room that there is."""
+        """Fill all free space."""
         with self._filler.open("ab", buffering=0) as filler:
             while _takes(filler.fileno()):
                 pass
 
     def free(self) -> None:
-        """Give it back."""
+        """Free the space that `fill` used."""
         self._filler.unlink(missing_ok=True)
 
     @contextmanager
     def read_only(self) -> Generator[None]:
-        """Nobody can write to it as long as the block lasts."""
+        """Make the disk read-only during the block."""
         self._mount_again("ro")
         try:
             yield
@@ -40,7 +40,7 @@ class SmallDisk:
 
     @contextmanager
     def unmounted(self) -> Generator[None]:
-        """As long as the block lasts there is the empty folder alone on which it is mounted."""
+        """Unmount the disk during the block, so that `folder` is empty."""
         aside = self.folder.with_name(f"{self.folder.name}-aside")
         aside.mkdir()
         subprocess.run(["mount", "--bind", str(self.folder), str(aside)], check=True)
@@ -57,7 +57,7 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(folder: Path, size: int) -> Generator[SmallDisk]:
-    """A disk of `size` bytes, mounted at `folder`; skips the test where nobody may mount."""
+    """A disk of `size` bytes, mounted at `folder`; skips the test without the right to mount."""
     folder.mkdir()
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(folder)],

@@ -1,4 +1,4 @@
-"""How often the tests repeat what chance decides: kills, cuts of power, generated examples.
+"""The number of repetitions of random tests: kills, power cuts, generated examples.
 
 `$TOOLTRAIL_TEST_EFFORT` is a factor: 1 by default and in CI, 10 or 100 before a release.
 """
@@ -12,8 +12,8 @@ def times(count: int, *, most: int | None = None) -> int:
     """The number of repetitions, from the number at effort 1.
 
     Args:
-        count: at effort 1.
-        most: enough at any effort.
+        count: number at effort 1.
+        most: upper limit at any effort.
     """
     tries = count * EFFORT
     return tries if most is None else min(tries, most)

@@ -10,7 +10,7 @@ def shell_call(command: str = "ls", call_id: str | None = None) -> ToolCall:
 
 
 def made(stdout: bytes = b"made\n", stderr: bytes = b"", exit_status: int = 0) -> CompleteOutput:
-    """What a command gave, wholly in memory."""
+    """The output of a command, completely in memory."""
     result = CommandOutput(
         command="make",
         exit_status=exit_status,

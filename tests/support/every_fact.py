@@ -1,4 +1,4 @@
-"""A store that holds every kind of fact, to be altered and verified."""
+"""A store with every kind of fact, for tests that alter and verify it."""
 
 from datetime import timedelta
 from uuid import UUID
@@ -38,8 +38,8 @@ def fill(store: StoreParts, *, guarded: bool = False) -> None:
     """Record every kind of fact, and ingest them in several runs.
 
     Args:
-        store: an empty one.
-        guarded: whether the triggers stay; otherwise a text is erased, too.
+        store: an empty store.
+        guarded: whether to keep the triggers; otherwise a text is erased, too.
     """
     environment, document, payload = b'{"host":"h"}', b'{"parts":["hello"]}', b"{ }"
     tools = [encode({"name": name, "description": "d"}) for name in ("read", "write")]

@@ -1,4 +1,4 @@
-"""Proofs over a whole store."""
+"""Checks of a complete store."""
 
 from tests.support.recording import content_of
 
@@ -8,11 +8,11 @@ from tooltrail.store.verify import verify
 
 
 def check_evidence(store: Store, *, is_complete: bool = True) -> None:
-    """Every record is as its fact says, every seq is used once, every stream has its bytes.
+    """Check that each record matches its fact, each seq is unique, each stream has its bytes.
 
     Args:
-        store: which one; everything in its spool is ingested first.
-        is_complete: whether nothing may be open, waiting or rejected.
+        store: the store; all facts in its spool are ingested first.
+        is_complete: whether to forbid open calls and pending or rejected facts.
     """
     store.ingest()
     assert check_database(store.database) == []
@@ -29,7 +29,7 @@ def check_evidence(store: Store, *, is_complete: bool = True) -> None:
 
 
 def problems_of(store: Store) -> list[str]:
-    """Everything that is not as it was recorded, after everything that waits was ingested."""
+    """Ingest pending facts, and return the messages of all differences from the record."""
     store.ingest()
     found = verify(store.database, store.archive, families=store.families)
     return [one.message for one in found]

@@ -1,4 +1,4 @@
-"""A complete result of every type, written by hand, each with its summary."""
+"""A handwritten complete result of every type, with its summary."""
 
 from tests.records.support import whole
 
@@ -46,7 +46,7 @@ HANDLE = TaskHandle(task_id="task-9", kind="command_task", status="running")
 
 
 def log(role: str) -> StreamRecord:
-    """Longer than the preview of any family."""
+    """A stream that is longer than the preview of any family."""
     return whole(b"".join(b"line %05d of a long log\n" % n for n in range(9000)), role)
 
 
@@ -172,4 +172,4 @@ EXAMPLES: dict[str, FamilyOutput] = {
         projection="read_only",
     ),
 }
-"""By their summary. Of each some parts are too long for a preview, so that there are artifacts."""
+"""Results by summary. Some parts are too long for a preview, so that there are artifacts."""

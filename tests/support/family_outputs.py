@@ -1,4 +1,4 @@
-"""Complete results of every family, as hypothesis makes them."""
+"""hypothesis strategies for complete results of every family."""
 
 from collections import ChainMap
 from typing import Any

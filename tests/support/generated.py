@@ -1,4 +1,4 @@
-"""What hypothesis makes results of: hostile texts, streams of any kind, long lists."""
+"""hypothesis strategies for parts of results: hostile texts, any streams, long lists."""
 
 import json
 from collections.abc import Callable
@@ -53,7 +53,7 @@ losses = st.none() | st.tuples(
 
 
 def streams(role: str) -> st.SearchStrategy[StreamRecord]:
-    """A stream that is carried whole, known by its head, or that lost bytes."""
+    """A stream with all of its content, with only its head, or with lost bytes."""
     return st.builds(_stream, st.just(role), payloads, losses, carried=st.booleans())
 
 
@@ -62,7 +62,7 @@ def optional_streams(role: str) -> st.SearchStrategy[StreamRecord | None]:
 
 
 def json_streams(role: str) -> st.SearchStrategy[StreamRecord]:
-    """The canonical JSON of a value."""
+    """A stream with the canonical JSON of a value."""
     scalars: st.SearchStrategy[JsonValue] = st.none() | st.floats() | st.text(max_size=9)
     values: st.SearchStrategy[Any] = st.recursive(scalars, st.lists, max_leaves=9) | (
         st.integers(0, 3000).map(lambda n: [*range(n)])
@@ -71,7 +71,7 @@ def json_streams(role: str) -> st.SearchStrategy[StreamRecord]:
 
 
 def repeated(entry: st.SearchStrategy[Any], most: int = MANY) -> st.SearchStrategy[tuple[Any, ...]]:
-    """Up to `most` entries, most of them equal."""
+    """Up to `most` entries, many of them equal."""
     lengths = st.sampled_from([0, 1, 2, 3, 33, most])
     return st.builds(_cycled, st.lists(entry, min_size=1, max_size=3), lengths)
 
@@ -81,12 +81,12 @@ def _cycled(few: list[Any], length: int) -> tuple[Any, ...]:
 
 
 def numbered_from_one(items: tuple[BatchItem, ...]) -> tuple[BatchItem, ...]:
-    """Items of a batch, whose roles begin with their number."""
+    """The items of a batch, with roles that begin with the number of the item, from 1."""
     return numbered((None, *items), "{}.")[1:]
 
 
 def numbered(entries: tuple[Any, ...], role: str) -> tuple[Any, ...]:
-    """The same entries, the roles of whose streams begin with `role` and their position."""
+    """The entries, with stream roles that begin with `role` formatted with the position."""
     return tuple(_renamed(entry, role.format(n)) for n, entry in enumerate(entries))
 
 
@@ -100,7 +100,7 @@ def _renamed(value: Any, prefix: str) -> Any:
 
 
 def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
-    """The same record with each text, number and stream in it changed."""
+    """The record with `change` applied to each text, number and stream in it."""
     if isinstance(value, tuple):
         return tuple(mapped(part, change) for part in cast("tuple[object, ...]", value))
     if isinstance(value, BaseModel) and not isinstance(value, StreamRecord):

@@ -1,7 +1,7 @@
-"""An HTTP proxy in front of one server, which counts what passes and may interfere.
+"""An HTTP proxy in front of one server, which counts the traffic and can interfere.
 
-Each request is handed to `rule` before it is forwarded; what the rule does decides: it may answer
-by itself, cut the connection by raising `Cut`, wait for an event, or do nothing.
+Each request is passed to `rule` before it is forwarded. The rule may return an answer, raise `Cut`
+to cut the connection, wait for an event, or do nothing.
 """
 
 import contextlib
@@ -36,11 +36,11 @@ Rule = Callable[[Exchange], tuple[int, bytes] | None]
 
 
 def pass_all(exchange: Exchange) -> tuple[int, bytes] | None:
-    """The rule that lets everything pass."""
+    """The rule that lets every request pass."""
 
 
 class Proxy:
-    """A running proxy; `log` holds the exchanges in the order in which they began."""
+    """A running proxy; `log` lists the exchanges in the order in which they began."""
 
     def __init__(self, backend_port: int) -> None:
         self.backend_port = backend_port
@@ -74,13 +74,13 @@ class Proxy:
             exchange.done.set()
             return
         exchange.status, exchange.answered_bytes = status, len(data)
-        # A client that was killed, or has had to wait for too long, does not listen any more.
+        # A client that was killed or gave up does not read the answer any more.
         with contextlib.suppress(OSError):
             handler.answer(status, headers, data)
         exchange.done.set()
 
     def ask_for(self, target: str) -> str:
-        """What the server is asked for instead of this."""
+        """The target that is requested from the server instead of `target`."""
         return target
 
     def _ask(self, handler: "_Handler", body: bytes) -> tuple[int, list[tuple[str, str]], bytes]:
@@ -110,7 +110,7 @@ class _Handler(QuietHandler):
             if name.lower() not in HOP_HEADERS:
                 self.send_header(name, value)
         sizes = [value for name, value in headers if name.lower() == "content-length"]
-        # The answer to HEAD tells a size without a body.
+        # The answer to HEAD has a size, but no body.
         self.send_header("Content-Length", sizes[0] if sizes else str(len(data)))
         self.end_headers()
         self.wfile.write(data)

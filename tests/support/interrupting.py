@@ -1,4 +1,4 @@
-"""Ctrl-C at a chosen moment of some code, by default that of `tooltrail.artifacts`."""
+"""Ctrl-C at a chosen moment of some code, by default of `tooltrail.artifacts`."""
 
 import contextlib
 import gc
@@ -16,13 +16,13 @@ OURS = str(Path(tooltrail.artifacts.__file__).parent)
 
 @contextlib.contextmanager
 def interrupted_at(moment: int, code: Sequence[str] = (OURS,)) -> Generator[list[int]]:
-    """Ctrl-C at the n-th call, of or in that code; calls are where Python looks for signals.
+    """Ctrl-C at the n-th call of or in some code; Python checks for signals at calls.
 
     Args:
-        moment: which call, from 1.
-        code: folders, and files, of its modules.
+        moment: number of the call, from 1.
+        code: folders and files of the modules.
 
-    Gives a list that has the moment in it when it was reached.
+    Yields a list that contains the moment once it was reached.
     """
     count, folders = 0, tuple(code)
     reached: list[int] = []
@@ -32,7 +32,7 @@ def interrupted_at(moment: int, code: Sequence[str] = (OURS,)) -> Generator[list
         name = getattr(argument, "__name__", "")
         if not frame.f_code.co_filename.startswith(folders):
             return
-        # A `with` lets go of its lock between two looks; before its call `write` knows nothing.
+        # A `with` releases its lock between two checks. At its own call, `write` has not begun.
         if name != "__exit__" and (event, frame.f_code.co_name) != ("call", "write"):
             count += 1
             if count == moment:
@@ -40,7 +40,7 @@ def interrupted_at(moment: int, code: Sequence[str] = (OURS,)) -> Generator[list
                 reached.append(moment)
                 signal.raise_signal(signal.SIGINT)
 
-    # What earlier tests left behind is not finalized meanwhile, where an interrupt would be lost.
+    # No objects of earlier tests are finalized here: an interrupt in a finalizer would be lost.
     is_collecting = gc.isenabled()
     gc.disable()
     sys.setprofile(look)
@@ -54,22 +54,22 @@ def interrupted_at(moment: int, code: Sequence[str] = (OURS,)) -> Generator[list
 
 @contextlib.contextmanager
 def signalled_at(moment: int, code: str) -> Generator[list[int]]:
-    """Ctrl-C at the n-th place of some code where Python looks for signals.
+    """Ctrl-C at the n-th point of some code where Python checks for signals.
 
-    Python looks at the beginning of a function and after the call of one that is written in C.
+    Python checks at the beginning of a function and after the call of a C function.
 
     Args:
-        moment: which place, from 1.
-        code: folder of its modules.
+        moment: number of the point, from 1.
+        code: folder of the modules.
 
-    Gives a list that has the moment in it when it was reached.
+    Yields a list that contains the moment once it was reached.
     """
     count = 0
     reached: list[int] = []
 
     def look(frame: FrameType, event: str, argument: Any) -> None:
         nonlocal count
-        # What is raised in `__del__` is printed and ignored.
+        # An exception in `__del__` is printed and ignored.
         if event not in {"call", "c_return"} or frame.f_code.co_name == "__del__":
             return
         if frame.f_code.co_filename.startswith(code):
@@ -87,7 +87,7 @@ def signalled_at(moment: int, code: str) -> Generator[list[int]]:
 
 
 def interrupted(step: Callable[[], object], moment: int) -> bool:
-    """Do something with Ctrl-C at a moment of it; whether that was reached."""
+    """Run a step with Ctrl-C at a moment; return whether the moment was reached."""
     with contextlib.suppress(KeyboardInterrupt), interrupted_at(moment) as reached:
         step()
     return bool(reached)

@@ -1,14 +1,14 @@
 """A process that appends to a journal: `python -m tests.support.journal_worker WHAT FOLDER …`.
 
-append FOLDER NAME THREADS COUNT SEAL   record COUNT facts with each of so many threads, the
-                                        segments sealed at SEAL bytes
-pair FOLDER THREADS COUNT SEAL          two such processes at once
+append FOLDER NAME THREADS COUNT SEAL   record COUNT facts with each of THREADS threads;
+                                        segments are sealed at SEAL bytes
+pair FOLDER THREADS COUNT SEAL          run two such processes at once
 
 A producer is the name with the number of the thread. Each line on standard output is one of:
 
-begun PRODUCER N             that fact is given to the journal
-acked PRODUCER N SEGMENT     it is acknowledged, and stands in that segment
-failed PRODUCER N ERROR      it is not
+begun PRODUCER N             the fact is about to be appended
+acked PRODUCER N SEGMENT     the fact is acknowledged, and is in this segment
+failed PRODUCER N ERROR      the fact is not acknowledged
 """
 
 import os
@@ -26,7 +26,7 @@ from tooltrail.journal import JournalLog, log
 from tooltrail.records.errors import UnavailableError
 
 BATCH = 3
-"""Facts that are appended side by side, every fourth time."""
+"""Facts that are appended together in every fourth append."""
 
 
 def append(folder: str, name: str, threads: str, count: str, seal: str) -> None:
@@ -43,7 +43,7 @@ def append(folder: str, name: str, threads: str, count: str, seal: str) -> None:
 def record(
     journal: JournalLog, producer: str, count: int, say: Callable[..., None], first: int = 0
 ) -> None:
-    """Record so many facts, and say what comes of each."""
+    """Record `count` facts, and report the outcome of each."""
     number, turn = first, 0
     while number < first + count:
         turn += 1
@@ -71,7 +71,7 @@ def pair(folder: str, threads: str, count: str, seal: str) -> None:
 
 
 def say(*words: str | int) -> None:
-    """One line, in one write."""
+    """Print one line with a single write."""
     os.write(sys.stdout.fileno(), (" ".join(map(str, words)) + "\n").encode())
 
 

@@ -1,4 +1,4 @@
-"""Facts for a journal that is tried, and what must hold of every journal."""
+"""Facts for journals in tests, and checks that every journal must pass."""
 
 import os
 from collections import Counter
@@ -21,16 +21,16 @@ POLICY = b'{"budget":1}'
 """A body that many facts name."""
 
 Label = tuple[str, int]
-"""The producer of a fact, and its number there."""
+"""The producer of a fact, and the number of the fact at the producer."""
 
 
 def body_of(producer: str, number: int, size: int = 60) -> bytes:
-    """A body that is like no other, and cannot be compressed."""
+    """A unique body that cannot be compressed."""
     return f"{producer} {number} ".encode() + Random(f"{producer} {number}").randbytes(size)
 
 
 def entry(producer: str, number: int, size: int = 60) -> Entry:
-    """A fact that tells its label, with one body of its own and one that all have."""
+    """A fact that contains its label, with a unique body and a body that all facts share."""
     body = body_of(producer, number, size)
     fact = MessageAdded(
         session=UUID(int=1),
@@ -50,14 +50,14 @@ def record(journal: JournalLog, producer: str, numbers: Iterable[int]) -> None:
 
 
 def filled(folder: Path, count: int, *, producer: str = "p") -> JournalLog:
-    """A journal with so many facts, the log left open."""
+    """A journal with `count` facts; the log stays open."""
     journal = JournalLog(folder)
     record(journal, producer, range(count))
     return journal
 
 
 def read_all(folder: Path, cursor: Cursor | None = None) -> tuple[list[Frame], list[Gap]]:
-    """Everything behind a cursor: the frames and the gaps."""
+    """The frames and the gaps behind a cursor."""
     items = list(read_journal(folder, cursor or Cursor()))
     frames = [one for one in items if isinstance(one, Frame)]
     return frames, [one for one in items if isinstance(one, Gap)]
@@ -74,7 +74,7 @@ def labels(folder: Path, cursor: Cursor | None = None) -> list[Label]:
 
 
 def check_whole(folder: Path) -> list[Label]:
-    """Check that a journal has one unbroken chain, no gap and all bodies; give its labels."""
+    """Check that a journal has one unbroken chain, no gap and all bodies; return its labels."""
     frames, gaps = read_all(folder)
     assert gaps == []
     previous_hash = FIRST_HASH
@@ -89,7 +89,7 @@ def check_whole(folder: Path) -> list[Label]:
 
 
 def check_acknowledged(folder: Path, acknowledged: Iterable[Label]) -> None:
-    """Check a whole journal, and that every acknowledged fact is in it once and in order."""
+    """Run `check_whole`; check that the journal has each acknowledged fact once and in order."""
     found = check_whole(folder)
     twice = [one for one, count in Counter(found).items() if count > 1]
     assert twice == []
@@ -125,31 +125,31 @@ def end_of(folder: Path) -> tuple[Path, int]:
 
 
 def seal_at(monkeypatch: pytest.MonkeyPatch, size: int) -> None:
-    """Have segments sealed at so many bytes."""
+    """Seal segments at `size` bytes."""
     monkeypatch.setattr(log, "SEAL_BYTES", size)
 
 
 def run_forks(tasks: Sequence[Callable[[], object]]) -> None:
-    """Run tasks at once, each in a fork; all must succeed."""
+    """Run tasks at the same time, each in a fork; all must succeed."""
     children = [fork(task) for task in tasks]
     assert [os.waitpid(child, 0)[1] for child in children] == [0] * len(children)
 
 
 def fork(task: Callable[[], object]) -> int:
-    """Run a task in a fork; give its process id."""
+    """Run a task in a fork; return its process id."""
     child = os.fork()
     if child:
         return child
     try:
         task()
         os._exit(0)
-    except BaseException as error:  # noqa: BLE001  a fork must not go on as its parent
+    except BaseException as error:  # noqa: BLE001  a fork must not continue as its parent
         os.write(2, f"{type(error).__name__}: {error}\n".encode())
         os._exit(1)
 
 
 def become_nobody() -> None:
-    """Give the rights of root up, in a fork."""
+    """Drop the rights of root. Call this in a fork."""
     if os.geteuid() == 0:
         os.setgid(NOBODY)
         os.setuid(NOBODY)

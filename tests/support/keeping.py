@@ -1,4 +1,4 @@
-"""Stores with records for the tests of maintenance, and what maintenance leaves behind."""
+"""Stores with records for tests of maintenance, and checks of the results."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ BIG = b"a line of a long output\n" * 5_000
 
 
 def record(store: Store, *outputs: bytes) -> None:
-    """Record calls in a session of their own; nothing is ingested yet."""
+    """Record calls in a new session, without ingesting them."""
     with store.open_session() as session:
         for output in outputs:
             session.start(shell_call()).finish(made(output))
@@ -38,13 +38,13 @@ def ingested(store: Store, *outputs: bytes) -> Store:
 
 
 def rows(store: Store, sql: str) -> list[tuple[Any, ...]]:
-    """The rows of a query; nothing is ingested before."""
+    """The rows of a query, without ingesting first."""
     with store.database.read() as connection:
         return connection.query(sql)
 
 
 def check(store: Store) -> None:
-    """Ingest, and verify everything there is."""
+    """Ingest all facts, and verify the complete store."""
     store.ingest()
     _ = store.info
     found = list(verify(store.database, store.archive, families=store.families))
@@ -52,7 +52,7 @@ def check(store: Store) -> None:
 
 
 def accounts(store: Store) -> list[tuple[str, dict[str, Any]]]:
-    """Action and details of each run, the oldest first."""
+    """Action and details of each maintenance run, oldest first."""
     store.ingest()
     found: list[tuple[str, dict[str, Any]]] = []
     for (packed,) in rows(
@@ -72,7 +72,7 @@ def paths(store: Store) -> set[str]:
 
 
 def publish(store: Store, data: bytes) -> str:
-    """What an ingester leaves that died before its commit: an object, and no row."""
+    """Publish an object without a row, like an ingester that died before its commit."""
     spooled = store.spool / f"{new_id()}.zst"
     capture = Capture("stdout", spooled, edge_bytes=10)
     capture.write(data)
@@ -83,7 +83,7 @@ def publish(store: Store, data: bytes) -> str:
 
 
 def scatter(root: Path, count: int, *, name: str = "object") -> list[Path]:
-    """Many files with the names of artifacts; whoever only looks at names needs no more."""
+    """Create files with names of artifacts, which is enough for tests that read only names."""
     files: list[Path] = []
     for number in range(count):
         data = f"{name} {number}".encode()
@@ -100,12 +100,12 @@ def make_older(file: Path, age: timedelta) -> None:
 
 
 def prune_all(store: Store) -> PruningReport:
-    """Plan and prune without any grace."""
+    """Plan and prune without a grace period."""
     return prune(store, plan_pruning(store, NO_GRACE))
 
 
 def folder_digests(root: Path) -> dict[str, str]:
-    """The digest of every file by its path."""
+    """The digests of all files, by path."""
     return {
         file.relative_to(root).as_posix(): hashlib.sha256(file.read_bytes()).hexdigest()
         for file in sorted(root.rglob("*"))

@@ -1,6 +1,6 @@
 """`kill -9` at a chosen moment: a fork runs a task and kills itself at its n-th call.
 
-Moments are counted and not timed, so that each of them can be reached, on a slow machine, too.
+Moments are counted and not timed, so that each moment can be reached even on a slow machine.
 """
 
 import os
@@ -15,7 +15,7 @@ Task = Callable[[], None]
 
 
 def count_moments(task: Task) -> int:
-    """How many calls a task makes in its own thread, from a fork that runs it to its end."""
+    """The number of calls of a task in its own thread, counted in a fork that completes it."""
     read, write = os.pipe()
     child = os.fork()
     if child == 0:
@@ -31,7 +31,7 @@ def count_moments(task: Task) -> int:
 
 
 def run_and_kill(task: Task, moment: int) -> bool:
-    """Run a task in a fork that is killed at its n-th call; whether it came to its end before."""
+    """Run a task in a fork that is killed at its n-th call; return whether the task completed."""
     child = os.fork()
     if child == 0:
         _run(task, _Counter(moment))
@@ -42,7 +42,7 @@ def run_and_kill(task: Task, moment: int) -> bool:
 
 
 class Said:
-    """What a process that may be killed said before that, in a file that outlives it."""
+    """Lines that a process wrote before it was killed, in a file that outlives the process."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -73,13 +73,13 @@ def _run(task: Task, counter: _Counter) -> None:
         sys.setprofile(counter)
         task()
         sys.setprofile(None)
-    except BaseException:  # noqa: BLE001  a fork must not go on as its parent
+    except BaseException:  # noqa: BLE001  a fork must not continue as its parent
         sys.setprofile(None)
         traceback.print_exc()
         os._exit(1)
 
 
 def end_of(child: int) -> int:
-    """How a fork ended: its exit code, or the negated number of the signal."""
+    """Wait for a fork; return its exit code, or the negated number of its signal."""
     _, status = os.waitpid(child, 0)
     return os.waitstatus_to_exitcode(status)

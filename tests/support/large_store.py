@@ -11,16 +11,16 @@ from tooltrail.records import CompleteOutput, ToolCall, ToolError
 from tooltrail.store import EndedCall, create_store
 
 SESSION = 100
-"""Invocations of a session."""
+"""The number of invocations of a session."""
 
 RARE_AGENT, RARE_TOOL, RARE_STATUS = "archivist", "Rare", 42
-"""Of the oldest records alone, so that a search from the newest passes all others."""
+"""Values that only the oldest records have: a search from the newest scans all others."""
 
 _AGENTS = ("coder", "planner", None)
 
 
 def make_large_store(database: Path, count: int) -> None:
-    """A store in a file with at least so many invocations; the newest session has one."""
+    """Make a store in a file with at least `count` invocations; the newest session has one."""
     with create_store(database) as store:
         with store.open_session(agent=RARE_AGENT) as session:
             run_command(session, b"line\n", exit_status=RARE_STATUS)

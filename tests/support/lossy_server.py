@@ -1,4 +1,4 @@
-"""A PostgreSQL server that is gone before it can say whether it has committed."""
+"""A PostgreSQL server that disconnects before it can report whether it has committed."""
 
 import select
 import socket
@@ -14,16 +14,16 @@ START = b"INSERT INTO invocations"
 END = b"UPDATE invocations"
 _COMMIT = b"COMMIT"
 _SYNC = b"S\0\0\0\4"
-"""Has the server answer, where the client would have asked for that later."""
+"""A Sync message: the server answers now. The client would have sent the message later."""
 
 
 class Loss(NamedTuple):
-    """What is to be lost of a transaction.
+    """The loss of the answer to a commit.
 
     Attributes:
-        statement: which it has in it.
-        is_committed: whether the server hears of its commit.
-        delay: called before it does, when the client is gone already; None when it is to go last.
+        statement: statement of the transaction, by which it is recognized.
+        is_committed: whether the server receives the commit.
+        delay: called between disconnecting the client and the commit; None to disconnect it last.
     """
 
     statement: bytes
@@ -32,11 +32,11 @@ class Loss(NamedTuple):
 
 
 class LossyServer:
-    """Passes everything on to the server of a URL, but for answers that are to be lost.
+    """Forwards all data to the server of a URL, except for answers that must be lost.
 
     Attributes:
-        url: through which it is reached.
-        turns: how often a client has said something after the server had: ways there and back.
+        url: URL of this server.
+        turns: number of round trips: how often a client has sent data after the server had.
     """
 
     def __init__(self, url: str) -> None:
@@ -61,7 +61,7 @@ class LossyServer:
         is_committed: bool = True,
         delay: Callable[[], object] | None = None,
     ) -> None:
-        """Of the commit of the next transaction that has such a statement."""
+        """Lose the answer to the commit of the next transaction with a statement."""
         self._losses.append(Loss(to, is_committed, delay))
 
     @contextmanager
@@ -70,7 +70,7 @@ class LossyServer:
             yield self
 
     def dial(self) -> socket.socket:
-        """A connection to the server behind, by whichever kind of socket its URL names."""
+        """A connection to the real server, by the kind of socket that its URL names."""
         named = self._behind.query.get("host", self._behind.host)
         host, port = str(named or "localhost"), self._behind.port or 5432
         if not host.startswith("/"):
@@ -80,7 +80,7 @@ class LossyServer:
         return connection
 
     def relay(self, client: socket.socket, server: socket.socket) -> None:
-        """Pass on what either says, until one has nothing more to say or its answer is lost."""
+        """Forward data in both directions, until one side closes or an answer is lost."""
         said, is_servers_turn = b"", False
         while True:
             for speaker in select.select([client, server], [], [])[0]:

@@ -1,4 +1,4 @@
-"""Messages with anything in them that a record can hold, whether a provider could say it or not."""
+"""Messages with any content that a record allows, even if no provider could send it."""
 
 from uuid import UUID
 
@@ -123,4 +123,4 @@ tangled_messages = st.builds(
 tangled_conversations = st.builds(
     Conversation, messages=st.lists(tangled_messages, max_size=6).map(tuple)
 )
-"""Calls and results that miss, repeat and mistake each other, among anything else."""
+"""Calls and results that are missing, repeated or mismatched, among other messages."""

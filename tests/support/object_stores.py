@@ -1,7 +1,7 @@
-"""Real object stores for the tests, each a process of its own on a loopback port.
+"""Real object stores for the tests, each a separate process on a loopback port.
 
 S3 is moto's server, Google is fake-gcs-server, both development dependencies. Azure is Azurite,
-which comes by npm only: `$TOOLTRAIL_TEST_AZURITE` names its `azurite-blob`, or it is in the path.
+from npm only: `$TOOLTRAIL_TEST_AZURITE` names its `azurite-blob`, or the program is in the path.
 """
 
 import json
@@ -22,11 +22,11 @@ AZURITE = os.environ.get("TOOLTRAIL_TEST_AZURITE") or shutil.which("azurite-blob
 AZURITE_KEY = (
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
 )
-"""The one key that Azurite knows; it stands in its documentation."""
+"""The only key of Azurite, from its documentation."""
 
 
 class ServerProcess:
-    """One server. It ends when it is killed, and may be started again at the same port."""
+    """One server. It runs until it is killed, and can be started again at the same port."""
 
     def __init__(self, command: Sequence[str], port: int) -> None:
         self.port = port
@@ -35,7 +35,7 @@ class ServerProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Run until connections are taken."""
+        """Start the server, and wait until it accepts connections."""
         self._process = subprocess.Popen(
             self._command,
             stdin=subprocess.DEVNULL,
@@ -51,7 +51,7 @@ class ServerProcess:
 
     @contextmanager
     def running(self) -> Generator["ServerProcess"]:
-        """Run for a block."""
+        """Run the server during a block."""
         self.start()
         try:
             yield self
@@ -59,7 +59,7 @@ class ServerProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End it at once; whatever it kept in memory is gone."""
+        """Kill the server; the data in its memory is lost."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -108,7 +108,7 @@ def azure_server() -> ServerProcess:
 
 
 def s3_environment(endpoint: str) -> dict[str, str]:
-    """The variables with which clients find such a server, and nothing of the machine's own."""
+    """Environment variables for clients of a server, which hide the settings of the machine."""
     return {
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_ACCESS_KEY_ID": "an-access-key",
@@ -126,7 +126,7 @@ def s3_environment(endpoint: str) -> dict[str, str]:
 def google_environment(endpoint: str) -> dict[str, str]:
     return {
         "STORAGE_EMULATOR_HOST": endpoint,
-        # With it gcsfs asks another service what kind a bucket is of, which no emulator has.
+        # If true, gcsfs asks a second service for the kind of a bucket; no emulator has it.
         "GCSFS_EXPERIMENTAL_ZB_HNS_SUPPORT": "false",
         "NO_PROXY": "127.0.0.1",
     }
@@ -144,7 +144,7 @@ def azure_environment(endpoint: str) -> dict[str, str]:
 
 
 class S3Admin:
-    """A second client, boto3, that looks at a server from behind and needs no environment."""
+    """A second client, boto3, with direct access to a server and without an environment."""
 
     def __init__(self, endpoint: str) -> None:
         import boto3
@@ -166,7 +166,7 @@ class S3Admin:
         self._client.put_object(Bucket=bucket, Key=key, Body=data)
 
     def put_many(self, bucket: str, keys: Sequence[str]) -> None:
-        """Empty objects, without a client: this server checks no signatures."""
+        """Create empty objects without a client, since this server checks no signatures."""
         for key in keys:
             target = f"{self._endpoint}/{bucket}/{urllib.parse.quote(key)}"
             with urllib.request.urlopen(urllib.request.Request(target, b"", method="PUT")) as done:
@@ -206,7 +206,7 @@ def make_google_bucket(endpoint: str, bucket: str) -> None:
 
 
 def make_azure_container(container: str) -> None:
-    """In the account that the environment names."""
+    """Create a container in the account that the environment names."""
     import fsspec
 
     untyped: Any = fsspec

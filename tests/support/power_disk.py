@@ -1,6 +1,6 @@
-"""A folder with all that a program did in it, from the system calls by which it did that.
+"""A folder with all changes that a program made in it, derived from its system calls.
 
-What it does not know and may change files, it refuses.
+Unknown calls that may change files raise `NotImplementedError`.
 """
 
 import os
@@ -23,10 +23,10 @@ class _Open:
 
 
 class Disk:
-    """A folder with all that one program, or several, did in it."""
+    """A folder with all changes that one or more programs made in it."""
 
     def __init__(self, root: Path) -> None:
-        """Begin with what is in a folder; all of it is taken to be on the disk."""
+        """Begin with the content of a folder, which is assumed to be on the disk."""
         self._path = str(root)
         self._root = _taken(root)
         self._open: dict[tuple[str, int], _Open] = {}
@@ -34,14 +34,14 @@ class Disk:
         self.moments: list[int] = []
 
     def follow(self, calls: Iterable[Call]) -> None:
-        """Go through what the program did.
+        """Apply the calls of the program.
 
         Raises:
-            NotImplementedError: it did something that changes files and is not known here.
+            NotImplementedError: a call that may change files is unknown here.
         """
         for call in sorted(calls, key=_takes_effect):
             if call.name in _BY_DESCRIPTOR and not self._is_ours(call.arguments[0].path):
-                continue  # it speaks of the folder, and is not there
+                continue  # the call concerns a file outside the folder
             done = getattr(self, f"_do_{call.name}", None)
             if done is None:
                 raise NotImplementedError(f"{call.name}{call.arguments}")
@@ -49,15 +49,15 @@ class Disk:
                 self.moments.append(call.ended)
 
     def syncs_of(self, name: str) -> int:
-        """How often a file of the root folder was synced."""
+        """The number of syncs of a file in the root folder."""
         node = self._root.now[name]
         return len(node.syncs) if isinstance(node, File) else 0
 
     def image(self, cut: int, choice: Choice) -> Image:
-        """What is left when the power goes after a line of the log."""
+        """A possible state after a power cut behind a line of the log."""
         return make_image(self._root, self._folders, cut, choice)
 
-    # What calls do, each by its name; whether that can make a difference after a cut.
+    # One method for each call, by name; returns whether it can matter after a power cut.
 
     def _do_openat(self, call: Call) -> bool:
         path, flags = self._full(*call.arguments[:2]), call.arguments[2].text
@@ -91,7 +91,7 @@ class Disk:
         return False
 
     def _do_fcntl(self, call: Call) -> bool:
-        # Nearly all are locks, which nothing is left of.
+        # Nearly all calls are locks, which leave no trace.
         return self._do_dup(call) if "F_DUPFD" in call.arguments[1].text else False
 
     def _do_lseek(self, call: Call) -> bool:
@@ -184,14 +184,14 @@ class Disk:
         return self._open[call.process, file.number]
 
     def _full(self, folder: Argument, name: Argument) -> str:
-        # As `/` has it, an absolute name needs no folder.
+        # As with the operator `/`, an absolute name replaces the folder.
         return os.path.normpath(Path(folder.path, os.fsdecode(name.data)))
 
     def _is_ours(self, path: str) -> bool:
         return path == self._path or path.startswith(f"{self._path}/")
 
     def _place(self, path: str) -> tuple[Folder, str]:
-        """The folder in which something is, and its name there."""
+        """The folder that contains a path, and the name of the path in the folder."""
         if path == self._path:
             return self._root, ""
         if not self._is_ours(path):
@@ -207,10 +207,10 @@ class Disk:
 
 
 def _takes_effect(call: Call) -> int:
-    """Where a call is to stand among those of other threads, which may have seen what it did.
+    """The line by which to order a call among those of other threads, which may see its effect.
 
-    A number that was closed may be in use again, and a new folder filled, before `strace` was told
-    that the call had ended.
+    A closed descriptor may be in use again, and a new folder may contain files, before `strace`
+    reports the end of the call.
     """
     is_seen_early = call.name in {"close", "mkdir", "rmdir", "link", "symlink", "rename"}
     return call.begun if is_seen_early or call.name.startswith("unlink") else call.ended

@@ -1,12 +1,12 @@
-"""A process that records and ingests while its power is to fail.
+"""A process that records and ingests, for tests of power cuts.
 
     python -m tests.support.power_worker DB ARTIFACTS SPOOL
 
-It says on standard output what is acknowledged, a line each:
+It prints one line for each acknowledgement:
 
-ended N ID      the call of that number, and everything that it printed
-message N ID    the message of that number
-ingested        everything before is in the database
+ended N ID      call number N, with its complete output
+message N ID    message number N
+ingested        all facts before this line are in the database
 """
 
 import sys
@@ -20,21 +20,21 @@ from tooltrail.records import Message, ToolCall
 from tooltrail.store import Session, open_store
 
 LINES = (1, 40, 1_700, 150)
-"""Lines of 61 bytes that a call prints, by its number; the third kind becomes an artifact."""
+"""Lines of 61 bytes that a call prints, by its number; the third size becomes an artifact."""
 
 _SEAL_BYTES = 60_000
-"""Segments are deleted while records are made, and not only at the end."""
+"""Small, so that segments are deleted during recording and not only at the end."""
 
 
 def printed(number: int) -> bytes:
-    """What the call of a number prints: lines that cannot be compressed to nothing."""
+    """The output of a call by number: lines that do not compress well."""
     chance = Random(number)
     lines = [f"{number}", *(chance.randbytes(30).hex() for _ in range(LINES[number % len(LINES)]))]
     return ("\n".join(lines) + "\n").encode()
 
 
 def main(database: str, artifacts: str, spool: str) -> None:
-    """Record in four rounds, and ingest after each."""
+    """Record in four rounds, and ingest after each round."""
     segments.SEAL_BYTES = _SEAL_BYTES  # type: ignore[misc]  # a constant of the format, smaller here
     with open_store(database, artifacts=artifacts, spool=Path(spool)) as store:
         for turn in range(4):
@@ -46,7 +46,7 @@ def main(database: str, artifacts: str, spool: str) -> None:
 
 
 def record(session: Session, number: int) -> None:
-    """One message and one call."""
+    """Record one message and one call."""
     message = session.message(Message.of("user", f"message {number}"))
     say("message", number, message)
     call = ToolCall.of("Bash", {"command": f"print {number}"}, call_id=str(number))
@@ -56,7 +56,7 @@ def record(session: Session, number: int) -> None:
 
 
 def say(*words: object) -> None:
-    """Say what is acknowledged, at once."""
+    """Print an acknowledgement without buffering."""
     print(*words, flush=True)  # noqa: T201  for the test that traces this process
 
 

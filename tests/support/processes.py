@@ -1,4 +1,4 @@
-"""Other processes that use a store, and the way to end them."""
+"""Other processes that use a store."""
 
 import os
 import subprocess
@@ -10,20 +10,20 @@ from tests.support.cli import without_coverage
 
 ROOT = Path(__file__).parents[2]
 NOBODY = 65534
-"""A user id without rights, for what root would never be refused."""
+"""A user id without rights, for tests of denied access; root is never denied."""
 
 
 def run_python(
     code: str, *arguments: str, user: int | None = None, expected: int = 0, imports: str = ""
 ) -> tuple[str, str]:
-    """Run code to its end and give stdout and stderr.
+    """Run code to its end, and return stdout and stderr.
 
     Args:
-        code: of a module; it may import from `tests`.
-        arguments: for `sys.argv[1:]`.
-        user: to become after everything was imported, when this process may.
-        expected: exit status.
-        imports: modules that are imported before the user changes, besides those that all need.
+        code: code of a module; it may import from `tests`.
+        arguments: values of `sys.argv[1:]`.
+        user: user to become after all imports, if this process has the right.
+        expected: expected exit status.
+        imports: further modules to import before the user changes.
     """
     before = f"import {imports}\n" if imports else ""
     prelude = (
@@ -44,7 +44,7 @@ def run_python(
 def start_worker(
     *arguments: str, module: str, takes_input: bool = False, under: Sequence[str] = ()
 ) -> subprocess.Popen[bytes]:
-    """Start a module with arguments; by another program, if one is named."""
+    """Start a module with arguments, under another program if one is given."""
     return subprocess.Popen(
         [*under, sys.executable, "-m", module, *arguments],
         cwd=ROOT,
@@ -55,7 +55,7 @@ def start_worker(
     )
 
 
-# Imported before the user changes, who may not be allowed to read the interpreter's libraries.
+# Imported before the user changes, since that user may not read the interpreter's libraries.
 _IMPORTS = """
 import sys
 import alembic.command, alembic.config, fsspec.implementations.local, psycopg

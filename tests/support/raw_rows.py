@@ -1,4 +1,4 @@
-"""Rows of a table as Python values, for tests that look at the database itself."""
+"""Rows of a table as Python values, for tests that read the database directly."""
 
 from collections.abc import Callable, Mapping
 from typing import Any

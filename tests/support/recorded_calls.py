@@ -1,4 +1,4 @@
-"""Calls of tools as they are recorded: everything that the store must give back."""
+"""Recorded tool calls with everything that the store must return."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ class Call:
     """A call of a tool.
 
     Attributes:
-        start: its first fact.
-        end: its last one; None for an open call.
-        canonical: body; None where the ingester projects.
-        receipt: body; likewise.
+        start: entry of its start.
+        end: entry of its end; None for an open call.
+        canonical: body of the canonical result; None if the ingester makes it.
+        receipt: body of the receipt; None if the ingester makes it.
     """
 
     start: Entry
@@ -57,11 +57,11 @@ class Call:
         return self.ended.shown
 
     def entries(self) -> list[Entry]:
-        """What is appended to the journal."""
+        """The entries for the journal."""
         return [one for one in (self.start, self.end) if one is not None]
 
     def capture(self, parts: StoreParts, data: bytes, **changes: Any) -> None:
-        """Have its stdout captured in the spool."""
+        """Capture its stdout in the spool instead of the entry."""
         assert self.end is not None
         assert self.ended is not None
         spool(parts, self.started.id, data)
@@ -112,5 +112,5 @@ def call(
 
 
 def entries_of(calls: Sequence[Call]) -> list[Entry]:
-    """The facts of some calls, each behind the other."""
+    """The entries of several calls, one call after the other."""
     return [entry for one in calls for entry in one.entries()]

@@ -1,4 +1,4 @@
-"""Short ways to record something and to read it back, for tests of the store."""
+"""Short ways to record and to read back, for tests of the store."""
 
 from typing import Any
 from uuid import UUID
@@ -25,7 +25,7 @@ from tooltrail.store.views import InvocationDetail, StreamView
 
 
 def say(session: Session, role: str, text: str) -> UUID:
-    """Record a message that is its text alone, in any role; give its id."""
+    """Record a message with only a text, in any role; return its id."""
     message_id, data = new_id(), text.encode("utf-8", "surrogatepass")
     fact = MessageAdded(
         session=session.id, id=message_id, at=now(), role=role, text=digest_of(data)
@@ -35,7 +35,7 @@ def say(session: Session, role: str, text: str) -> UUID:
 
 
 def captured(invocation: Invocation, role: str, data: bytes) -> StreamRecord:
-    """A stream that went through the spool of its invocation."""
+    """A stream that was captured through the spool of its invocation."""
     capture = invocation.capture(role)
     capture.write(data)
     return invocation.captured(capture.close())
@@ -48,7 +48,7 @@ def in_memory(role: str, data: bytes = b"") -> StreamRecord:
 def command_output(
     invocation: Invocation, stdout: bytes = b"", stderr: bytes = b"", *, exit_status: int = 0
 ) -> CompleteOutput:
-    """What a command of this invocation gave, captured through the spool."""
+    """The output of a command of this invocation, captured through the spool."""
     result = CommandOutput(
         command="make",
         exit_status=exit_status,
@@ -95,6 +95,6 @@ def content_of(reader: Reader, stream: StreamView) -> bytes:
 
 
 def ingested_rows(store: Store, sql: str) -> list[tuple[Any, ...]]:
-    """All rows of a query, after everything that waits was ingested."""
+    """Ingest pending facts, and return all rows of a query."""
     store.ingest()
     return rows(store, sql)

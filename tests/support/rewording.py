@@ -1,4 +1,4 @@
-"""Families that word their receipts as this program once did, or will."""
+"""Families with other receipts, as of an older or a newer version of this program."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -19,13 +19,13 @@ def reworded(
     version: int = 0,
     budget: Budget | None = None,
 ) -> FamilyRegistry:
-    """The families of today, one of which gives other words.
+    """The current families, one of which has other receipts.
 
     Args:
-        name: of the family, which is also the name of its renderer.
-        words: the receipt of every success, or what makes it.
-        version: of the renderer.
-        budget: the family's default budget; today's when None.
+        name: name of the family, which is also the name of its renderer.
+        words: the receipt of every success, or a function that makes it.
+        version: version of the renderer.
+        budget: default budget of the family; None for the current one.
     """
 
     def render(canonical: CanonicalResult, numbers: Budget) -> str:
@@ -38,5 +38,5 @@ def reworded(
 
 
 def without(name: str) -> FamilyRegistry:
-    """The families of today except one."""
+    """The current families except one."""
     return FamilyRegistry(*(family for family in default_families() if family.name != name))

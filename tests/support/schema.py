@@ -1,6 +1,6 @@
 """The tables of a store, read from the script of the head revision for SQLite.
 
-`docs/tables.md` says what each table and column means.
+`docs/tables.md` describes each table and column.
 """
 
 from typing import Any, Final
@@ -30,7 +30,7 @@ _TYPES: Final[dict[str, TypeEngine[Any]]] = {
 
 
 def _type_of(name: str, spelled: str) -> TypeEngine[Any]:
-    """The type of a column; SQLite has one spelling for ids, digests and other bytes."""
+    """The type of a column; SQLite has the same type for ids, digests and other bytes."""
     if name.endswith("_at"):
         return Moment
     if spelled == "BLOB" and name not in _PLAIN_BYTES:
@@ -84,4 +84,4 @@ EVIDENCE: Final = tuple(
     for table in metadata.sorted_tables
     if table not in {journals, pending_artifacts, open_answers}
 )
-"""Tables whose rows are never deleted, and updated by the rules of their triggers alone."""
+"""Tables whose rows are never deleted, and updated only as their triggers allow."""

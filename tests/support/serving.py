@@ -1,4 +1,4 @@
-"""Servers on loopback that serve a test from a thread."""
+"""Loopback servers for tests, which run in a thread."""
 
 import socketserver
 import threading
@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 LOOPBACK = ("127.0.0.1", 0)
-"""At any port that is free."""
+"""The loopback address with any free port."""
 
 
 @contextmanager
 def serving(server: socketserver.BaseServer) -> Generator[None]:
-    """Serve in a thread, and end with everything closed."""
+    """Serve in a thread during the block, and close the server at the end."""
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
@@ -28,11 +28,11 @@ def url_of(server: ThreadingHTTPServer) -> str:
 
 
 class QuietHandler(BaseHTTPRequestHandler):
-    """Answers with whole bodies, and logs nothing."""
+    """A handler that answers with complete bodies and logs nothing."""
 
     protocol_version = "HTTP/1.1"
 
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  its name there
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002  name in the base class
         pass
 
     def send(

@@ -1,4 +1,4 @@
-"""Where each stream of a complete result is shown in the canonical one, and how much of it."""
+"""Where the canonical result shows each stream of a complete result, and how much of it."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -30,17 +30,17 @@ _NOTICE = re.compile(r"\[output incomplete: [^\n]*\]\n\Z")
 _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 
 _STUMPS = ("[output incomplete: ", "[output truncated: ", "[binary output: ")
-"""How a preview begins that has no room for any byte of its stream, as far as there is room."""
+"""Beginnings of a preview without room for a byte of its stream; they may be cut themselves."""
 
 
 class Slot(NamedTuple):
-    """What a canonical result has for one stream.
+    """The members of a canonical result for one stream.
 
     Attributes:
-        text: its preview, or the canonical JSON of its value; a JSON value that was made smaller.
-        truncated: its own flag; None when it has none.
-        artifact: its index, None when there is none.
-        artifacts: the list that the index points into.
+        text: the preview, or the canonical JSON of a value, or a JSON value that was made smaller.
+        truncated: the flag of the stream; None without a flag.
+        artifact: index of the artifact; None without an artifact.
+        artifacts: the list that the index refers to.
     """
 
     text: Any
@@ -50,7 +50,7 @@ class Slot(NamedTuple):
 
     @property
     def path(self) -> str | None:
-        """The path that its index leads to."""
+        """The path of the artifact."""
         return None if self.artifact is None else self.artifacts[self.artifact]["path"]
 
 
@@ -79,9 +79,9 @@ def slots_of(output: FamilyOutput, result: Json) -> dict[str, Slot]:  # noqa: PL
 
 
 def shown_bytes(stream: StreamRecord, text: Any) -> int:
-    """How many bytes of a stream a preview shows, counted on the stream by what the marker says.
+    """The number of stream bytes in a preview, counted in the stream by the marker's numbers.
 
-    The text must be exactly those bytes, the marker between them.
+    The text must be exactly these bytes, with the marker between them.
     """
     data = stream.head + stream.tail if stream.content is None else stream.content
     if isinstance(text, dict | list):
@@ -89,7 +89,7 @@ def shown_bytes(stream: StreamRecord, text: Any) -> int:
     bodies = [text or ""]
     if stream.loss_reason is not None:
         body = _NOTICE.sub("", bodies[0])
-        # A line that does not end gets its end from the notice.
+        # The notice adds a newline to an incomplete last line.
         bodies = [body, body.removesuffix("\n")]
     if _spelled(data) in bodies:
         return len(data)
@@ -106,10 +106,10 @@ def shown_bytes(stream: StreamRecord, text: Any) -> int:
 
 
 def shown_of_value(value: JsonValue, preview: JsonValue) -> int:
-    """How many bytes of canonical JSON a smaller value shows of a value.
+    """The number of bytes of a value's canonical JSON that a smaller value shows.
 
-    All but the markers must be parts of the value in their places, and each marker counts what it
-    stands for.
+    Except for the markers, all parts must be parts of the value at the same positions. Each marker
+    must have the right count.
     """
     if canonical_json.encode(value) == canonical_json.encode(preview):
         return len(canonical_json.encode(value))

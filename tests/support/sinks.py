@@ -1,4 +1,4 @@
-"""Real sinks that keep count of what is asked of them, or do not answer."""
+"""Real sinks that count requests, and objects with chosen frames or a wrong index."""
 
 import uuid
 from collections.abc import Iterator
@@ -20,12 +20,12 @@ from tooltrail.records.digests import digest_of
 
 @dataclass
 class CountingSink:
-    """Passes everything on to a real sink, and remembers which bytes were read.
+    """Forwards all calls to a real sink, and remembers which bytes were read.
 
     Attributes:
-        sink: the real one.
-        requests: what `read` gave, as half-open ranges of stored bytes.
-        opened: how often an object was opened to be read through.
+        sink: the real sink.
+        requests: half-open ranges of stored bytes that `read` returned.
+        opened: number of objects that were opened for reading.
     """
 
     sink: ArtifactSink
@@ -67,12 +67,12 @@ class CountingSink:
 
 
 def counting_sink() -> CountingSink:
-    """A new one in memory."""
+    """A new counting sink in memory."""
     return CountingSink(open_sink(f"memory://{uuid.uuid4()}", create=True))
 
 
 def put_raw(sink: ArtifactSink, folder: Path, path: str, stored: bytes) -> None:
-    """Make `stored` the object at `path`, whatever was there."""
+    """Store `stored` at `path`, in place of any existing object."""
     source = folder / f"raw-{uuid.uuid4()}"
     source.write_bytes(stored)
     if sink.exists(path):
@@ -83,12 +83,12 @@ def put_raw(sink: ArtifactSink, folder: Path, path: str, stored: bytes) -> None:
 
 @dataclass(frozen=True)
 class Framed:
-    """The stored object of some blocks, a frame for each.
+    """The stored object of some blocks, with one frame per block.
 
     Attributes:
-        path: of the artifact.
-        frames: as stored, without an index.
-        index: of the frames.
+        path: path of the artifact.
+        frames: stored frames, without an index.
+        index: index of the frames.
     """
 
     path: str
@@ -125,12 +125,12 @@ def retold(
     plain: dict[int, int] | None = None,
     newlines: dict[int, int] | None = None,
 ) -> FrameIndex:
-    """An index that tells something else of some frames, and is unaltered all the same.
+    """An index with wrong numbers for some frames, but without other signs of damage.
 
     Args:
-        index: the right one.
-        plain: what is added to the plain size of a frame.
-        newlines: what is added to the newlines of a frame.
+        index: the right index.
+        plain: amounts to add to the plain sizes, by frame.
+        newlines: amounts to add to the newline counts, by frame.
     """
     frames = range(len(index))
     spans = [(index.stored_span(n), index.plain_span(n)) for n in frames]
@@ -143,5 +143,5 @@ def retold(
 
 
 def framed(plain: bytes, size: int) -> Framed:
-    """The stored object of some bytes in frames of this size."""
+    """The stored object of some bytes, in frames of `size` plain bytes."""
     return Framed.of([plain[n : n + size] for n in range(0, len(plain), size)])

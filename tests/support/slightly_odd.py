@@ -1,7 +1,7 @@
-"""Conversations that any provider could have had, but for one thing or two in them.
+"""Conversations that any provider could have had, except for one or two oddities.
 
-What a format does with an odd thing is seen best where everything else is in order: among many of
-them there is always something that the report of an export names.
+The handling of an oddity is visible only if everything else is in order: with many oddities, the
+report of an export always names some of them.
 """
 
 import base64
@@ -139,7 +139,7 @@ def _odd_message(draw: st.DrawFn, message: Message) -> Message:
 
 @st.composite
 def slightly_odd(draw: st.DrawFn, wire_format: str) -> Conversation:
-    """A conversation in which one message is odd, or two, said by this provider or by nobody."""
+    """A conversation with one or two odd messages, from this provider or without an origin."""
     conversation = draw(conversations())
     messages = list(conversation.messages)
     for _ in range(draw(st.integers(1, 2))):

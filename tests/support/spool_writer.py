@@ -1,16 +1,16 @@
-"""A process that captures, one step for each line that it is told, and another that never stops.
+"""A process that captures, one step for each line of input; it can leave a child behind.
 
 `python -m tests.support.spool_writer DB ARTIFACTS SPOOL` reads commands from its standard input
-and answers each with a line, so that a test knows what has happened:
+and answers each with a line, so that a test knows when the step is done:
 
 start                 begin an invocation; answers its id
 write ROLE TEXT       capture TEXT and a newline
-fill ROLE BYTES       capture so many bytes, lines of digits
+fill ROLE BYTES       capture BYTES bytes, as lines of digits
 flush ROLE            end the frame
 close ROLE            end the capture
 finish                finish the invocation as a command with its closed captures
-fork                  leave a child behind that waits for a signal; answers its process id
-clock DAYS            go on with a clock that is so many days ahead, or behind
+fork                  start a child that waits for a signal; answers its process id
+clock DAYS            continue with a clock that is DAYS days ahead, or behind
 """
 
 import os
@@ -38,18 +38,18 @@ def digits(size: int) -> bytes:
 
 
 class SpoolWriter:
-    """The process, from the test's side; killed at the end of a `with` block."""
+    """The process, as the test sees it; killed at the end of a `with` block."""
 
     def __init__(
         self, database: str, artifacts: Path | str, spool: Path, *, within: Sequence[str] = ()
     ) -> None:
-        """Start it.
+        """Start the process.
 
         Args:
-            database: of the store.
-            artifacts: its root.
-            spool: where it captures.
-            within: a command that runs it, as `unshare` does.
+            database: database of the store.
+            artifacts: root of its artifacts.
+            spool: folder for captures.
+            within: a command that runs the process, such as `unshare`.
         """
         places = (database, str(artifacts), str(spool))
         self.process = subprocess.Popen(
@@ -61,7 +61,7 @@ class SpoolWriter:
         )
 
     def do(self, *words: object) -> str:
-        """Tell it to do something and wait until it has; its answer."""
+        """Send a command, wait until it is done, and return the answer."""
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdin.write(" ".join(map(str, words)).encode() + b"\n")
@@ -71,12 +71,12 @@ class SpoolWriter:
         return answer.strip()
 
     def kill(self) -> None:
-        """End it as `kill -9` does."""
+        """Kill the process as with `kill -9`."""
         self.process.kill()
         self.process.wait()
 
     def end(self) -> None:
-        """Let it end by itself."""
+        """Let the process end by itself."""
         assert self.process.stdin
         self.process.stdin.close()
         assert self.process.wait(60) == 0
@@ -94,7 +94,7 @@ class SpoolWriter:
         assert self.process.stdin
         assert self.process.stdout
         self.process.stdout.close()
-        with suppress(OSError):  # what it did not read any more
+        with suppress(OSError):  # the process did not read the rest
             self.process.stdin.close()
 
 

@@ -1,15 +1,15 @@
-"""What lies in a spool."""
+"""The content of a spool."""
 
 from pathlib import Path
 
 
 def names_in(spool: Path) -> list[str]:
-    """All names in order."""
+    """All names in the spool, in order."""
     return sorted(path.name for path in spool.iterdir())
 
 
 def left_in(spool: Path) -> list[str]:
-    """The same without the journal and the locks of programs that live."""
+    """All names in the spool except the journal and the owner locks."""
     return [name for name in names_in(spool) if name not in ("journal", "owners")]
 
 

@@ -1,4 +1,4 @@
-"""A store in its parts, with a journal: it ingests, is read, is altered and is verified."""
+"""The parts of a store with a journal, for ingesting, reading, altering and verifying."""
 
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -26,7 +26,7 @@ from tooltrail.store.verify import Finding, Totals, verify
 
 
 class AwaySink:
-    """A sink that can be away. Everything else is the sink's."""
+    """A sink that can be made unreachable for `put`. All other calls are forwarded."""
 
     def __init__(self, sink: ArtifactSink) -> None:
         self._sink = sink
@@ -46,9 +46,9 @@ class StoreParts:
     """The parts of a store with one journal.
 
     Attributes:
-        database: with the rows.
-        spool: with the journal.
-        sink: with the artifacts.
+        database: database with the rows.
+        spool: spool with the journal.
+        sink: sink with the artifacts.
     """
 
     database: Database
@@ -73,7 +73,7 @@ class StoreParts:
         return self.ingester().ingest(thoroughly=True)
 
     def other_journal(self) -> "StoreParts":
-        """The same store from another machine, with a journal of its own."""
+        """The store as seen from another machine, with its own journal."""
         return StoreParts(self.database, self.spool.with_name("other-spool"), self.sink)
 
     def rows(self, table: Table, *names: str) -> list[tuple[Any, ...]]:
@@ -123,12 +123,12 @@ class StoreParts:
                     connection.run(f"DROP TRIGGER IF EXISTS {table.name}_no_{event}{on}")
 
     def alter(self, sql: str) -> None:
-        """Run a statement past the triggers and checks, as a fault of a disk would."""
+        """Run a statement without triggers and checks, as a fault of a disk would."""
         self.drop_guards()
         self.run(sql)
 
     def bury(self, kind: str, digest: Digest) -> None:
-        """Leave a tombstone, as retention does where it removes something."""
+        """Write a tombstone, as retention does for a removed object."""
         with self.database.write() as connection:
             row = {
                 "kind": kind,
@@ -142,7 +142,7 @@ class StoreParts:
             connection.insert("tombstones", [row])
 
     def literal(self, digest: Digest) -> str:
-        """A digest as a statement spells it."""
+        """A digest as a literal of an SQL statement."""
         spelled = digest.removeprefix("sha256:")
         return f"x'{spelled}'" if self.is_sqlite else f"'\\x{spelled}'"
 
@@ -167,7 +167,7 @@ class StoreParts:
 def store_parts(
     database: str, folder: Path, *, is_new: bool = True, name: str = "spool"
 ) -> Generator[StoreParts]:
-    """A store at a place, created unless it is there."""
+    """A store in a database and a folder; created if `is_new`."""
     target = parse_target(database)
     if is_new:
         create(target, str(folder / "artifacts"))

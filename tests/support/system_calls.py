@@ -1,8 +1,8 @@
-"""What a program did to the files of a folder, as `strace` saw it.
+"""The changes of a program to the files of a folder, as traced by `strace`.
 
-One process is followed, with all its threads, or all processes that it starts. A call counts from
-the line of the log on which it ended; what it makes durable is what had ended before the line on
-which it began.
+The trace follows one process with all its threads, or also all processes that it starts. A call
+takes effect at the log line on which it ended. A sync makes durable what had ended before the line
+on which the sync began.
 """
 
 import os
@@ -17,14 +17,14 @@ import pytest
 from tests.support.processes import start_worker
 
 _TRACED = (
-    # What changes files, and with what it is found which file and where.
+    # Calls that change files, and calls that show which file and which offset.
     "openat,openat2,open,creat,close,dup,dup2,dup3,fcntl,lseek,read,readv,write,pwrite64,writev,"
     "pwritev,pwritev2,ftruncate,truncate,fallocate,fsync,fdatasync,sync_file_range,rename,renameat,"
     "renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,mkdir,mkdirat,rmdir,mmap,msync,"
     "copy_file_range,sendfile,splice,clone,clone3,fork,vfork"
 )
 _LONGEST = 64 << 20
-"""Bytes of one write that the log shows; what is longer fails."""
+"""Bytes of one write that the log shows; a longer write fails."""
 
 _OPTIONS = (
     "-f",
@@ -54,9 +54,9 @@ class Argument:
     """An argument of a call.
 
     Attributes:
-        text: as it is written: flags, sizes, descriptors without what they are of.
-        data: of a string.
-        path: of the file that a descriptor is of.
+        text: text in the log: flags, sizes, descriptors without their paths.
+        data: bytes of a string.
+        path: path of the file of a descriptor.
     """
 
     text: str = ""
@@ -65,21 +65,21 @@ class Argument:
 
     @property
     def number(self) -> int:
-        """A descriptor or a size."""
+        """The value of a descriptor or a size."""
         return int(self.text, 0)
 
 
 @dataclass(frozen=True)
 class Call:
-    """One system call that came to something.
+    """One system call that succeeded.
 
     Attributes:
-        name: of it.
-        arguments: of it.
-        result: what it gave.
-        begun: the line on which it began.
-        ended: the line on which it ended.
-        process: the process that made it.
+        name: name of the call.
+        arguments: arguments of the call.
+        result: returned value.
+        begun: log line on which the call began.
+        ended: log line on which the call ended.
+        process: id of the process that made the call.
     """
 
     name: str
@@ -107,14 +107,14 @@ class Said:
 
 @dataclass(frozen=True)
 class Trace:
-    """What a program did in a folder, and what it said meanwhile."""
+    """The calls of a program in a folder, and the lines that it printed."""
 
     calls: tuple[Call, ...]
     said: tuple[Said, ...]
 
 
 def require_strace() -> None:
-    """Skip the test where no process can be followed."""
+    """Skip the test if no process can be traced."""
     strace = shutil.which("strace")
     if strace is None:
         pytest.skip("there is no strace, by which a program's writes are seen")
@@ -126,15 +126,15 @@ def require_strace() -> None:
 def trace(
     folder: Path, log: Path, module: str, *arguments: str, follows_all: bool = False
 ) -> Trace:
-    """Run a module of the tests to its end, which must be a good one.
+    """Run a module of the tests under `strace`; the module must succeed.
 
     Args:
-        folder: below which it is seen what the module does.
-        log: a file that is made anew, elsewhere.
-        module: of the tests.
-        arguments: of the module.
-        follows_all: whether the processes that the module starts are followed, too. Each of them
-            opens its files itself.
+        folder: folder in which the module is traced.
+        log: a new file outside the folder.
+        module: module of the tests.
+        arguments: arguments of the module.
+        follows_all: whether to follow the processes that the module starts, too. Each of them must
+            open its files itself.
     """
     under = ["strace", *_OPTIONS, "-o", str(log), "--"]
     worker = start_worker(*arguments, module=module, under=under)
@@ -145,10 +145,10 @@ def trace(
 
 
 def _read(lines: Iterable[str], folder: Path, *, follows_all: bool = False) -> Trace:
-    """Take what concerns a folder out of a log.
+    """Read the calls that concern a folder from a log.
 
     Raises:
-        NotImplementedError: another process than the first changed something there.
+        NotImplementedError: a process that is not followed used the folder.
     """
     ours = "".join(f"\\x{byte:02x}" for byte in os.fsencode(folder))
     found: list[tuple[str, int, int, re.Match[str]]] = []
@@ -173,7 +173,7 @@ def _read(lines: Iterable[str], folder: Path, *, follows_all: bool = False) -> T
     ours_too = [one for one in found if follows_all or process_of(one[0]) == first]
     calls = [_call(one, process_of(one[0])) for one in ours_too]
     strange = [one for one in found if one not in ours_too and ours in one[3][2]]
-    # A child closes what it has inherited.
+    # A child may close descriptors that it has inherited.
     strange = [one for one in strange if one[3][1] != "close"]
     if strange:
         raise NotImplementedError(f"another process was in {folder}: {strange[0][3][0][:300]}")

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 
 def at_once(*tasks: Callable[[], object]) -> list[object]:
-    """Run tasks that begin together, one thread for each; give what each returned."""
+    """Run tasks that begin together, one thread for each; return their results."""
     barrier = threading.Barrier(len(tasks))
 
     def begin(task: Callable[[], object]) -> object:

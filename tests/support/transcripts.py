@@ -1,4 +1,4 @@
-"""Transcripts that are made by hand, and documents of them as their readers see them."""
+"""Handmade transcripts, and their documents as readers see them."""
 
 import re
 from datetime import UTC, datetime
@@ -86,7 +86,7 @@ def document(transcript: Transcript, style: str) -> str:
 
 
 def parsed(transcript: Transcript) -> list[Token]:
-    """The document as a CommonMark reader sees it."""
+    """The Markdown document, parsed by a CommonMark reader."""
     return MarkdownIt("commonmark").parse(document(transcript, "markdown"))
 
 
@@ -94,7 +94,7 @@ def top(tokens: list[Token], kind: str) -> list[Token]:
     return [token for token in tokens if token.type == kind and token.level == 0]
 
 
-# What Markdown is made of.
+# Pieces with a meaning in Markdown.
 TROUBLE = st.lists(
     st.sampled_from(
         [
@@ -108,5 +108,5 @@ TROUBLE = st.lists(
 
 
 def normal(text: str) -> str:
-    """Text as a CommonMark reader hands it on."""
+    """Text with the line ends of a CommonMark reader."""
     return re.sub(r"\r\n?", "\n", text)

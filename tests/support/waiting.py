@@ -1,14 +1,14 @@
-"""Waiting for what another thread or process does, and for no time."""
+"""Waiting for a condition of another thread or process, instead of a fixed time."""
 
 import time
 from collections.abc import Callable
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Come back when it holds.
+    """Wait until a condition holds.
 
     Raises:
-        AssertionError: it does not within a minute.
+        AssertionError: the condition does not hold within a minute.
     """
     deadline = time.monotonic() + 60
     while not condition():

@@ -1,7 +1,7 @@
-"""How facts enter: the append-only, hash-chained journal that all producers of a host share.
+"""The append-only, hash-chained journal of facts, shared by all producers of a host.
 
-What is exported stands in the stub beside this file, and is imported when it is first used. The log
-loads the standard library and light modules of `tooltrail.records` only.
+The stub beside this file lists the exports. An export is imported when it is first used. The log
+loads only the standard library and light modules of `tooltrail.records`.
 """
 
 from tooltrail.records.lazy_exports import lazy_exports

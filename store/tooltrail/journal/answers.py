@@ -1,15 +1,15 @@
-"""A provider's answers put into a session as they come.
+"""Recording a provider's answers in a session as they arrive.
 
     answer = record_response(session, "openai", client.chat.completions.create(...))
     for call in answer.calls: finished.append(invoke(tool, call, session.start(call).finish))
 
-An answer becomes one message for each choice, the first one with the provider's own bytes. The
-messages are recorded before their calls are handed out, and each call knows its message and its
-place in the message; so a call is recorded with the batch that it is of.
+An answer becomes one message for each choice. The first message has the provider's own bytes. The
+messages are recorded before their calls are returned, and each call names its message and its
+position in the message. So a recorded call is linked to its batch.
 
-The ids of the messages follow from the id of the answer. So its program, and the ingester after the
-program died, record the same messages. The last message has the id of the answer and says that the
-answer has ended: an append that was cut off between two messages must not say so.
+The ids of the messages are derived from the id of the answer. So the program, and the ingester if
+the program died, record the same messages. The last message has the id of the answer and marks the
+end of the answer. So an append that was cut off between two messages does not end the answer.
 """
 
 import asyncio
@@ -61,10 +61,10 @@ class RecordedAnswer:
     """A provider's answer that is in a session.
 
     Attributes:
-        response: what was read of it, each call with the id of its message; those without an id
-            have one that was made for them.
-        message_ids: of the messages that were recorded, one for each choice.
-        calls: what the first choice asks the caller to run.
+        response: content of the answer. Each call has the id of its message. A call without an
+            id got a made one.
+        message_ids: ids of the recorded messages, one for each choice.
+        calls: calls that the first choice asks the caller to run.
     """
 
     response: Response
@@ -78,15 +78,15 @@ def record_response(
     """Record an answer that was not streamed; acknowledged when this returns.
 
     Args:
-        session: that it belongs to.
-        format_name: of the wire format that it is in.
-        payload: the body of the answer as bytes or text, which is kept exactly; or a mapping, or
-            what an official client gave, of which the JSON is kept.
-        provider: whose server gave it, where the format does not say that.
+        session: session of the answer.
+        format_name: name of the wire format of the answer.
+        payload: the body of the answer as bytes or text, which is kept unchanged; or a mapping or
+            an object of an official client, whose JSON is kept.
+        provider: provider that sent the answer, if the format does not name it.
 
     Raises:
         NotFoundError: there is no such format.
-        InvalidRecordError: the payload is no JSON object.
+        InvalidRecordError: the payload is not a JSON object.
         SessionClosedError, UnavailableError: see `Session.start`.
     """
     known = wire_format(format_name)
@@ -96,7 +96,7 @@ def record_response(
 
 
 class RecordedStream(Generic[ChunkT]):
-    """The chunks of an answer as they come, recorded when the last one has passed.
+    """The chunks of an answer as they arrive; the answer is recorded after the last chunk.
 
     Made by `record_stream`. Iterate over it instead of the provider's stream; it yields the same
     chunks. The answer is recorded when the stream ends, fails or is left. A cut-off answer is
@@ -104,11 +104,11 @@ class RecordedStream(Generic[ChunkT]):
     answer is recorded when the block ends. Without a block, leaving the loop ends the answer. An
     `async for` loop that may be left early needs a block, because Python closes it only later.
 
-    Each chunk is in the spool before it is handed on. When the program is killed meanwhile, the
-    ingester records what had come.
+    Each chunk is written to the spool before it is yielded. If the program is killed during the
+    stream, the ingester records the chunks that had arrived.
 
     Attributes:
-        answer: what was recorded.
+        answer: the recorded answer.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class RecordedStream(Generic[ChunkT]):
             limits=CaptureLimits(free_bytes=session.recorder.free_bytes),
         )
         self._response: Response | None = None
-        # A loop that is left early may be closed by the interpreter while the caller does the same.
+        # The interpreter may close a loop that was left early while the caller closes the stream.
         self._closing = threading.RLock()
         self._is_closing = False
         self._is_managed = False
@@ -144,7 +144,7 @@ class RecordedStream(Generic[ChunkT]):
         if not isinstance(self._chunks, Iterable):
             raise TypeError("the stream is asynchronous: use `async for`")
         self._begin()
-        # One for all loops, which go on where the one before was left.
+        # All loops share one iterator, so each continues where the previous one was left.
         self._ahead = self._ahead or iter(self._chunks)
         goes_on = False
         try:
@@ -176,11 +176,11 @@ class RecordedStream(Generic[ChunkT]):
                 await self.aclose()
 
     def close(self) -> None:
-        """Record what has come; does nothing when the answer is recorded.
+        """Record the chunks that have arrived. Does nothing if the answer is recorded already.
 
         Raises:
-            SessionClosedError, UnavailableError: see `Session.start`. It can be tried again, and
-                what has come stays in the spool.
+            SessionClosedError, UnavailableError: see `Session.start`. `close` can be retried; the
+                chunks stay in the spool.
         """
         with self._closing:
             if self._answer is not None or self._is_closing:
@@ -200,17 +200,17 @@ class RecordedStream(Generic[ChunkT]):
 
     @property
     def message_id(self) -> UUID:
-        """Of the message that the answer becomes; of its last choice where it has several."""
+        """The id of the message of the answer; if there are several choices, of the last one."""
         return self._started.id
 
     @property
     def is_recorded(self) -> bool:
-        """Whether the stream has ended, and the answer is in the session."""
+        """Whether the stream has ended and the answer is recorded in the session."""
         return self._answer is not None
 
     @property
     def answer(self) -> RecordedAnswer:
-        """What was recorded.
+        """The recorded answer.
 
         Raises:
             InvalidRecordError: the stream has not ended yet.
@@ -220,7 +220,7 @@ class RecordedStream(Generic[ChunkT]):
         return self._answer
 
     def _begin(self) -> None:
-        """Record that an answer comes, before its first chunk is asked for."""
+        """Record that an answer begins, before its first chunk is requested."""
         if not self._is_begun and self._response is None:
             owner = self._session.recorder.owner.name()
             self._session.append([Entry(self._started.replaced(owner=owner))])
@@ -230,10 +230,10 @@ class RecordedStream(Generic[ChunkT]):
         if self._response is not None:
             raise InvalidRecordError(_ENDED)
         is_event = not isinstance(chunk, bytes | str)
-        # What a client's object says is asked of it once.
+        # Serialize a client's object only once.
         said = event_of(chunk) if is_event else chunk
         data = _bytes_of(said) + (b"\n" if is_event else b"")
-        # A spool that cannot be written costs nobody the answer: the capture says what it lost.
+        # If the spool cannot be written, the answer goes on: the capture reports its loss.
         self._capture.write(data)
         self._capture.flush()
         self._data.append(data)
@@ -261,13 +261,13 @@ def record_stream(
     *,
     provider: str | None = None,
 ) -> RecordedStream[ChunkT]:
-    """Hand on the chunks of a streamed answer, and record it when the last one has passed.
+    """Yield the chunks of a streamed answer, and record the answer after the last chunk.
 
     Args:
-        session: that it belongs to.
-        format_name: of the wire format that it is in.
-        chunks: as they come: pieces of the body, cut anywhere, or the events of an official client,
-            which may be an asynchronous one.
+        session: session of the answer.
+        format_name: name of the wire format of the answer.
+        chunks: the stream: pieces of the body, cut anywhere, or the events of an official client,
+            synchronous or asynchronous.
         provider: see `record_response`.
 
     Raises:
@@ -288,7 +288,7 @@ def _started(session: Session, format_name: str, provider: str | None) -> Answer
 
 
 def cut_off_entries(started: AnswerStarted, payload: bytes) -> list[Entry]:
-    """The facts of an answer whose program died, from the bytes that had come.
+    """The facts of an answer whose program died, from the bytes that had arrived.
 
     An answer in a format that this program does not know is kept as bytes.
     """
@@ -312,10 +312,10 @@ def _record(
 
 
 def _messages_of(started: AnswerStarted, response: Response) -> dict[UUID, Message]:
-    """The messages of an answer by their ids, which follow each other up to that of the answer.
+    """The messages of an answer by id. The ids are consecutive; the last one is that of the answer.
 
-    There is at least one, also of an answer that is nothing but an error. Each call has an id; an
-    id that was made is flagged.
+    There is at least one message, even if the answer contains only an error. Each call has an id;
+    a made id is flagged.
     """
     origin = Origin(wire_format=started.wire_format)
     nothing = Message(role="assistant", origin=origin, is_complete=False)
@@ -329,7 +329,7 @@ def _messages_of(started: AnswerStarted, response: Response) -> dict[UUID, Messa
 def _entries(
     started: AnswerStarted, messages: Mapping[UUID, Message], payload: bytes
 ) -> list[Entry]:
-    """The facts of the messages of an answer; the first one carries the bytes of the answer."""
+    """The facts of the messages of an answer; the first one has the bytes of the answer."""
     return [
         message_entry(
             started.session,
@@ -358,12 +358,12 @@ def _completed(message: Message, message_id: UUID, provider: str | None) -> Mess
 
 
 def _naming(message_id: UUID, message: Message) -> Message:
-    """A recorded message whose calls name it as the message that asked."""
+    """The message, with its id in each of its calls."""
     return _with_calls(message, lambda _place, _call: {"message_id": message_id})
 
 
 def _with_calls(message: Message, changes: Callable[[int, ToolCall], dict[str, object]]) -> Message:
-    """The message with other members in its calls; a call is known by the place of its block."""
+    """The message with changed calls; `changes` gets the index of a call's block, and the call."""
     blocks = tuple(
         block.model_copy(update={"call": block.call.model_copy(update=changes(place, block.call))})
         if isinstance(block, CallBlock)
@@ -374,10 +374,10 @@ def _with_calls(message: Message, changes: Callable[[int, ToolCall], dict[str, o
 
 
 def _read(known: WireFormat, payload: Chunk) -> Response:
-    """What an answer says; of JSON that is too deep or has too long an integer, that it is unread.
+    """Read an answer. JSON that is too deep or has too long an integer is reported as unread.
 
     Raises:
-        InvalidRecordError: it is no JSON object.
+        InvalidRecordError: the payload is not a JSON object.
     """
     if not isinstance(payload, bytes | str):
         return known.read_response(event_of(payload))
@@ -397,10 +397,10 @@ def _bytes_of(chunk: Chunk) -> bytes:
         return chunk
     if isinstance(chunk, str):
         return chunk.encode("utf-8", "surrogatepass")
-    # A client's object is no longer what came over the connection; its JSON is what there is.
+    # A client's object does not have the bytes of the connection; its JSON is kept instead.
     event = event_of(chunk)
     if is_bounded(event):
         return json.dumps(event, separators=(",", ":")).encode()
-    # A line that is no JSON goes with it, so that no call runs when the bytes are read again.
+    # Add a line that is not JSON, so that no call runs when the bytes are read again.
     spelled = json.dumps(bounded(event), separators=(",", ":"))
     return f"{spelled}\n[{TOO_DEEP}]".encode()

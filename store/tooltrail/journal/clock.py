@@ -1,4 +1,4 @@
-"""The clock and the entropy of this process, which records themselves must not read."""
+"""The clock and the entropy of this process. `tooltrail.records` must not read either."""
 
 import os
 import time
@@ -22,7 +22,7 @@ class _Ids:
 
 
 def _renew() -> None:
-    # A fork would go on with its parent's counter; the random digits alone keep them apart.
+    # A fork would continue its parent's counter; only the random digits would tell them apart.
     _Ids.factory = IdFactory(unix_ms=_unix_ms, entropy=os.urandom)
 
 
@@ -36,7 +36,7 @@ def new_id() -> UUID:
 
 
 def id_of(kind: str, key: str | None) -> UUID:
-    """The id that follows from an idempotency key; a fresh one without a key.
+    """The id that is derived from an idempotency key; a new id without a key.
 
     Raises:
         InvalidRecordError: the key is empty or too long.

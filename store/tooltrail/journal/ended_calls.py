@@ -1,4 +1,4 @@
-"""Calls that ended before they are recorded: both facts of each are made at once."""
+"""Calls that ended before they are recorded. Both facts of each call are made together."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,22 +13,22 @@ from tooltrail.records import CompleteOutput, Family, InvalidRecordError, Policy
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MOST_AHEAD: Final = timedelta(days=1)
-"""By which the clocks of two machines may differ."""
+"""The greatest difference between the clocks of two machines that is accepted."""
 
 
 @dataclass(frozen=True, slots=True)
 class EndedCall:
-    """A call that ended before it is recorded, and all that came of it.
+    """A call that ended before it is recorded, with its output.
 
     Attributes:
-        call: what the model asked for.
-        output: what the tool gave; its streams carry their content.
-        family: name of the family of the result; None for the one that serves the tool.
-        policy: other budgets than the recorder's.
-        started_at: when it started, aware; None when nobody knows.
-        finished_at: when it ended, aware; None when nobody knows.
-        idempotency_key: a name under which it is recorded once, however often it is given.
-        seen: the text that the model was really shown; None to render one.
+        call: the call that the model asked for.
+        output: output of the tool; its streams have their content.
+        family: name of the family of the result; None for the family of the tool.
+        policy: budgets of the call; None for those of the recorder.
+        started_at: when the call started, aware; None if unknown.
+        finished_at: when the call ended, aware; None if unknown.
+        idempotency_key: a call with this key is recorded once, even if it is given again.
+        seen: the text that the model saw; None to render a receipt.
     """
 
     call: ToolCall
@@ -55,7 +55,7 @@ def family_of(recorder: Recorder, call: ToolCall, name: str | None, policy: Poli
 def ended_facts(
     recorder: Recorder, session: UUID, one: EndedCall
 ) -> tuple[tuple[Entry, Entry], Finished]:
-    """The start and the end of a call that ended, and the call, which is not acknowledged yet.
+    """The start and end facts of an ended call, and the call, which is not acknowledged yet.
 
     Raises:
         NotFoundError, InvalidRecordError, UnavailableError: see `Session.record`.
@@ -86,10 +86,10 @@ def ended_facts(
 
 
 def _check_times(started_at: datetime | None, finished_at: datetime | None, now: datetime) -> None:
-    """Refuse times that cannot be those of a call.
+    """Reject impossible times of a call.
 
     Raises:
-        InvalidRecordError: a time has no zone or is far off, or the end is before the start.
+        InvalidRecordError: a time has no time zone or is far off, or the end is before the start.
     """
     for name, moment in (("started_at", started_at), ("finished_at", finished_at)):
         if moment is None:

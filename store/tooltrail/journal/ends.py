@@ -1,8 +1,8 @@
-"""Where a journal ends: its lock, the hint of the last writer, and the search without a hint.
+"""The end of a journal: its lock, the hint of the last writer, and the search without a hint.
 
-The folder itself is locked, so that no file can be deleted under the lock. The hint is a file that
-is written after each append and never synced. So the hint may be stale, and after a power cut ahead
-of the segment. `find_end` checks the hint against the segment, however the last writer died.
+The lock is on the folder, since a lock file could be deleted while it is locked. The hint is a file
+that is written after each append and never synced. So the hint may be stale, or ahead of the
+segment after a power cut. `find_end` always checks the hint against the segment.
 """
 
 import contextlib
@@ -50,11 +50,11 @@ class Tail(NamedTuple):
 
     Attributes:
         journal: id of the journal.
-        segment: its number.
-        last: offset of its last frame; `end` where it has none.
-        end: offset behind its last frame.
+        segment: number of the segment.
+        last: offset of its last frame; equal to `end` if the segment has no frames.
+        end: offset of the first byte behind the last frame.
         next_index: index of the next frame.
-        hash: of the last frame.
+        hash: hash of the last frame.
     """
 
     journal: bytes
@@ -69,23 +69,23 @@ class JournalLock:
     """The lock on a journal, as one process uses it.
 
     Attributes:
-        folder: of the journal. Made with mode 0700 when the lock is taken for the first time.
-        descriptor: of the folder, which is locked; -1 while it is not open. The owner of the lock
-            releases it with `fcntl.flock`.
+        folder: folder of the journal. The first `take` creates it with mode 0700.
+        descriptor: descriptor of the locked folder; -1 while the folder is not open. The holder of
+            the lock releases it with `fcntl.flock`.
     """
 
     descriptor = -1
     _hint = -1
 
     def __init__(self, folder: Path) -> None:
-        """Prepare. Nothing is made yet."""
+        """Prepare. Nothing is created yet."""
         self.folder = folder
 
     def take(self) -> None:
         """Wait for the lock.
 
         Raises:
-            OSError: the folder or the hint cannot be made or opened.
+            OSError: the folder or the hint cannot be created or opened.
         """
         while True:
             if self.descriptor < 0 or self._hint < 0:
@@ -93,11 +93,11 @@ class JournalLock:
             fcntl.flock(self.descriptor, fcntl.LOCK_EX)
             if os.fstat(self._hint).st_nlink:
                 return
-            self.close()  # somebody deleted the hint, or the folder with all that was in it
+            self.close()  # the hint, or the folder with its files, was deleted
 
     def close(self) -> None:
-        """Give the descriptors back. A lock that this process holds is released."""
-        # A fork or an interrupt between the two must not close a number a second time.
+        """Close the descriptors. If this process holds the lock, the lock is released."""
+        # A fork or an interrupt between the statements must not close a descriptor twice.
         descriptor, self.descriptor = self.descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -109,11 +109,11 @@ class JournalLock:
         self.close()
 
     def read_hint(self) -> Tail | None:
-        """What the hint says of the end; None where it says nothing readable."""
+        """The end according to the hint; None if the hint is unreadable."""
         return _tail_in(os.pread(self._hint, _HINT_SIZE, 0))
 
     def write_hint(self, tail: Tail) -> None:
-        """Say where the newest segment ends. Without it, the next writer looks for the end."""
+        """Write where the newest segment ends. Without the hint, the next writer has to search."""
         data = _HINT.pack(*tail)
         with contextlib.suppress(OSError):  # a full disk: the facts themselves are written
             os.pwrite(self._hint, data + _CRC.pack(zlib.crc32(data)), 0)
@@ -128,7 +128,7 @@ class JournalLock:
 
 
 def peek_hint(folder: Path) -> Tail | None:
-    """What the hint says of the end, without the lock; None where it says nothing readable."""
+    """The end according to the hint, read without the lock; None if the hint is unreadable."""
     try:
         return _tail_in((folder / HINT_NAME).read_bytes())
     except OSError:
@@ -146,8 +146,8 @@ def find_end(folder: Path, hint: Tail | None) -> tuple[OpenSegment | None, Tail]
     """Open the newest segment, find its end, and cut a torn tail off.
 
     Returns:
-        The segment, and where it ends. No segment where the next append has to begin one: in a new
-        journal, and where the newest segment is missing or has an altered head.
+        The segment, and where it ends. The segment is None if the next append must begin one: in a
+        new journal, or if the newest segment is missing or has an altered head.
 
     Raises:
         OSError: a file cannot be read or written.
@@ -180,15 +180,15 @@ def first_tail(head: SegmentHead) -> Tail:
 
 
 def next_head(tail: Tail) -> SegmentHead:
-    """The head of the segment that goes on behind an end."""
+    """The head of the segment that continues the journal at `tail`."""
     return SegmentHead(UUID(bytes=tail.journal), tail.segment + 1, tail.next_index, tail.hash)
 
 
 def _is_right(segment: OpenSegment, hint: Tail) -> bool:
-    """Whether the frames before the end that a hint names are all there.
+    """Whether all frames before the end in a hint exist.
 
-    After a power cut, the last frame may be on the disk and the one before it not. What was synced
-    before the last frame was written is there for certain; the frames behind that are read.
+    After a power cut, the last frame may be on the disk although the frame before it is not. Frames
+    that were synced before the last frame was written exist for certain; later ones are checked.
     """
     if (hint.journal, hint.segment) != (segment.head.journal.bytes, segment.number):
         return False
@@ -224,14 +224,14 @@ def _walk(segment: OpenSegment) -> Tail:
     tail = _last(data, first_tail(segment.head), segment.stamp)
     rest = data[tail.end :]
     if len(rest) < HEADER_SIZE or rest.strip(b"\0"):
-        # Frames that a crash cut off before they were acknowledged.
+        # A crash cut these frames off before they were acknowledged.
         os.ftruncate(segment.descriptor, tail.end)
         segment.size = tail.end
     return tail
 
 
 def _last(data: bytes, tail: Tail, stamp: int | None) -> Tail:
-    """The end of the last frame in a segment, behind an end that is known."""
+    """The end of the last frame in a segment, searched from a known end on."""
     view, previous_hash = memoryview(data), tail.hash or None
     while True:
         for frame in read_frames(
@@ -245,15 +245,15 @@ def _last(data: bytes, tail: Tail, stamp: int | None) -> Tail:
         behind = find_acknowledged(data[tail.end :], tail.end, index=tail.next_index, stamp=stamp)
         if behind is None:
             return tail
-        # Acknowledged frames stand behind damage. They stay, and readers report the damage.
+        # There are acknowledged frames behind damage. They are kept; readers report the damage.
         tail = _behind(tail, behind)
         previous_hash = tail.hash
 
 
 def _end_of_damaged(folder: Path, numbers: list[int], hint: Tail | None) -> Tail:
-    """Where a journal ends whose newest segment has an altered head: behind its last frame.
+    """The end of a journal whose newest segment has an altered head: behind its last frame.
 
-    The id of the journal is in the hint, or in a head that is not altered. Else the id is new.
+    The id of the journal is read from the hint or from an unaltered head; otherwise it is new.
     """
     journal = b"" if hint is None else hint.journal
     tail = nothing = Tail(b"", numbers[-1], FRAMES_FROM, FRAMES_FROM, 0, b"")

@@ -1,6 +1,6 @@
 """Where a call ran: host, user, folder, process and git commit, for the auditor.
 
-Standard library only, and no other program is started.
+Uses the standard library only, and starts no other program.
 """
 
 import os
@@ -14,17 +14,17 @@ from typing import Final
 from tooltrail.records.canonical_json import encode
 
 _PERIOD_S: Final = 0.1
-"""Seconds for which it is cached: reading the commit takes half as long as recording a call."""
+"""Seconds of caching, since reading the commit takes half as long as recording a call."""
 
 _MOST_REF_BYTES: Final = 1 << 20
-"""Bytes of a file of git that are read."""
+"""The most bytes that are read of a file of git."""
 
 _MOST_CACHED: Final = 16
-"""Environments that are kept."""
+"""The most environments that are cached."""
 
 
 def environment_json() -> bytes:
-    """Canonical JSON of where this process is now.
+    """The current environment of this process as canonical JSON.
 
     Members: `host`, `user`, `cwd`, `pid`, `platform`, `python`, and `git_commit` inside a
     repository. The commit changes while a process runs, so it is read again every 0.1 s.
@@ -49,7 +49,7 @@ def _encoded(pid: int, cwd: str, period: int) -> bytes:  # noqa: ARG001  part of
 
 
 def git_commit(folder: Path) -> str | None:
-    """The commit that is checked out in the repository around a folder; None without one."""
+    """The checked-out commit of the repository that contains a folder; None without one."""
     for parent in (folder, *folder.parents):
         git = parent / ".git"
         try:
@@ -86,7 +86,7 @@ def _read(path: Path) -> str:
 
 
 def current_actor() -> str:
-    """Who does something now, and on which machine: `user@host`."""
+    """The user and the machine of this process: `user@host`."""
     return f"{_user(os.getuid())}@{os.uname().nodename}"
 
 

@@ -12,14 +12,14 @@
     64            the fact, canonical JSON
                   the bodies: for each its length in 4 bytes, and its bytes
 
-`hash` is SHA-256(hash of the frame before ‖ fact JSON). It covers the digests of bodies and never
+`hash` is SHA-256(hash of the frame before ‖ fact JSON). It covers the digests of the bodies but not
 the bodies, so that a body can be erased later. All integers are little-endian.
 
-`durable to` is an offset of the segment that was synced before the frame was written. A reader who
-finds a broken frame learns from the frames behind it whether the broken one was ever acknowledged.
+`durable to` is the offset up to which the segment was synced before the frame was written. A reader
+that finds a broken frame learns from the frames behind it whether that frame was acknowledged.
 
-`stamp` is the CRC-32 of the head of the segment. A body may hold bytes that look like a frame; they
-do not have the stamp, which nobody can guess.
+`stamp` is the CRC-32 of the head of the segment. A body may contain bytes that look like a
+frame, but without the stamp, which cannot be guessed.
 """
 
 import contextlib
@@ -45,7 +45,7 @@ _CHECKED_FROM: Final = _CRC_AT + _CRC.size
 _LENGTH: Final = struct.Struct("<I")
 
 MAX_FRAME_BYTES: Final = 1 << 30
-"""Longest frame, with its bodies. A longer output belongs into a spooled stream."""
+"""The longest frame, with its bodies. A longer output must be captured as a stream."""
 
 HASH_SIZE: Final = 32
 FIRST_HASH: Final = bytes(HASH_SIZE)
@@ -53,22 +53,22 @@ FIRST_HASH: Final = bytes(HASH_SIZE)
 
 
 class BrokenFrameError(Exception):
-    """The bytes at this place are not a complete frame."""
+    """The bytes at an offset are not a complete frame."""
 
 
 class Frame(Frozen):
-    """One frame as it was read.
+    """One frame that was read.
 
     Attributes:
-        index: place in the journal, from 0.
+        index: index of the frame in the journal, from 0.
         segment: number of its segment.
-        offset: its first byte in the segment.
-        end: the byte behind it.
-        durable_to: offset that was synced before the frame was written.
-        previous_hash: of the frame before.
-        hash: of this frame.
-        fact_json: the fact, canonical JSON.
-        packed_bodies: the bodies, as they stand in the segment.
+        offset: offset of its first byte in the segment.
+        end: offset of the first byte behind it.
+        durable_to: offset up to which the segment was synced before the frame was written.
+        previous_hash: hash of the frame before.
+        hash: hash of this frame.
+        fact_json: the fact as canonical JSON.
+        packed_bodies: the bodies with their lengths, as in the segment.
     """
 
     index: int
@@ -86,20 +86,20 @@ class Frame(Frozen):
         """The fact.
 
         Raises:
-            InvalidRecordError: the JSON is not that of a fact that this program knows.
+            InvalidRecordError: the JSON is not a fact that this program knows.
         """
-        # Most readers need no facts.
+        # Imported here, since most readers do not need facts.
         from tooltrail.records.fact_spelling import read_fact  # noqa: PLC0415
 
         return read_fact(self.fact_json)
 
     @property
     def is_linked(self) -> bool:
-        """Whether the hash continues that of the frame before."""
+        """Whether the hash of this frame continues the hash of the frame before."""
         return self.hash == link(self.previous_hash, self.fact_json)
 
     def bodies(self) -> Mapping[Digest, bytes]:
-        """The bodies by the digest of their bytes."""
+        """The bodies by digest."""
         found: dict[Digest, bytes] = {}
         at = 0
         while at < len(self.packed_bodies):
@@ -124,7 +124,7 @@ class Header(Frozen):
 
     @property
     def frame_size(self) -> int:
-        """Bytes of the whole frame."""
+        """The size of the frame in bytes, with its fact and bodies."""
         return HEADER_SIZE + self.fact_length + self.bodies_length
 
 
@@ -176,7 +176,7 @@ def read_header(data: bytes | memoryview) -> Header:
     """The header at the beginning of `data`.
 
     Raises:
-        BrokenFrameError: there is none.
+        BrokenFrameError: `data` does not begin with a header.
     """
     if len(data) < HEADER_SIZE:
         raise BrokenFrameError("cut off")
@@ -193,7 +193,7 @@ def unpack_frame(
     """The frame at the beginning of `data`.
 
     Raises:
-        BrokenFrameError: there is no complete frame.
+        BrokenFrameError: `data` does not begin with a complete frame.
     """
     header = read_header(data)
     if len(data) < header.frame_size:
@@ -224,16 +224,16 @@ def read_frames(
 ) -> Iterator[Frame]:
     """The complete frames at the beginning of `data` that continue the chain.
 
-    A frame that breaks the chain is left over from a longer tail that a power cut took back.
-    Reading stops there.
+    A frame that breaks the chain is the remainder of a longer tail that a power cut undid. Reading
+    stops there.
 
     Args:
         data: bytes of the segment.
         segment: number of the segment.
-        offset: where in the segment `data` begins.
-        index: of the first frame.
-        previous_hash: hash of the frame before it; None behind damage, where nobody knows it and
-            the first frame is taken as it is.
+        offset: offset of `data` in the segment.
+        index: index of the first frame.
+        previous_hash: hash of the frame before it; None behind damage, where that hash is unknown
+            and the first frame is accepted unchecked.
     """
     view = memoryview(data)
     at = 0
@@ -258,14 +258,14 @@ def find_acknowledged(
 ) -> Frame | None:
     """The first complete frame behind a broken one that proves the broken one was acknowledged.
 
-    A frame that was written after the bytes at `offset` were synced says so in `durable_to`. Every
-    frame of a sealed segment was synced. None where everything from `offset` on is a torn tail.
+    If the bytes at `offset` were synced before a frame was written, its `durable_to` shows that.
+    Every frame of a sealed segment was synced. None if the bytes from `offset` on are a torn tail.
 
     Args:
         data: the bytes of the segment from `offset` on.
-        offset: where the broken frame begins.
-        index: of the broken frame.
-        stamp: of the segment; None where nobody knows it.
+        offset: offset of the broken frame.
+        index: index of the broken frame.
+        stamp: stamp of the segment; None if unknown.
         is_sealed: whether the segment is sealed.
     """
     view = memoryview(data)
@@ -281,9 +281,9 @@ def find_acknowledged(
 
 
 def _places(data: bytes) -> Iterator[int]:
-    """Where the frame behind a broken one may begin."""
+    """The offsets in `data` where a frame behind the broken one may begin."""
     with contextlib.suppress(BrokenFrameError):
-        # If only its fact or its bodies are altered, the header says where the frame ends.
+        # If only the fact or the bodies are altered, the header still shows where the frame ends.
         yield read_header(data).frame_size
     at = data.find(MAGIC, 1)
     while at >= 0:

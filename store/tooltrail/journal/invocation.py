@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 _NS_PER_MS: Final = 1_000_000
 _SEEN: Final = "seen"
-"""Renderer of a receipt that another program made, and that the model really saw."""
+"""Renderer name of a receipt that another program made and the model saw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class Finished:
     """A call whose end is acknowledged.
 
     Attributes:
-        invocation_id: of the invocation.
-        call: what the model asked for.
+        invocation_id: id of the invocation.
+        call: the call that the model asked for.
         state: final state of the invocation.
         canonical: the canonical result.
-        receipt: what to show to the model.
-        acknowledged: what the record survives; see `Acknowledge`.
+        receipt: the text to show to the model.
+        acknowledged: which failures the record survives; see `Acknowledge`.
     """
 
     invocation_id: UUID
@@ -81,9 +81,9 @@ class Placed(NamedTuple):
     """Where the bytes of some streams are.
 
     Attributes:
-        facts: what a fact says of each stream.
-        bodies: streams that travel with the fact.
-        files: streams in the spool.
+        facts: the description of each stream in the fact.
+        bodies: bytes of the streams that are appended with the fact.
+        files: spool files of the other streams.
     """
 
     facts: tuple[StreamFact, ...]
@@ -94,15 +94,15 @@ class Placed(NamedTuple):
 class Invocation:
     """One running tool call. Made by `Session.start`.
 
-    Captures may be used by different threads; `finish` by one.
+    Several threads may use captures; only one may call `finish`.
 
     Attributes:
-        id: of the invocation.
-        call: what the model asked for.
-        tool_name: by which it is recorded; see `ToolCall.full_name`.
-        family: of the result.
-        policy: the budgets.
-        started_at: when it started, aware.
+        id: id of the invocation.
+        call: the call that the model asked for.
+        tool_name: recorded name of the tool; see `ToolCall.full_name`.
+        family: family of the result.
+        policy: budgets of the call.
+        started_at: when the call started, aware.
     """
 
     def __init__(
@@ -131,16 +131,16 @@ class Invocation:
 
     @property
     def spool(self) -> Path:
-        """The folder of the output while it is captured."""
+        """The folder for output that is being captured."""
         return self._recorder.spool / str(self.id)
 
     def capture(self, role: str) -> Capture:
-        """A writer for one stream of any length, at constant memory.
+        """A writer for one stream of any length, in constant memory.
 
-        Hand what its `close` gives to `captured`.
+        Pass the result of its `close` to `captured`.
 
         Raises:
-            InvalidRecordError: the role cannot name a file, or has a capture already.
+            InvalidRecordError: the role cannot be a file name, or has a capture already.
         """
         check_path(f"{role}.zst")
         if role in self._roles:
@@ -155,7 +155,7 @@ class Invocation:
         )
 
     def captured(self, stream: CapturedStream) -> StreamRecord:
-        """The record of a closed capture, for the complete output."""
+        """Register a closed capture, and return its record for the complete output."""
         self._captured[stream.record.digest] = stream
         return stream.record
 
@@ -164,13 +164,13 @@ class Invocation:
 
         Args:
             output: everything that the tool produced.
-            seen: the text that the model was really shown, where another program made it. By
-                default the receipt is rendered.
+            seen: the text that the model saw, if another program made it. By default the receipt
+                is rendered.
 
         Raises:
-            InvocationFinishedError: the call was finished before.
-            InvalidRecordError: the output is of another tool or not of its family, or the bytes of
-                a stream are not at hand.
+            InvocationFinishedError: the call is finished already.
+            InvalidRecordError: the output belongs to another tool or does not fit its family, or a
+                stream has neither content nor a spool file.
             UnavailableError: the spool cannot be written; or with `strict` the database cannot be
                 reached.
         """
@@ -183,11 +183,11 @@ class Invocation:
         return self._acknowledged(finished, level)
 
     def interrupt(self, reason: str, partial_output: Sequence[StreamRecord] = ()) -> Finished:
-        """Record that the call was interrupted, and what it printed until then.
+        """Record that the call was interrupted, and its output so far.
 
         Args:
             reason: why, in one sentence.
-            partial_output: what was captured, each role once.
+            partial_output: the captured streams, each role once.
 
         Raises:
             InvocationFinishedError, UnavailableError: see `finish`.
@@ -205,10 +205,10 @@ class Invocation:
         return CompleteOutput.failure(self.call.tool_name, error, partial_output)
 
     def start_entry(self, owner: str | None) -> Entry:
-        """The fact that the call starts.
+        """The fact that the call started.
 
         Args:
-            owner: name of the owner lock of its program; None for a call that ended already.
+            owner: name of the owner lock of the process; None for a call that ended already.
 
         Raises:
             InvalidRecordError: the policy's numbers for the tool do not fit its family.
@@ -235,11 +235,11 @@ class Invocation:
     def end_entry(
         self, output: CompleteOutput, *, at: datetime, duration_ms: int | None, seen: str | None
     ) -> tuple[Entry, Finished]:
-        """The fact that the call ended, and the call, which is not acknowledged yet.
+        """The fact that the call ended, and the finished call, which is not acknowledged yet.
 
         Raises:
-            InvalidRecordError: the output is of another tool or not of its family, or a stream's
-                bytes are not at hand.
+            InvalidRecordError: the output belongs to another tool or does not fit its family, or a
+                stream has neither content nor a spool file.
             UnavailableError: the spool cannot be written.
         """
         output = self._renamed(output)
@@ -276,7 +276,7 @@ class Invocation:
         return Entry(fact, bodies, files=placed.files), finished
 
     def _renamed(self, output: CompleteOutput) -> CompleteOutput:
-        """The output by the name under which the call is recorded."""
+        """The output with the recorded name of the tool."""
         if output.tool_name == self.tool_name:
             return output
         if output.tool_name != self.call.tool_name:
@@ -292,7 +292,7 @@ class Invocation:
     def _made(self, output: CompleteOutput, seen: str | None) -> tuple[list[Entry], Finished]:
         if self._is_finished:
             raise InvocationFinishedError(f"call {self.id} is finished already")
-        # A clock that was set back must not give an end before the start.
+        # If the clock was set back, the end must still not be before the start.
         at = max(now(), self.started_at)
         duration_ms = (time.monotonic_ns() - self._begun_ns) // _NS_PER_MS
         entry, finished = self.end_entry(output, at=at, duration_ms=duration_ms, seen=seen)
@@ -302,7 +302,7 @@ class Invocation:
 def shown_of(
     projection: Projection, canonical: Digest, receipt: Receipt, hidden: tuple[StreamFact, ...]
 ) -> Shown:
-    """What the caller gets, as the fact says it."""
+    """The part of the end fact that describes the result and the receipt."""
     return Shown(
         canonical=canonical,
         receipt=digest_of(receipt.to_bytes()),
@@ -325,12 +325,12 @@ def _place_streams(
     published: Collection[Digest],
     folder: Path,
 ) -> Placed:
-    """Let streams in memory travel with the fact; the others are files in a folder of the spool.
+    """Put each stream into a body of the fact or into a file in a folder of the spool.
 
-    An artifact that was captured stays a file: a disk that is full may still take a short fact.
+    A captured artifact stays a file: a nearly full disk may still have room for a short fact.
 
     Raises:
-        InvalidRecordError: the bytes of a stream are not at hand.
+        InvalidRecordError: a stream has neither content nor a spool file.
         UnavailableError: the spool cannot be written.
     """
     facts, bodies, files = list[StreamFact](), list[bytes](), list[Path]()
@@ -354,7 +354,7 @@ def _check_digest(stream: StreamRecord) -> None:
 
 
 def _spooled_file(folder: Path, stream: StreamRecord, captured: CapturedStream | None) -> Path:
-    """The spool file of a stream; content in memory is written there."""
+    """The spool file of a stream; writes the file if the content is in memory."""
     if captured is not None and captured.staged is not None:
         return captured.staged
     if stream.content is None:

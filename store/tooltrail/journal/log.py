@@ -1,13 +1,13 @@
-"""The log: appends facts to a journal, durably, from many threads and processes at once.
+"""The log, which appends facts to a journal durably from many threads and processes at once.
 
     <spool>/journal/
     ├── 00000001.seg      sealed: ends with its last frame
     ├── 00000002.seg      the newest one, with zeros behind its last frame
     └── end               where the newest segment ends: a hint, checked by every append
 
-An append writes under a lock of the folder and syncs outside it, so that callers who come together
-share a sync. A process that opens a segment syncs the segment once. So a frame says truly up to
-which offset the segment was durable when the frame was written, in a short-lived process, too.
+An append writes under a lock on the folder and syncs without the lock, so that simultaneous callers
+share a sync. A process that opens a segment syncs the segment once. So `durable_to` of a frame is
+the offset up to which the segment was durable at that time, even in a short-lived process.
 """
 
 import errno
@@ -31,11 +31,11 @@ from tooltrail.records.frozen import Frozen
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _MOST_REPEATED: Final = 1024
-"""Bodies that a writer remembers to have written to the segment."""
+"""The most bodies of a segment that a writer remembers having written."""
 
 
 Acknowledge: TypeAlias = Literal["process", "journal", "store"]
-"""What a record survives once it is acknowledged.
+"""Which failures a record survives once it is acknowledged.
 
 `process`: the end of this program. `journal`: a power cut of this machine. `store`: the loss of
 this machine; its rows are committed in the database and its artifacts are in the sink.
@@ -43,10 +43,10 @@ this machine; its rows are committed in the database and its artifacts are in th
 
 
 class Entry(NamedTuple):
-    """One fact to append, and the bodies that travel with it.
+    """One fact to append, with its bodies.
 
     Attributes:
-        fact: what happened.
+        fact: the fact.
         bodies: bytes of the bodies that the fact names.
         repeated: bodies that many facts name, such as a policy. A writer puts each one into a
             segment once.
@@ -60,7 +60,7 @@ class Entry(NamedTuple):
 
 
 def sync_files(entries: Sequence[Entry]) -> None:
-    """Make the spool files durable that facts name, before the facts are appended.
+    """Make the spool files that facts name durable. Call this before the facts are appended.
 
     Raises:
         UnavailableError: the disk failed.
@@ -77,13 +77,13 @@ def sync_files(entries: Sequence[Entry]) -> None:
 
 
 class Position(Frozen):
-    """Where an appended fact stands.
+    """The position of an appended fact in the journal.
 
     Attributes:
-        index: of its frame in the journal, from 0.
+        index: index of its frame in the journal, from 0.
         segment: number of its segment.
-        end: offset behind its frame.
-        hash: of its frame.
+        end: offset of the first byte behind its frame.
+        hash: hash of its frame.
     """
 
     index: int
@@ -93,13 +93,13 @@ class Position(Frozen):
 
 
 class JournalLog:
-    """A journal that is written. Safe for threads, for forked children and for other processes.
+    """A journal that is open for appends. Safe for threads, forked children and other processes.
 
     `append` returns when the facts survive the end of this process; `sync` makes them survive a
     power cut. The order of frames is the order of appends.
 
     Attributes:
-        folder: of the journal. Made with mode 0700 by the first append.
+        folder: folder of the journal. The first append creates it with mode 0700.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -117,13 +117,13 @@ class JournalLog:
         self._failed: set[int] = set()
 
     def reset(self) -> None:
-        """Begin anew in a forked child, where descriptors and locks are the parent's."""
-        # A copy of the descriptor would keep the lock of a parent that is killed while it appends.
+        """Start afresh in a forked child, since descriptors and locks belong to the parent."""
+        # A copy of the descriptor would hold the lock on if the parent is killed during an append.
         self._lock.close()
         self._begin_anew()
 
     def record(self, entries: Sequence[Entry]) -> list[Position]:
-        """Append facts and sync them, and the spool files that they name before.
+        """Sync the spool files that facts name, then append the facts and sync them.
 
         Raises:
             InvalidRecordError, DiskFullError, UnavailableError: see `append` and `sync`.
@@ -137,7 +137,7 @@ class JournalLog:
     def append(self, entries: Sequence[Entry]) -> list[Position]:
         """Append facts in their order, without a sync.
 
-        After an error, or the end of this process, the first ones of them may be in the journal.
+        After an error or the end of this process, the journal may contain the first of the facts.
 
         Raises:
             InvalidRecordError: a fact is not JSON, or too long. None of the facts is appended.
@@ -152,21 +152,21 @@ class JournalLog:
                 self._lock.take()
                 return self._append(spelled)
             except OSError as error:
-                self._tail = None  # the next append looks for the end
+                self._tail = None  # the next append searches for the end
                 raise _translated(error, self.folder) from error
             finally:
-                # Nothing that Python could interrupt stands before this call.
+                # No statement may precede this call: Python could be interrupted there.
                 if self._lock.descriptor >= 0:
                     fcntl.flock(self._lock.descriptor, fcntl.LOCK_UN)
 
     def sync(self, position: Position) -> None:
-        """Return when everything up to a position survives a power cut.
+        """Make everything up to a position survive a power cut.
 
         Raises:
             UnavailableError: the disk failed. The facts may be lost.
         """
-        # Read `_segment` first: a thread that replaces a failed segment adds the number to
-        # `_failed` before.
+        # Read `_segment` first: a thread adds a failed segment to `_failed` before it replaces
+        # `_segment`.
         segment = self._segment
         self._refuse_failed(position.segment)
         # A thread that replaces or closes a segment has synced the old one.
@@ -175,7 +175,7 @@ class JournalLog:
         if segment.synced >= position.end:
             return
         with self._syncing:
-            if segment.synced >= position.end:  # the thread that had the lock synced these, too
+            if segment.synced >= position.end:  # another thread synced these, too
                 return
             # Other threads may have appended since. One sync covers their frames, too.
             tail, ahead = self._tail, position.end
@@ -192,7 +192,7 @@ class JournalLog:
         try:
             how(segment.descriptor)
         except OSError:
-            # The system reports a lost page once. Nothing goes into this segment any more.
+            # The system reports a lost page only once. Nothing more is written to this segment.
             self._failed.add(segment.number)
             raise
 
@@ -204,11 +204,11 @@ class JournalLog:
             )
 
     def close(self) -> None:
-        """Sync what is not synced, and give the descriptors back. The next append opens them."""
+        """Sync pending frames, and close the descriptors. The next append opens them again."""
         with self._mutex:
             segment, tail = self._segment, self._tail
             if segment is not None and (tail is None or segment.synced < tail.end):
-                # A thread that waits for its sync learns of an error from `_failed`.
+                # A thread that waits for a sync finds the error in `_failed`.
                 with suppress(OSError, UnavailableError):
                     self._sync(segment)
             self._segment = self._tail = None
@@ -241,7 +241,7 @@ class JournalLog:
         return positions
 
     def _make_room(self, segment: OpenSegment, end: int) -> None:
-        # With a header of zeros behind the frames: that is how a reader knows the end.
+        # A reader finds the end by a header of zeros behind the frames.
         needed = end + HEADER_SIZE
         if needed > segment.size:
             segment.size = os.fstat(segment.descriptor).st_size  # other writers extend it, too
@@ -250,7 +250,7 @@ class JournalLog:
             self._sync(segment)
 
     def _end(self) -> tuple[OpenSegment, Tail]:
-        """The newest segment and where it ends, whoever wrote it last."""
+        """The newest segment and where it ends, even if another process wrote to it last."""
         segment, hint = self._segment, self._lock.read_hint()
         if (
             segment is not None
@@ -261,14 +261,14 @@ class JournalLog:
             and segment.has_end_at(hint.end)
         ):
             return segment, hint
-        # The segment is not open yet, or another writer sealed it, or died amid an append.
+        # The segment is not open yet, or another writer sealed it or died during an append.
         if segment is not None and segment.number not in self._failed:
-            self._sync(segment)  # only this descriptor is certain to say that a page was lost
+            self._sync(segment)  # only this descriptor is certain to report a lost page
         newest, tail = find_end(self.folder, hint)
         if newest is None:
             return self._begin_segment(tail)
         if hint is None or hint.segment != newest.number:
-            sync_names(self.folder)  # the writer that began the segment may have died before that
+            sync_names(self.folder)  # the writer that began the segment may have died first
         if newest.number not in self._failed:
             self._sync(newest)
             newest.synced = tail.end
@@ -276,7 +276,7 @@ class JournalLog:
         return newest, tail
 
     def _seal(self, segment: OpenSegment, tail: Tail) -> tuple[OpenSegment, Tail]:
-        """Seal the newest segment, durably, and begin the next one."""
+        """Seal the newest segment durably, and begin the next one."""
         os.ftruncate(segment.descriptor, tail.end)
         if segment.number in self._failed:
             os.fsync(segment.descriptor)
@@ -286,7 +286,7 @@ class JournalLog:
         return self._begin_segment(tail)
 
     def _begin_segment(self, tail: Tail) -> tuple[OpenSegment, Tail]:
-        """Begin the segment that goes on behind an end."""
+        """Begin the segment that continues the journal at `tail`."""
         head = next_head(tail)
         segment = segments.create_segment(self.folder, head)
         if not tail.segment:
@@ -301,7 +301,7 @@ class JournalLog:
 
 
 def _unwritten(bodies: Sequence[bytes], before: set[bytes], written: set[bytes]) -> Iterator[bytes]:
-    """Those of some bodies that this writer has not put into the segment yet."""
+    """The bodies that this writer has not written to the segment yet."""
     for body in bodies:
         if body in before or body in written:
             continue

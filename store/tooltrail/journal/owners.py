@@ -1,10 +1,10 @@
-"""Owner locks: which process a running tool call belongs to, and whether that process lives.
+"""Owner locks: the process of a running tool call, and whether that process is alive.
 
-    <spool>/owners/<name>.lock        held with `flock` by the process that made it
+    <spool>/owners/<name>.lock        held with `flock` by the process that created it
 
 A process holds one lock for all its calls, and `call.started` names it. The system releases the
-lock when the process ends, however it ends. A child that inherits the descriptor holds the lock on:
-a command that outlives its recorder is still running.
+lock when the process ends for any reason. A child that inherits the descriptor keeps the lock,
+since a command that outlives its recorder is still running.
 """
 
 import contextlib
@@ -24,14 +24,14 @@ _NAME: Final = re.compile(r"[0-9a-f]{32}")
 
 
 class Owner:
-    """The owner lock of this process. Safe for threads; a forked child makes one of its own.
+    """The owner lock of this process. Safe for threads; a forked child creates its own lock.
 
     Attributes:
         spool: the folder with the locks.
     """
 
     def __init__(self, spool: Path) -> None:
-        """Prepare. No file is made yet."""
+        """Prepare. No file is created yet."""
         self.spool = spool
         self._descriptor = -1
         self._forget()
@@ -41,7 +41,7 @@ class Owner:
         self._name: str | None = None
 
     def name(self) -> str:
-        """The name of the lock, which is held from the first call on.
+        """The name of the lock. The first call acquires the lock.
 
         Raises:
             UnavailableError: the spool cannot be written.
@@ -62,7 +62,7 @@ class Owner:
         return self._descriptor
 
     def release(self) -> None:
-        """Give the lock up and remove its file. Calls that have not ended count as interrupted."""
+        """Release the lock and remove its file. Calls that have not ended count as interrupted."""
         with self._mutex:
             if self._name is not None:
                 with contextlib.suppress(OSError):
@@ -72,7 +72,7 @@ class Owner:
                 _owners.discard(self)
 
     def _close(self) -> None:
-        # A fork or an interrupt between the two must not close the number a second time.
+        # A fork or an interrupt between the statements must not close the descriptor twice.
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
@@ -82,24 +82,24 @@ class Owner:
         make_private_folder(folder)
         name = os.urandom(16).hex()
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._close()  # left by an earlier try that failed
+        self._close()  # left by a failed attempt
         _owners.add(self)
         self._descriptor = os.open(_path(self.spool, name), flags, 0o600)
-        # Nobody else knows the file yet, so the lock is free.
+        # No other process knows the file yet, so the lock is free.
         fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return name
 
     def leave_to_parent(self) -> None:
-        """Begin anew in a forked child, where the lock is the parent's."""
+        """Start afresh in a forked child, since the lock belongs to the parent."""
         self._close()
         self._forget()
         _owners.discard(self)
 
 
 def is_alive(spool: Path, name: str) -> bool:
-    """Whether the process that made an owner lock lives, or a child that inherited it.
+    """Whether the process that created an owner lock, or a child that inherited it, is alive.
 
-    Nobody holds a lock whose name is not that of an owner lock.
+    False if the name is not a valid name of an owner lock.
 
     Raises:
         UnavailableError: the file cannot be opened or locked.
@@ -125,7 +125,7 @@ def is_alive(spool: Path, name: str) -> bool:
 
 
 def remove_owner(spool: Path, name: str) -> None:
-    """Remove the file of an owner that is not alive, when no open call names it any more."""
+    """Remove the lock file of a dead owner. Call this when no open call names it any more."""
     if _NAME.fullmatch(name) is not None:
         with contextlib.suppress(OSError):
             _path(spool, name).unlink()
@@ -136,7 +136,7 @@ def _path(spool: Path, name: str) -> Path:
 
 
 _owners: set[Owner] = set()
-"""Those with a lock. The process holds the lock to its end, whether the object is used or not."""
+"""The owners that hold a lock. The set keeps even unused ones until the process ends."""
 
 
 def _leave_to_parents() -> None:

@@ -1,7 +1,7 @@
-"""Reading a journal from a cursor on, beside the processes that append to it.
+"""Reading a journal from a cursor on, while other processes append to it.
 
-A reader takes no lock. It stops at the first place where no complete frame stands, unless frames
-behind that place prove that it is damaged: then it reports a `Gap` and goes on behind it.
+A reader needs no lock. It stops at the first offset without a complete frame, unless later frames
+prove that the bytes there are damaged: then it reports a `Gap` and continues behind the damage.
 """
 
 import os
@@ -24,19 +24,19 @@ from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.records.frozen import Frozen
 
 _CHUNK_BYTES: Final = 1 << 20
-"""Read at once. A longer frame is read with the rest of its segment."""
+"""Bytes of one read. If a frame is longer, the rest of its segment is read."""
 
 _LOOK_BYTES: Final = 16 << 10
 
 
 class Cursor(Frozen):
-    """A place between two frames of a journal.
+    """A position between two frames of a journal.
 
     Attributes:
         segment: number of the segment of the next frame.
-        offset: of the next frame in it.
-        index: of the next frame.
-        hash: of the frame before it; None behind damage, where nobody knows it.
+        offset: offset of the next frame in the segment.
+        index: index of the next frame.
+        hash: hash of the frame before; None behind damage, where the hash is unknown.
     """
 
     segment: int = 1
@@ -46,19 +46,19 @@ class Cursor(Frozen):
 
     @property
     def offsets(self) -> tuple[int, int]:
-        """Segment and offset, which order the cursors of a journal."""
+        """Segment and offset, by which the cursors of a journal are ordered."""
         return self.segment, self.offset
 
 
 class Gap(Frozen):
-    """Bytes of a journal that hold acknowledged facts and cannot be read any more.
+    """Bytes of a journal that contained acknowledged facts and are not readable any more.
 
     Attributes:
         segment: number of the segment.
-        offset: where the damage begins.
-        data: the damaged bytes; empty where the file is missing.
-        reason: what is wrong, one sentence.
-        cursor: behind the damage.
+        offset: offset of the damage in the segment.
+        data: the damaged bytes; empty if frames are missing.
+        reason: description of the damage, one sentence.
+        cursor: position behind the damage.
     """
 
     segment: int
@@ -72,14 +72,14 @@ Item: TypeAlias = Frame | Gap
 
 
 def cursor_behind(item: Item) -> Cursor:
-    """The place behind a frame or a gap."""
+    """The position behind a frame or a gap."""
     if isinstance(item, Gap):
         return item.cursor
     return Cursor(item.segment, item.end, item.index + 1, item.hash)
 
 
 def read_journal_id(folder: Path) -> UUID | None:
-    """The id of a journal; None where nothing was recorded yet.
+    """The id of a journal; None if nothing was recorded yet.
 
     Raises:
         DamageError: the heads of all segments are altered.
@@ -91,7 +91,7 @@ def read_journal_id(folder: Path) -> UUID | None:
             with _Open(folder, number) as segment:
                 return segments.read_head(segment.read(0, FRAMES_FROM), segment.path).journal
         except FileNotFoundError:
-            continue  # deleted meanwhile
+            continue  # deleted after the folder was listed
         except DamageError as error:
             damage = error
     if damage is not None:
@@ -107,20 +107,20 @@ def _segment_numbers(folder: Path) -> list[int]:
 
 
 def has_frames(folder: Path, cursor: Cursor) -> bool:
-    """Whether anything waits behind a cursor. Costs one open file and a short read.
+    """Whether there are frames behind a cursor. Opens one file and reads a few bytes.
 
     Raises:
         UnavailableError: the journal cannot be read.
     """
     with suppress(FileNotFoundError), _Open(folder, cursor.segment) as segment:
-        # More than a header: a block of zeros, which a disk may make of a frame, hides nothing.
+        # Read more than a header: a failing disk may replace the beginning of a frame by zeros.
         if segment.read(cursor.offset, _LOOK_BYTES).strip(b"\0"):
             return True
     return any(number > cursor.segment for number in _segment_numbers(folder))
 
 
 def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
-    """Everything behind a cursor: frames in their order, and gaps where frames are damaged.
+    """The items behind a cursor: frames in their order, and gaps where frames are damaged.
 
     Raises:
         UnavailableError: a segment cannot be read.
@@ -133,47 +133,47 @@ def read_journal(folder: Path, cursor: Cursor) -> Iterator[Item]:
         following = next((one for one in _segment_numbers(folder) if one > cursor.segment), None)
         if following is None:
             return
-        # The segment is sealed by now. Frames may have been added before it was.
+        # The segment is sealed now. Read again: frames may have been appended before the seal.
         cursor = yield from _read_segment(folder, cursor, is_sealed=True)
-        with suppress(FileNotFoundError):  # deleted meanwhile
+        with suppress(FileNotFoundError):  # deleted after the folder was listed
             cursor = yield from _enter(folder, following, cursor)
 
 
 def furthest_end(folder: Path) -> tuple[int, int]:
-    """Number of the newest segment, and its size: nothing that was appended so far is behind that.
+    """Number and size of the newest segment: no frame that was appended so far is behind that.
 
-    Frames may end before it, since a segment has zeros behind its last frame.
+    The last frame may end earlier, since a segment has zeros behind its last frame.
 
     Raises:
         UnavailableError: the journal cannot be read.
     """
     numbers = _segment_numbers(folder)
-    # The whole journal may be deleted meanwhile.
+    # The journal may not exist, or may be deleted during the call.
     with suppress(IndexError, FileNotFoundError), _Open(folder, numbers[-1]) as segment:
         return numbers[-1], segment.size
     return 0, 0
 
 
 def sync_segment(folder: Path, number: int) -> None:
-    """Make the frames of a segment durable that a reader has seen.
+    """Make the frames that a reader has read from a segment durable.
 
-    An ingester does so before it commits a cursor: a cursor must never be ahead of the disk.
+    An ingester does this before it commits a cursor: a cursor must never be ahead of the disk.
 
     Raises:
         UnavailableError: the disk failed.
     """
     try:
         with suppress(FileNotFoundError), _Open(folder, number) as segment:
-            os.fdatasync(segment.descriptor)  # one that is deleted was ingested, durably
+            os.fdatasync(segment.descriptor)  # a deleted one was ingested durably
     except OSError as error:
         raise UnavailableError(f"segment {number} of {folder} cannot be synced: {error}") from error
 
 
 def delete_segments(folder: Path, *, before: int) -> int:
-    """Delete the segments with smaller numbers. The newest segment always stays.
+    """Delete the segments with numbers below `before`. The newest segment is always kept.
 
     Returns:
-        How many were deleted.
+        The number of deleted segments.
 
     Raises:
         UnavailableError: a file cannot be deleted.
@@ -191,7 +191,7 @@ def delete_segments(folder: Path, *, before: int) -> int:
 
 
 class _Open:
-    """A segment that is open for reading, as a context."""
+    """A context manager that opens a segment for reading."""
 
     def __init__(self, folder: Path, number: int) -> None:
         self.path = segment_path(folder, number)
@@ -212,7 +212,7 @@ class _Open:
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """The size of the file in bytes."""
         return os.fstat(self.descriptor).st_size
 
     def read(self, offset: int, size: int) -> bytes:
@@ -221,10 +221,10 @@ class _Open:
 
 
 def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cursor]:
-    """Go on in a segment, and return the place of its first frame.
+    """Enter a segment, and return the position of its first frame.
 
     Yields:
-        The damage to its head, or the frames between the two that are lost.
+        Damage to the head, or a gap for lost frames between the cursor and the segment.
     """
     with _Open(folder, number) as segment:
         try:
@@ -234,7 +234,7 @@ def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cu
             yield Gap(number, 0, segment.read(0, FRAMES_FROM), str(error), begin)
             return begin
     begin = Cursor(number, FRAMES_FROM, head.first_index, head.previous_hash)
-    # Behind damage, which was reported, nobody knows how many frames there were.
+    # Behind reported damage, the number of lost frames is unknown.
     is_next = cursor.hash is None and number == cursor.segment + 1
     if not is_next and (begin.index, begin.hash) != (cursor.index, cursor.hash):
         reason = (
@@ -248,7 +248,7 @@ def _enter(folder: Path, number: int, cursor: Cursor) -> Generator[Gap, None, Cu
 def _read_segment(
     folder: Path, cursor: Cursor, *, is_sealed: bool = False
 ) -> Generator[Item, None, Cursor]:
-    """Read a segment to its end, and return the place behind the last item."""
+    """Read a segment to its end, and return the position behind the last item."""
     looks = 0
     with suppress(FileNotFoundError), _Open(folder, cursor.segment) as segment:
         while True:
@@ -267,12 +267,12 @@ def _read_segment(
             looks += 1
             if last is not None:
                 looks, cursor = 0, cursor_behind(last)
-            elif looks > 1:  # the first time, a long frame may have been cut
+            elif looks > 1:  # the first read may have cut a long frame
                 gap = _gap(segment, cursor, data, is_sealed=is_sealed)
                 if gap is None:
                     break
-                # The frame may have been written after it was looked for, and the frames that prove
-                # it acknowledged after that. It is damaged if it cannot be read the next time.
+                # The frame, and then the frames that prove it acknowledged, may have been written
+                # after the search for it. It is damaged only if the next read fails, too.
                 if looks > 2:
                     looks, cursor = 0, gap.cursor
                     yield gap
@@ -280,9 +280,9 @@ def _read_segment(
 
 
 def _gap(segment: _Open, cursor: Cursor, rest: bytes, *, is_sealed: bool) -> Gap | None:
-    """The damage at a cursor where no frame is readable; None at the end and at a torn tail.
+    """The damage at a cursor without a readable frame; None at the end and at a torn tail.
 
-    The rest is what the segment holds from there on.
+    `rest` contains the bytes of the segment from the cursor on.
     """
     behind = find_acknowledged(
         rest,

@@ -1,4 +1,4 @@
-"""The recorder: what all sessions of a process share to append facts to one journal."""
+"""The recorder, with which all sessions of a process append facts to one journal."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,14 +17,14 @@ T = TypeVar("T")
 
 
 class Ingestion(Protocol):
-    """The ingester of this process; whoever opened the store provides it."""
+    """The ingester of this process; the code that opens the store provides one."""
 
     def notice(self) -> None:
-        """Learn that facts were appended. Returns at once."""
+        """Take note that facts were appended. Returns at once."""
         ...
 
     def wait(self, positions: Sequence[Position]) -> None:
-        """Return when facts are committed in the database.
+        """Wait until facts are committed in the database.
 
         Raises:
             UnavailableError: the database or the sink cannot be reached in time.
@@ -39,13 +39,13 @@ class Recorder:
     Attributes:
         spool: folder of the journal and of output that is being captured.
         log: the journal.
-        owner: the lock that says that this process lives.
+        owner: the lock that shows that this process is alive.
         policy: budgets of new records.
         families: the tool families.
-        acknowledge: what a record survives once it is acknowledged.
-        strict: whether to raise when `store` cannot be reached in time. Otherwise the record is
-            acknowledged as `journal`, and `Finished.acknowledged` says `journal`.
-        free_bytes: what a capture leaves free on the disk of the spool.
+        acknowledge: which failures a record survives once it is acknowledged.
+        strict: whether to raise if a record is not in the store in time. Otherwise the record is
+            acknowledged as `journal`, and `Finished.acknowledged` is `journal`.
+        free_bytes: bytes that a capture leaves free on the disk of the spool.
     """
 
     def __init__(
@@ -59,9 +59,9 @@ class Recorder:
         ingestion: Ingestion | None = None,
         free_bytes: int | None = None,
     ) -> None:
-        """Prepare. The first record makes the spool and the journal.
+        """Prepare. The first record creates the spool and the journal.
 
-        The arguments are the attributes; `ingestion` waits for the database, as `store` needs it.
+        The arguments are the attributes; `ingestion` is needed to acknowledge as `store`.
         """
         self.spool = spool
         self.log = JournalLog(spool / JOURNAL_FOLDER)
@@ -75,7 +75,7 @@ class Recorder:
         self._thread = AppendingThread(self.log.append, self._acknowledged)
 
     def append(self, entries: Sequence[Entry]) -> Acknowledge:
-        """Append facts, and return what they survive. Files that they name are synced before.
+        """Sync the files that facts name, append the facts, and return which failures they survive.
 
         Raises:
             InvalidRecordError: a fact cannot be recorded, or was rejected.
@@ -93,15 +93,15 @@ class Recorder:
         A task that is cancelled while it waits does not learn whether its facts were appended.
 
         Args:
-            make: the facts, and what the caller wants back.
+            make: returns the facts and the result for the caller.
 
         Raises:
-            Exception: see `append`, and whatever `make` raises.
+            Exception: the errors of `append`, and any error of `make`.
         """
         return await self._thread.submit(make)
 
     def close(self) -> None:
-        """Wait for the facts of tasks, and give files back. Sessions stay open."""
+        """Wait for the facts of tasks, close files, release the owner lock. Sessions stay open."""
         self._thread.close()
         self.log.close()
         self.owner.release()

@@ -10,9 +10,9 @@
     72      4     CRC-32 of everything before it; every frame repeats it as its stamp
     76            frames
 
-The blocks behind the last frame exist already, filled with zeros. So an append changes no metadata
-of the file, and `fdatasync` writes one place of the disk. A sealed segment ends with its last
-frame, byte for byte; only the newest segment is not sealed.
+The blocks behind the last frame exist already and contain zeros. So an append does not change the
+metadata of the file, and `fdatasync` writes only the data. A sealed segment ends exactly at the end
+of its last frame. Only the newest segment is not sealed.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ from tooltrail.records.errors import DamageError
 from tooltrail.records.frozen import Frozen
 
 JOURNAL_FOLDER: Final = "journal"
-"""Folder of the spool with the segments."""
+"""The folder in the spool that contains the segments."""
 
 VERSION: Final = 1
 SUFFIX: Final = ".seg"
@@ -39,7 +39,7 @@ SEAL_BYTES: Final = 16 << 20
 
 FIRST_ROOM_BYTES: Final = 64 << 10
 MOST_ROOM_BYTES: Final = 1 << 20
-"""Zeros that are written ahead: as many as the segment has already, between these limits."""
+"""Limits of the zeros that are written ahead: as many bytes as the segment has already."""
 
 _HEAD: Final = struct.Struct("<4sI16sQQ32s")
 _CRC: Final = struct.Struct("<I")
@@ -54,11 +54,11 @@ _OPEN: Final = os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW
 
 
 class SegmentHead(Frozen):
-    """What a segment says of itself.
+    """The head of a segment.
 
     Attributes:
         journal: id of the journal.
-        number: of the segment, from 1.
+        number: number of the segment, from 1.
         first_index: index of its first frame.
         previous_hash: hash of the frame before its first one.
     """
@@ -82,17 +82,17 @@ class SegmentHead(Frozen):
 
     @property
     def stamp(self) -> int:
-        """What every frame of the segment repeats."""
+        """The CRC-32 of the head, which every frame of the segment repeats."""
         return zlib.crc32(self.packed()[: _HEAD.size])
 
 
 def segment_path(folder: Path, number: int) -> Path:
-    """Where a segment is."""
+    """The path of a segment."""
     return folder / f"{number:08d}{SUFFIX}"
 
 
 def segment_numbers(folder: Path) -> list[int]:
-    """Numbers of the segments of a journal, ascending. Empty where there is no journal."""
+    """Numbers of the segments of a journal, ascending. Empty if there is no journal."""
     try:
         names = os.listdir(folder)  # noqa: PTH208  names are enough, and this is on the hot path
     except FileNotFoundError:
@@ -105,13 +105,13 @@ class OpenSegment:
     """A segment that is open for appends. Closed when no thread uses it any more.
 
     Attributes:
-        descriptor: of the file.
-        head: what the segment says of itself.
-        number: of the segment.
-        stamp: of its frames.
-        size: bytes of the file, with the zeros, when this process looked last.
+        descriptor: descriptor of the file.
+        head: head of the segment.
+        number: number of the segment.
+        stamp: stamp of its frames.
+        size: last known size of the file in bytes, with the zeros.
         synced: offset up to which the file survives a power cut.
-        repeated: bodies that this process put into the segment for many facts.
+        repeated: bodies of many facts that this process wrote to the segment.
     """
 
     descriptor = -1
@@ -142,7 +142,7 @@ def create_segment(folder: Path, head: SegmentHead) -> OpenSegment:
     """
     path = segment_path(folder, head.number)
     part = path.with_suffix(".part")
-    # A crash may have left one, of which nothing was acknowledged.
+    # A crash may have left such a file; no fact in it was acknowledged.
     part.unlink(missing_ok=True)
     segment = OpenSegment(os.open(part, _OPEN | os.O_CREAT | os.O_EXCL, _PRIVATE), head)
     try:
@@ -162,7 +162,7 @@ def open_segment(folder: Path, number: int) -> OpenSegment:
 
     Raises:
         DamageError: its head is altered.
-        OSError: there is none, it is a link, or access is denied.
+        OSError: the file does not exist, is a link, or access is denied.
     """
     path = segment_path(folder, number)
     descriptor = os.open(path, _OPEN)
@@ -175,10 +175,10 @@ def open_segment(folder: Path, number: int) -> OpenSegment:
 
 
 def read_head(data: bytes, path: Path) -> SegmentHead:
-    """What a segment says of itself, from its first bytes.
+    """Read the head of a segment from its first bytes.
 
     Raises:
-        DamageError: the head is not one of a segment of this version.
+        DamageError: the bytes are not a valid head of this version and of this file name.
     """
     if len(data) < FRAMES_FROM or _CRC.unpack_from(data, _HEAD.size)[0] != zlib.crc32(
         data[: _HEAD.size]
@@ -197,7 +197,7 @@ def find_stamp(data: bytes, path: Path) -> int | None:
 
     Args:
         data: at least the first `FRAMES_FROM + HEADER_SIZE` bytes of the segment.
-        path: of the segment.
+        path: path of the segment.
     """
     try:
         return read_head(data, path).stamp
@@ -209,7 +209,7 @@ def find_stamp(data: bytes, path: Path) -> int | None:
 
 
 def extend(descriptor: int, size: int, needed: int) -> int:
-    """Write zeros behind a segment until it has `needed` bytes, and more for later appends.
+    """Extend a segment with zeros to at least `needed` bytes, with room for later appends.
 
     Returns:
         The new size. The caller syncs the zeros.
@@ -222,7 +222,7 @@ def extend(descriptor: int, size: int, needed: int) -> int:
     try:
         write_all(descriptor, bytes(wanted - size), size)
     except OSError:
-        # On a nearly full disk the frame itself may fit yet.
+        # On a nearly full disk, the frame itself may still fit.
         os.ftruncate(descriptor, size)
         write_all(descriptor, bytes(needed - size), size)
         wanted = needed
@@ -233,7 +233,7 @@ def write_all(descriptor: int, data: bytes, offset: int) -> None:
     """Write all bytes at an offset.
 
     Raises:
-        OSError: the disk is full or failing; some bytes may be written.
+        OSError: the disk is full or failing; some bytes may have been written.
     """
     view = memoryview(data)
     while view:
@@ -242,10 +242,10 @@ def write_all(descriptor: int, data: bytes, offset: int) -> None:
 
 
 def sync_path(path: Path) -> None:
-    """Make what is in a file durable, or the names in a folder.
+    """Make the content of a file, or the names in a folder, durable.
 
     Raises:
-        OSError: whatever the file system says.
+        OSError: the file system reports an error.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
@@ -255,10 +255,10 @@ def sync_path(path: Path) -> None:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make a folder and its parents durably, each with mode 0700.
+    """Create a folder and its parents durably, each with mode 0700.
 
     Raises:
-        OSError: whatever the file system says.
+        OSError: the file system reports an error.
     """
     if folder.is_dir():
         return
@@ -269,9 +269,9 @@ def make_private_folder(folder: Path) -> None:
 
 
 def sync_names(folder: Path) -> None:
-    """Make the names in a folder durable, and its own name, and those of its parents.
+    """Make the names in a folder durable, and the names of the folder and of its parents.
 
-    The process that made them may have been killed before it did so.
+    The process that created them may have been killed before it synced them.
 
     Raises:
         OSError: the disk failed.
@@ -281,6 +281,6 @@ def sync_names(folder: Path) -> None:
         try:
             sync_path(parent)
         except OSError as error:
-            # A folder that this user may not read, or not sync, is not one that was made here.
+            # A folder that this user may not read or sync was not created by this program.
             if error.errno == errno.EIO:
                 raise

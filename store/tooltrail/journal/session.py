@@ -1,4 +1,4 @@
-"""One conversation or agent run that takes records."""
+"""One conversation or agent run, and the methods that record what happens in it."""
 
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -40,10 +40,10 @@ from tooltrail.records.ids import keyed_id
 T = TypeVar("T")
 
 _MOST_TOGETHER: Final = 256
-"""Calls of `record_many` that are appended together."""
+"""The most calls of `record_many` that are appended together."""
 
 _MOST_BYTES_TOGETHER: Final = 8 << 20
-"""Bytes of their streams, about. The journal is locked while they are written."""
+"""A batch ends at about this many stream bytes, since the journal is locked while it is written."""
 
 
 class SessionOptions(TypedDict, total=False):
@@ -58,14 +58,14 @@ class SessionOptions(TypedDict, total=False):
 
 
 class Session:
-    """One conversation that takes records. Safe to share between threads and tasks.
+    """One conversation that is being recorded. Safe to share between threads and tasks.
 
-    Made by `open`, and closed at the end of a `with` block; or by `join`, and left open there.
+    The end of a `with` block closes a session from `open`, and leaves one from `join` open.
 
     Attributes:
         recorder: appends the facts.
-        id: of the session.
-        servers: those whose tools are on offer.
+        id: id of the session.
+        servers: names of the servers whose tools are offered to the model.
     """
 
     def __init__(self, recorder: Recorder, session_id: UUID, *, is_own: bool) -> None:
@@ -77,16 +77,16 @@ class Session:
 
     @classmethod
     def open(cls, recorder: Recorder, **options: Unpack[SessionOptions]) -> Self:
-        """Begin a conversation; acknowledged when this returns.
+        """Begin a session; acknowledged when this returns.
 
         Args:
             recorder: appends the facts.
-            name: a name by which every process joins the same session, such as `nightly-build`.
+            name: a name; all processes that use it share the session, such as `nightly-build`.
             title: a short text for people.
             agent: name of the agent that holds the session.
             parent: the session that started this one, for a sub-agent.
-            idempotency_key: opens the same session whenever the key is used again.
-            at: when it began, aware; by default now.
+            idempotency_key: every `open` with this key opens the same session.
+            at: when the session began, as an aware time; by default now.
 
         Raises:
             InvalidRecordError: a key or name is empty or too long, or both are given.
@@ -104,12 +104,12 @@ class Session:
 
     @classmethod
     def join(cls, recorder: Recorder, session: UUID | str) -> Self:
-        """Go on with a session of this or any other process.
+        """Continue a session of this or any other process.
 
         Args:
             recorder: appends the facts.
-            session: its id, or the name that it was opened with. A session that nobody opened yet
-                begins with its first fact.
+            session: id of the session, or the name that it was opened with. A session that was not
+                opened yet begins with its first fact.
 
         Raises:
             InvalidRecordError: the name is empty or too long.
@@ -123,9 +123,9 @@ class Session:
         """Record that a tool is about to run; acknowledged when this returns.
 
         Args:
-            call: what the model asked for.
-            family: name of the family of the result; by default the one that serves the tool.
-            policy: other budgets than the recorder's, for this call alone.
+            call: the call that the model asked for.
+            family: name of the family of the result; by default the family of the tool.
+            policy: budgets for this call alone; by default those of the recorder.
 
         Raises:
             NotFoundError: there is no such family.
@@ -145,13 +145,13 @@ class Session:
     def record(self, ended: EndedCall) -> Finished:
         """Record a call that ended already; acknowledged when this returns.
 
-        With an idempotency key it is recorded once. The same key with other content is rejected:
-        with `acknowledge="store"` this raises, else `status` lists the rejected fact.
+        A call with an idempotency key is recorded once. The same key with other content is
+        rejected: with `acknowledge="store"` this raises, else `status` lists the rejected fact.
 
         Raises:
             NotFoundError: there is no such family.
-            InvalidRecordError: the output is of another tool or not of its family, a stream does
-                not carry its content, or a time is impossible.
+            InvalidRecordError: the output belongs to another tool or does not fit its family, a
+                stream lacks its content, or a time is impossible.
             SessionClosedError: this process closed the session.
             UnavailableError: see `start`.
         """
@@ -166,12 +166,12 @@ class Session:
     def record_many(self, calls: Iterable[EndedCall]) -> Iterator[Finished]:
         """Record calls that ended already, many with one sync. Iterate to the end.
 
-        Each one that this gives is acknowledged, with all before it. Memory is bounded.
+        Each yielded call is acknowledged, and so are all calls before it. Memory is bounded.
 
             recorded = sum(1 for _ in session.record_many(calls))
 
         Raises:
-            TooltrailError: see `record`. Nothing of the batch with the call at fault is recorded.
+            TooltrailError: see `record`. No call of the batch with the faulty call is recorded.
         """
         for some in _batches(calls):
             entries, ended = self._ended(some)
@@ -194,13 +194,13 @@ class Session:
         at: datetime | None = None,
         idempotency_key: str | None = None,
     ) -> UUID:
-        """Record a message with everything in it: text, calls, results, media, reasoning.
+        """Record a message with all its content: text, calls, results, media, reasoning.
 
         Args:
-            message: as it was read from a provider, or as it is sent.
-            payload: the bytes that the provider sent, kept exactly.
-            at: when it was said, aware; by default now.
-            idempotency_key: a name under which it is recorded once.
+            message: the message as read from a provider, or as sent to one.
+            payload: the bytes that the provider sent; they are kept unchanged.
+            at: time of the message, aware; by default now.
+            idempotency_key: a message with this key is recorded once.
 
         Returns:
             The id of the message, for `ToolCall.message_id` of the calls that it asks for.
@@ -223,7 +223,7 @@ class Session:
         return await self._append_async(made)
 
     def messages(self, messages: Sequence[Message]) -> list[UUID]:
-        """Record messages in their order with one sync; see `message`."""
+        """Record messages in their order, with one sync; see `message`."""
         return self._append(self._messages(messages))
 
     async def amessages(self, messages: Sequence[Message]) -> list[UUID]:
@@ -231,7 +231,7 @@ class Session:
         return await self._append_async(partial(self._messages, messages))
 
     def offer_tools(self, tools: Iterable[ToolDefinition]) -> UUID:
-        """Record which tools the model is offered from here on, in place of those before.
+        """Record which tools the model is offered from now on; they replace the earlier ones.
 
         Returns:
             The id of the offer.
@@ -252,10 +252,10 @@ class Session:
         return offer_id
 
     def record_leg(self, started: LegStarted, agent: AgentVersion) -> UUID:
-        """Record that this session is a leg of an agent run, and how it begins.
+        """Record that this session is a leg of an agent run, and how the leg begins.
 
         Raises:
-            InvalidRecordError: the leg is of another version of the agent.
+            InvalidRecordError: the leg belongs to another version of the agent.
             SessionClosedError, UnavailableError: see `start`.
         """
         return self._append(self._leg(started, agent))
@@ -280,7 +280,7 @@ class Session:
         """End the session. Calls that still run may finish.
 
         Raises:
-            SessionClosedError: this process closed the session before.
+            SessionClosedError: this process closed the session already.
             UnavailableError: see `start`.
         """
         self._append(self._closed(reason))
@@ -301,7 +301,7 @@ class Session:
         self.recorder.append(entries)
 
     def _append(self, made: tuple[Sequence[Entry], T]) -> T:
-        """Append facts, and return what was made with them."""
+        """Append facts, and return the result that was made with them."""
         entries, result = made
         self.append(entries)
         return result
@@ -403,7 +403,7 @@ class Session:
 
     def __exit__(self, *_: object) -> None:
         if self._is_own:
-            # Closed in the block already: that is how it was to end.
+            # The block may have closed the session already.
             with suppress(SessionClosedError):
                 self.close()
 
@@ -412,7 +412,7 @@ class Session:
 
     async def __aexit__(self, *_: object) -> None:
         if self._is_own:
-            with suppress(SessionClosedError):  # the same
+            with suppress(SessionClosedError):  # the block closed it already
                 await self.aclose()
 
 
@@ -424,7 +424,7 @@ def message_entry(
     payload: bytes | None = None,
     at: datetime | None = None,
 ) -> Entry:
-    """The fact that a session gets a message; see `Session.message`."""
+    """The fact that a message was added to a session; see `Session.message`."""
     text, document = message.text.encode("utf-8", "surrogatepass"), message.to_json()
     fact = MessageAdded(
         session=session,

@@ -1,4 +1,4 @@
-"""Appends the facts of many asyncio tasks from one thread, so that they share a sync."""
+"""A thread that appends the facts of many asyncio tasks, so that the tasks share a sync."""
 
 import asyncio
 import queue
@@ -15,12 +15,12 @@ from tooltrail.records.errors import InvalidRecordError
 T = TypeVar("T")
 
 _MOST_TOGETHER: Final = 256
-"""Tasks whose facts are appended together."""
+"""The most tasks whose facts are appended together."""
 
 
 @dataclass(slots=True)
 class _Job:
-    """The facts of one task, and how far they are."""
+    """The facts of one task, and their progress."""
 
     make: Callable[[], tuple[Sequence[Entry], Any]]
     loop: asyncio.AbstractEventLoop
@@ -32,14 +32,14 @@ class _Job:
 
 
 class AppendingThread:
-    """A thread that appends what tasks submit. It starts with the first task.
+    """A thread that appends the facts of tasks. The first task starts the thread.
 
-    Every fact is appended once. A fact that is refused or rejected fails its own task alone; an
-    error of the journal or of the database fails every task that it concerns.
+    Every fact is appended once. A fact that is refused or rejected fails only its own task; an
+    error of the journal or of the database fails every affected task.
 
     Args:
-        append: appends facts together, and returns where each one stands.
-        acknowledge: waits for appended facts, and says what they survive.
+        append: appends facts together, and returns the position of each fact.
+        acknowledge: waits for appended facts, and returns which failures they survive.
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class AppendingThread:
         return await future
 
     def close(self) -> None:
-        """Wait until everything submitted is appended."""
+        """Wait until all submitted facts are appended."""
         with self._lock:
             thread, self._thread = self._thread, None
             if thread is not None:
@@ -80,7 +80,7 @@ class AppendingThread:
             batch = [jobs.get()]
             while len(batch) < _MOST_TOGETHER and not jobs.empty():
                 batch.append(jobs.get())
-            goes_on = batch[-1] is not None  # `close` puts it behind every job
+            goes_on = batch[-1] is not None  # `close` puts None behind all jobs
             self._do([job for job in batch if job is not None])
 
     def _do(self, batch: Sequence[_Job]) -> None:
@@ -99,23 +99,23 @@ class AppendingThread:
 
 
 def _make(jobs: Sequence[_Job]) -> None:
-    """Make the facts of tasks, and sync the files that they name."""
+    """Make the facts of tasks, and sync the files that the facts name."""
     for job in jobs:
         job.entries, job.made = job.make()
         sync_files(job.entries)
 
 
 def _succeeded(step: Callable[[Sequence[_Job]], None], jobs: Sequence[_Job]) -> Sequence[_Job]:
-    """Take a step for jobs together, and return the jobs that go on. The others are answered.
+    """Run a step for several jobs, and return those that succeeded. Failed jobs get the error.
 
-    A step raises `InvalidRecordError` for one fact, and then has appended none of them or all of
-    them. So the step is repeated for each job alone.
+    If a step raises `InvalidRecordError` for one fact, either none or all of the facts have been
+    appended. So the step is repeated for each job alone.
     """
     if not jobs:
         return jobs
     try:
         step(jobs)
-    except BaseException as error:  # noqa: BLE001  it belongs to the tasks
+    except BaseException as error:  # noqa: BLE001  the tasks get the error
         if isinstance(error, InvalidRecordError) and len(jobs) > 1:
             return [job for one in jobs for job in _succeeded(step, [one])]
         _answer(jobs, error)
@@ -124,12 +124,12 @@ def _succeeded(step: Callable[[Sequence[_Job]], None], jobs: Sequence[_Job]) -> 
 
 
 def _answer(jobs: Sequence[_Job], error: BaseException | None = None) -> None:
-    """Hand results to their tasks; the tasks of one loop are woken together."""
+    """Pass results or an error to the tasks; the tasks of one loop are woken together."""
     by_loop: dict[asyncio.AbstractEventLoop, list[_Job]] = {}
     for job in jobs:
         by_loop.setdefault(job.loop, []).append(job)
     for loop, some in by_loop.items():
-        with suppress(RuntimeError):  # the loop is closed, and nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, and no task waits any more
             loop.call_soon_threadsafe(_resolve, some, error)
 
 

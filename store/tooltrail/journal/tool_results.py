@@ -1,8 +1,8 @@
-"""Results of tools, as messages for the provider whose answer asked for the calls.
+"""Results of tool calls, as messages for the provider whose answer asked for the calls.
 
     messages += tool_results_message("openai", finished)
 
-The caller has the answer from its provider. The messages that are made here go behind the answer.
+The caller has the provider's answer already, and appends these messages to it.
 """
 
 from collections.abc import Iterable
@@ -32,7 +32,7 @@ from tooltrail.wire.members import list_in, object_in
 _CHANGES_OF_ANSWER: frozenset[ChangeKind] = frozenset(
     {"arguments_wrapped", "id_dropped", "message_added", "provider_data_dropped"}
 )
-"""Changes of the answer that asked, which is not sent: the caller has it from its provider."""
+"""Changes of the answer with the calls. They are ignored: the caller has that answer already."""
 
 
 def tool_results_message(
@@ -42,19 +42,19 @@ def tool_results_message(
 ) -> list[JsonValue]:
     """The messages of the next request that carry the results of calls.
 
-    They go behind the answer that asked for the calls: one message for each result, or one for all,
-    as the format wants it. The model is shown the receipts. Ids and names are those of the answer,
-    whatever the format says of such.
+    Append them to the answer that asked for the calls. There is one message for each result or one
+    for all, as the format requires. The model is shown the receipts. Ids and names are those of the
+    answer, even if the format has other rules for them.
 
     Args:
-        format_name: of the wire format.
-        finished: the calls of one answer, in their order, as they were recorded.
-        policy: see `tooltrail.wire`. When the format needs ids and a call has none, all results of
+        format_name: name of the wire format.
+        finished: the recorded calls of one answer, in their order.
+        policy: see `tooltrail.wire`. If the format needs ids and a call has none, all results of
             the batch become text.
 
     Raises:
         NotFoundError: there is no such format.
-        ExportRefusedError: something would be changed, and the policy is strict.
+        ExportRefusedError: the policy is strict, and a result cannot be written without changes.
     """
     known, ended = wire_format(format_name), list(finished)
     asked = Message(role="assistant", blocks=tuple(_asked(one) for one in ended))
@@ -66,7 +66,7 @@ def tool_results_message(
     histories = (list_in(value) for value in export.request.values() if isinstance(value, list))
     items: list[JsonValue] = next(histories, list[JsonValue]())
     if export.report.of_kind("batch_as_text"):
-        # The calls as text, which the caller has in the answer, then the results.
+        # The items are the calls as text, which the caller has in the answer, and the results.
         return items[-1:]
     return [item for item in items if known.is_result(object_in(item))]
 
@@ -83,14 +83,14 @@ def _refuse_changes(report: ExportReport) -> None:
 def _asked(finished: Finished) -> CallBlock:
     call = finished.call
     if call.kind == "function":
-        # The answer has its arguments and everything else of it.
+        # The answer has the arguments and all other members of the call.
         flags = tuple(flag for flag in call.flags if flag == "id_synthesised")
         call = call.model_copy(update={"arguments_raw": "{}", "flags": flags, "extras": {}})
     return CallBlock(call=call, key=str(finished.invocation_id))
 
 
 def result_block(finished: Finished) -> ResultBlock:
-    """What the model is shown of a call: its receipt. Its key is the id of the invocation."""
+    """The block that shows the model the receipt of a call. Its key is the id of the invocation."""
     error = finished.canonical.error
     return ResultBlock(
         call_id=finished.call.call_id,

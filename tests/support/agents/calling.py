@@ -1,4 +1,4 @@
-"""Calling the tools of an agent as a runtime does, without a store."""
+"""Calling an agent's tools as a runtime does, without a store."""
 
 import asyncio
 from typing import TypeVar
@@ -22,7 +22,7 @@ _ResultT = TypeVar("_ResultT", bound=FamilyOutput)
 
 
 def output_of(tool: AgentTool, arguments: dict[str, JsonValue]) -> CompleteOutput:
-    """What becomes of a call, whatever that is."""
+    """The complete output of a call, successful or not."""
     call = ToolCall(
         tool_name=tool.name, call_id="1", arguments_raw=canonical_json.encode_text(arguments)
     )
@@ -32,7 +32,7 @@ def output_of(tool: AgentTool, arguments: dict[str, JsonValue]) -> CompleteOutpu
 
 
 def result_of(kind: type[_ResultT], tool: AgentTool, **arguments: JsonValue) -> _ResultT:
-    """The result of a call that succeeds, of the family that the tool names."""
+    """The result of a call that succeeds; its type belongs to the family of the tool."""
     output = output_of(tool, arguments)
     assert isinstance(output.result, kind), output.error
     assert tool.family is not None
@@ -48,7 +48,7 @@ def error_of(tool: AgentTool, **arguments: JsonValue) -> ToolError:
 
 
 def text_of(stream: StreamRecord | None) -> str:
-    """A short stream as text."""
+    """The text of a short stream."""
     assert stream is not None
     assert stream.content is not None
     return stream.content.decode()

@@ -1,7 +1,7 @@
 """Configurations of agents for tests."""
 
 MINIMAL = "schema: kb.agent/1\nid: probe\nname: Probe\n"
-"""Three lines that are a configuration; more can be added at the end."""
+"""A complete configuration of three lines; more lines can be appended."""
 
 
 def lines_of(*lines: str) -> str:

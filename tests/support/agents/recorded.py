@@ -1,4 +1,4 @@
-"""Legs of agent runs as a program records them, without a model."""
+"""Legs of agent runs, recorded as a program records them, but without a model."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -26,7 +26,7 @@ def version(agent_id: str = "researcher", name: str = "1") -> AgentVersion:
 
 
 def beginning(session: Session, **told: Any) -> LegStarted:
-    """How a leg begins; the first of its run unless another run is named."""
+    """The start of a leg; the first leg of its run unless another run is given."""
     agent = told.pop("agent", version())
     members: dict[str, Any] = {
         "run_id": session.id,
@@ -54,7 +54,7 @@ def submit(
     attempt: int = 1,
     agent: str = "researcher",
 ) -> UUID:
-    """A submission that was judged; valid where nothing is wrong with it."""
+    """Record a validated submission; the submission is valid without `errors`."""
     call = ToolCall.of("submit_result", value)
     violations = [SchemaViolation(path=path, message=message) for path, message in errors]
     verdict = StructuredOutput.of(
@@ -65,7 +65,7 @@ def submit(
 
 
 def submit_nothing_readable(session: Session) -> UUID:
-    """A submission whose arguments are no JSON."""
+    """Record a submission whose arguments are not JSON."""
     call = ToolCall(tool_name="submit_result", arguments_raw='{"a": ')
     error = error_of_invalid_arguments("submit_result", "not JSON")
     return session.start(call).finish(CompleteOutput.failure("submit_result", error)).invocation_id
@@ -80,7 +80,7 @@ def record_leg(
     ended: dict[str, Any] | None = None,
     **told: Any,
 ) -> UUID:
-    """A whole leg with its submissions; without an outcome it has not ended."""
+    """Record a complete leg with its submissions; without an outcome, the leg has not ended."""
     named = agent or version()
     with store.open_session(agent=named.agent_id) as session:
         session.record_leg(beginning(session, agent=named, **told), named)

@@ -1,4 +1,4 @@
-"""Agents run against a scripted server, as a program runs them."""
+"""Agent runs against a scripted server, started as a program starts them."""
 
 import asyncio
 from collections.abc import Iterable, Mapping
@@ -44,7 +44,7 @@ GOOD: Mapping[str, dict[str, Any]] = {
         "coverage": 97.5,
     },
 }
-"""A result of each that its schema accepts."""
+"""For each agent, a result that its schema accepts."""
 
 BAD: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "researcher": (
@@ -55,17 +55,17 @@ BAD: Mapping[str, tuple[dict[str, Any], tuple[str, ...]]] = {
     "reviewer": ({"summary": "x", "issues": [{"severity": "bad"}]}, ()),
     "tester": ({"summary": "x", "testsCreated": [], "coverage": 101}, ("coverage",)),
 }
-"""One that it refuses, and fields that are wrong in it."""
+"""For each agent, a result that its schema rejects, and the invalid fields of the result."""
 
 
 @dataclass(slots=True)
 class Ran:
-    """What came of a run.
+    """A run and its effects.
 
     Attributes:
         run: the run.
-        provider: the server that it asked.
-        events: what was told while it went on.
+        provider: the server of the model.
+        events: events that were reported during the run.
     """
 
     run: AgentRun
@@ -74,19 +74,19 @@ class Ran:
 
     @property
     def bodies(self) -> list[Any]:
-        """Of all requests."""
+        """The bodies of all requests."""
         return [body for _, _, body in self.provider.requests]
 
 
 def example(name: str, *, tiers: int = 1, **limits: int) -> AgentConfig:
-    """An example with so many tiers, `small` and then `large`, and other limits."""
+    """An example agent with `tiers` tiers, `small` and then `large`, and with these limits."""
     config = load_agent(EXAMPLES / name / "agent.yml")
     named = tuple(Tier(name=tier, model=f"m-{tier}") for tier in ("small", "large"))[:tiers]
     return config.model_copy(update={"tiers": named, "limits": Limits(**limits)})
 
 
 def free_text(config: AgentConfig) -> AgentConfig:
-    """The same agent without a schema."""
+    """The agent without a schema for its result."""
     return config.model_copy(update={"output": None})
 
 
@@ -101,7 +101,7 @@ def run_scripted(
     stream: bool = True,
     task: str = "Do it.",
 ) -> Ran:
-    """Run an agent to its end; each question gets the next step of the script."""
+    """Run an agent to its end; each request gets the next step of the script."""
     (root / "a.py").write_text("x = 1\n")
     given = tools or workspace_tools(root, allow_writes=True, allow_commands=True)
     events: list[RunEvent] = []

@@ -1,4 +1,4 @@
-"""Schemas of all the keywords that are enforced, and values that come near them."""
+"""Schemas with all keywords that are enforced, and values that nearly fit the schemas."""
 
 from typing import Any
 
@@ -85,4 +85,4 @@ schemas: st.SearchStrategy[dict[str, Any]] = st.recursive(
 )
 
 outputs: st.SearchStrategy[dict[str, Any]] = _objects(schemas)
-"""Schemas that the result of an agent may have."""
+"""Schemas that are allowed for the result of an agent."""

@@ -1,11 +1,11 @@
-"""A server on loopback that speaks the five formats and plays a script that is written once.
+"""A server on loopback that plays the same script in any of five wire formats.
 
-Each request is held to the types of the official client and to the rules of its provider, as
-`fake_provider` does; one that breaks them is answered with 400. Each turn is spelled by hand in the
-format in which it was asked for.
+Like `fake_provider`, the server checks each request by the types of the official client and by the
+rules of its provider, and answers an invalid request with 400. Each turn is written by hand in the
+format of the request.
 """
 
-# JSON of others, looked at as it is.
+# Untyped JSON of other programs.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -34,13 +34,13 @@ _PATHS = (
 _STREAM_TYPES = {"ollama": "application/x-ndjson"}
 
 Ending = Literal["whole", "cut", "dropped", "hangs"]
-"""How an answer ends: as it should; after half of its bytes, in good order, or with the connection
-torn; or not at all until the client goes."""
+"""How an answer ends: complete; after half of its bytes, with an orderly end or with a broken
+connection; or, after half of its bytes, only when the client disconnects."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An answer that is none."""
+    """An HTTP answer without a turn, such as an error."""
 
     status: int
     body: bytes = b'{"error": {"message": "try again"}}'
@@ -50,7 +50,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """A turn, and how it comes."""
+    """A turn, and how its answer ends."""
 
     turn: Turn
     ends: Ending = "whole"
@@ -65,9 +65,9 @@ class ScriptedProvider:
 
     Attributes:
         url: its address, without a path.
-        requests: what came, in order: the path, the headers in small letters, the body.
-        refused: for each request that was refused, why.
-        left: set when a client has gone while nothing came.
+        requests: all requests in order: the path, the headers in lower case, the body.
+        refused: the reasons, for each rejected request.
+        left: set when a client disconnected from an answer that hangs.
     """
 
     url: str
@@ -80,13 +80,13 @@ class ScriptedProvider:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def base_url(self, format_name: str) -> str:
-        """What the official client of a format takes."""
+        """The base URL for the official client of a format."""
         return f"{self.url}/v1" if format_name.startswith("openai") else f"{self.url}/"
 
 
 @contextmanager
 def scripted_provider(script: Iterable[Step] = ()) -> Generator[ScriptedProvider]:
-    """A server for a test, on a port that is free; each request gets the next step."""
+    """A server for a test on a free port; each request gets the next step of the script."""
     server = ThreadingHTTPServer(LOOPBACK, _Handler)
     server.daemon_threads = False
     provider = ScriptedProvider(url_of(server), script=list(script))
@@ -99,10 +99,10 @@ def scripted_provider(script: Iterable[Step] = ()) -> Generator[ScriptedProvider
 
 
 class _Handler(QuietHandler):
-    # A connection for each request: none is left behind when a test ends.
+    # One connection per request, so that none is open when a test ends.
     protocol_version = "HTTP/1.0"
 
-    def do_POST(self) -> None:  # noqa: N802  the name there
+    def do_POST(self) -> None:  # noqa: N802  name in the base class
         provider: ScriptedProvider = self.server.provider  # type: ignore[attr-defined]
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         path, _, query = self.path.partition("?")
@@ -132,7 +132,7 @@ class _Handler(QuietHandler):
         self.send_response(200)
         self.send_header("content-type", stream_type if streams else "application/json")
         if delivery.ends == "dropped":
-            # Fewer bytes than were announced: the client sees that it broke off.
+            # Announce more bytes than are sent, so that the client notices the break.
             self.send_header("content-length", str(len(data)))
         self.end_headers()
         kept = data if delivery.ends == "whole" else data[: len(data) // 2]

@@ -1,4 +1,4 @@
-"""One turn of a model, spelled by hand as each of five providers answers it, streamed and whole."""
+"""One turn of a model, written by hand as the answer of five providers, streamed or not."""
 
 import json
 from collections.abc import Iterator
@@ -11,9 +11,9 @@ class Call:
     """A call of a tool.
 
     Attributes:
-        tool: its name.
-        arguments: as JSON, or as the very text of them where the format has a text.
-        call_id: None for one without; ids are made by number then, where a provider always has one.
+        tool: name of the tool.
+        arguments: arguments as JSON, or the exact text for formats that have a text.
+        call_id: id of the call, or None; formats that always have ids then get one by number.
     """
 
     tool: str
@@ -26,20 +26,20 @@ class Call:
 
     @property
     def value(self) -> dict[str, Any]:
-        """For formats in which arguments are an object; such a server cannot send broken JSON."""
+        """The arguments for formats that have an object; such a server cannot send broken JSON."""
         return self.arguments if isinstance(self.arguments, dict) else {"broken": self.arguments}
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What a model says in one answer.
+    """The content of one answer of a model.
 
     Attributes:
-        text: that it says.
-        calls: that it asks for.
-        is_cut: whether it reached its limit of tokens, in the middle of the last call if there is
-            one.
-        usage: tokens of the input and of the output; None to tell nothing.
+        text: text of the answer.
+        calls: calls of the answer.
+        is_cut: whether the model reached its token limit, in the middle of the last call if there
+            is one.
+        usage: tokens of the input and of the output; None to report no usage.
     """
 
     text: str = ""
@@ -79,7 +79,7 @@ def _id(call: Call, number: int) -> str:
 
 
 def _cut(text: str, turn: Turn, number: int) -> str:
-    """The arguments of a call, without their end in the last call of an answer that was cut."""
+    """The arguments of a call; cut in half if it is the last call of a cut answer."""
     is_last = number == len(turn.calls) - 1
     return text[: max(len(text) // 2, 1)] if turn.is_cut and is_last else text
 

@@ -1,7 +1,7 @@
-"""Tool calls as logs of agents hold them, in the words of the records.
+"""Tool calls from the logs of agents, as types of `tooltrail.records`.
 
-A reader says what a call was and, as far as the log tells all that a family needs, its typed
-result. What came back as text is there in any case, so that no call is left out.
+A reader returns each call with its typed result, if the log contains everything that the family
+needs. The text of the result is always included, so that no call is left out.
 """
 
 import json
@@ -36,19 +36,19 @@ _KINDS = {
     "does not exist": ErrorKind.MISSING_FILE,
     "introduced new syntax error": ErrorKind.PATCH_FAILED,
 }
-"""The kinds of errors by what agents say of them."""
+"""Kinds of errors by phrases in the messages of agents."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One tool call with what came back.
+    """One tool call with its result.
 
     Attributes:
-        tool_name: as the model spelled it.
-        arguments: as the log has them.
-        texts: what came back, as text; none when nothing did.
-        typed: the result as a family has it; None when the log does not tell all of it.
-        error: how it failed; None when it did not.
+        tool_name: name of the tool, as the model spelled it.
+        arguments: arguments in the log.
+        texts: texts of the result; empty without a result.
+        typed: typed result of a family; None if the log does not contain all of it.
+        error: error of the call; None if the call did not fail.
     """
 
     tool_name: str
@@ -59,9 +59,9 @@ class RecordedCall:
 
 
 def complete(call: RecordedCall, families: FamilyRegistry) -> tuple[Family, CompleteOutput]:
-    """The complete output of a call, and the family that takes it.
+    """The complete output of a call, and its family.
 
-    A result that has not what the family of its tool needs goes to `generic`, as it came.
+    A result without everything that the family of the tool needs gets the family `generic`.
     """
     family = families.of_tool(call.tool_name)
     if call.error is not None:
@@ -73,7 +73,7 @@ def complete(call: RecordedCall, families: FamilyRegistry) -> tuple[Family, Comp
 
 
 def interrupted(tool_name: str, arguments: Any) -> RecordedCall:
-    """A call of which the log has no result."""
+    """A call without a result in the log."""
     error = ToolError(kind=ErrorKind.INTERRUPTED, message="the log has no result of this call")
     return RecordedCall(tool_name, arguments, error=error)
 
@@ -81,7 +81,7 @@ def interrupted(tool_name: str, arguments: Any) -> RecordedCall:
 def failed(
     tool_name: str, arguments: Any, text: str, kind: str | None = None, details: Any = None
 ) -> RecordedCall:
-    """A call that failed; the kind is told from the text when it is not given."""
+    """A call that failed; without `kind`, the kind is derived from the text."""
     known = (kind for phrase, kind in _KINDS.items() if phrase in text)
     kind = kind or next(known, ErrorKind.TOOL_EXECUTION_FAILED)
     error = ToolError(kind=kind, message=text, details=details)
@@ -91,10 +91,10 @@ def failed(
 def ended(
     status: int | None, output: str, command: str | None, cwd: str | None = None
 ) -> CommandOutput | None:
-    """A command with one combined stream; a status of None is not known.
+    """A command with one combined stream; a status of None is unknown.
 
     Returns:
-        None when the status is one that no record takes.
+        None if a record cannot have this status.
     """
     if status is not None and not 0 <= status <= MAX_EXIT_STATUS:
         return None
@@ -103,29 +103,29 @@ def ended(
 
 
 def stream(role: str, text: str) -> StreamRecord:
-    """A text of a log as the bytes that it was."""
+    """A stream with the bytes of a text in a log."""
     return StreamRecord.from_bytes(role, encoded(text))
 
 
 def encoded(text: str) -> bytes:
-    """UTF-8, in which a lone surrogate that JSON escaped stays what it is."""
+    """The text in UTF-8, in which a lone surrogate from JSON is kept."""
     return text.encode("utf-8", "surrogatepass")
 
 
 def as_object(value: Any) -> Entry | None:
-    """A JSON value when it is an object, else None."""
+    """A JSON value if it is an object, else None."""
     return cast("Entry", value) if isinstance(value, dict) else None
 
 
 def as_list(value: Any) -> Sequence[Any]:
-    """A JSON value when it is a list, else an empty one."""
+    """A JSON value if it is a list, else an empty list."""
     return cast("Sequence[Any]", value) if isinstance(value, list) else ()
 
 
 def documents(data: bytes) -> Iterator[Entry]:
-    """The JSON objects of a log with one on each line; lines that were spliced hold several.
+    """The JSON objects of a log: one per line, or several if lines were joined by mistake.
 
-    The rest of a line that is cut is left out.
+    The incomplete rest of a line is left out.
     """
     decoder = json.JSONDecoder()
     for line in data.decode().split("\n"):
@@ -142,13 +142,13 @@ def documents(data: bytes) -> Iterator[Entry]:
 
 
 Event = tuple[Literal["call", "result"], str, Entry]
-"""What an entry is, the id of its call, and the entry."""
+"""The kind of an entry, the id of its call, and the entry."""
 
 
 def paired(events: Iterable[Event]) -> Iterator[tuple[Entry, Entry | None]]:
-    """Each call with its result, None for a call without one; results without a call are left out.
+    """Each call with its result, or None without a result; results without a call are left out.
 
-    An id that comes again begins a new call. The first result may stand before its call.
+    A repeated id begins a new call. The first result of an id may come before its call.
     """
     waiting: dict[str, Entry] = {}
     early: dict[str, Entry] = {}

@@ -16,7 +16,7 @@ _HEADER = re.compile(
 
 
 def unified(path: str, patch: Iterable[Entry]) -> str:
-    """The unified diff that a list of hunks with their lines stands for."""
+    """The unified diff of a file, from a list of hunks with their lines."""
     text = f"--- {path}\n+++ {path}\n"
     for hunk in patch:
         old, new = (f"{hunk[f'{side}Start']},{hunk[f'{side}Lines']}" for side in ("old", "new"))
@@ -31,7 +31,7 @@ def hunks_of(diff: str) -> tuple[Hunk, ...]:
 
 
 def patched_files(patch: str) -> tuple[FileChange, ...]:
-    """The files that a patch of `apply_patch` names; it is no unified diff, so they have none."""
+    """The files that a patch of `apply_patch` names, without diffs: it is not a unified diff."""
     return tuple(map(_patched, _HEADER.finditer(patch)))
 
 

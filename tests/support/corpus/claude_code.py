@@ -1,7 +1,7 @@
-"""Claude Code: sessions as lines of JSON, with the structured side of each result beside its text.
+"""Claude Code: sessions as lines of JSON; each result has a text and a structured form.
 
 The text of a failed command begins with its exit code. A command that did not fail exited with 0,
-or with 1 when the log says how that code is to be understood.
+or with 1 if the log contains an interpretation of that code.
 """
 
 import re
@@ -133,7 +133,7 @@ def _mutation(arguments: Entry, result: Entry) -> FileMutationOutput:
 
 def _search(arguments: Entry, result: Entry) -> SearchOutput | None:
     if result.get("truncated") or any(arguments.get(name) for name in _CONTEXT):
-        return None  # what was found cannot be counted
+        return None  # the matches cannot be counted
     text = result.get("content")
     if text is None:
         text = "".join(f"{name}\n" for name in result["filenames"])

@@ -1,7 +1,7 @@
-"""Codex: rollouts as lines of JSON, in which the complete side of some results is an event.
+"""Codex: rollouts as lines of JSON; the complete form of some results is an event.
 
-Searches of the web are left out: the provider runs them, and the log has neither their ids nor
-what they found.
+Web searches are left out: the provider runs them, and the log contains neither their ids nor their
+results.
 """
 
 import json
@@ -47,7 +47,7 @@ _TASK_KIND = "command_session"
 
 
 class _Answer(NamedTuple):
-    """What came back: the text of the tool without its header, and what the header says."""
+    """A result: the text of the tool without its header, and the values of the header."""
 
     event: Entry
     text: str

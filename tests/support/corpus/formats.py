@@ -7,7 +7,7 @@ from tests.support.corpus import claude_code, codex, mini_swe_agent, opencode, p
 from tests.support.corpus.calls import RecordedCall
 
 CORPUS = Path(__file__).resolve().parents[3].parent / "shared" / "corpus"
-"""Its licences do not let it into the repository, so it may be absent."""
+"""Its licences do not allow it in the repository, so the folder may be absent."""
 
 READERS: dict[str, Callable[[Path], Iterator[RecordedCall]]] = {
     "claude_code": claude_code.read,

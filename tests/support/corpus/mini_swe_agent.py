@@ -1,7 +1,7 @@
-"""mini-SWE-agent: a conversation in which each answer of the model holds one command for `bash`.
+"""mini-SWE-agent: a conversation in which each answer of the model has one command for `bash`.
 
-The next message is what came back. It has no result where the answer held no single command, and
-no exit status where the command timed out or ended the run.
+The next message is the result. There is no result if the answer had not exactly one command, and
+no exit status if the command timed out or ended the run.
 """
 
 import json
@@ -24,7 +24,7 @@ _TIMED_OUT = re.compile(
     re.DOTALL,
 )
 _NO_CALL = "<response_example>"
-"""In the message that asks for another answer."""
+"""Part of the message that asks the model for another answer."""
 
 
 def read(path: Path) -> Iterator[RecordedCall]:
@@ -56,6 +56,6 @@ def _call(command: str, answer: str | None) -> RecordedCall:
         return RecordedCall("bash", arguments, (answer,))
     body = answer[returned.end() :]
     output = _OUTPUT.fullmatch(body)
-    # Where the output was too long, the log has its two ends with words between them.
+    # If the output was too long, the log has its beginning and end, with a notice between.
     text = body if output is None else output[1]
     return RecordedCall("bash", arguments, (answer,), ended(int(returned[1]), text, command))

@@ -1,4 +1,4 @@
-"""OpenCode: a session as one JSON document, whose tool parts hold the call and its result."""
+"""OpenCode: a session as one JSON document; its tool parts contain call and result."""
 
 import json
 import re
@@ -96,7 +96,7 @@ def _diagnostics(metadata: Entry) -> Iterator[str]:
 def _search(output: str, metadata: Entry) -> SearchOutput | None:
     count = metadata.get("matches", metadata.get("count"))
     if metadata["truncated"]:
-        return None  # it is not known how much was found
+        return None  # the number of matches is unknown
     first, _, rest = output.partition("\n")
     text = rest if first.startswith("Found ") else output
     matches = stream("matches", text if count else "")

@@ -66,11 +66,11 @@ def _typed(name: str, arguments: Entry, text: str) -> FamilyOutput | None:
         case "read":
             return _read(arguments, text)
         case "edit":
-            # Its diff numbers the lines instead of naming hunks, so it is no unified one.
+            # Its diff has line numbers instead of hunks, so it is not a unified diff.
             change = FileChange(action="modify", path=arguments["path"])
             return FileMutationOutput(changed_files=(change,))
         case _:
-            return None  # `write` does not say whether the file was there before
+            return None  # `write` does not report whether the file existed
 
 
 def _read(arguments: Entry, text: str) -> FileReadOutput:

@@ -1,4 +1,4 @@
-"""A recorded call through both steps, as a store would take it."""
+"""A recorded call, projected and rendered as by a store."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ from tooltrail.records import (
 
 @dataclass(frozen=True, slots=True)
 class Replayed:
-    """What the records make of a call under the default policy."""
+    """The projection and the receipt of a call under the default policy."""
 
     call: RecordedCall
     family: Family
@@ -33,7 +33,7 @@ class Replayed:
 
     @property
     def given_bytes(self) -> int:
-        """Bytes that the tool gave: of all streams, or of its texts where it has none."""
+        """Bytes of the tool's output: of all streams, or of its texts if it has no streams."""
         streams = self.output.streams
         if streams:
             return sum(stream.produced_size for stream in streams)
@@ -41,13 +41,13 @@ class Replayed:
 
     @property
     def cut_previews(self) -> int:
-        """Streams of which the model does not see all."""
+        """The number of streams that the model does not see completely."""
         omissions = self.projection.omissions
         return len({omission.field for omission in omissions if omission.unit == "bytes"})
 
 
 def serving(calls: Iterable[RecordedCall]) -> FamilyRegistry:
-    """The built-in families, which also serve the tools whose results they could take."""
+    """The built-in families, extended by the tools of these calls whose results fit them."""
     families = default_families()
     fallback = families.named("generic")
     names: dict[type, set[str]] = defaultdict(set)

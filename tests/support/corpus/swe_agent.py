@@ -1,7 +1,7 @@
-"""SWE-agent: trajectories, whose steps are lines for one shell and what it printed.
+"""SWE-agent: trajectories, whose steps are lines for one shell and the output of the shell.
 
-Commands of its own are tools; everything else was given to `bash`. The exit status of neither is
-in the log. What an edit prints is a window of the file, which no result of a changed file holds.
+The commands of SWE-agent are tools; other lines are calls of `bash`. The log has no exit status. An
+edit prints a part of the file, which is not part of the result for a changed file.
 """
 
 import json
@@ -42,7 +42,7 @@ def read(path: Path) -> Iterator[RecordedCall]:
 
 
 def _steps(history: list[Entry]) -> Iterator[Mapping[str, str]]:
-    """The steps of a demonstration, which is a history alone."""
+    """The steps of a demonstration, which has only a history."""
     for message, answer in pairwise(history):
         if "action" in message and answer["role"] == "tool":
             output = _PROMPT.sub("", answer["content"])

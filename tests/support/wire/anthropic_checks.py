@@ -1,6 +1,6 @@
 """The rules of Anthropic Messages for a history."""
 
-# JSON of others, looked at as it is.
+# Untyped JSON of other programs.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -18,7 +18,7 @@ _THINKING = {"thinking", "redacted_thinking"}
 
 
 def anthropic_rules(messages: Sequence[JsonObject]) -> Iterator[str]:
-    """All results stand first in the message after the calls; ids are unique, no text is empty."""
+    """All results come first in the message after the calls; ids are unique, no text is empty."""
     asked: list[Any] = []
     ids: list[Any] = []
     for number, message in enumerate(messages):
@@ -53,7 +53,7 @@ def _answers(blocks: list[Any], asked: list[Any], where: str) -> Iterator[str]:
 
 
 def _roles(messages: Sequence[JsonObject]) -> Iterator[str]:
-    """The server joins messages of one role; then results and calls are where nobody meant them."""
+    """Roles alternate: the server joins messages of one role, which misplaces results and calls."""
     roles = [message.get("role") for message in messages]
     told = [role for role in roles if role != "system"]
     if told and told[0] != "user":
@@ -66,7 +66,7 @@ def _block(block: JsonObject, role: Any, where: str) -> Iterator[str]:
     kind = block.get("type", "")
     if kind == "text" and not str(block.get("text")).strip():
         yield f"{where} has an empty text block"
-    # As of version 2026-10-21: citations stand in what the model said, documents do not.
+    # As of version 2026-10-21: the model's messages have citations, but no documents.
     if (role == "assistant" and kind == "document") or (role == "user" and block.get("citations")):
         yield f"{where} has a {kind} block of the other role"
     if kind.endswith("tool_use"):

@@ -1,9 +1,9 @@
-"""Shapes of AWS's service models, which are data of botocore, as JSON Schema.
+"""Shapes of AWS's service models, from the data of botocore, as JSON Schema.
 
-botocore itself checks neither patterns nor enumerations, and reads bytes where JSON has base64.
+botocore itself checks neither patterns nor enumerations, and expects bytes where JSON has base64.
 """
 
-# The stubs of botocore type models in part.
+# The stubs of botocore type the models only in part.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -23,7 +23,7 @@ def _shapes(service: str) -> dict[str, Any]:
 
 
 def schema_of(service: str, name: str) -> Schema:
-    """The JSON Schema of a shape, with all that is in it."""
+    """The JSON Schema of a shape, with all nested shapes."""
     shape = _shapes(service)[name]
     if shape.get("document"):
         return {}

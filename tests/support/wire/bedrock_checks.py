@@ -1,6 +1,6 @@
-"""The rules of Bedrock Converse for a history, beside those of AWS's model of the service."""
+"""The rules of Bedrock Converse for a history, in addition to AWS's model of the service."""
 
-# JSON of others, looked at as it is.
+# Untyped JSON of other programs.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -15,7 +15,7 @@ _DOCUMENT_NAME = re.compile(r"(?:[a-zA-Z0-9()\[\]-]| (?! ))+")
 
 
 def bedrock_rules(messages: Sequence[JsonObject]) -> Iterator[str]:
-    """All results stand first in the message after the calls; no text is blank, ids are unique."""
+    """All results come first in the message after the calls; no text is blank, ids are unique."""
     roles = [message.get("role") for message in messages]
     if roles and roles[0] != "user":
         yield f"the roles do not begin with the user: {roles}"

@@ -9,17 +9,17 @@ from tests.support.wire.sendable import JsonObject, escape_problems, name_proble
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 _ID_LENGTH = 40
-"""Characters of an id; older models refuse more, newer ones more than 64."""
+"""Most characters of an id: older models reject more, newer models reject more than 64."""
 
 
 def chat_rules(
     messages: Sequence[JsonObject], *, id_length: int = _ID_LENGTH, takes_parts: bool = False
 ) -> Iterator[str]:
-    """Every call is answered at once, in order, by text, and every id stands once.
+    """Every call is answered next, in order and by text, and every id is unique.
 
     Args:
-        messages: of a request.
-        id_length: characters of an id at most.
+        messages: messages of a request.
+        id_length: most characters of an id.
         takes_parts: whether a result may be a list of parts.
     """
     pending: list[Any] = []
@@ -56,7 +56,7 @@ def _named(told: JsonObject, where: str) -> Iterator[str]:
 
 
 def _result(message: JsonObject, pending: list[Any], where: str) -> Iterator[str]:
-    """Compatible servers take a list of texts apart and lose the id; many refuse an empty one."""
+    """Compatible servers split a list of texts and lose the id; many reject an empty result."""
     asked = message.get("tool_call_id" if message["role"] == "tool" else "name")
     if asked not in pending:
         yield f"{where} answers no call of the assistant's message before"

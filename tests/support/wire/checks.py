@@ -1,11 +1,11 @@
-"""What the types of a format do not tell: pairs, order, names, characters, and nothing empty.
+"""Rules that the types of a format do not express: pairs, order, names, characters, no blanks.
 
-Each function takes what its type allows (`tests.support.wire.schemas` tells) and gives the rules
-that it breaks, each one a sentence. A rule is here when some server was seen to enforce it; what
-every server takes is narrower than what most take. Results stand in the order of their calls.
+Each function accepts what the type allows (see `tests.support.wire.schemas`) and returns the rules
+that it breaks, each as a sentence. A rule is here if some server was seen to enforce it: what every
+server accepts is narrower than what most accept. Results must be in the order of their calls.
 """
 
-# JSON of others, looked at as it is.
+# Untyped JSON of other programs.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -22,49 +22,49 @@ History = Sequence[Mapping[str, Any]]
 
 
 def chat_problems(messages: History) -> list[str]:
-    """Of the messages of Chat Completions."""
+    """Broken rules in the messages of Chat Completions."""
     return [*value_problems(messages, "messages"), *chat_checks.chat_rules(messages)]
 
 
 def responses_problems(items: History, *, continues: bool = False) -> list[str]:
-    """Of the input of Responses.
+    """Broken rules in the input of Responses.
 
     Args:
         items: the input as a list.
-        continues: whether the server has what came before.
+        continues: whether the server has the earlier items.
     """
     rules = responses_checks.responses_rules(items, continues=continues)
     return [*value_problems(items, "input"), *rules]
 
 
 def anthropic_problems(messages: History) -> list[str]:
-    """Of the messages of Anthropic Messages."""
+    """Broken rules in the messages of Anthropic Messages."""
     return [*value_problems(messages, "messages"), *anthropic_checks.anthropic_rules(messages)]
 
 
 def bedrock_problems(messages: History) -> list[str]:
-    """Of the messages of Bedrock Converse."""
+    """Broken rules in the messages of Bedrock Converse."""
     return [*value_problems(messages, "messages"), *bedrock_rules(messages)]
 
 
 def gemini_problems(contents: History) -> list[str]:
-    """Of the contents of generateContent."""
+    """Broken rules in the contents of generateContent."""
     return [*value_problems(contents, "contents"), *gemini_checks.gemini_rules(contents)]
 
 
 def ollama_problems(messages: History) -> list[str]:
-    """Of the messages of Ollama's chat."""
+    """Broken rules in the messages of Ollama's chat."""
     return [*value_problems(messages, "messages"), *ollama_rules(messages)]
 
 
 def cohere_problems(messages: History) -> list[str]:
-    """Of the messages of Cohere's chat."""
+    """Broken rules in the messages of Cohere's chat."""
     rules = chat_checks.chat_rules(messages, id_length=sys.maxsize, takes_parts=True)
     return [*value_problems(messages, "messages"), *rules]
 
 
 def history_problems(wire_format: str, request: Mapping[str, Any]) -> list[str]:
-    """The rules that a request breaks, whose history is where its format has it."""
+    """Broken rules in a request, whose history is in the member that its format defines."""
     member, check = _CHECKS[wire_format]
     history = request[member]
     rest = {key: value for key, value in request.items() if key != member}

@@ -1,4 +1,4 @@
-"""A choice among tools as a format writes it, without the tools that it is among."""
+"""A tool choice as a format writes it, without the tools."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ F = ToolDefinition(name="f")
 def written_choice(
     known: WireFormat, choice: ToolChoice, tools: tuple[ToolDefinition, ...] = (F,)
 ) -> Export:
-    """The export of tools and choice, without the members that the tools alone have."""
+    """The export of tools and choice, without the members that come from the tools alone."""
     export = known.write_tools(tools, choice)
     offered = known.write_tools(tools).request
     said = {
@@ -25,7 +25,7 @@ def written_choice(
 
 
 def _besides(value: JsonValue, offered: JsonValue) -> JsonValue:
-    """What a member says of the choice, where the tools are in the member, too."""
+    """The part of a member that comes from the choice, if the member has the tools, too."""
     if not isinstance(value, dict) or not isinstance(offered, dict):
         return value
     return {name: one for name, one in value.items() if name not in offered}

@@ -1,7 +1,7 @@
-"""The types of Cohere's chat, as version 7.3 of its client has them (`ChatMessageV2`, `ToolV2`, …).
+"""The types of Cohere's chat, from version 7.3 of its client (`ChatMessageV2`, `ToolV2`, …).
 
-The client itself would bring a tokenizer and the client of a hub of models. Beside its types stand
-what its server says of names (docs.cohere.com/reference/errors), and that every call has an id.
+The client itself would install a tokenizer and the client of a model hub. The types here also have
+the server's rules for names (docs.cohere.com/reference/errors), and require an id for every call.
 """
 
 from typing import Any
@@ -33,7 +33,7 @@ _SAID = _object(type=_is("text"), text=_TEXT)
 _THOUGHT = _object(type=_is("thinking"), thinking=_TEXT)
 _IMAGE = _object({"detail": {"enum": ["auto", "low", "high"]}}, url=_TEXT)
 _SHOWN = _object(type=_is("image_url"), image_url=_IMAGE)
-# Its own guides send the data of a tool as text; the client's type has an object alone.
+# Cohere's guides send the data of a tool as text; the client's type allows only an object.
 _DOCUMENT = _object({"id": _TEXT}, data={"type": ["object", "string"]})
 _GIVEN = _object(type=_is("document"), document=_DOCUMENT)
 

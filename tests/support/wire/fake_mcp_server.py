@@ -1,6 +1,6 @@
-"""An MCP server on loopback without tools of its own: a test gives it those, and their results."""
+"""An MCP server on loopback; a test provides its tools and their results."""
 
-# JSON of others, looked at as it is.
+# Untyped JSON of other programs.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -24,10 +24,10 @@ class FakeMcpServer:
 
     Attributes:
         url: its address.
-        tools: what `tools/list` tells.
-        results: what the next calls are answered with, in order.
-        calls: the requests `tools/call` that came.
-        refused: what was wrong with them.
+        tools: answer to `tools/list`.
+        results: answers to the next calls, in order.
+        calls: received `tools/call` requests.
+        refused: problems of these requests.
     """
 
     url: str
@@ -37,7 +37,7 @@ class FakeMcpServer:
     refused: list[str] = field(default_factory=list[str])
 
     def result_of(self, method: str, request: Any) -> Any:
-        """What a request is answered with; None where there is no such method."""
+        """The answer to a request; None for an unknown method."""
         match method:
             case "initialize":
                 return {
@@ -57,7 +57,7 @@ class FakeMcpServer:
 
 @contextmanager
 def fake_mcp_server(tools: list[Any], results: list[Any]) -> Generator[FakeMcpServer]:
-    """A server for a test, on a port that is free."""
+    """A server for a test on a free port."""
     server = ThreadingHTTPServer(LOOPBACK, _Handler)
     server.daemon_threads = True
     fake = FakeMcpServer(f"{url_of(server)}/mcp", tools, results)
@@ -67,14 +67,14 @@ def fake_mcp_server(tools: list[Any], results: list[Any]) -> Generator[FakeMcpSe
 
 
 class _Handler(QuietHandler):
-    def do_GET(self) -> None:  # noqa: N802  the name there
-        # It has nothing to say by itself.
+    def do_GET(self) -> None:  # noqa: N802  name in the base class
+        # The server sends no messages on its own.
         self.send(405, b"")
 
-    def do_DELETE(self) -> None:  # noqa: N802  the name there
+    def do_DELETE(self) -> None:  # noqa: N802  name in the base class
         self.send(200, b"")
 
-    def do_POST(self) -> None:  # noqa: N802  the name there
+    def do_POST(self) -> None:  # noqa: N802  name in the base class
         fake: FakeMcpServer = self.server.fake  # type: ignore[attr-defined]
         request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         if "id" not in request:

@@ -1,11 +1,11 @@
-"""A server on loopback that speaks as the providers do, and is as strict as they are.
+"""A server on loopback that imitates the providers and is as strict as they are.
 
-Every request is held to the types of the official client and to the rules of the server; one that
-breaks them is answered with 400, in the provider's own shape of an error. What it answers else is
-handed to it beforehand: one answer for each request, in order.
+Every request is checked by the types of the official client and by the rules of the server. An
+invalid request is answered with 400 and an error in the provider's format. All other answers are
+given beforehand: one answer for each request, in order.
 """
 
-# JSON of others, looked at as it is.
+# Untyped JSON of other programs.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -51,7 +51,7 @@ _TOOLS = {
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What a client sent."""
+    """A request of a client."""
 
     wire_format: str
     path: str
@@ -64,8 +64,8 @@ class FakeProvider:
 
     Attributes:
         url: its address, without a path.
-        requests: what came, in order, good or bad.
-        refused: for each request that was refused, why.
+        requests: all requests in order, valid or not.
+        refused: the reasons, for each rejected request.
     """
 
     url: str
@@ -78,13 +78,13 @@ class FakeProvider:
         self.answers.append(json.dumps(payload).encode())
 
     def will_stream(self, chunks: Iterable[bytes]) -> None:
-        """Answer the next request with a stream, cut as it is here."""
+        """Answer the next request with a stream of these chunks."""
         self.answers.append(list(chunks))
 
 
 @contextmanager
 def fake_provider() -> Generator[FakeProvider]:
-    """A server for a test, on a port that is free."""
+    """A server for a test on a free port."""
     server = ThreadingHTTPServer(LOOPBACK, _Handler)
     server.daemon_threads = True
     provider = FakeProvider(url_of(server))
@@ -94,7 +94,7 @@ def fake_provider() -> Generator[FakeProvider]:
 
 
 class _Handler(QuietHandler):
-    def do_POST(self) -> None:  # noqa: N802  the name there
+    def do_POST(self) -> None:  # noqa: N802  name in the base class
         provider: FakeProvider = self.server.provider  # type: ignore[attr-defined]
         body = json.loads(self.rfile.read(int(self.headers["content-length"])))
         path = self.path.partition("?")[0]
@@ -124,12 +124,12 @@ class _Handler(QuietHandler):
                 self.wfile.write(b"%x\r\n%b\r\n" % (len(chunk), chunk))
                 self.wfile.flush()
         except ConnectionError:
-            # A client may leave when it has what it wanted.
+            # A client may disconnect before the end of a stream.
             self.close_connection = True
 
 
 def request_problems(wire_format: str, body: Any) -> list[str]:
-    """What of a request the types or the rules of its provider do not allow."""
+    """Parts of a request that the types or the rules of its provider do not allow."""
     member, target = _ITEMS[wire_format]
     items = body.get(member)
     if isinstance(items, str):

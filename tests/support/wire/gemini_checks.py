@@ -20,16 +20,16 @@ _DATA = (
     "toolCall",
     "toolResponse",
 )
-"""What a part is. It is one of them."""
+"""Kinds of parts. A part has exactly one of these members."""
 
 
 def member(value: JsonObject, key: str) -> Any:
-    """What stands under a key, in either spelling."""
+    """The value of a key, in either spelling."""
     return value.get(key, value.get(snake(key)))
 
 
 def gemini_rules(contents: Sequence[JsonObject]) -> Iterator[str]:
-    """All responses of a turn stand in the next content, as many as calls and in their order."""
+    """All responses of a turn are in the next content: one for each call, in the same order."""
     asked: list[Any] = []
     role_before: Any = None
     for number, content in enumerate(contents):

@@ -1,6 +1,6 @@
 """The rules of Ollama's chat for a history. Templates pair by order, newer servers by id."""
 
-# JSON of others, looked at as it is.
+# Untyped JSON of other programs.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -11,7 +11,7 @@ from tests.support.wire.sendable import JsonObject
 
 
 def ollama_rules(messages: Sequence[JsonObject]) -> Iterator[str]:
-    """Every call is answered at once and in order, with its id where it has one."""
+    """Every call is answered next and in order, with its id if it has one."""
     pending: list[Any] = []
     for number, message in enumerate(messages):
         where = f"messages[{number}]"

@@ -1,10 +1,10 @@
-"""Recorded traffic of providers: every exchange of the corpus, its calls counted by plain means.
+"""Recorded traffic of providers: every exchange of the corpus, with an independent call count.
 
-The count is a walk over the JSON that knows where a format writes a call, and nothing of how calls
-are put together; so an assembler is not measured by itself.
+The count only walks over the JSON and knows where a format writes a call, but not how calls are
+assembled. So the tests do not compare the assembler with itself.
 """
 
-# JSON of others, looked at as it is.
+# Untyped JSON of other programs.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -37,7 +37,7 @@ _SSE_NAMES = (
     ("openai-compatible__", "openai"),
     ("xai__src____fixtures", "openai"),
 )
-"""What a file of recorded events begins with, behind `packages__`, and the format it is in."""
+"""Beginnings of the names of event files, behind `packages__`, and the format of each file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,13 +45,13 @@ class Exchange:
     """One request and its answer.
 
     Attributes:
-        path: of the file, in the corpus.
-        number: of the exchange in the file.
-        wire_format: the name of its format; None for one that has none here.
-        request: the body of the request; None where it is not recorded.
-        response: the bytes of the answer, empty where it is not recorded.
+        path: path of the file in the corpus.
+        number: number of the exchange in the file.
+        wire_format: name of the wire format; None if the format is not supported.
+        request: body of the request; None if it is not recorded.
+        response: bytes of the answer; empty if it is not recorded.
         is_stream: whether the answer is a stream.
-        status: of HTTP.
+        status: HTTP status.
     """
 
     path: str
@@ -74,13 +74,13 @@ class Exchange:
         return [event for event in read if isinstance(event, dict | list)]
 
     def call_count(self) -> int:
-        """Calls that the caller is to run in the first choice of the answer."""
+        """The number of calls for the caller in the first choice of the answer."""
         return len(set(_COUNTS[self.wire_format or ""](self.events())))
 
 
 @cache
 def exchanges() -> tuple[Exchange, ...]:
-    """All of them; none where the corpus is not there."""
+    """All exchanges; empty without the corpus."""
     return tuple(
         exchange
         for folder in FOLDERS
@@ -164,7 +164,7 @@ def _from_events(path: Path) -> Iterator[Exchange]:
     name = path.name.removeprefix("packages__")
     wire_format = next((known for start, known in _SSE_NAMES if name.startswith(start)), None)
     if path.suffix == ".txt":
-        # As they are: one of them has a line that is no JSON.
+        # Unparsed, since one file has a line that is not JSON.
         lines = [line for line in path.read_bytes().split(b"\n") if line.strip()]
         yield Exchange(str(path), 0, wire_format, None, _sse(lines), is_stream=True)
     else:
@@ -205,7 +205,7 @@ _READERS: dict[str, Callable[[Path], Iterator[Exchange]]] = {
 
 
 def _chat_calls(events: list[Any]) -> Iterator[object]:
-    """By id, since an index may repeat; by place or name where there is none."""
+    """Count by id, since an index may repeat; by position if a call has no id."""
     for event in events:
         for choice in event.get("choices") or ():
             if choice.get("index", 0) != 0:
@@ -254,7 +254,7 @@ def _anthropic_calls(events: list[Any]) -> Iterator[object]:
 
 
 def _gemini_calls(events: list[Any]) -> Iterator[object]:
-    """Named parts: the further parts of a call whose arguments are streamed have no name."""
+    """Count named parts: later parts of a call with streamed arguments have no name."""
     for number, event in enumerate(events):
         for candidate in event.get("candidates") or ():
             parts = (candidate.get("content") or {}).get("parts") or ()
@@ -265,7 +265,7 @@ def _gemini_calls(events: list[Any]) -> Iterator[object]:
 
 
 def _bedrock_calls(events: list[Any]) -> Iterator[object]:
-    """Those of a server's own tools are of another type; whole answers and streams name both."""
+    """Skip calls of a server's own tools, which have a type in complete answers and streams."""
     for event in events:
         message = (event.get("output") or {}).get("message") or {}
         begun = (event.get("contentBlockStart") or {}).get("start") or {}
@@ -282,7 +282,7 @@ def _ollama_calls(events: list[Any]) -> Iterator[object]:
 
 
 def _cohere_calls(events: list[Any]) -> Iterator[object]:
-    """Where a call begins, it has its id."""
+    """Count ids: only the beginning of a call has an id."""
     for event in events:
         message = event.get("message") or (event.get("delta") or {}).get("message") or {}
         calls = message.get("tool_calls") or ()

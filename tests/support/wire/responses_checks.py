@@ -1,6 +1,6 @@
 """The rules of Responses for a history."""
 
-# JSON of others, looked at as it is.
+# Untyped JSON of other programs.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -24,7 +24,7 @@ _OUTPUTS = {
     "tool_search_call": "tool_search_output",
     "mcp_approval_request": "mcp_approval_response",
 }
-"""What is asked of the caller, and what answers it."""
+"""Items that ask the caller for something, and the items that answer them."""
 
 _PREFIXES = {
     "function_call": "fc",
@@ -35,7 +35,7 @@ _PREFIXES = {
     "computer_call": "cu",
     "reasoning": "rs",
 }
-"""What the id of an item begins with; it is not the id of the call, and may be left away."""
+"""Prefixes of item ids. The id of an item is not the id of the call, and may be omitted."""
 
 
 def responses_rules(items: Sequence[JsonObject], *, continues: bool = False) -> Iterator[str]:
@@ -43,7 +43,7 @@ def responses_rules(items: Sequence[JsonObject], *, continues: bool = False) -> 
 
     Args:
         items: the input.
-        continues: whether earlier items are with the server, which may have the calls.
+        continues: whether the server has earlier items, which may include the calls.
     """
     pending: list[tuple[str, Any]] = []
     is_answering = False
@@ -68,7 +68,7 @@ def responses_rules(items: Sequence[JsonObject], *, continues: bool = False) -> 
 def _is_call(item: JsonObject) -> bool:
     if item.get("type") == "tool_search_call":
         return item.get("execution") == "client"
-    # Of a shell in the provider's container, the provider has the output.
+    # The provider has the output of a shell in its own container.
     environment = item.get("environment") or {}
     return item.get("type") in _OUTPUTS and environment.get("type") != "container_reference"
 

@@ -1,4 +1,4 @@
-"""Messages for tests of what is written as the input of a Responses request, each in few words."""
+"""Short ways to write messages, for tests of the input of a Responses request."""
 
 from tests.support.wire.checks import history_problems
 from tests.support.wire.schemas import problems

@@ -1,8 +1,8 @@
-"""The JSON Schema of a client's type, closed, with what its server knows beside the type.
+"""The JSON Schema of a client's type, without unknown keys, with additions for its server.
 
-Ollama's server reads ids that its client of version 0.6.3 drops, and takes any JSON Schema for the
-arguments of a tool. Gemini's reads each key in two spellings, wants names, and takes one spelling
-of a schema at a time.
+Ollama's server reads ids that version 0.6.3 of its client drops, and accepts any JSON Schema for
+the arguments of a tool. Gemini's server reads each key in two spellings, requires names, and
+accepts only one of the two schema members at a time.
 """
 
 import re
@@ -12,7 +12,7 @@ from typing import Any
 Schema = dict[str, Any]
 
 _OPEN_TITLES = frozenset({"ClientCapabilities"})
-"""Objects of which the specification says that they are not a closed set."""
+"""Objects that the specification defines as open to other members."""
 
 _MAPPINGS = ("properties", "$defs", "patternProperties")
 _LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
@@ -22,7 +22,7 @@ _BASE64 = {"type": "string", "pattern": r"^[A-Za-z0-9+/_-]*={0,2}$"}
 
 
 def amended(wire_format: str, schema: Schema) -> Schema:
-    """The schema, in which no object takes a key that neither the type nor the server knows."""
+    """The schema with the server's additions; objects reject keys that are unknown to both."""
     amend = _AMENDMENTS.get(wire_format)
     for part in list(parts(schema)):
         if amend:
@@ -34,7 +34,7 @@ def amended(wire_format: str, schema: Schema) -> Schema:
 
 
 def parts(schema: Schema) -> Iterator[Schema]:
-    """All schemas in a schema, itself first. A property may be named as a keyword is."""
+    """All schemas in a schema, itself first. A property may have the name of a keyword."""
     yield schema
     for keyword in _MAPPINGS:
         for part in schema.get(keyword, {}).values():
@@ -56,14 +56,14 @@ _OLLAMA_KEYS: dict[str, Schema] = {
     "arguments": {"index": {"type": "integer", "minimum": 0}},
     "parameters": {"parameters": {"type": "object"}},
 }
-"""What the server reads where the client's type has nothing or something else, by a key that only
-such an object has: the titles of objects repeat."""
+"""Members that the server reads although the client's type lacks them or differs. The key is a
+member that only such an object has, since the titles of objects are not unique."""
 
 
 def _amend_ollama(part: Schema) -> None:
     known = part.get("properties", {})
     for key in _OLLAMA_KEYS.keys() & known.keys():
-        # A definition of a tool has a function too, and a type, but no id.
+        # A tool definition also has a function, and a type, but no id.
         if key != "function" or "type" not in known:
             known |= _OLLAMA_KEYS[key]
 
@@ -82,7 +82,7 @@ _GEMINI_RULES: dict[str, Schema] = {
         },
     },
 }
-"""By the title of the object: what the server wants and the type does not say."""
+"""By title of the object: rules of the server that the type does not express."""
 
 
 def _amend_gemini(part: Schema) -> None:
@@ -94,12 +94,12 @@ def _amend_gemini(part: Schema) -> None:
 
 
 def snake(name: str) -> str:
-    """The second spelling of a key: `functionCall` is `function_call` too."""
+    """The second spelling of a key: `function_call` for `functionCall`."""
     return re.sub("[A-Z]", lambda capital: f"_{capital[0].lower()}", name)
 
 
 def _amend_responses(part: Schema) -> None:
-    # The API takes reasoning without an id, where the client's type wants one.
+    # The API accepts reasoning without an id, although the client's type requires one.
     if part.get("title") == "ResponseReasoningItemParam":
         part["required"] = [name for name in part["required"] if name != "id"]
 

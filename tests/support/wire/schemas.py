@@ -1,9 +1,9 @@
-"""Whether JSON is what the official clients' own types allow: all of it, with no key beside them.
+"""Checks that JSON fits the types of the official clients completely, without unknown keys.
 
-`TypeAdapter.validate_python` does not tell: lists of a `TypedDict` are looked at when they are
-iterated over, and unknown keys pass. So the types are turned into JSON Schema, every object of it
-is closed, and the JSON is validated by that, at once and whole. What servers know beside their
-client's types is in `tests.support.wire.schema_amendments`.
+`TypeAdapter.validate_python` is not enough: it checks lists of a `TypedDict` only when they are
+iterated over, and accepts unknown keys. So the types are converted to JSON Schema, all objects are
+closed to unknown keys, and the complete JSON is validated by the schema. Additions of servers to
+their client's types are in `tests.support.wire.schema_amendments`.
 """
 
 from collections import defaultdict
@@ -88,11 +88,11 @@ TARGETS: dict[str, Callable[[], Any]] = {
     "mcp-2026.request": lambda: _mcp("_v2026_07_28", "CallToolRequest"),
     "mcp-2026.tool": lambda: _mcp("_v2026_07_28", "Tool"),
 }
-"""What can be validated, and where its type is. A client that is absent skips the test."""
+"""Names of what can be validated, with the type. If a client is absent, the test is skipped."""
 
 
 def problems(target: str, value: Any) -> list[str]:
-    """What of a value its type does not allow, each one a sentence; none for a good one.
+    """Problems of a value by its type, each as a sentence; empty for a valid value.
 
     Raises:
         KeyError: the target is not in `TARGETS`.
@@ -103,7 +103,7 @@ def problems(target: str, value: Any) -> list[str]:
 
 @cache
 def _validator(target: str) -> Any:
-    """Any, since the stubs of jsonschema type its methods in part."""
+    """A validator; its type is Any, since the stubs of jsonschema are incomplete."""
     schema = TypeAdapter(TARGETS[target]()).json_schema(by_alias=True)
     return Draft202012Validator(amended(target.partition(".")[0], schema))
 
@@ -115,7 +115,7 @@ def _told(error: ValidationError) -> str:
 
 
 def _meant(error: ValidationError) -> ValidationError:
-    """Of what a union told about each of its members, what is told of the one that was meant."""
+    """The error of the intended member of a union, among the errors of all members."""
     if not error.context:
         return error
     members: dict[object, list[ValidationError]] = defaultdict(list)
@@ -129,7 +129,7 @@ def _meant(error: ValidationError) -> ValidationError:
 
 
 def _is_other(cause: ValidationError) -> bool:
-    """Whether the value is of another member of the union: of another kind, or named otherwise."""
+    """Whether the value belongs to another member of the union: another kind, type or role."""
     if not cause.path:
         return cause.validator == "type"
     return cause.validator in {"const", "enum"} and list(cause.path) in (["type"], ["role"])

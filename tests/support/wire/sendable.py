@@ -1,6 +1,6 @@
-"""Whether a value is JSON that every client sends and every server takes: types and characters."""
+"""Checks that every client sends and every server accepts a value: types and characters."""
 
-# JSON of others, looked at as it is.
+# Untyped JSON of other programs.
 # pyright: reportUnknownVariableType=false, reportUnknownMemberType=false
 # pyright: reportUnknownArgumentType=false
 
@@ -14,12 +14,12 @@ from typing import Any
 JsonObject = Mapping[str, Any]
 
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
-"""NUL and halves of surrogate pairs, which servers or clients refuse, and then every later request
-of the session too."""
+"""NUL and lone surrogates. Servers or clients reject them, and then also every later request of
+the session."""
 
 
 def value_problems(value: Any, where: str = "") -> Iterator[str]:
-    """What in a value is no JSON, or cannot be sent."""
+    """Parts of a value that are not JSON or cannot be sent."""
     if isinstance(value, dict | list):
         yield from _within(value, where)
     elif isinstance(value, str):
@@ -45,9 +45,9 @@ def _within(value: dict[Any, Any] | list[Any], where: str) -> Iterator[str]:
 
 
 def escape_problems(text: Any, where: str) -> Iterator[str]:
-    """Of a text that is to be JSON itself, what its escapes spell; numbers are text as well there.
+    """Problems in the decoded escapes of a text that should be JSON; numbers are read as text.
 
-    A text that is no JSON has no escapes: it is for the model to be told of.
+    A text that is not JSON has no escapes; the model is informed about it.
     """
     try:
         decoded = json.loads(text, parse_int=str, parse_float=str, parse_constant=str)
@@ -57,13 +57,13 @@ def escape_problems(text: Any, where: str) -> Iterator[str]:
 
 
 def name_problems(name: Any, legal: re.Pattern[str], where: str) -> Iterator[str]:
-    """What is wrong with the name of a tool."""
+    """Problems of the name of a tool."""
     if not isinstance(name, str) or not legal.fullmatch(name):
         yield f"{where}: the name {name!r} is not legal"
 
 
 def repeated(names: Iterable[Any], what: str) -> Iterator[str]:
-    """Of names that are to be unique, those that are not."""
+    """Names that should be unique but are not."""
     for name, count in Counter(names).items():
         if count > 1:
             yield f"the {what} {name!r} stands {count} times"

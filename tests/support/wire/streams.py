@@ -1,4 +1,4 @@
-"""Streams of events as a test writes them, read in each way in which they can come."""
+"""Streams of events for tests, read in each form in which they can arrive."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -13,12 +13,12 @@ Event = Mapping[str, Any]
 def server_sent(events: Sequence[Event], *, is_done: bool = False) -> bytes:
     """The events as a body of server-sent events (WHATWG HTML, section 9.2)."""
     lines = [f"data: {json.dumps(event, ensure_ascii=False)}\n\n" for event in events]
-    # What no UTF-8 can carry is an escape of JSON then.
+    # Characters that UTF-8 cannot encode become JSON escapes.
     return "".join([*lines, *["data: [DONE]\n\n"] * is_done]).encode("utf-8", "backslashreplace")
 
 
 def read_events(format_name: str, *events: Event, is_done: bool = False) -> Response:
-    """The answer of a stream, which is the same as objects, whole, and byte by byte."""
+    """The answer of a stream; must be the same from objects, at once, and byte by byte."""
     known = wire_format(format_name)
     body = server_sent(events, is_done=is_done)
     whole = read_stream(known, [body])
@@ -31,5 +31,5 @@ def read_events(format_name: str, *events: Event, is_done: bool = False) -> Resp
 
 
 def told(call: ToolCall) -> tuple[str, str | None, str]:
-    """What was asked for, in short."""
+    """A short form of a call, for comparisons."""
     return call.tool_name, call.call_id, call.arguments_raw
