@@ -121,7 +121,7 @@ class ExportPolicy:
         ids: how to write a batch in which a call lacks an id that the format needs:
             `fallback` writes the complete batch as text, `synthesise` gives each such call an id.
         unanswered: how to write a call without a result: `mark` adds an `interrupted` result,
-            `unknown` adds a result of unknown content, `drop` leaves the call out.
+            `unknown` adds a result of status `unknown`, `drop` leaves the call out.
         text_family: the text format of batches that are written as text.
         replay_provider_data: whether extras and provider blocks are written to the format that
             they came from.
