@@ -196,13 +196,13 @@ def numbered(blocks: Iterable[BlockT]) -> Iterator[BlockT | CallBlock]:
 
 
 class RepeatedIds:
-    """Finds the calls of one message whose id is that of an earlier one."""
+    """Finds calls of one message that repeat the id of an earlier call."""
 
     def __init__(self) -> None:
         self._ids: set[str | None] = set()
 
     def flagged(self, call: ToolCall) -> CallBlock:
-        """The block of the next call, flagged `id_repeated` if it has such an id."""
+        """The block of the next call, flagged `id_repeated` if its id is repeated."""
         block = CallBlock(call=call)
         if call.call_id and call.call_id in self._ids:
             return _flagged(block, "id_repeated")

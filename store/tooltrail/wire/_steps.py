@@ -81,7 +81,7 @@ class Answers:
     where: str
 
     def blocks(self) -> Iterator[MessageBlock | Answered]:
-        """The blocks of the message in order: calls as `answered` has them, dropped calls not."""
+        """The message's blocks in order, each call with its result, without calls left out."""
         given = iter(self.answered)
         following = next(given, None)
         for block in self.message.blocks:
