@@ -137,7 +137,7 @@ def merge_results(messages: Iterable[Message]) -> Iterator[Message]:
 def with_origins(
     messages: Iterable[Message], wire_format: str, native_ids: AbstractSet[str | None]
 ) -> list[Message]:
-    """Add an origin to messages whose calls have results that only this format has."""
+    """Add an origin to messages whose calls have results with data for this format only."""
     return [
         message.model_copy(update={"origin": Origin(wire_format=wire_format)})
         if message.origin is None and any(call.call_id in native_ids for call in message.calls)

@@ -85,7 +85,7 @@ class _Fragment:
 
 
 def place_in(index: JsonValue) -> int | None:
-    """The index as an integer, which some servers send as a text or as 0.0; None if it is none."""
+    """The index as an integer; some servers send a text or 0.0. None if it is not an index."""
     match index:
         case bool():
             return None

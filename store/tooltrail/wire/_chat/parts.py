@@ -198,7 +198,7 @@ def _write_place(writing: Writing, message: Message, block: MediaBlock) -> JsonO
         return None
     if is_file_name(uri):
         return {"type": "file", "file": {"file_id": uri.removeprefix(FILE)}}
-    # Only some servers accept a URI in place of a file's bytes: those that sent one.
+    # Not every server accepts a URI instead of a file's bytes; one whose request had a URI does.
     return {"type": "file", "file": {"file_data": uri}} if writing.replays(message) else None
 
 

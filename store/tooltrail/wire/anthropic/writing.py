@@ -31,7 +31,7 @@ _THOUGHTS = ("thinking", "redacted_thinking")
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """Write `{"system": …, "messages": […]}`; `system` only if the conversation begins so."""
+    """Write `{"system": …, "messages": […]}`; `system` only for leading system messages."""
     system, messages = write_turns(writing, conversation, SPELLING)
     request: JsonObject = {
         "messages": [{**one, "content": _simple(list_in(one["content"]))} for one in messages]

@@ -35,7 +35,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
-    """Read the tools of a request without cache points; `extras` has one of Amazon's tools."""
+    """Read the tools of a request, without cache points; Amazon's own tools are in `extras`."""
     natives = objects_in(object_in(request.get("toolConfig")).get("tools"))
     return tuple(_read_tool(one) for one in natives if "toolSpec" in one or _SYSTEM in one)
 

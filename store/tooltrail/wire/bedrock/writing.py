@@ -34,7 +34,7 @@ _BESIDE = "(a document)"
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """Write `{"system": …, "messages": […]}`; `system` only if the conversation begins so."""
+    """Write `{"system": …, "messages": […]}`; `system` only for leading system messages."""
     system, messages = write_turns(writing, conversation, SPELLING)
     names: set[str] = set()
     for message in messages:

@@ -26,7 +26,7 @@ from tooltrail.wire.members import JsonObject, object_in
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """Write `{"systemInstruction": …, "contents": […]}`; the former only for a system message."""
+    """Write `{"systemInstruction": …, "contents": […]}`; the former for leading system messages."""
     system, contents = write_turns(writing, conversation, SPELLING)
     instruction: JsonObject = {"systemInstruction": {"parts": system}} if system else {}
     return {**instruction, "contents": [*contents]}

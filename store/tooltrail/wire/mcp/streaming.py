@@ -59,7 +59,7 @@ class McpAssembler:
         if isinstance(outcome, Pending) and outcome.task_id is not None:
             self._tasks[outcome.task_id] = place
 
-    def finish(self, *, is_done: bool = False) -> Response:  # noqa: ARG002  nothing tells the end
+    def finish(self, *, is_done: bool = False) -> Response:  # noqa: ARG002  no event marks the end
         """Return the responses, one message each; none if the stream ended before the first."""
         if not self._messages:
             self._unread.append("the stream has no response")
