@@ -162,7 +162,7 @@ class _Speech:
         return {**extras, "audio": {"id": audio_id} if audio_id else None}
 
     def _spoken(self, blocks: Sequence[MessageBlock]) -> JsonValue:
-        """The assistant's content: one text, or parts if a part of its provider goes back with it."""
+        """The assistant's content: one text, or parts if one of its provider's parts is written."""
         has_own = any(own_part(self.writing, self.message, block) for block in blocks)
         return self.content(blocks) if has_own else self._text(blocks)
 
