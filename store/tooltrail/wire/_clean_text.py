@@ -1,14 +1,14 @@
-"""Text and JSON that every provider takes: what a server cannot take is replaced, and counted.
+"""Text and JSON that every provider accepts: unsendable characters are replaced and counted.
 
-Two things become U+FFFD, also where they are escapes in a text of JSON:
+Two kinds of characters become U+FFFD, also when they are escapes in JSON text:
 
-- lone surrogates. Clients raise, since UTF-8 cannot carry them, and Anthropic's server answers 400
+- lone surrogates. Clients raise, since UTF-8 cannot encode them, and Anthropic's server answers 400
   (github.com/anthropics/claude-code/issues/1939);
-- NUL. A server of llama.cpp dropped the rest of a prompt behind it, without an error
+- NUL. A llama.cpp server silently dropped the rest of a prompt after it
   (github.com/ggml-org/llama.cpp/issues/25543).
 
-Every other character goes out as it is, the escapes and bells of a terminal among them. Numbers
-with more digits than a double holds are sent unchanged and reported, since most readers round them.
+Every other character is sent unchanged, including terminal escapes and bells. Numbers with more
+digits than a double holds are sent unchanged and reported, since most readers round them.
 """
 
 import json
@@ -24,45 +24,45 @@ from tooltrail.wire.exports import ExportReport
 _REPLACEMENT = "\ufffd"
 _UNSENDABLE = re.compile("[\x00\ud800-\udfff]")
 _SUSPECT_NUMBER = re.compile(r"[\d.]{17}|[eE][-+]?\d{2}")
-"""17 digits, or an exponent of two. A shorter number keeps its value as a double."""
+"""17 digits, or an exponent of two digits. A shorter number keeps its value as a double."""
 
 _SUSPECT_ESCAPE = re.compile(r"\\u(?:0000|[dD][89a-fA-F])")
-"""Escapes in a text of JSON that may spell such a character; pairs of surrogates are among them."""
+"""Escapes in JSON text that may be such a character; also matches pairs of surrogates."""
 
 _ESCAPE = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     r"|\\u(?P<code>[0-9a-fA-F]{4})|\\."
 )
-"""One escape in a text of JSON, a pair of surrogates as one."""
+"""One escape in JSON text; a pair of surrogates counts as one."""
 
 
 def sendable(text: str) -> str:
-    """The text with every character replaced that cannot be sent; for words of our own."""
+    """The text with unsendable characters replaced, unreported; for texts that we make."""
     return _cleaned(text)[0]
 
 
 def _cleaned(text: str) -> tuple[str, int]:
-    """The text as it can be sent, and the number of characters that were replaced."""
+    """The text with unsendable characters replaced, and the number of replacements."""
     if text.isascii() and text.isprintable():
         return text, 0
     return _UNSENDABLE.subn(_REPLACEMENT, text)
 
 
 class CleanText:
-    """Cleans what goes into one export."""
+    """Cleans the texts and JSON values of one export, and reports replacements."""
 
     def __init__(self, report: ExportReport) -> None:
         self._report = report
 
     def text(self, text: str, where: str) -> str:
-        """The text with every character replaced that cannot be sent."""
+        """The text with unsendable characters replaced."""
         clean, count = _cleaned(text)
         if count:
             self._replaced(count, where)
         return clean
 
     def json_text(self, text: str, where: str) -> str:
-        """A text that is JSON, or was to be: clean, and still the same text where it was."""
+        """Clean a text that should be JSON; everything sendable in it stays unchanged."""
         clean = self.text(text, where)
         if _SUSPECT_ESCAPE.search(clean) is None:
             return clean
@@ -77,17 +77,17 @@ class CleanText:
             return r"\ufffd"
 
         spelled = _ESCAPE.sub(mended, clean)
-        # Where a text is no JSON, nobody turns the escapes into characters.
+        # If the text is not JSON, no reader decodes its escapes.
         if not count or not _is_json(clean):
             return clean
         self._replaced(count, where)
         if _is_read(clean) and not _is_read(spelled):
-            # Two keys that differ in what cannot be sent stay two.
+            # Keys that differ only in unsendable characters must stay different.
             return compact(_Mapping().of(read_json(clean)))
         return spelled
 
     def value(self, value: JsonValue, where: str) -> JsonValue:
-        """A JSON value with clean texts and keys, and no number that JSON does not have."""
+        """A JSON value with clean texts and keys, and with NaN and infinities as text."""
         mapping = _Mapping()
         cleaned = mapping.of(value)
         if mapping.count:
@@ -102,7 +102,7 @@ class CleanText:
 
 
 class _Mapping:
-    """The same value, clean; counts what it replaces."""
+    """Cleans a JSON value and counts the replacements."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -125,7 +125,7 @@ class _Mapping:
         for key, member in value.items():
             name = self._text(key)
             while name in members:
-                # Two keys that differ in what cannot be sent stay two.
+                # Keys that differ only in unsendable characters must stay different.
                 name += _REPLACEMENT
             members[name] = self.of(member)
         return members
@@ -137,7 +137,7 @@ class _Mapping:
 
 
 def _is_json(text: str) -> bool:
-    """Whether anybody could read it as JSON, strictly or not."""
+    """Whether a lenient or a strict reader could read the text as JSON."""
     try:
         json.loads(text)
     except RecursionError:
@@ -156,7 +156,7 @@ def _is_read(text: str) -> bool:
 
 
 def compact(value: JsonValue) -> str:
-    """JSON without white space, in the order of its members, with characters as they are."""
+    """The value as JSON without white space; members keep their order, characters are unescaped."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
@@ -171,7 +171,7 @@ def rounded_numbers(text: str) -> list[str]:
         try:
             if Decimal(spelled) != Decimal(repr(value)):
                 rounded.append(spelled)
-        except InvalidOperation:  # an exponent of more digits than a decimal takes
+        except InvalidOperation:  # an exponent with more digits than a decimal accepts
             rounded.append(spelled)
         return value
 

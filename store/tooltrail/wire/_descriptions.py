@@ -1,4 +1,4 @@
-"""What stands in words for a block that a format cannot carry."""
+"""Describes in words a block that a format cannot carry."""
 
 from hashlib import sha256
 
@@ -12,7 +12,7 @@ _UNKNOWN = "of unknown type"
 
 
 def describe_block(block: MessageBlock) -> str:
-    """A block on one line, in brackets: its kind, its type and size, its digest or where it is."""
+    """Describe a block on one line in brackets: kind, type, size and digest, or its location."""
     return sendable(_described(block))
 
 

@@ -1,8 +1,8 @@
-"""Ids and names that a format can carry, made of those that were recorded.
+"""Turns recorded ids and tool names into ones that a format can carry.
 
-Both mappings are injective and deterministic: two different ids never become one, and the same
-conversation always gives the same export. What must change gets part of a SHA-256 of the original,
-never a cut alone, which would make one of two long ids that begin alike.
+Both mappings are injective and deterministic: two different ids never become equal, and the same
+conversation always gives the same export. A changed id or name contains part of the SHA-256 of the
+original. Truncation alone could make two long ids with a common beginning equal.
 """
 
 import re
@@ -27,7 +27,7 @@ from tooltrail.wire.exports import ExportReport
 NO_SERVERS: AbstractSet[str] = frozenset()
 _SEPARATORS = re.compile(f"{SERVER_SEPARATOR}+")
 _Tool: TypeAlias = tuple[str | None, str]
-"""The server that has a tool, if one has, and the tool's name there."""
+"""The server of a tool (None if it has no server), and the tool's name at that server."""
 
 NamedT = TypeVar("NamedT", ToolCall, ResultBlock, ToolDefinition)
 
@@ -39,7 +39,7 @@ _SHOWN_CHARS = 60
 
 
 class CallIds:
-    """The ids of one export, given out call by call in the order of the conversation."""
+    """The ids of one export, assigned call by call in the order of the conversation."""
 
     def __init__(self, capabilities: Capabilities, report: ExportReport) -> None:
         self._capabilities = capabilities
@@ -47,12 +47,12 @@ class CallIds:
         self._used: set[str] = set()
 
     def begin_batch(self) -> None:
-        """A new batch of calls: where ids need only differ within one, they may repeat."""
+        """Begin a batch of calls; ids may repeat across batches unless the scope is the request."""
         if self._capabilities.call_id_scope != "request":
             self._used.clear()
 
     def given(self, call_id: str, batch: int, where: str) -> str:
-        """The id on the wire of a call that has one: its own, if that is legal and free."""
+        """The id on the wire for a call with an id: its own id if that is legal and unused."""
         if self._is_legal(call_id):
             self._used.add(call_id)
             return call_id
@@ -61,7 +61,7 @@ class CallIds:
         return wire_id
 
     def synthesised(self, batch: int, position: int, where: str) -> str:
-        """An id for a call that has none."""
+        """Make an id for a call without one."""
         wire_id = self._made(str(position), batch)
         self._report.add("id_synthesised", where, f"the call has no id; it is {wire_id} here")
         return wire_id
@@ -84,20 +84,20 @@ class CallIds:
     def _spelled(self, digits: str) -> str:
         able = self._capabilities
         wire_id = (_PREFIX + digits[:_ID_DIGITS])[: able.call_id_length]
-        # A format may take no underscore, and ids of one length alone (Mistral: nine characters).
+        # A format may refuse underscores, or accept one length only (Mistral: nine characters).
         return wire_id if able.call_id.fullmatch(wire_id) else digits[: able.call_id_length]
 
 
 class ToolNames:
-    """The names of one export's tools; the same one for definitions, choice, calls and results.
+    """The tool names of one export; definitions, choice, calls and results share them.
 
-    A tool of a server is `server___tool`. A plain name that would be read so gets another separator
-    in front. Any other legal name stays what it is. What becomes of a name that the format refuses
-    follows from the tool alone, so that exports of the tools and of the history agree. If a legal
-    name of the export is the same by chance, it gets other digits.
+    A tool of a server is `server___tool`. A plain name of that form gets another separator in
+    front. Any other legal name stays unchanged. The replacement for a name that the format refuses
+    depends only on the tool, so that exports of the tools and of the history agree. If it equals
+    a legal name of the export by chance, it gets other digits.
 
     Attributes:
-        renamed: the name on the wire of each tool that has another one than its own.
+        renamed: maps the name of each renamed tool to its name on the wire.
     """
 
     def __init__(self, capabilities: Capabilities, report: ExportReport) -> None:
@@ -109,10 +109,9 @@ class ToolNames:
         self.renamed: dict[str, str] = {}
 
     def reserve(self, tools: Iterable[tuple[str | None, str]]) -> None:
-        """Take the servers and names of all tools that are to come.
+        """Register the servers and names of all tools of the export.
 
-        Their servers are known from then on, and the legal ones of the names stay free of any that
-        is made.
+        From then on their servers are known, and no made name equals one of their legal names.
         """
         held = [(server or None, _held(name)) for server, name in tools]
         if self._servers is not None:
@@ -132,7 +131,7 @@ class ToolNames:
         return self._given[tool]
 
     def beside_server(self, name: str, where: str) -> str:
-        """The name on the wire of a tool whose server stands in a field, so that none splits it."""
+        """The name on the wire of a tool whose server has a field; readers do not split it."""
         held = _held(name)
         return held if self._is_legal(held) else self.of(name, where)
 
@@ -159,7 +158,7 @@ class ToolNames:
         return wire_name
 
     def _spelled(self, tool: _Tool) -> str | None:
-        """The name that is split into the same again; None where the format takes none."""
+        """The name that `split_name` turns back into the tool; None if there is no legal one."""
         server, name = tool
         spelled = spelled_name(server, name, self._servers)
         known = None if server is None else {server}
@@ -177,7 +176,7 @@ class ToolNames:
         if not stem or not (stem[0].isalpha() or stem[0] == "_"):
             stem = f"_{stem}"
         made = f"{stem[: self._capabilities.tool_name_length - _NAME_DIGITS - 1]}_{digest}"
-        if not self._is_legal(made):  # Cohere takes no hyphen.
+        if not self._is_legal(made):  # Cohere refuses hyphens.
             made = made.replace("-", "_")
         # Readers must not split a made name.
         return _SEPARATORS.sub("__", made)
@@ -186,12 +185,12 @@ class ToolNames:
 def spelled_name(
     namespace: str | None, tool_name: str, servers: Container[str] | None = None
 ) -> str:
-    """The name on the wire of a tool of a server.
+    """The name on the wire of a tool, with its server if it has one.
 
     Args:
-        namespace: the server, or another namespace; None of a plain name.
-        tool_name: of the tool.
-        servers: that a reader of the name knows; None where it takes any name for one.
+        namespace: the server, or another namespace; None for a plain name.
+        tool_name: the name of the tool.
+        servers: the servers that the reader knows; None if it accepts any name as a server.
     """
     if namespace:
         return name_with_server(namespace, tool_name)
@@ -201,10 +200,10 @@ def spelled_name(
 
 
 def split_name(name: str, servers: Container[str] | None = None) -> tuple[str | None, str]:
-    """The server and the tool of a name on the wire, as they were before `spelled_name`.
+    """Split a name on the wire into server and tool; reverses `spelled_name`.
 
-    The name is split at the first separator, if a server that is known stands before it. So the
-    tools of a server whose name has the separator, or ends with an underscore, have made names.
+    The name is split at the first separator if a known server precedes it. A server whose name
+    contains the separator or ends with an underscore cannot be split; its tools get made names.
     """
     server, separator, tool_name = name.partition(SERVER_SEPARATOR)
     if not (separator and tool_name):
@@ -215,7 +214,7 @@ def split_name(name: str, servers: Container[str] | None = None) -> tuple[str | 
 
 
 def split_servers(message: Message, servers: AbstractSet[str]) -> Message:
-    """The message, the tools of these servers by their own names; see `split_name`."""
+    """The message, with the names of these servers' tools split; see `split_name`."""
     if not servers:
         return message
     return message.model_copy(
@@ -237,7 +236,7 @@ def _split_block(block: MessageBlock, servers: AbstractSet[str]) -> MessageBlock
 
 
 def _split(one: NamedT, member: str, servers: AbstractSet[str]) -> NamedT:
-    """What has the name of a tool, as it is when its server has a field."""
+    """Move the server out of the tool name into the namespace, unless that is set already."""
     whole: str | None = getattr(one, member)
     if not whole or one.namespace is not None:
         return one
@@ -246,7 +245,7 @@ def _split(one: NamedT, member: str, servers: AbstractSet[str]) -> NamedT:
 
 
 def _reads_as_both(name: str, servers: Container[str] | None) -> bool:
-    """Whether a plain name begins as one of a server, with or without separators in front."""
+    """Whether a plain name looks like `server___tool`, with or without separators in front."""
     while name.startswith(SERVER_SEPARATOR):
         name = name.removeprefix(SERVER_SEPARATOR)
     server, separator, tool_name = name.partition(SERVER_SEPARATOR)
@@ -258,5 +257,5 @@ def _is_known(server: str, servers: Container[str] | None) -> bool:
 
 
 def _held(name: str) -> str:
-    """The name as calls have it, which is what a record can hold; a definition has any."""
+    """The name as a call records it; a definition accepts any name, a call does not."""
     return ToolCall(tool_name=name).tool_name

@@ -1,8 +1,8 @@
-"""Which result belongs to which call, and what is left over on either side.
+"""Pairs results with calls, and finds results without a call and calls without a result.
 
-Equal keys decide where there are any. Else the id does: of several calls with it the first without
-a result, in the latest batch that has one. A result without an id belongs to the first call without
-one, of its name if it has a name, in the latest batch.
+A result with a key belongs to the call with that key. Else its id decides: among the calls with
+the id, the first one without a result, in the latest batch that has such a call. A result without
+an id belongs likewise to a call without an id, of the same tool if the result names a tool.
 """
 
 from collections import defaultdict
@@ -18,10 +18,10 @@ class Batch:
     """The calls of one message of the assistant.
 
     Attributes:
-        message: with everything that was said beside the calls.
-        number: of the batch among all, from 0.
-        is_past: whether something else was said since.
-        furthest: the number of the last call in their order that has a result.
+        message: the complete message, with its other blocks.
+        number: the index of the batch among all batches, from 0.
+        is_past: whether a message other than a tool's follows the batch.
+        furthest: the highest number of a call that has a result; -1 if none has one.
     """
 
     message: Message
@@ -36,8 +36,8 @@ class Asked:
     """A call, and its result once that is found.
 
     Attributes:
-        number: of the call in its batch, from 0.
-        where: it stands, as a report says it.
+        number: the index of the call in its batch, from 0.
+        where: the position of the call, in the words of a report.
     """
 
     batch: Batch = field(repr=False)
@@ -49,18 +49,19 @@ class Asked:
 
 
 _Name = tuple[str, str | None]
-"""By what a result may name its call: a key, an id, or a tool, which may be any."""
+"""How a result names its call: by key, by id, or by tool; a tool of None means any tool."""
 
 
 class Paired:
-    """A conversation whose results were found their calls, which are kept by what may name them.
+    """A conversation with its results paired with calls.
 
     Attributes:
-        batches: by the index of their message.
-        orphans: results without a call, by the index of their message.
+        batches: the batches by the index of their message.
+        orphans: the results without a call, by the index of their message.
 
-    `_open` has for each name the calls of each batch that it may mean, the first one last, without
-    those at its end that have a result; `_latest` has the first call of the last batch in any case.
+    `_open` has, for each name, one list of candidate calls per batch. Each list is reversed, so the
+    first call is at its end; calls with a result are removed there. `_latest` has, for each name,
+    the first call of the last batch, with or without a result.
     """
 
     def __init__(self, report: ExportReport) -> None:
@@ -72,7 +73,7 @@ class Paired:
         self._fresh: list[Batch] = []
 
     def take(self, index: int, message: Message) -> None:
-        """Take the next message of the conversation."""
+        """Add the next message of the conversation."""
         if message.role != "tool":
             for batch in self._fresh:
                 batch.is_past = True
@@ -149,7 +150,7 @@ def _name_of_result(result: ResultBlock) -> _Name:
 
 
 def pair(conversation: Conversation, report: ExportReport) -> Paired:
-    """Find the call of every result; of several results of one call the last one counts."""
+    """Find the call of every result; if a call has several results, the last one is used."""
     paired = Paired(report)
     for index, message in enumerate(conversation.messages):
         paired.take(index, message)

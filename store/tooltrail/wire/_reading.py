@@ -1,4 +1,4 @@
-"""What readers of several formats share: calls cut off, data for one provider, results."""
+"""Helpers that readers of several formats share: messages, cut-off calls, results."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -31,28 +31,28 @@ BlockT = TypeVar("BlockT", bound=MessageBlock)
 CallT = TypeVar("CallT", bound=CallBlock)
 
 ROLES: Mapping[str, Role] = {role: role for role in get_args(Role)}
-"""The roles of formats that name them as records do."""
+"""The roles of formats that use the role names of records."""
 
 
 REASONING = ("reasoning_content", "reasoning")
-"""Members of a message in which servers of chats put what the model thought."""
+"""The members of a chat message in which servers put the model's reasoning."""
 
 CUT_SHORT = frozenset({"length", "content_filter", "MAX_TOKENS"})
 """Finish reasons after which the last call may be incomplete."""
 
 
 def thoughts_in(native: JsonObject) -> Iterator[ReasoningBlock]:
-    """What the model thought, of a message of a chat."""
+    """The model's reasoning in a chat message."""
     for member in REASONING:
         if thought := text_in(native.get(member)):
             yield ReasoningBlock(text=thought, extras={"member": member})
 
 
 def messages_in(request: JsonObject) -> list[JsonValue]:
-    """The messages of a request, whatever they are.
+    """The messages of a request, unchecked.
 
     Raises:
-        InvalidRecordError: it has none.
+        InvalidRecordError: `messages` is missing or not an array.
     """
     natives = request.get("messages")
     if not isinstance(natives, list):
@@ -63,10 +63,10 @@ def messages_in(request: JsonObject) -> list[JsonValue]:
 def spoken_in(
     request: JsonObject, roles: Mapping[str, Role] = ROLES
 ) -> Iterator[tuple[JsonObject, Role]]:
-    """The messages of a request, each with the role that it names.
+    """The messages of a request, each with its role.
 
     Raises:
-        InvalidRecordError: there are none, or one has no role that is known.
+        InvalidRecordError: `messages` is not an array, or a message has no known role.
     """
     for position, native in enumerate(messages_in(request)):
         message = object_in(native)
@@ -84,7 +84,7 @@ def cut_off(block: BlockT) -> BlockT:
 
 
 def cut_message(message: Message) -> Message:
-    """The message of the assistant as one that did not come to its end, any other as it is."""
+    """Mark a message of the assistant as incomplete; return any other message unchanged."""
     if message.role != "assistant":
         return message
     blocks = tuple(map(cut_off, message.blocks))
@@ -105,11 +105,11 @@ def message_of_answer(
     call can be.
 
     Args:
-        blocks: what is said.
-        origin: of the answer.
-        is_complete: whether it came to its end.
-        is_cut: whether its end was cut off.
-        cut: the places of blocks that did not come to theirs.
+        blocks: the blocks of the answer.
+        origin: the origin of the answer.
+        is_complete: whether the end of the answer was received.
+        is_cut: whether the provider cut the answer short.
+        cut: the indexes of blocks whose end was not received.
     """
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
     open_calls = calls if not is_complete else calls[-1:] if is_cut else []
@@ -120,9 +120,9 @@ def message_of_answer(
 
 
 def merge_results(messages: Iterable[Message]) -> Iterator[Message]:
-    """The messages, of which those with the results of one batch are one.
+    """Merge the messages that hold the results of one batch into one message.
 
-    Some formats have a message for each result, and a conversation has one for the whole batch.
+    Some formats have a message for each result; a conversation has one for the complete batch.
     """
     for is_tool, group in groupby(messages, key=lambda message: message.role == "tool"):
         if is_tool:
@@ -137,7 +137,7 @@ def merge_results(messages: Iterable[Message]) -> Iterator[Message]:
 def with_origins(
     messages: Iterable[Message], wire_format: str, native_ids: AbstractSet[str | None]
 ) -> list[Message]:
-    """The messages, with an origin for those that asked for results that this format alone has."""
+    """Add an origin to messages whose calls have results with data for this format only."""
     return [
         message.model_copy(update={"origin": Origin(wire_format=wire_format)})
         if message.origin is None and any(call.call_id in native_ids for call in message.calls)
@@ -152,13 +152,13 @@ def message_of_request(
     blocks: Iterable[MessageBlock],
     extras: JsonObject | None = None,
 ) -> Message:
-    """A message of a request, with an origin where something in it is for its provider alone.
+    """A message of a request, with an origin if a part can be written only for its provider.
 
     Args:
-        wire_format: of the request.
-        role: who says it.
-        blocks: what is said.
-        extras: what else is said of the whole message.
+        wire_format: the format of the request.
+        role: the role of the message.
+        blocks: the blocks of the message.
+        extras: other members of the message.
     """
     said = tuple(blocks)
     is_native = bool(extras) or any(map(is_for_provider, said))
@@ -172,7 +172,7 @@ def messages_of_request(
     blocks: Iterable[MessageBlock],
     extras: JsonObject | None = None,
 ) -> Iterator[Message]:
-    """The messages that one of a request is: results that the user brings are a tool's."""
+    """Split a message of a request: results in a user's message become messages of role `tool`."""
     said = tuple(blocks)
     if role != "user" or not said:
         yield message_of_request(wire_format, role, said, extras)
@@ -182,7 +182,7 @@ def messages_of_request(
 
 
 def numbered(blocks: Iterable[BlockT]) -> Iterator[BlockT | CallBlock]:
-    """The blocks of a message, its calls with their positions, flagged if they repeat an id."""
+    """Number the calls among the blocks of a message, and flag calls that repeat an id."""
     position, repeated = 0, RepeatedIds()
     for block in blocks:
         if isinstance(block, CallBlock):
@@ -196,13 +196,13 @@ def numbered(blocks: Iterable[BlockT]) -> Iterator[BlockT | CallBlock]:
 
 
 class RepeatedIds:
-    """Finds the calls of one message whose id is that of an earlier one."""
+    """Finds calls of one message that repeat the id of an earlier call."""
 
     def __init__(self) -> None:
         self._ids: set[str | None] = set()
 
     def flagged(self, call: ToolCall) -> CallBlock:
-        """The block of the next call, flagged `id_repeated` if it has such an id."""
+        """The block of the next call, flagged `id_repeated` if its id is repeated."""
         block = CallBlock(call=call)
         if call.call_id and call.call_id in self._ids:
             return _flagged(block, "id_repeated")
@@ -213,7 +213,7 @@ class RepeatedIds:
 def origin_of_choice(
     wire_format: str, payload: JsonObject, choice: JsonObject, position: int
 ) -> Origin:
-    """Which answer one of the `choices` of a payload is."""
+    """The origin of the answer in one of the `choices` of a payload."""
     index = choice.get("index")
     return Origin(
         wire_format=wire_format,
@@ -225,7 +225,7 @@ def origin_of_choice(
 
 
 def is_for_provider(block: MessageBlock) -> bool:
-    """Whether a block says something that can be written for its provider alone."""
+    """Whether a part of a block can be written only for its provider."""
     if isinstance(block, CallBlock):
         return block.call.kind == "builtin" or bool(block.call.extras)
     if isinstance(block, MediaBlock) and block.uri is not None and not is_public(block.uri):
@@ -238,10 +238,10 @@ def is_for_provider(block: MessageBlock) -> bool:
 def result_of_text(
     call_id: str | None, tool_name: str | None, content: tuple[ContentBlock, ...]
 ) -> ResultBlock:
-    """A result whose text alone can say that the call failed.
+    """A result in a format without an error flag: only a prefix of its text marks a failure.
 
-    The prefix stays in the text, which is what the model saw. Without it nothing is known of how
-    the call came out.
+    The prefix stays in the text, because the model saw it. Without the prefix the status is
+    `unknown`.
     """
     first = content[0] if content else None
     is_error = isinstance(first, TextBlock) and first.text.startswith(ERROR_PREFIX)

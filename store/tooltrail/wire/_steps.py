@@ -1,7 +1,7 @@
-"""A conversation cut into the steps that exporters spell: what is said, and answered calls.
+"""Splits a conversation into the steps that exporters write: plain messages and answered calls.
 
-Whether a batch of calls is written natively or as text is decided here, once, for all of its calls:
-half of each would leave results without calls.
+This module decides whether a batch of calls is written natively or as text. The decision holds
+for all calls of the batch: a mixture would leave results without calls.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ _NO_RESULTS = {
     "mark": ResultBlock(status="interrupted", content=(_NOT_RECORDED,)),
     "unknown": ResultBlock(status="unknown", content=(_NOT_SHOWN,)),
 }
-"""What stands for a result that is missing, by the policy."""
+"""The replacement for a missing result, by `ExportPolicy.unanswered`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class Said:
     """A message without calls.
 
     Attributes:
-        message: of the role `system`, `developer`, `user` or `assistant`, without results.
-        where: it stands in the conversation.
-        orphans: the results without a call that the message tells as text.
+        message: a message of role `system`, `developer`, `user` or `assistant`, without results.
+        where: the position in the conversation.
+        orphans: the results without a call that the message contains as text.
     """
 
     message: Message
@@ -51,13 +51,13 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A call and its result, as they go on the wire.
+    """A call and its result, as they are sent.
 
     Attributes:
-        wire_id: the id of both; None where the format can do without and the call has none.
-        result: what came of it, or that nothing is recorded.
-        where: the call stands in the conversation.
-        source: the message that brought the result; one that no provider said, where none did.
+        wire_id: the id of both; None if the call has none and the format needs none.
+        result: the result, or the replacement for a missing one.
+        where: the position of the call in the conversation.
+        source: the message that contains the result; an empty one if the result is missing.
     """
 
     call: ToolCall
@@ -73,7 +73,7 @@ class Answers:
     """A message of the assistant with calls, and their results in the order of the calls.
 
     Attributes:
-        answered: the calls, each at the place that its position tells.
+        answered: the calls with their results, in the order of the calls.
     """
 
     message: Message
@@ -81,7 +81,7 @@ class Answers:
     where: str
 
     def blocks(self) -> Iterator[MessageBlock | Answered]:
-        """What the message says in order, each call with its answer, calls that are left out."""
+        """The message's blocks in order, each call with its result, without calls left out."""
         given = iter(self.answered)
         following = next(given, None)
         for block in self.message.blocks:
@@ -96,7 +96,7 @@ Step = Said | Answers
 
 
 def steps(writing: Writing, conversation: Conversation) -> Iterator[Step]:
-    """The conversation in steps, orphans written as text where their message stands."""
+    """Split the conversation into steps; orphans become text at the position of their message."""
     return _Planner(writing).steps(conversation)
 
 
@@ -124,7 +124,7 @@ class _Planner:
                 yield Said(self._as_text(orphans, where), where, orphans)
 
     def _as_text(self, orphans: tuple[ResultBlock, ...], where: str) -> Message:
-        """What the user says of results without a call; nothing where they go as they are."""
+        """Results without a call as the user's text; no text if the format accepts orphans."""
         if self._writing.capabilities.takes_orphans:
             return Message(role="user")
         name_of, parts = self._writing.text_names.of, list[TextResult]()
@@ -139,7 +139,7 @@ class _Planner:
         return text_result(self._writing, self._family, result, where, name=name, call_id=call_id)
 
     def _without_results(self, message: Message, where: str) -> Message | None:
-        """What a message says beside results; None when that is nothing."""
+        """The message without its results; None if nothing remains to be written."""
         said = _without(message, ResultBlock)
         if message.role == "tool":
             self._writing.note_message_extras(message, where)
@@ -200,7 +200,7 @@ class _Planner:
 
     def _wire_id(self, call: ToolCall, batch: int, where: str) -> str | None:
         needs_id = self._writing.capabilities.needs_call_ids
-        # An id that was made for a call without one stays away from a format that needs none.
+        # An id that was made for a call without one is not sent to a format that needs no ids.
         if call.call_id and (needs_id or "id_synthesised" not in call.flags):
             is_kept = self._writing.policy.identifiers == "keep"
             return call.call_id if is_kept else self._ids.given(call.call_id, batch, where)
@@ -232,7 +232,7 @@ def text_call(
     name: str,
     call_id: str | None,
 ) -> TextCall:
-    """A call as a family spells it in text, under this name and id."""
+    """The call for a text family to write, with this name and id; reports what is lost."""
     writing.note_dropped(call.extras, where)
     if call.kind != "function" and not (family.tells_kinds and call.kind == "custom"):
         writing.note("provider_data_dropped", where, f"the kind {call.kind}")
@@ -251,7 +251,7 @@ def text_result(
     name: str,
     call_id: str | None,
 ) -> TextResult:
-    """A result as a family spells it in text, under this name and id."""
+    """The result for a text family to write, with this name and id; reports what is lost."""
     writing.note_extras(result, where)
     text = writing.result_text(
         result, where, prefix=not family.tells_errors, has_status=family.tells_status
@@ -262,7 +262,7 @@ def text_result(
 
 
 def _without(message: Message, *kinds: type[MessageBlock]) -> Message:
-    """The message without blocks of these kinds; results follow their calls on the wire."""
+    """The message without blocks of these kinds."""
     kept = tuple(block for block in message.blocks if not isinstance(block, kinds))
     if len(kept) == len(message.blocks):
         return message

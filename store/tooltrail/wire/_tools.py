@@ -1,4 +1,4 @@
-"""Definitions of tools and choices among them, as far as formats have them alike."""
+"""Tool definitions and tool choices, as far as several formats share them."""
 
 from pydantic import JsonValue
 
@@ -14,7 +14,7 @@ _CUSTOM = frozenset({"name", "description", "format"})
 def read_function(
     members: JsonObject, parameters: JsonValue, extras: JsonObject, wire_format: str | None = None
 ) -> ToolDefinition:
-    """A tool that is called with JSON; `strict` is what it says unless that is among the extras."""
+    """Read a tool that is called with JSON; `strict` is read unless it is among the extras."""
     description, strict = members.get("description"), members.get("strict")
     return ToolDefinition(
         name=text_in(members.get("name")) or "",
@@ -29,7 +29,7 @@ def read_function(
 def read_openai_tool(
     members: JsonObject, *, is_custom: bool, wire_format: str | None = None
 ) -> ToolDefinition:
-    """A tool as OpenAI's formats have it, and those that take after them."""
+    """Read a tool in the form of OpenAI's formats and of the formats derived from them."""
     if not is_custom:
         extras = others(members, _FUNCTION)
         return read_function(members, members.get("parameters"), extras, wire_format)
@@ -38,26 +38,26 @@ def read_openai_tool(
 
 
 def write_head(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
-    """The name and the description of a tool."""
+    """Write the name and the description of a tool."""
     head: JsonObject = {"name": writing.tool_name(tool, where)}
     return head if tool.description is None else {**head, "description": tool.description}
 
 
 def free_text_schema(writing: Writing, member: str, where: str) -> JsonObject:
-    """The parameters of a tool of free text in a format that has none: the text is one member."""
+    """The parameters of a free-text tool in a format without them: the text is one member."""
     writing.note("schema_reduced", where, f"the free text, of any grammar, is in {member!r}")
     return {"type": "object", "properties": {member: {"type": "string"}}, "required": [member]}
 
 
 def write_openai_choice(writing: Writing, choice: ToolChoice, *, is_flat: bool) -> JsonObject:
-    """`tool_choice`, and `parallel_tool_calls` where the choice says something of it.
+    """Write `tool_choice`, and `parallel_tool_calls` if the choice sets it.
 
-    A choice of the mode `auto` with names lets the model call these tools, or none.
+    A choice of mode `auto` with names lets the model call these tools, or none.
 
     Args:
         writing: the export, with the tools on offer.
-        choice: among them.
-        is_flat: whether a tool and a group of tools have their members beside their type.
+        choice: the choice among them.
+        is_flat: whether tools and `allowed_tools` have their members beside `type`, not nested.
     """
     named: list[JsonValue] = []
     for name, is_custom in writing.chosen(choice):

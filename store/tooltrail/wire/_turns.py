@@ -1,7 +1,7 @@
-"""Conversations for providers whose roles take turns, the user's first.
+"""Writes conversations for providers whose roles alternate, beginning with the user.
 
-All results of a batch stand in one message of the user, in the order of the calls. Messages of one
-role are merged. What the system says first stands apart from the messages.
+All results of a batch are in one message of the user, in the order of the calls. Adjacent messages
+of one role are merged. Leading system messages are returned apart from the other messages.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -27,20 +27,20 @@ _SYSTEM = ("system", "developer")
 
 @dataclass(frozen=True, slots=True)
 class TurnSpelling:
-    """How one format spells turns.
+    """How one format writes turns.
 
     Attributes:
-        assistant: the name of its role.
-        content: the member of a message that has its parts.
-        text: the part of a text.
-        call: the part of a call.
-        result: the part of a result.
-        native: the part of any other block; None where the format has none for it.
-        is_result: whether a part is a result, which what follows is distinguished from.
-        is_said: whether the server takes the part of a text.
-        has_text_extras: whether what a provider said of a text stands beside it.
-        merges_users: whether two messages of the user are merged, and not only the assistant's.
-        may_follow: whether a part may stand behind others, of which the first one is given.
+        assistant: the name of the assistant's role.
+        content: the member of a message that holds its parts.
+        text: makes the part for a text.
+        call: makes the part for a call.
+        result: makes the part for a result.
+        native: makes the part for any other block; None if the format has none for it.
+        is_result: whether a part is a result; merging a message after results is not reported.
+        is_said: whether the server accepts a text part.
+        has_text_extras: whether extras of a text are written beside the text.
+        merges_users: whether messages of the user are merged, too, not only the assistant's.
+        may_follow: whether a part may be appended to a message, given the message's first part.
     """
 
     assistant: str
@@ -56,7 +56,7 @@ class TurnSpelling:
     may_follow: Callable[[JsonObject, JsonObject], bool] = lambda _before, _part: True
 
     def brings_results(self, item: JsonObject) -> bool:
-        """Whether a message brings results of tools."""
+        """Whether a message contains tool results."""
         return any(map(self.is_result, objects_in(item.get(self.content))))
 
     def parts(
@@ -66,7 +66,7 @@ class TurnSpelling:
         blocks: Iterable[MessageBlock | Answered],
         where: str,
     ) -> Iterator[JsonValue]:
-        """The parts of blocks, calls among them; what has no part is in the report."""
+        """Write blocks and calls as parts; blocks that get no part are in the report."""
         for block in blocks:
             match block:
                 case Answered():
@@ -101,7 +101,7 @@ class TurnSpelling:
 def write_turns(
     writing: Writing, conversation: Conversation, spelling: TurnSpelling
 ) -> tuple[list[JsonValue], list[JsonObject]]:
-    """The parts of what the system says first, and the messages."""
+    """Write a conversation: the parts of its leading system messages, and the other messages."""
     turns = _Turns(writing, spelling)
     system: list[JsonValue] = []
     for step in steps(writing, conversation):

@@ -1,4 +1,4 @@
-"""What all exporters share: texts, arguments and results made to fit, and an account of it."""
+"""Shared by all exporters: fits texts, arguments and results to a format, and reports changes."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -33,7 +33,7 @@ from tooltrail.wire.requests import ToolChoice
 from tooltrail.wire.text_fallback.limits import CAPABILITIES as TEXT_CAPABILITIES
 
 ERROR_PREFIX = "ERROR: "
-"""What the text of a failure begins with in formats without an error flag."""
+"""The prefix of the text of a failed result in formats without an error flag."""
 
 _NO_OUTPUT = "(no output)"
 _SHOWN_CHARS = 40
@@ -43,11 +43,11 @@ _WRAPPED = "arguments"
 
 @dataclass(slots=True)
 class Writing:
-    """One export under way.
+    """The state of one export.
 
     Attributes:
-        names: of tools in this format.
-        text_names: the same where calls are written as text.
+        names: the tool names in this format.
+        text_names: the tool names in calls that are written as text.
     """
 
     format_name: str
@@ -69,11 +69,11 @@ class Writing:
         self.report.add(kind, where, detail)
 
     def forced(self, choice: ToolChoice, *, has_parallel: bool = False) -> str | None:
-        """The name of the one tool that a choice forces, in a format that forces one or any.
+        """The name of the one tool that a choice forces, in a format that can force one or any.
 
         Args:
-            choice: the report tells what the format does not say of it.
-            has_parallel: whether the format says that no two tools may be called at once.
+            choice: the choice; the report gets what the format cannot express.
+            has_parallel: whether the format can forbid parallel calls.
         """
         if choice.parallel is False and not has_parallel:
             self.note_choice("nothing keeps the model from calling several tools at once")
@@ -84,12 +84,12 @@ class Writing:
         return None
 
     def note_any(self, choice: ToolChoice) -> None:
-        """Tell that any tool may be called, where a choice names some."""
+        """Report that any tool may be called although the choice names some."""
         if choice.names and choice.mode != "none":
             self.note_choice(f"any tool may be called, not only {', '.join(choice.names)}")
 
     def note_unforced(self, choice: ToolChoice) -> None:
-        """Tell what a format without a choice does not say of one that lets tools be called."""
+        """Report what is lost of a choice that allows calls, in a format without a choice."""
         if choice.mode != "auto":
             wanted = " ".join((choice.mode, ", ".join(choice.names))).rstrip()
             self.note_choice(f"{wanted}: the model may answer without a call")
@@ -99,14 +99,14 @@ class Writing:
             self.note_any(choice)
 
     def note_choice(self, note: str) -> None:
-        """Tell what nothing enforces of a choice."""
+        """Report a part of a choice that nothing enforces."""
         self.note("choice_not_enforced", "tool_choice", note)
 
     def offered(self, tools: Iterable[ToolDefinition]) -> Iterator[tuple[str, ToolDefinition]]:
-        """Each tool once, with its place: of several of one name the last one counts.
+        """Each tool once, with its position; of several tools with one name, the last is used.
 
-        Those that the provider brings are distinguished by what it says of them, not by name. That
-        the same definition stands there twice is no change.
+        Tools that the provider defines are all kept, even with equal names. An exact duplicate of
+        a definition is not reported as a change.
         """
         numbered = list(enumerate(tools))
         self.names.reserve((tool.namespace, tool.name) for _, tool in numbered)
@@ -121,20 +121,20 @@ class Writing:
                 self.note("tool_repeated", where, note)
 
     def tool_name(self, tool: ToolDefinition, where: str) -> str:
-        """The name on the wire of a tool on offer."""
+        """The name on the wire of an offered tool."""
         if self.is_namespace(tool.namespace or ""):
             return self.names.beside_server(tool.name, where)
         return self.names.of(tool.name, where, tool.namespace)
 
     def is_namespace(self, server: str) -> bool:
-        """Whether a field can have the name of a server, in a format where any call has one."""
+        """Whether the server's name fits the server field of this format; False without one."""
         able = self.capabilities
         return able.server_field == "any" and able.tool_name.fullmatch(server) is not None
 
     def chosen(self, choice: ToolChoice) -> Iterator[tuple[str, bool]]:
-        """The names on the wire that a choice is among, each with whether it takes free text.
+        """The names on the wire of a choice's tools, each with whether it is a free-text tool.
 
-        OpenAI's client for agents chooses a tool of a group as `server.tool`.
+        A tool of a group is `server.tool`, as OpenAI's client for agents writes it.
         """
         for name in choice.names:
             tool = self._offered.get(name) or ToolDefinition(name=name)
@@ -148,31 +148,31 @@ class Writing:
         tools: Iterable[ToolDefinition],
         write: Callable[["Writing", ToolDefinition, str], JsonObject],
     ) -> JsonObject:
-        """`{"tools": […]}` with what `write` makes of each tool; nothing where there is none."""
+        """`{"tools": […]}` with the result of `write` for each tool; `{}` without tools."""
         natives: list[JsonValue] = [write(self, tool, where) for where, tool in self.offered(tools)]
         return {"tools": natives} if natives else {}
 
     def export(self, request: JsonObject) -> Export:
-        """What was written, with the report.
+        """The written request with the report.
 
         Raises:
             ExportRefusedError: something was changed, and the policy is strict.
         """
-        # Once more all of it, with what was noted of media and of tools.
+        # Clean the complete request again: parts of media and tools were not cleaned before.
         sendable = {name: self.clean.value(value, name) for name, value in request.items()}
         if self.policy.strict and self.report:
             raise ExportRefusedError(self.report)
         return Export(sendable, self.report, dict(self.names.renamed))
 
     def replays(self, message: Message) -> bool:
-        """Whether what a provider said of this message for itself goes back to it here."""
+        """Whether provider data of this message is written, because it came from this format."""
         origin, policy = message.origin, self.policy
         if origin is None or origin.wire_format != self.format_name:
             return False
         return policy.replay_provider_data and policy.provider in (None, origin.provider)
 
     def call_name(self, call: ToolCall, message: Message, where: str) -> str:
-        """The name on the wire of a call's tool, with its server where the call has no field."""
+        """The name on the wire of a call's tool; it contains a server that has no field."""
         if self.policy.identifiers == "keep" and not call.namespace:
             return call.tool_name
         if self.has_server_field(call, replays=self.replays(message)):
@@ -180,18 +180,18 @@ class Writing:
         return self.names.of(call.tool_name, where, call.namespace)
 
     def has_server_field(self, call: ToolCall, *, replays: bool) -> bool:
-        """Whether the server of a call goes into a field of its own."""
+        """Whether the server of a call is written to a separate field."""
         if self.capabilities.server_field == "own":
             return bool(call.namespace) and replays
-        # A namespace is none of MCP's servers.
+        # The field is for namespaces, and an MCP server is not a namespace.
         return call.kind != "mcp" and self.is_namespace(call.namespace or "")
 
     def content_text(self, blocks: Iterable[MessageBlock], where: str) -> str:
-        """Content as one text: what is no text is described, and the report says so."""
+        """Content as one text; other blocks are described in words and reported."""
         return self.joined([self.block_text(block, where) for block in blocks], where)
 
     def block_text(self, block: MessageBlock, where: str) -> str:
-        """The words of a text, or those that stand for another block; see the report."""
+        """The text of a text block, or a reported description of another block."""
         if isinstance(block, TextBlock):
             self.note_text(block, where)
             return self.clean.text(block.text, where)
@@ -199,36 +199,37 @@ class Writing:
         return self.described(block, where)
 
     def joined(self, texts: Sequence[str], where: str) -> str:
-        """Several texts as the one that the format has a place for."""
+        """Join several texts with newlines, for a format with a single text; reported."""
         if len(texts) > 1:
             self.note("messages_merged", where, "its texts are one, each on a line of its own")
         return "\n".join(texts)
 
     def note_text(self, block: TextBlock, where: str) -> None:
-        """Tell what a plain text does not say of a block."""
+        """Report what a plain text loses of a text block."""
         self.note_extras(block, where)
         self.note_refusal(block, where)
 
     def note_refusal(self, block: TextBlock, where: str) -> None:
-        """Tell that the words of a refusal read as any text."""
+        """Report that a refusal is written as plain text."""
         if block.is_refusal:
             self.note("block_described", where, "the words of a refusal are text here")
 
     def note_role(self, role: str, note: str, where: str) -> None:
-        """Tell of a role that another one stands for."""
+        """Report a role that is replaced by another one."""
         if role != note:
             self.note("role_changed", where, f"{role} is {note} here")
 
     def result_text(
         self, result: ResultBlock, where: str, *, prefix: bool = True, has_status: bool = False
     ) -> str:
-        """What the model is shown of a result, as one text.
+        """A result as one text for the model.
 
         Args:
-            result: with its content; a structured value stands for a content that is missing.
-            where: the call stands.
-            prefix: whether a failure is to begin with `ERROR_PREFIX`, where there is no flag.
-            has_status: whether the format says more than that it failed.
+            result: the result; if it has no content, its structured value is written.
+            where: the position of the call.
+            prefix: whether the text of a failure must begin with `ERROR_PREFIX`; for formats
+                without a flag.
+            has_status: whether the format has a status, not only an error flag.
         """
         text = self.content_text(result.content, where)
         if result.has_structured:
@@ -247,14 +248,14 @@ class Writing:
         return _NO_OUTPUT
 
     def note_status(self, result: ResultBlock, where: str) -> None:
-        """Tell what a flag for errors does not say of how a call came out."""
+        """Report what an error flag loses of the status of a result."""
         if result.is_error and result.status != "error":
             self.note("status_flattened", where, f"{result.status} is an error here")
         elif result.status == "unknown" and self.capabilities.has_error_flag:
             self.note("status_flattened", where, "unknown is a success here")
 
     def prefixed(self, text: str, result: ResultBlock, where: str) -> str:
-        """The text, beginning with `ERROR_PREFIX` where the call failed."""
+        """The text; it begins with `ERROR_PREFIX` if the call failed."""
         has_prefix = text.startswith(ERROR_PREFIX)
         if result.is_error and not has_prefix:
             self.note("error_as_prefix", where, f"the text begins with {ERROR_PREFIX!r}")
@@ -265,19 +266,19 @@ class Writing:
         return text
 
     def arguments_text(self, call: ToolCall, where: str) -> str:
-        """The arguments for a format that has them as text: as they came, as far as possible."""
+        """The arguments for a format that has them as text; unchanged as far as possible."""
         if call.kind == "custom":
             return self.clean.text(call.arguments_raw, where)
         raw = call.arguments_raw
         return "{}" if not raw or raw.isspace() else self.clean.json_text(raw, where)
 
     def arguments_object(self, call: ToolCall, where: str, free_text: str = _WRAPPED) -> JsonObject:
-        """The arguments for a format that has them as an object; nothing of them is lost.
+        """The arguments for a format that has them as an object; other values are wrapped in one.
 
         Args:
-            call: with them.
-            where: it stands.
-            free_text: the member that the format's tools of free text have their text in.
+            call: the call.
+            where: the position of the call.
+            free_text: the member in which the format's free-text tools have their text.
         """
         if call.parse_error is not None:
             self.note("arguments_wrapped", where, f"no JSON ({call.parse_error}); in {_INVALID!r}")
@@ -292,40 +293,40 @@ class Writing:
         return {wrapped: value}
 
     def dropped_block(self, block: MessageBlock, where: str) -> None:
-        """Say that a block does not fit into this format."""
+        """Report a block that this format cannot carry."""
         is_own = isinstance(block, ProviderBlock)
         kind: ChangeKind = "provider_data_dropped" if is_own else "block_dropped"
         self.note(kind, where, describe_block(block))
 
     def note_thoughts(self, block: ReasoningBlock, native: str, where: str) -> None:
-        """Say that reasoning goes back as its provider has it, where its text says another thing.
+        """Report that the provider's own reasoning is written although the block's text differs.
 
         Args:
-            block: that is written.
-            native: what is shown of the provider's own.
-            where: it stands in the conversation.
+            block: the block that is written.
+            native: the text in the provider's own data.
+            where: the position in the conversation.
         """
         if block.text != native:
             note = f"{describe_block(block)}: the provider's own text goes back in its place"
             self.note("block_dropped", where, note)
 
     def note_extras(self, block: MessageBlock, where: str) -> None:
-        """Say that what a provider said of a block is left out."""
+        """Report that the extras of a block are left out."""
         self.note_dropped(block.extras, where)
 
     def note_dropped(self, names: Iterable[str], where: str) -> None:
-        """Say that members with these names, which a provider sent, are left out."""
+        """Report that a provider's members with these names are left out."""
         if note := ", ".join(sorted(names)):
             self.note("provider_data_dropped", where, note)
 
     def described(self, block: MessageBlock, where: str) -> str:
-        """The words for a block that the format cannot carry; the report has them too."""
+        """The description of a block that the format cannot carry; it is reported, too."""
         words = describe_block(block)
         self.note("block_described", where, words)
         return words
 
     def tool_extras(self, tool: ToolDefinition, where: str) -> JsonObject:
-        """What a provider was sent about a tool beside what all are sent, if it is this one's."""
+        """The extras of a tool if they are of this format; extras of another are reported."""
         if tool.extras and tool.wire_format != self.format_name:
             self.note_dropped(tool.extras, where)
             return {}
@@ -334,19 +335,19 @@ class Writing:
     def with_message_extras(
         self, native: JsonObject, message: Message, where: str, known: frozenset[str] = frozenset()
     ) -> JsonObject:
-        """What is written, with what a provider said of the whole message; see `beside`."""
+        """The written message with the extras of the recorded message; see `beside`."""
         extras = {} if message.origin is None else message.origin.extras
         return self.beside(native, message, extras, where, known)
 
     def note_message_extras(self, message: Message, where: str) -> None:
-        """Tell of what was said of a whole message, where a format has no place for it."""
+        """Report the extras of a message, in a format that has no place for them."""
         if message.origin is not None:
             self.note_dropped(message.origin.extras, where)
 
     def tells_place(self, message: Message, media: MediaBlock) -> bool:
-        """Whether the place of media means anything to the receiver.
+        """Whether the receiver can use the URI of media.
 
-        Any server can fetch a public one; a name of a file means something to its provider alone.
+        Any server can fetch a public URI; only its own provider knows the name of a file.
         """
         return is_public(media.uri) or (is_file_name(media.uri) and self.replays(message))
 
@@ -364,7 +365,7 @@ class Writing:
         where: str,
         known: frozenset[str] = frozenset(),
     ) -> JsonObject:
-        """What is written, with what its provider said of it for itself, if it goes back to it."""
+        """The written object with the extras of its provider, if `replays` allows them."""
         return self.with_extras(native, extras, where, replays=self.replays(message), known=known)
 
     def with_extras(
@@ -376,17 +377,17 @@ class Writing:
         replays: bool = True,
         known: frozenset[str] = frozenset(),
     ) -> JsonObject:
-        """What is written, with extras where they go back to their provider.
+        """The written object with the extras, if they go back to their provider.
 
-        The report names those that do not: what is null, which readers take for missing, and what
-        would replace a member.
+        Extras that are left out are reported: null, which readers treat as missing, and extras
+        that would replace a member.
 
         Args:
-            native: what is written.
-            extras: what was said besides; an object goes into the member of its name, too.
-            where: it stands in the conversation.
-            replays: whether they go back.
-            known: members that mean something, and are not said by way of extras.
+            native: the written object.
+            extras: further members; an object is merged into the existing object of its name.
+            where: the position in the conversation.
+            replays: whether the extras go back to their provider.
+            known: members with a meaning in the format, which extras must not set.
         """
         if not replays:
             self.note_dropped(extras, where)
@@ -404,14 +405,14 @@ class Writing:
 
 
 def _is_beside(found: JsonValue, value: JsonValue) -> bool:
-    """Whether both are objects, and one says nothing in the place of what the other says."""
+    """Whether both values are objects without a common member, and the second has no null."""
     if not isinstance(found, dict) or not isinstance(value, dict) or not value:
         return False
     return not found.keys() & value.keys() and None not in value.values()
 
 
 def _chosen_by(tools: list[ToolDefinition]) -> dict[str, ToolDefinition]:
-    """The tools by the names that a choice has for them; no two have one name."""
+    """The tools by the names that a choice uses for them; the names are unique."""
     servers = {tool.namespace for tool in tools if tool.namespace}
     own = {tool.name: tool for tool in tools if not tool.namespace}
     return own | {spelled_name(one.namespace, one.name, servers): one for one in tools}
@@ -426,6 +427,6 @@ def _is_provided(tool: ToolDefinition) -> bool:
 
 
 def _counted(numbers: list[str]) -> str:
-    """The first one, and how many there are besides."""
+    """The first number, and how many others there are."""
     more = f" and {len(numbers) - 1:,} more" if len(numbers) > 1 else ""
     return f"{numbers[0][:_SHOWN_CHARS]}{more} has more digits than a double"

@@ -1,15 +1,15 @@
-"""What a wire format can carry, as values that exporters and their documentation share."""
+"""The limits of a wire format, as values that exporters and their documentation share."""
 
 import re
 from dataclasses import dataclass
 from typing import Literal
 
 COMMON_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_-]{0,63}")
-"""Names of tools that every format takes."""
+"""Tool names that every format accepts."""
 
 ANY_TEXT = re.compile(r"[^\x00\ud800-\udfff]+")
-"""Any text that can be sent (see `_clean_text`), but the empty one: two ids whose unsendable
-characters are replaced by the same mark would become one."""
+"""Any non-empty text without unsendable characters (see `_clean_text`): replacing those could make
+two different ids equal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,21 +17,21 @@ class Capabilities:
     """The limits of one format.
 
     Attributes:
-        needs_call_ids: whether a call and its result are paired by an id alone.
-        call_id: what an id must be, as a whole.
-        call_id_length: characters of an id at most.
-        call_id_scope: within what an id may stand once: a whole request, one batch, or nothing.
-        tool_name: what the name of a tool must be, as a whole.
-        tool_name_length: characters of a name at most.
-        server_field: whether a call has a field for the server of its tool: `any` has one, `own`
-            has one in what goes back to the provider that said it, `none` has it in the name.
-        names_servers: whether readers split every name, whatever servers they know.
-        arguments_are_text: whether arguments travel as the text that the model wrote.
-        takes_orphans: whether a result can stand without its call.
-        has_error_flag: whether a result can say that the call failed.
-        result_media: media types that a result can hold beside text.
-        marks_empty_output: whether a marker stands for an empty result, since servers or templates
-            want a text.
+        needs_call_ids: whether only an id pairs a call with its result.
+        call_id: the pattern that a complete id must match.
+        call_id_length: the maximum length of an id in characters.
+        call_id_scope: the scope within which ids are unique: a request, one batch, or none.
+        tool_name: the pattern that a complete tool name must match.
+        tool_name_length: the maximum length of a name in characters.
+        server_field: where a call names the server of its tool: `any` in a field of every call,
+            `own` in a field only of calls sent back to their provider, `none` in the tool name.
+        names_servers: whether readers split every tool name, even without a list of servers.
+        arguments_are_text: whether arguments are sent as the text that the model wrote.
+        takes_orphans: whether a result without its call can be sent.
+        has_error_flag: whether a result has a flag for a failed call.
+        result_media: the media types that a result can contain besides text.
+        marks_empty_output: whether an empty result is written as a marker, since servers or
+            templates require a text.
     """
 
     needs_call_ids: bool = True

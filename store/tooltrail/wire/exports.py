@@ -1,4 +1,4 @@
-"""What an export is: part of a provider's request, and an account of what was changed or lost."""
+"""An export: part of a provider's request, and the report of what was changed or lost."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -40,17 +40,17 @@ ChangeKind = Literal[
     "text_replaced",
     "tool_repeated",
 ]
-"""What may happen to a part of a conversation on its way into a format; see docs/wire.md."""
+"""The ways in which an export may change a part of a conversation; see docs/wire.md."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One thing that is not in the export as it is in the record.
+    """One difference between the export and the record.
 
     Attributes:
-        kind: what happened.
-        where: to which part of the conversation, such as `messages[3].calls[0]`.
-        detail: from what to what, or why, in a few words.
+        kind: the kind of change.
+        where: the part of the conversation that changed, such as `messages[3].calls[0]`.
+        detail: the old and the new value, or the reason, in a few words.
     """
 
     kind: ChangeKind
@@ -59,14 +59,14 @@ class Change:
 
 
 class ExportReport:
-    """Everything that an export changed or lost, in the order in which it came up."""
+    """Everything that an export changed or lost, in the order in which it was noted."""
 
     def __init__(self) -> None:
         self._changes: dict[Change, None] = {}
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """All of them; none stands twice."""
+        """All changes, without duplicates."""
         return tuple(self._changes)
 
     def add(self, kind: ChangeKind, where: str, detail: str) -> None:
@@ -86,12 +86,12 @@ class ExportReport:
 
 @dataclass(frozen=True, slots=True)
 class Export:
-    """Part of a request in a provider's format, made of JSON types alone.
+    """Part of a request in a provider's format, made of JSON types only.
 
     Attributes:
-        request: members of the request's body, to be merged into it: `{"messages": […]}`.
-        report: what was changed or lost.
-        names: the name on the wire of each tool whose own name the format cannot carry.
+        request: members for the caller to merge into the request's body: `{"messages": […]}`.
+        report: the changes and losses.
+        names: maps each tool name that the format cannot carry to the name on the wire.
     """
 
     request: JsonObject
@@ -100,7 +100,7 @@ class Export:
 
 
 class ExportRefusedError(InvalidRecordError):
-    """A strict export that would have changed or lost something."""
+    """A strict export was refused: it would have changed or lost something."""
 
     def __init__(self, report: ExportReport) -> None:
         first = report.changes[0]
@@ -114,21 +114,21 @@ class ExportRefusedError(InvalidRecordError):
 
 @dataclass(frozen=True, slots=True)
 class ExportPolicy:
-    """How what a format cannot carry is written.
+    """How an export writes what a format cannot carry.
 
     Attributes:
-        strict: raise `ExportRefusedError` in place of any change.
-        ids: what becomes of a batch with a call without an id where the format needs one:
-            `fallback` tells the whole batch as text, `synthesise` gives each such call an id.
-        unanswered: what becomes of a call without a result: `mark` adds a failure that says so,
-            `unknown` one that says no more than that it is not known, `drop` leaves the call out.
+        strict: raise `ExportRefusedError` instead of changing anything.
+        ids: how to write a batch in which a call lacks an id that the format needs:
+            `fallback` writes the complete batch as text, `synthesise` gives each such call an id.
+        unanswered: how to write a call without a result: `mark` adds an `interrupted` result,
+            `unknown` adds a result of status `unknown`, `drop` leaves the call out.
         text_family: the text format of batches that are written as text.
-        replay_provider_data: whether extras and provider blocks go back to the format that they
-            came from.
-        identifiers: `fit` makes ids and names legal for the format; `keep` leaves them as they are,
-            for results of calls whose message the provider has already.
-        provider: to whom it goes; with it, provider data of another provider that speaks the
-            same format is left out.
+        replay_provider_data: whether extras and provider blocks are written to the format that
+            they came from.
+        identifiers: `fit` makes ids and names legal for the format; `keep` leaves them unchanged,
+            for results of calls whose message the provider already has.
+        provider: the provider that receives the export. If set, provider data of another provider
+            with the same format is left out.
     """
 
     strict: bool = False

@@ -1,4 +1,4 @@
-"""What a wire format is, and which ones there are."""
+"""The `WireFormat` class and the table of all wire formats."""
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
@@ -20,41 +20,41 @@ from tooltrail.wire.usage import NO_USAGE, TokenCounts, UsageSpelling, usage_in
 
 
 class Assembler(Protocol):
-    """Puts the events of one stream together; each format has its own."""
+    """Assembles the events of one stream into an answer; each format has its own assembler."""
 
     def feed(self, event: JsonObject) -> None:
-        """Take one event. It MAY be a whole answer, as a proxy sends that does not stream."""
+        """Add one event. It MAY be a complete answer, from a proxy that does not stream."""
         ...
 
     def finish(self, *, is_done: bool = False) -> Response:
-        """The answer; called once, when nothing follows.
+        """Return the answer; called once, after the last event.
 
         Args:
-            is_done: whether the stream marked its end by the `[DONE]` of server-sent events.
+            is_done: whether the stream marked its end with `data: [DONE]`.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class WireFormat:
-    """How one provider spells conversations. All functions are pure.
+    """How one provider represents conversations in JSON. All functions are pure.
 
-    Readers take whatever a provider sends and raise nothing but `InvalidRecordError`, for what is
-    no JSON object of the kind at all; writers give JSON types alone.
+    Readers accept any JSON object that a provider sends. The only error they raise is
+    `InvalidRecordError`, for an object of another kind. Writers return JSON types only.
 
     Attributes:
-        name: as commands and records spell it.
-        capabilities: what the format can carry.
-        response_reader: see `read_response`; the payload is one that a record can hold.
-        new_assembler: for the events of an answer that is streamed.
+        name: the name in commands and records.
+        capabilities: the limits of the format.
+        response_reader: see `read_response`; called with a payload that a record can hold.
+        new_assembler: makes the assembler for the events of a streamed answer.
         history_reader: see `read_history`.
-        history_writer: see `write_history`; all writers give members of a request.
-        is_result: whether an item of such a history brings results of tools.
+        history_writer: see `write_history`; all writers return members of a request.
+        is_result: whether an item of such a history contains tool results.
         tools_reader: see `read_tools`.
         tools_writer: see `write_tools`.
-        choice_writer: the members for a choice of tools that are offered; None for a format that
-            has no such member, and cannot force one.
-        usage: how an answer tells the tokens that it took.
+        choice_writer: writes the members for a choice among the offered tools; None for a format
+            that has no such member and cannot force a call.
+        usage: where an answer reports its token counts.
     """
 
     name: str
@@ -72,13 +72,13 @@ class WireFormat:
     def read_response(
         self, payload: JsonObject, servers: AbstractSet[str] = NO_SERVERS
     ) -> Response:
-        """An answer that was not streamed.
+        """Read an answer that was not streamed.
 
-        A part that no record can hold becomes JSON in a text, and no call of the answer may run.
+        A part that no record can hold becomes JSON in a text; then no call of the answer may run.
 
         Args:
             payload: the body of the answer.
-            servers: those that are known: their `server___tool` is split into server and tool.
+            servers: the known servers; their `server___tool` names are split into server and tool.
         """
         counts = usage_in([self.usage.find(payload)], self.usage)
         fits = is_bounded(payload)
@@ -90,7 +90,7 @@ class WireFormat:
     def finished(
         self, read: Response, counts: TokenCounts | None, servers: AbstractSet[str]
     ) -> Response:
-        """An answer as a caller gets it: its calls are looked at, and its tokens are in it."""
+        """Complete an answer for the caller: check its calls, add token counts, split names."""
         if not (read.messages or read.failure or read.unread):
             read = read.with_more(unread=("there is neither a message nor an error",))
         if not self.capabilities.arguments_are_text:
@@ -100,11 +100,11 @@ class WireFormat:
     def read_history(
         self, request: JsonObject, servers: AbstractSet[str] = NO_SERVERS
     ) -> Conversation:
-        """The conversation and the tools in the body of a request; for servers, see above.
+        """Read the conversation and the tools in the body of a request.
 
         Raises:
-            InvalidRecordError: there is none, a message has no role that is known, or a part is
-                none that a record can hold.
+            InvalidRecordError: the request has no conversation, a message has no known role, or
+                no record can hold a part.
         """
         read = self.history_reader(_bounded(request))
         known = self.unsplit(servers)
@@ -114,7 +114,7 @@ class WireFormat:
     def read_tools(
         self, request: JsonObject, servers: AbstractSet[str] = NO_SERVERS
     ) -> tuple[ToolDefinition, ...]:
-        """The tools that the body of a request offers; for servers, see above.
+        """Read the tools that the body of a request offers; `servers` as in `read_response`.
 
         Raises:
             InvalidRecordError: the request has a part that no record can hold.
@@ -124,11 +124,11 @@ class WireFormat:
     def write_history(
         self, conversation: Conversation, policy: ExportPolicy = DEFAULT_EXPORT_POLICY
     ) -> Export:
-        """The members of a request that tell a conversation.
+        """Write a conversation as members of a request.
 
         Raises:
-            ExportRefusedError: something would be changed, and the policy is strict.
-            NotFoundError: the policy names a text format that there is not.
+            ExportRefusedError: the policy is strict and the export would change something.
+            NotFoundError: the policy names an unknown text format.
         """
         writing = Writing(self.name, self.capabilities, policy)
         return writing.export(self.history_writer(writing, conversation))
@@ -136,10 +136,10 @@ class WireFormat:
     def write_tools(
         self, tools: Iterable[ToolDefinition], choice: ToolChoice | None = None
     ) -> Export:
-        """The members of a request that offer tools and say whether they are to be called.
+        """Write the members of a request that offer tools and the choice among them.
 
-        Where no tool is offered, nothing is said of a choice: servers refuse a choice among none.
-        A format without a choice offers no tools in the mode `none`.
+        If no tool is offered, no choice is written: servers refuse a choice without tools.
+        A format without a member for the choice offers no tools in the mode `none`.
         """
         writing = Writing(self.name, self.capabilities, DEFAULT_EXPORT_POLICY)
         if choice is not None and choice.mode == "none" and self.choice_writer is None:
@@ -163,7 +163,7 @@ class WireFormat:
         return {}
 
     def unsplit(self, servers: AbstractSet[str]) -> AbstractSet[str]:
-        """Those of the servers whose names a reader of this format has not split already."""
+        """The servers whose tool names must still be split; none if the reader splits names."""
         return NO_SERVERS if self.capabilities.names_servers else servers
 
 
@@ -188,14 +188,14 @@ FORMAT_MODULES: Mapping[str, str] = MappingProxyType(
         "text-fallback": "tooltrail.wire.text_fallback",
     }
 )
-"""Which package has the format of a name; it is imported when the format is asked for."""
+"""The package of each format by the format's name; `wire_format` imports it on first use."""
 
 
 def wire_format(name: str) -> WireFormat:
-    """The format of this name.
+    """Return the format with this name.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: no format has this name.
     """
     if name not in FORMAT_MODULES:
         known = ", ".join(sorted(FORMAT_MODULES))

@@ -1,10 +1,10 @@
-"""From bytes as they come from a connection to the JSON objects that they spell.
+"""Splits the bytes of a connection into JSON objects.
 
-Server-sent events (WHATWG HTML, section 9.2.6) and JSON differ by the first character that
-is neither white space nor of a comment: lines of the one begin with a field's name, the other with
-a bracket. A first line that is JSON by itself begins newline-delimited JSON, in which proxies keep
-a connection alive by comments, too; else all of it is one document, which a proxy sends that does
-not stream. Where chunks begin and end makes no difference.
+The first character outside white space and comments decides: a bracket begins JSON, anything else
+server-sent events (WHATWG HTML, section 9.2.6), whose lines begin with a field name. If the first
+line of JSON is valid JSON by itself, the stream is newline-delimited JSON; there, too, proxies
+send comments to keep the connection alive. Otherwise all bytes are one JSON document, from a proxy
+that does not stream. The result does not depend on where chunks begin and end.
 """
 
 import json
@@ -20,17 +20,17 @@ _WHITE = b" \t\r\n"
 _BOM = b"\xef\xbb\xbf"
 _COMMENT = b":"
 _FIELDS = (_COMMENT, b"event", b"id", b"retry", b"data")
-"""What a line of server-sent events begins with; a colon begins a comment."""
+"""The possible beginnings of a line of server-sent events; a colon begins a comment."""
 
 _DECODER = json.JSONDecoder()
 
 
 class EventFraming:
-    """Takes a stream apart. Not safe to share between threads.
+    """Splits a stream into JSON objects. Not safe to share between threads.
 
     Attributes:
-        unread: what was no JSON object, each one a sentence.
-        is_done: whether `[DONE]` was seen.
+        unread: one sentence for each piece that is not a JSON object.
+        is_done: whether the stream contained `[DONE]`.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class EventFraming:
         self._is_foreign = False
 
     def feed(self, chunk: bytes) -> list[JsonObject]:
-        """The objects that are whole with this chunk."""
+        """Add a chunk and return the objects that it completes."""
         if self._rest and self._rest[-1].endswith(b"\r"):
             chunk = self._taken() + chunk
         # A CR at the end may be the first half of a CRLF.
@@ -59,7 +59,7 @@ class EventFraming:
         return found
 
     def finish(self) -> list[JsonObject]:
-        """What was left without an end of its line, or without a blank line behind it."""
+        """The last objects, which no end of line or no blank line follows."""
         found: list[JsonObject] = []
         self._take_lines(self._taken().splitlines(), found)
         if self._data:
@@ -67,7 +67,7 @@ class EventFraming:
         return found
 
     def _keep(self, chunk: bytes) -> None:
-        # Pieces, for a line of megabytes would be copied with every chunk of it.
+        # A list of pieces: one growing byte string would copy a long line with every chunk.
         if chunk:
             self._rest.append(chunk)
 
@@ -96,7 +96,7 @@ class EventFraming:
                 self._is_foreign = True
 
     def _begun(self, lines: list[bytes]) -> list[bytes]:
-        """The lines from the first one on that is neither blank nor a comment."""
+        """The lines from the first one that is neither blank nor a comment; sets the kind."""
         for number, line in enumerate(lines):
             first = line.removeprefix(_BOM).lstrip(_WHITE)
             if first and not first.startswith(_COMMENT):
@@ -139,7 +139,7 @@ class EventFraming:
         except ValueError as error:
             self.unread.append(f"event {self._count} is no JSON: {error}")
             return
-        # Counting brackets is quick, and nearly always enough.
+        # Counting brackets is quick and nearly always rules out deep nesting.
         if text.count(b"[") + text.count(b"{") > MOST_LEVELS:
             value = self._bounded(value)
         if isinstance(value, dict):
@@ -162,10 +162,10 @@ class EventFraming:
 
 
 def _read(text: bytes) -> JsonValue:
-    # As text, of which the encoding is not to be guessed: it is UTF-8 (RFC 8259, section 8.1).
+    # Decoded here so that `json` does not guess the encoding: UTF-8 (RFC 8259, section 8.1).
     decoded = text.strip(_WHITE).decode("utf-8", "surrogatepass")
     try:
-        # What `json.loads` does, without the layers around it: they cost as much as an event.
+        # Does what `json.loads` does without its wrappers, which cost as much as one event.
         value, end = cast("tuple[JsonValue, int]", _DECODER.raw_decode(decoded))
     except RecursionError as error:
         raise ValueError("nested too deep") from error

@@ -1,7 +1,7 @@
-"""Reading the members of JSON that a provider sent, whatever it is.
+"""Reads members of a provider's JSON without trusting their types.
 
-Each function gives the value if it is of the kind, and None, or something empty, if it is not.
-Readers that must not pass over a member of another kind compare with what was there.
+Each function returns the value if it has the expected type, and None or an empty value otherwise.
+A reader that must not ignore a member of another type compares the result with the original.
 """
 
 import json
@@ -11,53 +11,53 @@ from pydantic import JsonValue
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
-# Made once: `json.dumps` with these options makes one for each value, which costs as much again.
+# Made once: `json.dumps` with these options makes an encoder per call, which doubles the cost.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 def text_in(value: JsonValue) -> str | None:
-    """The text, unless it is something else or empty: to providers an empty id is none."""
+    """The text; None if it is empty or not a text. Providers send an empty id for no id."""
     return value if isinstance(value, str) and value else None
 
 
 def object_in(value: JsonValue) -> JsonObject:
-    """The members, none where it is no object."""
+    """The object; an empty one if the value is not an object."""
     return value if isinstance(value, dict) else {}
 
 
 def list_in(value: JsonValue) -> list[JsonValue]:
-    """The items, none where it is no array."""
+    """The array; an empty one if the value is not an array."""
     return value if isinstance(value, list) else []
 
 
 def items_of(value: JsonValue) -> list[JsonValue]:
-    """The items of an array; anything else is the only one, and what says nothing is none."""
+    """The items of an array; no items for None or an empty text; else the value as only item."""
     return value if isinstance(value, list) else [] if value in (None, "") else [value]
 
 
 def objects_in(value: JsonValue) -> list[JsonObject]:
-    """The items that are objects."""
+    """The items of an array that are objects."""
     return [item for item in list_in(value) if isinstance(item, dict)]
 
 
 def are_objects(value: JsonValue) -> bool:
-    """Whether nothing is passed over by `objects_in`."""
+    """Whether `objects_in` skips nothing: the value is None or an array of objects."""
     return value is None or (
         isinstance(value, list) and all(isinstance(item, dict) for item in value)
     )
 
 
 def others(value: JsonObject, known: frozenset[str]) -> JsonObject:
-    """The members that are not known, without those that are null: kept as extras."""
+    """The members that are neither known nor null, to be kept as extras."""
     return {
         name: member for name, member in value.items() if name not in known and member is not None
     }
 
 
 def raw_arguments(value: JsonValue) -> str:
-    """The text of arguments: as it came, or JSON of what came parsed; empty where there are none.
+    """The arguments as text: a text unchanged, any other value as JSON, None as empty text.
 
-    Servers that are to send an object may send the text that the model wrote, and the reverse.
+    A server whose format has an object may send the text that the model wrote, and vice versa.
     """
     if value is None:
         return ""
@@ -65,9 +65,9 @@ def raw_arguments(value: JsonValue) -> str:
 
 
 def spelled(value: JsonValue) -> str:
-    """The value as JSON, as arguments are kept that came parsed.
+    """The value as compact JSON; the form in which arguments that came parsed are kept.
 
-    Without white space, in the order of its members, with characters and numbers as they are; NaN
-    and infinities are spelled as Python spells them.
+    Members keep their order; characters and numbers are not escaped or rounded. NaN and infinities
+    are written as Python writes them.
     """
     return _ENCODER.encode(value)

@@ -1,4 +1,4 @@
-"""What a request asks for besides its messages: a choice of tools."""
+"""The choice of tools that a request makes."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -9,11 +9,11 @@ class ToolChoice:
     """Whether the model may, must or must not call a tool.
 
     Attributes:
-        mode: `auto`, `none`, `required` for any tool, or `tool` for those that are named.
-        names: the tools that it may choose from; in mode `tool` one in most cases, in mode `auto`
-            none where any may be called. A tool of a server is `server___tool`; a plain name that
-            reads so is `___server___tool` where such a server has tools on offer.
-        parallel: whether it may call several at once; None to leave that to the provider.
+        mode: `auto`, `none`, `required` (a call of any tool), or `tool` (a call of a named tool).
+        names: the tools that the model may choose from: mostly one in mode `tool`; empty in mode
+            `auto` to allow any. A tool of a server is `server___tool`. A plain name of this form
+            is written `___server___tool` if that server offers tools.
+        parallel: whether the model may call several tools at once; None: the provider decides.
     """
 
     mode: Literal["auto", "none", "required", "tool"]

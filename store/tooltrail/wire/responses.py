@@ -1,4 +1,4 @@
-"""What a provider answered, read into the canonical conversation."""
+"""A provider's answer, read into the canonical conversation."""
 
 from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
@@ -19,12 +19,12 @@ _UNNAMED = ToolCall(tool_name="").tool_name
 
 @dataclass(frozen=True, slots=True)
 class ProviderFailure:
-    """An error that the provider gave, before the answer or in the middle of it.
+    """An error that the provider reported, before or during the answer.
 
     Attributes:
-        message: in the provider's words; empty when it has none.
-        kind: the provider's type or code of it.
-        native: the whole of it, as it came.
+        message: the provider's message; empty if there is none.
+        kind: the provider's type or code of the error.
+        native: the complete error, unchanged.
     """
 
     message: str
@@ -35,12 +35,12 @@ class ProviderFailure:
 def failure_of(
     error: JsonValue, native: JsonValue, kinds: Iterable[str] = ("type", "code")
 ) -> ProviderFailure:
-    """The failure that an `error` member tells: a text, or an object with a `message`.
+    """The failure in an `error` member, which is a text or an object with a `message`.
 
     Args:
         error: the member.
-        native: what is kept of the failure.
-        kinds: the members that may say the kind; the first that does counts.
+        native: the JSON to keep as `ProviderFailure.native`.
+        kinds: the members that may name the kind; the first non-empty one is used.
     """
     members = object_in(error)
     kind = next((members[name] for name in kinds if members.get(name)), None)
@@ -49,19 +49,19 @@ def failure_of(
 
 
 def failure_in(payload: JsonObject) -> ProviderFailure | None:
-    """The error that an answer, or an event of a stream, tells in one of OpenAI's formats."""
+    """The error in an answer, or in an event of a stream, of one of OpenAI's formats."""
     error = payload.get("error")
     if not error and "error" in (payload.get("object"), payload.get("type")):
-        # Some servers put nothing around it.
+        # Some servers send the error itself, not an object with an `error`.
         error = payload
     if not error:
         return None
-    # The type of the whole payload says only that it is an error.
+    # The payload's own `type` says only that it is an error, not which kind.
     return failure_of(others(payload, _TYPE) if error is payload else error, error)
 
 
 def odd_calls(messages: Iterable[Message]) -> Iterator[str]:
-    """What of the calls of an answer is not as it is to be, where arguments are objects."""
+    """Report calls without a name or with non-object arguments, if the format has objects."""
     for call in (call for message in messages for call in message.calls):
         if call.tool_name == _UNNAMED:
             yield "a call has no name"
@@ -71,14 +71,14 @@ def odd_calls(messages: Iterable[Message]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """One answer; `of` makes one.
+    """One answer; made by `of`.
 
     Attributes:
-        messages: one for each choice or candidate, by its index; most answers have one.
-        failure: what went wrong on the provider's side.
-        unread: what of the answer could not be read, each one a sentence; it is in the payload, and
-            not in the messages.
-        usage: what it cost, where its provider tells that.
+        messages: one message for each choice or candidate, by index; most answers have one.
+        failure: the error on the provider's side.
+        unread: one sentence for each part of the payload that could not be read, and so is missing
+            from the messages.
+        usage: the tokens of the answer; None if the provider does not report them.
     """
 
     messages: tuple[Message, ...] = ()
@@ -94,10 +94,10 @@ class Response:
         unread: Iterable[str] = (),
         usage: TokenCounts | None = None,
     ) -> Self:
-        """An answer; no call of it may run when it tells an error, or was not read as a whole.
+        """Make an answer; with an error or an unread part, its calls are flagged `incomplete`.
 
-        What could not be read may have been a part of any call, and a call that lacks a part may
-        still be JSON.
+        The unread part may belong to any call, and arguments that lack a part may still be valid
+        JSON. So none of the calls may run.
         """
         problems, read = tuple(unread), tuple(messages)
         if failure is not None or problems:
@@ -109,12 +109,12 @@ class Response:
         failure: ProviderFailure | None = None,
         unread: Iterable[str] = (),
     ) -> Self:
-        """The answer, with what else the stream around it told."""
+        """The answer with a failure and unread parts that were found in the stream around it."""
         failure, problems = self.failure or failure, (*unread, *self.unread)
         return self.of(self.messages, failure, problems, self.usage)
 
     def with_servers(self, servers: AbstractSet[str]) -> Self:
-        """The answer, in which the tools of these servers have their own names."""
+        """The answer, with the names of these servers' tools split into server and tool."""
         messages = tuple(split_servers(message, servers) for message in self.messages)
         return replace(self, messages=messages)
 
@@ -132,5 +132,5 @@ class Response:
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls of the first message that are for the caller to run; none without a message."""
+        """The calls of the first message, for the caller to run; none without a message."""
         return self.messages[0].calls if self.messages else ()

@@ -1,8 +1,8 @@
-"""A provider's stream, chunk by chunk, put together into one answer.
+"""Assembles a provider's stream, chunk by chunk, into one answer.
 
-A call is handed out when the answer has ended, and not before: until then nobody knows whether it
-is whole. What ended too early is flagged `incomplete`, and what cannot be read has a `parse_error`.
-The answer is the same wherever the chunks begin and end.
+Calls are returned only when the answer has ended: before that, a call may be incomplete. A call
+that ended too early is flagged `incomplete`; one that cannot be parsed has a `parse_error`.
+The answer does not depend on where chunks begin and end.
 """
 
 import base64
@@ -24,10 +24,10 @@ from tooltrail.wire.usage import usage_in
 
 @runtime_checkable
 class Dumpable(Protocol):
-    """An event as the official clients give it: a pydantic model."""
+    """An event from an official client: a pydantic model."""
 
     def model_dump(self, *, mode: str, by_alias: bool, exclude_unset: bool) -> Mapping[str, object]:
-        """The members by name."""
+        """The members of the event by name."""
         ...
 
 
@@ -36,10 +36,10 @@ Chunk = bytes | str | Mapping[str, object] | Dumpable
 
 
 class ResponseStream:
-    """Takes a stream in and gives the answer. Not safe to share between threads.
+    """Reads a stream and returns the answer. Not safe to share between threads.
 
     Args:
-        wire_format: of the stream.
+        wire_format: the format of the stream.
         servers: see `WireFormat.read_response`.
     """
 
@@ -53,16 +53,16 @@ class ResponseStream:
         self._unread: list[str] = []
 
     def feed(self, chunk: Chunk) -> None:
-        """Take what came next.
+        """Add the next chunk of the stream.
 
         Raises:
-            InvalidRecordError: it is nothing that a stream consists of.
+            InvalidRecordError: the chunk is not bytes, text, a mapping or a client's object.
         """
         for event in self._events(chunk):
             self._take(event)
 
     def finish(self) -> Response:
-        """The answer; called once, when nothing follows."""
+        """Return the answer; called once, after the last chunk."""
         for event in self._framing.finish():
             self._take(event)
         unread = (*self._framing.unread, *self._unread)
@@ -72,7 +72,7 @@ class ResponseStream:
         except FAULTS as error:
             unread = (*unread, f"the answer cannot be put together: {error}")
             return Response.of(unread=unread, usage=usage)
-        # A piece that could not be read may be missing from any call.
+        # An unread piece may be part of any call.
         return self._format.finished(response.with_more(unread=unread), usage, self._servers)
 
     def _take(self, event: JsonObject) -> None:
@@ -96,24 +96,24 @@ class ResponseStream:
 
 
 def event_of(chunk: object) -> JsonObject:
-    """The JSON object that an event is, or an answer, as official clients give both.
+    """The JSON object of an event or answer from an official client.
 
-    AWS's client gives bytes; they are base64, as in the JSON of the API.
+    Bytes, which AWS's client returns, become base64, as in the JSON of the API.
 
     Raises:
-        InvalidRecordError: it is neither a mapping nor a client's object.
+        InvalidRecordError: the chunk is neither a mapping nor a client's object.
     """
     if isinstance(chunk, Mapping):
         return cast("JsonObject", _encoded(dict(cast("Mapping[str, object]", chunk))))
     if isinstance(chunk, Dumpable):
-        # What the provider did not send stays away; aliases are the names on the wire.
+        # Leave out what the provider did not send; aliases are the names on the wire.
         dumped = chunk.model_dump(mode="json", by_alias=True, exclude_unset=True)
         return cast("JsonObject", dict(dumped))
     raise InvalidRecordError(f"{type(chunk).__name__} is no part of a stream")
 
 
 def _encoded(value: object, levels: int = MOST_LEVELS) -> object:
-    """The value with base64 in the place of bytes, as deep as a record can hold it."""
+    """The value with bytes replaced by base64, down to the depth that a record can hold."""
     if not levels:
         return value
     if isinstance(value, dict):
@@ -127,7 +127,7 @@ def _encoded(value: object, levels: int = MOST_LEVELS) -> object:
 def read_stream(
     wire_format: WireFormat, chunks: Iterable[Chunk], servers: AbstractSet[str] = NO_SERVERS
 ) -> Response:
-    """The answer that a whole stream gives.
+    """Read a complete stream and return the answer.
 
     Raises:
         InvalidRecordError: see `ResponseStream.feed`.

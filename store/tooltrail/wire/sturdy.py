@@ -1,7 +1,7 @@
 """Bounds of a provider's JSON: a part that no record can hold becomes text.
 
-A value may be nested deeper than a record can be (`MAX_EMBEDDED_DEPTH`), and an integer may be
-longer than Python prints. `WireFormat` says what readers do with such a part.
+A value may be nested deeper than a record can be (`MAX_EMBEDDED_DEPTH`), and an integer may have
+more digits than Python prints. `WireFormat` describes what readers do with such a part.
 """
 
 import json
@@ -12,14 +12,14 @@ from tooltrail.records.canonical_json import MAX_EMBEDDED_DEPTH
 from tooltrail.wire.members import list_in
 
 MOST_LEVELS = MAX_EMBEDDED_DEPTH - 50
-"""Levels of one event; what is read of it has some around it."""
+"""The maximum depth of one event; a record adds some levels around it."""
 
 _LONGEST_BITS = 14_000
-"""Python prints integers of up to 4,300 digits, which have some 14,284 bits."""
+"""Longest integer in bits. Python prints integers of up to 4,300 digits, about 14,284 bits."""
 
 TOO_DEEP = f"what is nested deeper than {MOST_LEVELS} levels is kept as text"
 FAULTS = (ValueError, RecursionError)
-"""What such a value makes of reading it: pydantic's errors and our own are `ValueError`s, too."""
+"""The errors of reading such a value; pydantic's errors and our own are `ValueError`s, too."""
 
 
 def is_bounded(value: JsonValue) -> bool:
@@ -28,7 +28,7 @@ def is_bounded(value: JsonValue) -> bool:
         return not _is_long(value)
     level: list[JsonValue] = [value]
     for _ in range(MOST_LEVELS):
-        # Of each level what may be too much: a walk over all else would cost as much as reading.
+        # Keep only containers and long integers: a walk over all values costs as much as reading.
         level = [
             member
             for part in level
@@ -43,9 +43,7 @@ def is_bounded(value: JsonValue) -> bool:
 
 
 def bounded(value: JsonValue, levels: int = MOST_LEVELS) -> JsonValue:
-    """The value, with what no record can hold as text: JSON of what is too deep, a long integer in
-    hexadecimal digits.
-    """
+    """Replace parts that no record can hold by text: deep values as JSON, long integers in hex."""
     if isinstance(value, dict | list) and levels == 0:
         return _text_of(value)
     if isinstance(value, dict):

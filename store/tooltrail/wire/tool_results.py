@@ -2,7 +2,7 @@
 
     output = complete_output_of("anthropic", "Read", {"type": "tool_result", "content": …})
 
-An importer uses it: it has a result, and no conversation around it.
+For importers, which have a result without a conversation around it.
 """
 
 from collections.abc import Callable
@@ -24,11 +24,11 @@ def complete_output_of(
     """Make the complete output of a tool from its result in a provider's JSON.
 
     Args:
-        format_name: of the wire format.
+        format_name: the name of the wire format.
         tool_name: the name that the model used.
         native: see `read_tool_result`.
         is_error: whether the tool failed, for a format that has no error flag (`openai`,
-            `openai-responses`, `ollama`, `cohere`). None: as the result says; without a flag, a
+            `openai-responses`, `ollama`, `cohere`). None: read from the result; without a flag, a
             text that begins with `ERROR: ` is a failure.
 
     Raises:
@@ -46,7 +46,7 @@ def read_tool_result(format_name: str, native: JsonObject) -> ResultBlock:
     """Read one tool result in a provider's JSON.
 
     Args:
-        format_name: of the wire format.
+        format_name: the name of the wire format.
         native: the smallest object that the format has for a result. `openai`, `ollama`, `cohere`:
             a message of role `tool`. `openai-responses`: an item such as `function_call_output`.
             `anthropic`: a `tool_result` block. `bedrock`: a block with a `toolResult`. `gemini`: a
@@ -81,4 +81,4 @@ _REQUESTS: dict[str, Callable[[JsonObject], JsonObject]] = {
     "bedrock": lambda native: {"messages": [{"role": "user", "content": [native]}]},
     "gemini": lambda native: {"contents": [{"role": "user", "parts": [native]}]},
 }
-"""The smallest request around a result, where that is not a list of messages."""
+"""The smallest request around a result, for formats where that is not `_of_messages`."""

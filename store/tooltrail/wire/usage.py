@@ -1,7 +1,7 @@
-"""What an answer cost in tokens, as its provider counts them.
+"""The tokens of an answer, as its provider counts them.
 
-Counts are read and never made up: a value that is no count is passed over, and nothing here raises.
-A stream repeats them, each time up to that event. The last value of each member counts.
+Counts are read, never computed from the text: a value that is not a count is skipped, and nothing
+here raises. A stream repeats its counts up to the current event; the last value of each is used.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,17 +13,17 @@ from pydantic import JsonValue
 from tooltrail.wire.members import JsonObject, object_in
 
 MOST_TOKENS = (1 << 53) - 1
-"""More is no count: JSON's numbers are exact up to here (RFC 8259, section 6)."""
+"""The largest count: JSON's integers are exact up to here (RFC 8259, section 6)."""
 
 
 @dataclass(frozen=True, slots=True)
 class TokenCounts:
-    """Tokens of one answer; None where the provider does not say.
+    """Tokens of one answer; a count is None if the provider does not report it.
 
     Attributes:
-        input_tokens: of all that the model was given, whether it was in a cache or not.
-        output_tokens: of all that it made, thoughts included.
-        cached_input_tokens: those of the input that came out of a cache.
+        input_tokens: all tokens of the input, cached or not.
+        output_tokens: all tokens that the model produced, thoughts included.
+        cached_input_tokens: the input tokens that were read from a cache.
     """
 
     input_tokens: int | None = None
@@ -33,14 +33,14 @@ class TokenCounts:
 
 @dataclass(frozen=True, slots=True)
 class UsageSpelling:
-    """How a format tells tokens. The count `a.b` is the member `b` of the member `a`.
+    """How a format reports tokens. The count `a.b` is the member `b` of the member `a`.
 
     Attributes:
-        find: gives the object with the counts of an answer, or of an event of a stream; else None.
-        input_counts: together they are the input.
-        output_counts: together they are the output.
-        cached_counts: names of the count of cached input, of which a server knows one.
-        thoughts: the count of what a server made besides, if the sum of all says so.
+        find: returns the object with the counts of an answer or of an event of a stream, or None.
+        input_counts: the counts whose sum is the input.
+        output_counts: the counts whose sum is the output.
+        cached_counts: the possible names of the count of cached input; a server uses one of them.
+        thoughts: the count of thoughts; added to the output if the total includes it separately.
     """
 
     find: Callable[[JsonObject], JsonValue]
@@ -50,9 +50,9 @@ class UsageSpelling:
     thoughts: str = ""
 
     def read(self, counts: Mapping[str, int]) -> TokenCounts:
-        """What the counts say, by their names."""
+        """The tokens from a provider's counts by name."""
         given, made = _total(counts, *self.input_counts), _total(counts, *self.output_counts)
-        # xAI counts thoughts beside the answer, all others within it; only the sum tells which.
+        # xAI counts thoughts besides the output, all others within it; only the total shows which.
         if thought := counts.get(self.thoughts):
             whole = (made or 0) + thought
             made = whole if counts.get("total_tokens") == (given or 0) + whole else made
@@ -61,22 +61,22 @@ class UsageSpelling:
 
 
 def usage_of(holder: str) -> Callable[[JsonObject], JsonValue]:
-    """Finds `usage` in an answer, or in the member of this name that an event has one in."""
+    """Return a function that finds `usage` in an answer or event, or in its member `holder`."""
     return lambda event: event.get("usage") or object_in(event.get(holder)).get("usage")
 
 
 NO_USAGE = UsageSpelling(lambda _: None)
-"""Of formats that tell no tokens."""
+"""The spelling of formats that report no tokens."""
 
 _NOTHING = TokenCounts()
 
 
 def usage_in(found: Iterable[JsonValue], spelling: UsageSpelling) -> TokenCounts | None:
-    """The tokens of an answer; None where the provider does not say.
+    """The tokens of an answer; None if the provider reports none.
 
     Args:
-        found: what `spelling.find` gave, in its order.
-        spelling: of the format.
+        found: the results of `spelling.find`, in the order of the events.
+        spelling: the spelling of the format.
     """
     counts: dict[str, int] = {}
     for one in found:
@@ -86,7 +86,7 @@ def usage_in(found: Iterable[JsonValue], spelling: UsageSpelling) -> TokenCounts
 
 
 def counts_in(value: JsonValue) -> dict[str, int]:
-    """The counts among the members of an object, and of the objects in it."""
+    """The counts among the members of an object and of the objects directly in it."""
     found: dict[str, int] = {}
     for name, member in object_in(value).items():
         if isinstance(member, dict):
@@ -104,6 +104,6 @@ def _is_count(value: JsonValue) -> TypeGuard[int | float]:
 
 
 def _total(counts: Mapping[str, int], *names: str) -> int | None:
-    """All counts of these names together; None where there is none of them."""
+    """The sum of the counts with these names; None if there are none."""
     found = [counts[name] for name in names if name in counts]
     return sum(found) if found else None

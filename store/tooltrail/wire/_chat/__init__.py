@@ -1,1 +1,1 @@
-"""Answers in the shape of a chat, as `choices`: what the formats share that read them."""
+"""Shared by the formats whose answers are chats with `choices`."""

@@ -1,6 +1,6 @@
-"""An answer with `choices`, whichever format its messages are read in.
+"""Reads an answer with `choices`; the format decides how a message is read.
 
-A message has its calls in members of their own, or in its text; that is for the format to say.
+A format has calls in separate members of a message, or in its text.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -14,10 +14,10 @@ from tooltrail.wire.members import JsonObject, are_objects, object_in, objects_i
 from tooltrail.wire.responses import ProviderFailure, Response, failure_in
 
 _FAILED = frozenset({"error", "ERROR", "TIMEOUT"})
-"""Reasons to end of answers that servers could not go on with."""
+"""Finish reasons of answers that failed at the server."""
 
 TEXTS = ("content", "refusal", *REASONING)
-"""Members of a delta whose texts are pieces of one text."""
+"""Members of a delta whose texts are joined into one text."""
 
 Flags = Mapping[int, tuple[CallFlag, ...]]
 """Flags of calls, by their position."""
@@ -26,19 +26,20 @@ NO_FLAGS: Flags = {}
 
 ODD_CALLS = "tool_calls of the message is not valid"
 ODD_CALL = "a call is not valid"
-"""What is said of calls that may be missing, and of one that may lack a piece."""
+"""The notes for calls that may be missing, and for a call that may lack a piece."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatSpelling:
-    """What a format reads in the messages of a chat.
+    """How a format reads the messages of a chat.
 
     Attributes:
-        name: of the format.
-        blocks: what the message of an answer says; takes what is not as the format says.
-        extras: what such a message has besides.
-        is_part: whether an object in the place of a content is a part that is understood.
-        texts: members of a delta whose texts are pieces of one text.
+        name: the name of the format.
+        blocks: reads the blocks of an answer's message; appends notes on malformed parts to the
+            list.
+        extras: the other members of such a message.
+        is_part: whether an object in place of a content is a known part.
+        texts: members of a delta whose texts are joined into one text.
     """
 
     name: str
@@ -56,14 +57,14 @@ class ChatSpelling:
         is_complete: bool = True,
         flags: Flags = NO_FLAGS,
     ) -> Message:
-        """The message of one choice.
+        """Read the message of one choice.
 
         Args:
             native: the message.
-            origin: of the answer; what else the message has becomes extras of it.
-            unread: takes what is not as the format says.
-            is_complete: whether the answer came to its end.
-            flags: of calls, by position.
+            origin: the origin of the answer; other members of the message become its extras.
+            unread: the list to which notes on malformed parts are appended.
+            is_complete: whether the end of the answer was received.
+            flags: flags of calls, by position.
         """
         is_cut = origin.finish_reason in CUT_SHORT
         blocks = [*self.blocks(native, unread, flags)]
@@ -73,7 +74,7 @@ class ChatSpelling:
 
 
 def read_response(spelling: ChatSpelling, payload: JsonObject) -> Response:
-    """An answer that was not streamed, with one message for each choice."""
+    """Read an answer that was not streamed, with one message for each choice."""
     failure = failure_in(payload)
     choices = objects_in(payload.get("choices"))
     unread: list[str] = []
@@ -91,7 +92,7 @@ def read_response(spelling: ChatSpelling, payload: JsonObject) -> Response:
 
 
 def choice_failure(choice: JsonObject) -> ProviderFailure | None:
-    """The error that a choice tells, as gateways do when a server behind them fails."""
+    """The error in a choice; gateways send one there when a server behind them fails."""
     if choice.get("error"):
         return failure_in({"error": choice["error"]})
     if text_in(choice.get("finish_reason")) in _FAILED:
@@ -100,7 +101,7 @@ def choice_failure(choice: JsonObject) -> ProviderFailure | None:
 
 
 def is_odd_call(native: JsonObject) -> bool:
-    """Whether a call, or a piece of one, has a member that is not what it is to be."""
+    """Whether a call, or a fragment of one, has a member of the wrong type."""
     bodies = [native[name] for name in ("function", "custom") if native.get(name)]
     texts = [native.get("id"), *(object_in(body).get("name") for body in bodies)]
     are_texts = all(isinstance(text, str | None) for text in texts)
@@ -108,14 +109,14 @@ def is_odd_call(native: JsonObject) -> bool:
 
 
 def odd_texts(native: JsonObject, names: Iterable[str]) -> JsonObject:
-    """The members of these names that are to be texts, and are not."""
+    """The members with these names that should be texts but are not."""
     found = {name: native.get(name) for name in names}
     return {name: value for name, value in found.items() if not isinstance(value, str | None)}
 
 
 def asks_for_call(legacy: JsonValue) -> bool:
-    """Whether the older member for a call has one: some servers always send it, with nothing in it.
+    """Whether the deprecated `function_call` contains a call; some servers always send it, empty.
 
-    Snowflake's does, beside an answer that is text alone.
+    Snowflake's does so in an answer that is only text.
     """
     return isinstance(legacy, dict) and any(legacy.values())

@@ -1,4 +1,4 @@
-"""The calls in the messages of a chat, and the results that messages of the role `tool` bring."""
+"""The calls in the messages of a chat, and the results in messages of role `tool`."""
 
 from collections.abc import Callable, Iterable, Iterator
 
@@ -27,7 +27,7 @@ _TOLD = {"function": frozenset({"name", "arguments"}), "custom": frozenset({"nam
 
 
 def unread_in(native: JsonObject) -> Iterator[str]:
-    """What of a message with a content and calls is not what it is to be, each one a sentence."""
+    """One sentence for each malformed part of a message with content and calls."""
     content = native.get("content")
     if not isinstance(content, str | list | None) and not is_part(content):
         yield "content of the message is not a string"
@@ -39,7 +39,7 @@ def unread_in(native: JsonObject) -> Iterator[str]:
 
 
 def read_calls(natives: Iterable[JsonObject], flags: Flags = NO_FLAGS) -> Iterator[CallBlock]:
-    """The blocks of the calls of one message, in their order."""
+    """Read the calls of one message as blocks, in their order."""
     calls = (_read_call(call, flags.get(n, ())) for n, call in enumerate(natives))
     return numbered(CallBlock(call=call) for call in calls)
 
@@ -66,12 +66,12 @@ def _call_extras(native: JsonObject, member: str, members: JsonObject) -> JsonOb
     if besides := others(members, _TOLD[member]):
         extras[member] = besides
     call_id = native.get("id")
-    # An id that is no text is none to any caller, and still what the provider said.
+    # An id that is not a text cannot be used as an id, but is kept as the provider's data.
     return extras if isinstance(call_id, str | None) else {**extras, "id": call_id}
 
 
 def write_call(writing: Writing, answered: Answered, arguments: str) -> JsonObject:
-    """A call of a function, of whatever kind it is; the report says what is no function."""
+    """Write a call of any kind as a function call; other kinds are reported."""
     kind = answered.call.kind
     if kind in {"builtin", "mcp"}:
         note = f"a {kind} call is a function call here"
@@ -83,12 +83,12 @@ def write_call(writing: Writing, answered: Answered, arguments: str) -> JsonObje
 def read_result(
     native: JsonObject, known: frozenset[str], read: Callable[[JsonValue], Part] = read_part
 ) -> ResultBlock:
-    """The result that a message brings; all else that it has is among the extras.
+    """Read the result in a message; other members become extras.
 
     Args:
         native: the message.
-        known: members that the format reads, or writes.
-        read: gives the block of a part of the content.
+        known: members that the format reads or writes.
+        read: returns the block for a part of the content.
     """
     content = native.get("content")
     call_id = native.get("tool_call_id")

@@ -1,9 +1,9 @@
-"""Which call a fragment of a stream is of.
+"""Finds the call to which a fragment of a stream belongs.
 
-The format keys fragments by `index`. Servers leave it out, or give all calls the same one, and
-some give no ids; then a name is all that can begin a call. Two things cannot always be
-distinguished: the second piece of a name, and the name of another call. What stays in doubt is
-reported, so that no call of the answer runs.
+The format keys fragments by `index`. Some servers omit it or send the same index for all calls,
+and some send no ids; then only a name marks the beginning of a call. The second piece of a name
+cannot always be distinguished from the name of another call. Every doubt is reported, so that no
+call of the answer runs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,21 +17,21 @@ from tooltrail.wire.members import JsonObject, object_in, others, raw_arguments,
 
 _CALL = frozenset({"id", "index", "type", "function", "custom"})
 _DIGITS = 9
-"""So many digits any place has; Python does not read numbers of some thousands."""
+"""Most digits of an index in a text; Python refuses to read numbers of thousands of digits."""
 
 LEGACY = -1
-"""Stands for the index of the older member, which has one call at most."""
+"""The index used for the deprecated `function_call`, which has one call at most."""
 
 
 @dataclass(slots=True)
 class Call:
-    """A call as far as it has come.
+    """A call, as far as it was received.
 
     Attributes:
-        has_twin: whether another call began in the same list and at the same place, so that a piece
-            of arguments may be of either.
-        began: the number of the list that it began in.
-        latest: the number of the list that its latest fragment stood in.
+        has_twin: whether another call began in the same list with the same index, so that a piece
+            of arguments may belong to either.
+        began: the number of the list in which the call began.
+        latest: the number of the list that contained its latest fragment.
     """
 
     call_id: str | None = None
@@ -47,7 +47,7 @@ class Call:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its arguments could end here."""
+        """Whether the arguments received so far could be complete."""
         if self.is_custom:
             return bool(self.arguments)
         try:
@@ -57,7 +57,7 @@ class Call:
         return True
 
     def native(self) -> JsonObject:
-        """The call as an answer that is not streamed has it."""
+        """The call in the form of an answer that is not streamed."""
         members: JsonObject = {
             "name": self.name,
             "input" if self.is_custom else "arguments": "".join(self.arguments),
@@ -69,14 +69,14 @@ class Call:
         }
 
     def flags(self) -> tuple[CallFlag, ...]:
-        """What was odd about its fragments."""
+        """The flags for irregular fragments."""
         index: tuple[CallFlag, ...] = () if self.has_index else ("index_missing",)
         return (*index, "arguments_were_object") if self.is_object else index
 
 
 @dataclass(slots=True)
 class _Fragment:
-    """A fragment, read."""
+    """The parsed members of a fragment."""
 
     index: int | None
     call_id: str | None
@@ -85,7 +85,7 @@ class _Fragment:
 
 
 def place_in(index: JsonValue) -> int | None:
-    """The place that an index tells, which some servers spell as a text or as 0.0; else None."""
+    """The index as an integer; some servers send a text or 0.0. None if it is not an index."""
     match index:
         case bool():
             return None
@@ -100,7 +100,7 @@ def place_in(index: JsonValue) -> int | None:
 
 
 def _is_odd(native: JsonObject) -> bool:
-    """Whether a member of a fragment may be a piece that its call lacks."""
+    """Whether a member is malformed or misplaced, so that the call may lack a piece."""
     index = native.get("index")
     function, custom = object_in(native.get("function")), object_in(native.get("custom"))
     misplaced = [native.get(name) for name in ("name", "arguments", "input")]
@@ -111,7 +111,7 @@ def _is_odd(native: JsonObject) -> bool:
 
 @dataclass(slots=True)
 class Calls:
-    """The calls of one message as far as they have come."""
+    """The calls of one message, as far as they were received."""
 
     calls: list[Call] = field(default_factory=list[Call])
     _by_index: dict[int, Call] = field(default_factory=dict[int, Call])
@@ -121,13 +121,13 @@ class Calls:
     _lists: int = 0
 
     def take(self, fragments: Sequence[JsonObject]) -> None:
-        """Take the fragments of one chunk."""
+        """Add the fragments of one chunk."""
         self._lists += 1
         for fragment in fragments:
             self._take(fragment)
 
     def unread(self) -> Iterator[str]:
-        """What of the fragments is in doubt."""
+        """The notes on doubts about the fragments."""
         yield from self._doubts
         # A server that counts its calls has one call at each index.
         if self._has_odd_name and len(self._by_index.keys() - {LEGACY}) < 2:
@@ -162,7 +162,7 @@ class Calls:
         call.extras.update(others(native, _CALL))
 
     def _meant(self, fragment: _Fragment) -> Call:
-        """The call that a fragment is of, which may begin with it."""
+        """The call to which a fragment belongs; the fragment may begin a new call."""
         call = self._at(fragment)
         if call is None:
             return self._begin(fragment)
@@ -175,7 +175,7 @@ class Calls:
         return self._begin(fragment) if self._begins(fragment, call) else call
 
     def _at(self, fragment: _Fragment) -> Call | None:
-        """The call at the place of a fragment; else the one of its id, else the latest."""
+        """The call with the index of a fragment; without an index, by id; else the latest call."""
         if fragment.index is not None:
             return self._by_index.get(fragment.index)
         if fragment.call_id is not None:
@@ -190,7 +190,7 @@ class Calls:
         return call
 
     def _beside(self, fragment: _Fragment, call: Call) -> Call:
-        """The call of a fragment whose list has another one at the same place: two are no one."""
+        """The call of a fragment whose list already has a fragment of `call`: mostly a new call."""
         is_other = fragment.call_id is not None and call.call_id not in (None, fragment.call_id)
         if fragment.name is None and not is_other:
             self._doubt("two pieces in one list may be of one call")
@@ -201,7 +201,7 @@ class Calls:
         return began
 
     def _begins(self, fragment: _Fragment, call: Call) -> bool:
-        """Whether a fragment that has an id or a name begins another call at the place of one."""
+        """Whether a fragment with an id or a name begins another call with the same index."""
         has_id, has_ids = fragment.call_id is not None, call.call_id is not None
         if has_id and has_ids and fragment.call_id != call.call_id:
             return True
@@ -213,7 +213,7 @@ class Calls:
             if not call.is_whole:
                 self._doubt("a name stands amid the arguments of a call")
             return True
-        # Nothing but a name so far: it goes on, or a call without arguments has ended.
+        # Only a name so far: either the name continues, or a call without arguments has ended.
         if fragment.index is None and not has_id:
             self._has_odd_name = self._has_odd_name or has_ids
             return True
@@ -222,7 +222,7 @@ class Calls:
         return has_id and not has_ids
 
     def _begins_again(self, fragment: _Fragment, call: Call) -> bool:
-        """The same for the name that the call has: some servers repeat it in each fragment."""
+        """Like `_begins`, for a repeated name: some servers repeat it in each fragment."""
         if call.arguments and call.is_whole and not call.is_custom:
             if fragment.arguments:
                 return True

@@ -1,7 +1,7 @@
-"""The parts that content consists of: text, images, sound and files, in both directions.
+"""Reads and writes the parts of content: text, images, sound and files.
 
-What a part says beyond its content (the detail of an image, how it is cached) is in the extras of
-its block, under the names that it has there. A part of an unknown type is a `ProviderBlock`.
+Other members of a part (the detail of an image, its caching) are kept in the extras of its block
+under their own names. A part of an unknown type is a `ProviderBlock`.
 """
 
 import re
@@ -31,7 +31,7 @@ from tooltrail.wire.media_uris import (
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
 
 _SOUNDS = {"wav": "audio/wav", "mp3": "audio/mpeg"}
-"""The media types of the names of sound."""
+"""The media type for each name of a sound format."""
 
 _SOUND_NAMES = {media_type: name for name, media_type in _SOUNDS.items()} | {"audio/mp3": "mp3"}
 _UNNAMED = "document"
@@ -44,12 +44,12 @@ PartT = TypeVar("PartT", bound=MessageBlock)
 
 
 def is_part(content: JsonValue) -> bool:
-    """Whether it is a part that is understood."""
+    """Whether the content is a part of a known type."""
     return not isinstance(read_part(content), ProviderBlock)
 
 
 def read_part(part: JsonValue) -> Part:
-    """The block of a part, or of a text."""
+    """Read a part or a text as a block."""
     if isinstance(part, str):
         return TextBlock(text=part)
     members = object_in(part)
@@ -63,11 +63,11 @@ def read_part(part: JsonValue) -> Part:
 
 
 def read_content(content: JsonValue, read: Callable[[JsonValue], PartT]) -> Iterator[PartT]:
-    """The blocks of a text, of a list of parts, or of one part; an empty text has none.
+    """Read a text, a list of parts, or one part as blocks; an empty text has none.
 
     Args:
-        content: of a message.
-        read: gives the block of a part; `read_part`, where a format has no parts of its own.
+        content: the content of a message.
+        read: returns the block for a part; `read_part` if a format has no parts of its own.
     """
     if isinstance(content, list):
         yield from map(read, content)
@@ -109,7 +109,7 @@ def _read_file(data: str, members: JsonObject) -> MediaBlock:
 
 
 def content_of(parts: Sequence[JsonObject]) -> JsonValue:
-    """A message's content: one text as a text, anything more as parts; a server refuses no part."""
+    """A message's content: one text as a text, more as parts; servers refuse an empty list."""
     match parts:
         case []:
             return ""
@@ -122,9 +122,9 @@ def content_of(parts: Sequence[JsonObject]) -> JsonValue:
 def write_part(
     writing: Writing, message: Message, block: MessageBlock, where: str, sendable: AbstractSet[str]
 ) -> JsonObject | None:
-    """The part of a block; None where it has none, which the report says.
+    """Write a block as a part; None, with a report, if it cannot be written.
 
-    `sendable` has the kinds of media that a user may send.
+    `sendable` contains the kinds of media that a user may send.
     """
     match block:
         case TextBlock():
@@ -144,7 +144,7 @@ def write_part(
 
 
 def own_part(writing: Writing, message: Message, block: MessageBlock) -> JsonObject | None:
-    """A part that its provider alone understands, if it goes back to it."""
+    """A part that only its provider understands, if it goes back to that provider."""
     if not isinstance(block, ProviderBlock) or not writing.replays(message):
         return None
     native = object_in(block.native)
@@ -158,7 +158,7 @@ def write_text(
     where: str,
     known: frozenset[str] = frozenset(),
 ) -> JsonObject | None:
-    """The part of a text; None for one in which nothing is said. For `known`, see `beside`."""
+    """Write a text as a part; None for an empty text. For `known`, see `beside`."""
     writing.note_refusal(block, where)
     native: JsonObject = {"type": "text", "text": writing.clean.text(block.text, where)}
     part = writing.beside(native, message, block.extras, where, known)
@@ -171,7 +171,7 @@ def write_text(
 def write_media(
     writing: Writing, message: Message, block: MediaBlock, where: str
 ) -> JsonObject | None:
-    """The part of media; None where the format has none for it."""
+    """Write media as a part; None if the format has no part for them."""
     if block.data is None:
         part = _write_place(writing, message, block)
         unsaid = ["media_type", "name"]
@@ -198,7 +198,7 @@ def _write_place(writing: Writing, message: Message, block: MediaBlock) -> JsonO
         return None
     if is_file_name(uri):
         return {"type": "file", "file": {"file_id": uri.removeprefix(FILE)}}
-    # Servers that take the place of a file instead of its bytes are the ones that were set so.
+    # Not every server accepts a URI instead of a file's bytes; one whose request had a URI does.
     return {"type": "file", "file": {"file_data": uri}} if writing.replays(message) else None
 
 

@@ -1,8 +1,8 @@
-"""An answer with `choices` as a stream, put together chunk by chunk.
+"""Assembles a streamed answer with `choices`, chunk by chunk.
 
-Texts are joined, calls are put together in `fragments`, and the answer is read as one that was not
-streamed. An error may come before the chunks, among them or behind them, in an event of its own or
-in a choice; wherever it stands, it counts.
+Texts are joined, `fragments` assembles calls, and the result is read like an answer that was not
+streamed. An error may come before, between or after the chunks, in a separate event or in a
+choice; it is found in every case.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,11 +26,11 @@ from tooltrail.wire.responses import ProviderFailure, Response, failure_in
 
 _DELTA = frozenset({"role", "content", "refusal", "tool_calls", "function_call"})
 _SOUND = ("data", "transcript")
-"""Members of `audio` that come in pieces; base64 does too, in whole groups of characters."""
+"""Members of `audio` that come in pieces; each piece of base64 has complete groups."""
 
 
 def _joined(pieces: list[JsonValue]) -> JsonValue:
-    """A member of its pieces: lists go on, and so do the texts of sound; others are said anew."""
+    """Join the pieces of a member: lists and texts of sound are joined, others are replaced."""
     last = pieces[-1]
     if isinstance(last, list):
         return [item for piece in pieces for item in list_in(piece)]
@@ -47,7 +47,7 @@ def _joined(pieces: list[JsonValue]) -> JsonValue:
 
 @dataclass(slots=True)
 class Choice:
-    """A choice as far as it has come; see `ChatSpelling` for `is_part` and `joined`."""
+    """A choice, as far as it was received; `is_part` and `joined` are from `ChatSpelling`."""
 
     is_part: Callable[[JsonValue], bool]
     joined: tuple[str, ...] = TEXTS
@@ -59,7 +59,7 @@ class Choice:
     odd: dict[str, None] = field(default_factory=dict[str, None])
 
     def native(self) -> JsonObject:
-        """The message as an answer that is not streamed has it."""
+        """The message in the form of an answer that is not streamed."""
         members: JsonObject = {name: "".join(pieces) for name, pieces in self.texts.items()}
         if self.parts:
             self._end_part()
@@ -69,12 +69,12 @@ class Choice:
         return {**{name: _joined(pieces) for name, pieces in self.members.items()}, **members}
 
     def unread(self) -> Iterator[str]:
-        """What of it was not as a delta is, or is in doubt."""
+        """The notes on malformed deltas and on doubts."""
         yield from self.odd
         yield from self.calls.unread()
 
     def take(self, delta: JsonObject) -> None:
-        """Take what is new in one chunk."""
+        """Add the delta of one chunk."""
         for name, value in delta.items():
             if name in self.joined:
                 self._take_text(name, value)
@@ -109,13 +109,13 @@ class Choice:
             self.odd["content of a delta is not a string"] = None
 
     def _end_part(self) -> None:
-        """What was said up to a part that is no text is a part in front of it."""
+        """Turn the text so far into a part, before a part that is not text."""
         if text := "".join(self.texts.pop("content", ())):
             self.parts.append({"type": "text", "text": text})
 
 
 class ChatAssembler:
-    """Puts the chunks of one answer together."""
+    """Assembles the chunks of one answer."""
 
     def __init__(self, spelling: ChatSpelling) -> None:
         self._spelling = spelling
@@ -126,7 +126,7 @@ class ChatAssembler:
         self._unread: dict[str, None] = {}
 
     def feed(self, event: JsonObject) -> None:
-        """Take one chunk."""
+        """Add one chunk."""
         self._failure = self._failure or failure_in(event)
         choices = event.get("choices")
         if not choices:
@@ -162,7 +162,7 @@ class ChatAssembler:
             self._unread["a delta is not an object"] = None
 
     def finish(self, *, is_done: bool = False) -> Response:
-        """The answer; calls of one that did not come to its end are incomplete."""
+        """Return the answer; if its end was not received, its calls are incomplete."""
         if len(self._wholes) + bool(self._choices) > 1:
             self._unread["the stream has more than one answer; one of them is read"] = None
         if self._wholes and not self._choices:

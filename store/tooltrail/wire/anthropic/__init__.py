@@ -1,7 +1,7 @@
 """Anthropic Messages.
 
-Source: the types of the official client, version 2, which speaks revision 2026-10-21 of the API;
-answers of 2023-06-01 are read as well.
+Source: the types of the official client, version 2, which uses revision 2026-10-21 of the API;
+answers of revision 2023-06-01 are read as well.
 """
 
 import re
@@ -18,7 +18,7 @@ FORMAT = WireFormat(
     name=asking.NAME,
     capabilities=Capabilities(
         call_id=re.compile(r"[a-zA-Z0-9_-]+"),
-        # Newer servers take names of 128 characters, older ones of 64.
+        # Newer servers accept names of 128 characters, older ones of 64.
         tool_name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
         server_field="own",
         arguments_are_text=False,
@@ -33,8 +33,8 @@ FORMAT = WireFormat(
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=asking.write_choice,
-    # `input_tokens` are those behind the last point of caching alone: what was read from a cache,
-    # and what was written to one, is input too ("Prompt caching", "Tracking cache performance").
+    # `input_tokens` counts only tokens after the last cache breakpoint; tokens read from or written
+    # to a cache are input too ("Prompt caching", "Tracking cache performance").
     usage=UsageSpelling(
         usage_of("message"),
         ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens"),

@@ -1,4 +1,4 @@
-"""What a request to Anthropic asks for besides its messages: tools and a choice."""
+"""The tools of a request to Anthropic and the choice among them."""
 
 from collections.abc import Iterable
 
@@ -14,14 +14,14 @@ _MODES = {"auto": "auto", "none": "none", "required": "any"}
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
-    """`{"tools": […]}`; a tool without parameters has the schema of an empty object."""
+    """Write `{"tools": […]}`; a tool without parameters gets the schema of an empty object."""
     return writing.tools(tools, _write_tool)
 
 
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
     native = {**writing.tool_extras(tool, where), **write_head(writing, tool, where)}
     if native.get("type") not in (None, "custom"):
-        # A tool that the provider brings has no schema of ours.
+        # A tool that the provider defines has no schema here.
         return native
     if tool.kind == "custom":
         native["input_schema"] = free_text_schema(writing, "input", where)
@@ -33,7 +33,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
-    """The tools of a request; one that the provider brings has all of it in `extras`."""
+    """Read the tools of a request; `extras` keeps the members of a provider-defined tool."""
     return tuple(_read_tool(native) for native in objects_in(request.get("tools")))
 
 
@@ -44,7 +44,7 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
 
 
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """`{"tool_choice": …}`; of several named tools none can be forced, so any may be called."""
+    """Write `{"tool_choice": …}`; if several tools are named, any tool may be called."""
     native: JsonObject = {"type": _MODES.get(choice.mode, "any")}
     if forced := writing.forced(choice, has_parallel=True):
         native = {"type": "tool", "name": forced}

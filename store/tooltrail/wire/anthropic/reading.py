@@ -1,7 +1,7 @@
-"""Anthropic Messages into the canonical conversation: answers, and the messages of requests.
+"""Reads answers and requests of Anthropic Messages into the canonical conversation.
 
-An answer's blocks keep their order, and so do text and calls. What the provider ran itself, and
-every block that is not known, is kept as it came.
+The blocks of an answer keep their order, text and calls included. Calls that the provider ran
+itself and unknown blocks are kept unchanged.
 """
 
 import base64
@@ -46,7 +46,7 @@ from tooltrail.wire.members import (
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 _CUT_SHORT = {"max_tokens", "model_context_window_exceeded", "refusal"}
-"""Reasons to stop that may cut the last call off."""
+"""Stop reasons that may cut off the last call."""
 
 _CALL = frozenset({"type", "id", "name", "input", "toolset_name"})
 _MESSAGE = frozenset({"type", "id", "role", "model", "content", "stop_reason", "usage"})
@@ -59,7 +59,7 @@ NO_RAW: Mapping[int, str] = {}
 
 
 def read_response(payload: JsonObject) -> Response:
-    """An answer that was not streamed."""
+    """Read an answer that was not streamed."""
     failure = read_failure(payload)
     if not isinstance(payload.get("content"), list):
         return Response.of((), failure)
@@ -69,7 +69,7 @@ def read_response(payload: JsonObject) -> Response:
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
-    """The error that an answer, or an event of a stream, is; proxies leave its type out."""
+    """The error if an answer or an event is one; proxies leave out its `type`."""
     error = payload.get("error")
     if payload.get("type") != "error" and ("type" in payload or error is None):
         return None
@@ -83,14 +83,14 @@ def read_message(
     is_complete: bool = True,
     cut: AbstractSet[int] = frozenset(),
 ) -> Message:
-    """The message of an answer.
+    """Read the message of an answer.
 
     Args:
         native: the message.
-        raw: the arguments as the model wrote them, by the place of their block, where they are
+        raw: the arguments as the model wrote them, by the index of their block, if they are
             known.
-        is_complete: whether the answer came to its end.
-        cut: the places of blocks that may not be whole all the same.
+        is_complete: whether the end of the answer was received.
+        cut: the indexes of blocks that may be incomplete even if the answer is complete.
     """
     origin = Origin(
         wire_format=NAME,
@@ -109,7 +109,7 @@ def read_message(
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The messages and tools of a request, its `system` as the first message."""
+    """Read the messages and tools of a request; `system` is the first message."""
     messages: list[Message] = []
     if system := request.get("system"):
         messages.append(message_of_request(NAME, "system", _blocks(system)))
@@ -135,7 +135,7 @@ def _block(part: JsonValue, raw: str | None) -> MessageBlock:
             call = _call(native, raw).model_copy(update={"by_provider": True})
             if server := text_in(native.get("server_name")):
                 call = call.model_copy(update={"kind": "mcp", "namespace": server})
-            # The input that was streamed, if it was and can be read.
+            # If the input was streamed and can be parsed, the block gets it.
             if raw is not None and call.parse_error is None:
                 native = {**native, "input": call.arguments}
             return ProviderBlock(native=native, call=call)
@@ -179,7 +179,7 @@ def _content_block(part: JsonValue) -> ContentBlock:
 
 
 def _media(native: JsonObject) -> MediaBlock | None:
-    """The block of an image or a document; None for a source that is not known."""
+    """Read an image or a document; None for another block or an unknown source."""
     kind, source = native.get("type"), object_in(native.get("source"))
     if kind not in ("image", "document"):
         return None

@@ -1,8 +1,8 @@
-"""Anthropic Messages as a stream, put together event by event.
+"""Assembles a stream of Anthropic Messages, event by event.
 
-Arguments come in fragments of JSON that can break anywhere, also within an escape. They are joined
-and read once their block has ended; the official client's running snapshot would drop an
-unfinished text without a word. The `input` of the first event counts where no fragment comes.
+Arguments come in fragments of JSON that can break anywhere, even within an escape. They are joined
+and parsed at the end; the official client's running snapshot would silently drop an unfinished
+text. If no fragment comes, the `input` of the first event is used.
 """
 
 from dataclasses import dataclass, field
@@ -21,20 +21,20 @@ _PIECES = {
     "input_json_delta": ("partial_json", "tool_use"),
     "signature_delta": ("signature", "thinking"),
 }
-"""Kinds of deltas whose member is a piece of one text, with that member, and with what the type of
-a block ends in that such a delta is of."""
+"""For each kind of delta with a piece of text: the member with the piece, and the end of the type
+of the blocks that may have such a delta."""
 
 
 @dataclass(slots=True)
 class _Block:
-    """A block as far as it has come: as it began, and the pieces that came since, by member."""
+    """A block, as far as it was received: its first event, and later pieces by member."""
 
     native: JsonObject
     pieces: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     has_ended: bool = False
 
     def whole(self) -> JsonObject:
-        """The block with its pieces, other than those of the arguments."""
+        """The block with its pieces, except those of the arguments."""
         native = dict(self.native)
         for name, pieces in self.pieces.items():
             if name != "partial_json":
@@ -43,21 +43,21 @@ class _Block:
         return native
 
     def raw(self) -> str:
-        """The fragments of the arguments; empty where the first event has them, if any."""
+        """The joined fragments of the arguments; empty if there were none."""
         return "".join(self.pieces.get("partial_json", ()))
 
     def has_two_inputs(self) -> bool:
-        """Whether the first event has arguments that the fragments do not tell as well."""
+        """Whether the first event has arguments that differ from those of the fragments."""
         begun = self.native.get("input")
         return bool(begun and self.raw()) and self._streamed() != begun
 
     def may_be_cut(self) -> bool:
-        """Whether arguments may be missing: nobody said that it ended, nor do they themselves."""
+        """Whether arguments may be missing: no event ended the block, and they do not parse."""
         is_whole = self.has_ended or bool(self.native.get("input") and not self.raw())
         return not is_whole and not isinstance(self._streamed(), dict)
 
     def _streamed(self) -> JsonValue:
-        """The arguments of the fragments; None where they are no JSON."""
+        """The arguments in the fragments; None if they are not valid JSON."""
         try:
             return read_json(self.raw())
         except InvalidRecordError:
@@ -65,7 +65,7 @@ class _Block:
 
 
 class MessagesAssembler:
-    """Puts the events of one answer together."""
+    """Assembles the events of one answer."""
 
     def __init__(self) -> None:
         self._message: JsonObject | None = None
@@ -78,7 +78,7 @@ class MessagesAssembler:
         self._earlier: list[Message] = []
 
     def feed(self, event: JsonObject) -> None:
-        """Take one event; those of types that are not known change nothing, unless of a block."""
+        """Add one event. Unknown events are ignored; unknown events of a block are reported."""
         match event.get("type"):
             case "content_block_delta":
                 self._take_delta(event)
@@ -100,7 +100,7 @@ class MessagesAssembler:
                 self._take_other(event, kind)
 
     def _take_other(self, event: JsonObject, kind: JsonValue) -> None:
-        # Proxies tell their own errors without a type.
+        # Proxies send their own errors without a type.
         if failure := read_failure(event):
             self._failure = self._failure or failure
         elif not isinstance(kind, str):
@@ -109,14 +109,14 @@ class MessagesAssembler:
             self._unread.append(f"an event of a block, of the type {kind!r}")
 
     def _begin(self, message: JsonObject) -> None:
-        """Begin the message; where there is one, a stream of several was joined to this one."""
+        """Begin a message; a second one means that several streams were joined."""
         if self._message is not None:
             self._unread.append("the stream has more than one message")
             self._earlier.append(self._read(is_done=False))
             self._has_ended = False
         elif self._blocks:
             self._unread.append("blocks came before the message began")
-        # The first event may bring whole blocks, of calls that a running program asks for.
+        # The first event may contain complete blocks: calls that a running program makes.
         begun = list_in(message.get("content"))
         if not are_objects(begun):
             self._unread.append("a block of the content is not an object")
@@ -135,7 +135,7 @@ class MessagesAssembler:
         self._blocks.append((index, self._open[index]))
 
     def _block_of(self, index: JsonValue) -> _Block | None:
-        """The block that an event is of; without an index, the one that began last."""
+        """The block of an event; without an index, the block that began last."""
         if isinstance(index, int):
             return self._open.get(index)
         return self._blocks[-1][1] if self._blocks else None
@@ -153,11 +153,11 @@ class MessagesAssembler:
             cited = [*list_in(block.native.get("citations")), delta.get("citation")]
             block.native = {**block.native, "citations": cited}
         elif str(block.native.get("type")).endswith("tool_use"):
-            # Of any other block it may be news of the provider's.
+            # For other blocks the kind may be new in the provider's format.
             self._unread.append(f"a delta of the kind {kind!r}")
 
     def _take_piece(self, block: _Block, kind: str, delta: JsonObject) -> None:
-        """Take a piece of a text; one that cannot be of its block may be missing in another."""
+        """Add a piece of text; a piece of the wrong kind may be missing from another block."""
         (member, owner), of = _PIECES[kind], block.native.get("type")
         piece, is_of_block = delta.get(member), isinstance(of, str) and of.endswith(owner)
         if not isinstance(piece, str):
@@ -171,7 +171,7 @@ class MessagesAssembler:
         block.pieces.setdefault(member, []).append(piece)
 
     def finish(self, *, is_done: bool = False) -> Response:
-        """The answer; calls of one that did not come to its end are incomplete."""
+        """Return the answer; if its end was not received, its calls are incomplete."""
         if self._message is None:
             if self._whole is not None:
                 return read_response(self._whole).with_more(self._failure, self._unread)

@@ -1,8 +1,8 @@
-"""The canonical conversation as the messages of a request to Anthropic.
+"""Writes the canonical conversation as the messages of a request to Anthropic.
 
-All results of a batch stand in one message of the user, first in it and in the order of the calls.
-Messages of one role are merged, for the roles take turns. A block without a word is refused by the
-server, so there is none.
+All results of a batch are at the beginning of one message of the user, in the order of the calls.
+Adjacent messages of one role are merged, because roles must alternate. Blank text blocks are left
+out, because the server refuses them.
 """
 
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _THOUGHTS = ("thinking", "redacted_thinking")
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """`{"system": …, "messages": […]}`, the former where the conversation begins with one."""
+    """Write `{"system": …, "messages": […]}`; `system` only for leading system messages."""
     system, messages = write_turns(writing, conversation, SPELLING)
     request: JsonObject = {
         "messages": [{**one, "content": _simple(list_in(one["content"]))} for one in messages]
@@ -40,7 +40,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
 
 
 def _may_follow(before: JsonObject, block: JsonObject) -> bool:
-    """Whether it can be said: no thoughts, unless the turn begins with some."""
+    """Whether a block may follow: reasoning may do so only if the turn begins with reasoning."""
     return _is_thought(before) or not _is_thought(block)
 
 
@@ -64,7 +64,7 @@ def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
 def _result(writing: Writing, answered: Answered) -> JsonObject:
     result, source, where = answered.result, answered.source, answered.where
     native: JsonObject = {"type": "tool_result", "tool_use_id": answered.wire_id}
-    # The server takes text alone beside an error.
+    # With an error, the server accepts only text.
     is_native = [not result.is_error and _is_native(writing, source, b) for b in result.content]
     has_extras = any(block.extras for block in result.content) and writing.replays(source)
     if len(is_native) > 1 or any(is_native) or has_extras:
@@ -83,7 +83,7 @@ def _result(writing: Writing, answered: Answered) -> JsonObject:
 
 
 def _shown(writing: Writing, answered: Answered, is_native: list[bool]) -> Iterator[MessageBlock]:
-    """The content of a result: what is neither native nor text is described."""
+    """The content of a result; blocks that are neither native nor text are described."""
     for block, is_sendable in zip(answered.result.content, is_native, strict=True):
         if is_sendable or isinstance(block, TextBlock):
             yield block
@@ -92,13 +92,13 @@ def _shown(writing: Writing, answered: Answered, is_native: list[bool]) -> Itera
 
 
 def _is_native(writing: Writing, message: Message, block: MessageBlock) -> bool:
-    """Whether there is a block for what is neither text nor a call."""
+    """Whether this format has a block for a block that is neither text nor a call."""
     match block:
         case MediaBlock():
             return _source(writing, message, block) is not None
         case ProviderBlock():
             kind = object_in(block.native).get("type")
-            # Half of a call and its result would be refused, with all that is said besides.
+            # A call without its result, or a result alone, makes the server refuse the request.
             is_whole = isinstance(kind, str) and kind not in _PAIRED
             return is_whole and writing.replays(message)
         case _:
@@ -119,7 +119,7 @@ def _native(writing: Writing, message: Message, block: MessageBlock, where: str)
 
 
 def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject | None:
-    """The block of media, if there is one; what of them it does not say is in the report."""
+    """Write media as a block; None if there is none. Members that are lost are reported."""
     source = _source(writing, message, block)
     if source is None:
         return None
@@ -133,7 +133,7 @@ def _media(writing: Writing, message: Message, block: MediaBlock, where: str) ->
 
 
 def _source(writing: Writing, message: Message, block: MediaBlock) -> JsonObject | None:
-    """Where the bytes of media are; None for a kind or a type that the format does not have."""
+    """The `source` of media; None for a kind or a type that the format does not have."""
     content = decoded(block.data or "") or b""
     has_place = block.data is None and writing.tells_place(message, block)
     if block.kind == "audio" or not (content or has_place):
@@ -158,7 +158,7 @@ def _text(text: str) -> JsonObject:
 
 
 def _simple(blocks: Sequence[JsonValue]) -> JsonValue:
-    """The content of a message: of one text that text, of anything else the blocks."""
+    """The content of a message: a single plain text as a text, anything else as blocks."""
     first = object_in(blocks[0])
     if len(blocks) == 1 and set(first) == {"type", "text"}:
         return first["text"]

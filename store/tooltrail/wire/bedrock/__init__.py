@@ -1,8 +1,8 @@
 """Amazon Bedrock's Converse and ConverseStream.
 
 Source: the service model `bedrock-runtime` 2023-09-30 of botocore 1.43. Bytes are base64, as in the
-JSON of the API; boto3 takes and gives `bytes` in their place. Events of a stream are the JSON
-objects that SDKs give, one for each event, without the binary frames around them.
+JSON of the API; boto3 accepts and returns `bytes` instead. Events of a stream are the JSON objects
+that SDKs return, one for each event, without the binary frames around them.
 """
 
 import re
@@ -32,7 +32,7 @@ FORMAT = WireFormat(
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=asking.write_choice,
-    # `inputTokens` leaves out what was read from a cache and what was written to one.
+    # `inputTokens` excludes tokens that were read from or written to a cache.
     usage=UsageSpelling(
         usage_of("metadata"),
         ("inputTokens", "cacheReadInputTokens", "cacheWriteInputTokens"),

@@ -1,4 +1,4 @@
-"""What a request to Converse asks for besides its messages: tools and a choice."""
+"""The tools of a request to Converse and the choice among them."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ _BARE: JsonObject = {"type": "object"}
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
-    """`{"toolConfig": {"tools": […]}}`; a tool without parameters has the schema of an object."""
+    """Write `{"toolConfig": {"tools": […]}}`; without parameters, the schema is an empty object."""
     written = writing.tools(tools, _write_tool)
     return {"toolConfig": written} if written else {}
 
@@ -35,7 +35,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
-    """The tools of a request, without its points of caching; one of Amazon's is in `extras`."""
+    """Read the tools of a request, without cache points; Amazon's own tools are in `extras`."""
     natives = objects_in(object_in(request.get("toolConfig")).get("tools"))
     return tuple(_read_tool(one) for one in natives if "toolSpec" in one or _SYSTEM in one)
 
@@ -49,10 +49,10 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
 
 
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """`{"toolConfig": {"toolChoice": …}}`; it forces one tool or any, and forbids none."""
+    """Write `{"toolConfig": {"toolChoice": …}}`; it can force one tool or any, not forbid calls."""
     forced = writing.forced(choice)
     if choice.mode == "none":
-        # The server wants the tools where the history has calls, so they stay on offer.
+        # The server requires the tools if the history has calls, so they stay on offer.
         writing.note_choice("none: the model may call a tool")
         return {}
     native: JsonObject = {"auto" if choice.mode == "auto" else "any": {}}

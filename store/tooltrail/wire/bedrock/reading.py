@@ -1,7 +1,7 @@
-"""Converse into the canonical conversation: answers, and the messages of requests.
+"""Reads answers and requests of Converse into the canonical conversation.
 
-A block has one member, which says what it is. What Amazon ran itself, and every block that is not
-known, is kept as it came. The input of a call that was streamed is the text of its fragments.
+A block has one member, whose name is the kind of block. Calls that Amazon ran itself and unknown
+blocks are kept unchanged. The input of a streamed call is the joined text of its fragments.
 """
 
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ from tooltrail.wire.members import (
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 _WHOLE = frozenset({"end_turn", "tool_use", "stop_sequence", None})
-"""Reasons to stop after which the last call is whole; any other may have cut it off."""
+"""Stop reasons after which the last call is complete; any other may have cut it off."""
 
 CALL = frozenset({"toolUseId", "name", "input", "type"})
 _TYPE = frozenset({"type"})
@@ -64,13 +64,13 @@ MEDIA = {
     "text/markdown": ("document", "md"),
     "text/plain": ("document", "txt"),
 }
-"""The member of a block for each media type, and what the block calls the type."""
+"""For each media type: the member of its block, and the name of the type in the block."""
 
 _MEDIA_TYPES = {place: media_type for media_type, place in MEDIA.items()}
 
 
 def read_response(payload: JsonObject) -> Response:
-    """An answer that was not streamed."""
+    """Read an answer that was not streamed."""
     failure = read_failure(payload)
     message = object_in(payload.get("output")).get("message")
     if isinstance(message, dict) and isinstance(message.get("content"), list):
@@ -79,7 +79,7 @@ def read_response(payload: JsonObject) -> Response:
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
-    """The error that an answer, or an event of a stream, is."""
+    """The error if an answer, or an event of a stream, is one."""
     name = next((one for one in payload if one.endswith("Exception")), None)
     is_error = isinstance(payload.get("message"), str)
     error = payload.get(name or "error") or (payload if name or is_error else None)
@@ -90,7 +90,7 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
 def read_answer(
     native: JsonObject, end: JsonObject, failure: ProviderFailure | None, *, is_done: bool = True
 ) -> Response:
-    """The answer that is this message; `end` says why the model stopped."""
+    """Read this message as an answer; `end` has the stop reason."""
     reason = text_in(end.get("stopReason"))
     origin = Origin(wire_format=NAME, finish_reason=reason, extras=others(native, _MESSAGE))
     blocks, is_cut = [*_blocks(native.get("content"))], reason not in _WHOLE
@@ -99,7 +99,7 @@ def read_answer(
 
 
 def _unread(native: JsonObject) -> Iterator[str]:
-    """What of an answer's blocks is not as it is to be."""
+    """One sentence for each malformed block of an answer."""
     for part in list_in(native.get("content")):
         members = others(object_in(part), _TYPE)
         if len(members) != 1:
@@ -109,7 +109,7 @@ def _unread(native: JsonObject) -> Iterator[str]:
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The messages and tools of a request, its `system` as the first message."""
+    """Read the messages and tools of a request; `system` is the first message."""
     messages: list[Message] = []
     if system := list_in(request.get("system")):
         messages.append(message_of_request(NAME, "system", _blocks(system)))
@@ -124,14 +124,14 @@ def _blocks(content: JsonValue, *, is_user: bool = False) -> Iterator[MessageBlo
 
 
 def read_block(part: JsonValue, *, is_user: bool = False) -> MessageBlock:
-    """One block of a message; the user alone brings results of the caller's tools."""
+    """Read one block of a message; only the user's messages have results of the caller's tools."""
     member, value = _only(part)
     native = object_in(value)
     match member, value:
         case "toolUse", {"name": str()} if native.get("type", "tool_use") == "tool_use":
             return CallBlock(call=_call(native))
         case "toolUse", {"name": str()}:
-            # The type is `server_tool_use`, or one of which nobody knows who is to run it.
+            # The type is `server_tool_use`, or an unknown one, which callers must not run.
             call = _call(native).model_copy(update={"by_provider": True})
             whole: JsonValue = {"toolUse": {**native, "input": call.arguments}}
             return ProviderBlock(native=part if call.parse_error else whole, call=call)
@@ -162,7 +162,7 @@ def _call(native: JsonObject) -> ToolCall:
 
 
 def _result(native: JsonObject) -> ResultBlock:
-    """A result; an object that stands alone in it is its structured value."""
+    """Read a result; if its only part is a JSON object, that is the structured value."""
     parts, status = list_in(native.get("content")), native.get("status")
     member, structured = _only(parts[0]) if len(parts) == 1 else ("", None)
     has_structured = member == "json" and isinstance(structured, dict)
@@ -177,7 +177,7 @@ def _result(native: JsonObject) -> ResultBlock:
 
 
 def _content_block(part: JsonValue) -> ContentBlock:
-    """What stands in messages and in results alike, and JSON, which the model reads as a text."""
+    """Read a block that messages and results share, or JSON, which the model reads as a text."""
     member, value = _only(part)
     native = object_in(value)
     match member, value:

@@ -1,7 +1,7 @@
-"""ConverseStream, put together event by event: each event is an object with one member.
+"""Assembles a ConverseStream, event by event; each event is an object with one member.
 
-Blocks of text and of thoughts have no first event. The input of a call comes in fragments of JSON
-that can break anywhere; it is read once the answer has ended.
+Blocks of text and of reasoning have no first event. The input of a call comes in fragments of JSON
+that can break anywhere; it is parsed when the answer has ended.
 """
 
 from base64 import b64decode, b64encode
@@ -15,7 +15,7 @@ from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.responses import ProviderFailure, Response
 
 _BLOCK = "contentBlock"
-"""What the names of events of a block begin with; behind it stands `Start`, `Delta` or `Stop`."""
+"""The prefix of the names of block events, followed by `Start`, `Delta` or `Stop`."""
 
 _WITHOUT_START = ("text", "reasoningContent")
 
@@ -35,7 +35,7 @@ class _Block:
     has_ended: bool = False
 
     def take(self, kind: str, value: JsonValue) -> bool:
-        """Take a piece; False if it does not belong to this block."""
+        """Add a piece; False if it does not belong to this block."""
         if kind == "citation" and self.kind in ("", "text"):
             self.kind = "text"
             self.items.append(value)
@@ -55,7 +55,7 @@ class _Block:
         return True
 
     def whole(self) -> JsonObject:
-        """The block as an answer that is not streamed has it."""
+        """The block in the form of an answer that is not streamed."""
         texts: JsonObject = {name: _joined(name, pieces) for name, pieces in self.pieces.items()}
         if self.kind == "text" and self.items:
             return {"citationsContent": {"content": [texts], "citations": self.items}}
@@ -68,7 +68,7 @@ class _Block:
 
 
 def _joined(name: str, pieces: list[str]) -> str:
-    """The pieces of a text, or of bytes, which are base64 in each piece."""
+    """Join the pieces of a text, or of bytes, where each piece is separate base64."""
     if name == "redactedContent":
         with suppress(ValueError):  # not base64
             return b64encode(b"".join(map(b64decode, pieces))).decode()
@@ -76,7 +76,7 @@ def _joined(name: str, pieces: list[str]) -> str:
 
 
 class ConverseAssembler:
-    """Puts the events of one answer together."""
+    """Assembles the events of one answer."""
 
     def __init__(self) -> None:
         self._message: JsonObject | None = None
@@ -87,7 +87,7 @@ class ConverseAssembler:
         self._unread: list[str] = []
 
     def feed(self, event: JsonObject) -> None:
-        """Take one event. Unknown events are ignored; unknown events of a block are reported."""
+        """Add one event. Unknown events are ignored; unknown events of a block are reported."""
         self._failure = self._failure or read_failure(event)
         for name, value in event.items() or [("", None)]:
             match name, value:
@@ -105,7 +105,7 @@ class ConverseAssembler:
                     pass
 
     def _take(self, name: str, members: JsonObject) -> None:
-        """Take an event of a block."""
+        """Add an event of a block."""
         index, start = members.get("contentBlockIndex"), members.get("start")
         place = index if isinstance(index, int) else -1
         is_new, block = place not in self._blocks, self._blocks.setdefault(place, _Block())
@@ -128,7 +128,7 @@ class ConverseAssembler:
                 self._unread.append(f"a piece {kind!r} of a block {block.kind!r}")
 
     def finish(self, *, is_done: bool = False) -> Response:
-        """The answer; calls of one that did not come to its end are incomplete."""
+        """Return the answer; if its end was not received, its calls are incomplete."""
         if self._message is not None or self._blocks:
             blocks = [block for _, block in sorted(self._blocks.items()) if block.kind]
             content: list[JsonValue] = [block.whole() for block in blocks]

@@ -1,8 +1,8 @@
-"""The canonical conversation as the messages of a request to Converse.
+"""Writes the canonical conversation as the messages of a request to Converse.
 
-All results of a batch stand in one message of the user, first in it and in the order of the calls.
-Messages of one role are merged, for the roles take turns. The server refuses a text without a word,
-a document without a text beside it, and two documents of one name.
+All results of a batch are at the beginning of one message of the user, in the order of the calls.
+Adjacent messages of one role are merged, because roles must alternate. The server refuses a blank
+text, a document in a message without text, and two documents with one name.
 """
 
 import re
@@ -27,14 +27,14 @@ from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, t
 
 _ILLEGAL = re.compile(r"[^a-zA-Z0-9 ()\[\]-]+| {2,}")
 _NAME_CHARS = 190
-"""Characters of a document's name at most; the server takes 200."""
+"""Maximum length of a document's name in characters; the server accepts 200."""
 
 _UNNAMED = "document"
 _BESIDE = "(a document)"
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """`{"system": …, "messages": […]}`, the former where the conversation begins with one."""
+    """Write `{"system": …, "messages": […]}`; `system` only for leading system messages."""
     system, messages = write_turns(writing, conversation, SPELLING)
     names: set[str] = set()
     for message in messages:
@@ -44,7 +44,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
 
 
 def _fit_documents(writing: Writing, message: JsonObject, names: set[str]) -> None:
-    """Give each document a legal name that none before has, and a text beside it."""
+    """Give each document a legal and unique name, and its message a text."""
     spoken = objects_in(message["content"])
     results = (object_in(part.get("toolResult")).get("content") for part in spoken)
     for part in (*spoken, *(part for content in results for part in objects_in(content))):
@@ -84,7 +84,7 @@ def _result(writing: Writing, answered: Answered) -> JsonObject:
     result, where = answered.result, answered.where
     shown = result.content
     if result.is_error and any(not isinstance(block, TextBlock) for block in shown):
-        # Beside an error Anthropic's models take text alone.
+        # With an error, Anthropic's models accept only text.
         shown = (TextBlock(text=writing.content_text(shown, where)),)
     content: list[JsonValue] = [*SPELLING.parts(writing, answered.source, shown, where)]
     if content and result.has_structured:
@@ -116,7 +116,7 @@ def _native(writing: Writing, message: Message, block: MessageBlock, where: str)
 
 
 def _is_native(writing: Writing, message: Message, block: ProviderBlock) -> bool:
-    """Whether it goes back as it came; half of a call and its result would be refused."""
+    """Whether the block is written unchanged; the server refuses a call or result alone."""
     member = next(iter(object_in(block.native)), "")
     is_half = member == "toolUse" and block.call is None
     is_half = is_half or (member == "toolResult" and message.role != "assistant")

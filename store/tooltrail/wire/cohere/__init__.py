@@ -1,7 +1,7 @@
-"""Cohere's chat of the API version 2, `/v2/chat`.
+"""Cohere's chat in version 2 of its API, `/v2/chat`.
 
-Source: the types of the official client, version 7, and docs.cohere.com: the references of Chat, of
-Chat with Streaming and of errors.
+Source: the types of the official client, version 7, and docs.cohere.com: the references of Chat,
+Chat with Streaming, and errors.
 """
 
 import re
@@ -18,9 +18,9 @@ from tooltrail.wire.usage import UsageSpelling, usage_of
 FORMAT = WireFormat(
     name=asking.NAME,
     capabilities=Capabilities(
-        # The server's own ids are the name of the tool and some characters more.
+        # The server's own ids are the name of the tool followed by some characters.
         call_id_length=sys.maxsize,
-        # No hyphen, and no digit in front (docs.cohere.com/reference/errors).
+        # No hyphen, and no digit at the beginning (docs.cohere.com/reference/errors).
         tool_name=re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*"),
     ),
     response_reader=read_response,
@@ -31,7 +31,7 @@ FORMAT = WireFormat(
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=asking.write_choice,
-    # `billed_units` leave out what Cohere adds to a prompt, so `tokens` are the ones that count.
+    # `billed_units` exclude the text that Cohere adds to a prompt, so `tokens` are read.
     usage=UsageSpelling(
         usage_of("delta"),
         ("tokens.input_tokens",),

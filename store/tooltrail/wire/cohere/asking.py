@@ -1,6 +1,6 @@
-"""What a request to Cohere asks for besides its messages: tools and a choice.
+"""The tools of a request to Cohere and the choice among them.
 
-`strict_tools` is of all tools at once, and no tool can be forced by its name.
+`strict_tools` applies to all tools at once, and no tool can be forced by name.
 """
 
 from collections.abc import Iterable
@@ -13,7 +13,7 @@ from tooltrail.wire.requests import ToolChoice
 
 NAME = "cohere"
 FREE_TEXT = "input"
-"""The member of the arguments that has the text of a tool of free text."""
+"""The member of the arguments that holds the text of a free-text tool."""
 
 _FUNCTION = frozenset({"name", "description", "parameters"})
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
@@ -21,7 +21,7 @@ _MODES = {"none": "NONE", "required": "REQUIRED", "tool": "REQUIRED"}
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
-    """`{"tools": […]}`, and `strict_tools` where all tools agree on it."""
+    """Write `{"tools": […]}`, and `strict_tools` if all tools have the same setting."""
     wanted = tuple(tools)
     request = writing.tools(wanted, _write_tool)
     strictness = {tool.strict for tool in wanted}
@@ -42,7 +42,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
-    """The tools of a request."""
+    """Read the tools of a request."""
     strict = request.get("strict_tools")
     update = {"strict": strict} if isinstance(strict, bool) else {}
     tools = map(_read_tool, objects_in(request.get("tools")))
@@ -56,7 +56,7 @@ def _read_tool(native: JsonObject) -> ToolDefinition:
 
 
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """`{"tool_choice": …}`; nothing where the model may choose, which no member says."""
+    """Write `{"tool_choice": …}`; `{}` for mode `auto`, which has no value in this format."""
     if writing.forced(choice):
         writing.note_any(choice)
     mode = _MODES.get(choice.mode)

@@ -1,8 +1,8 @@
-"""Cohere's chat into the canonical conversation: answers, and the messages of requests.
+"""Reads answers and requests of Cohere's chat into the canonical conversation.
 
-An answer is one of a chat with one choice. The plan for its tools, which the model makes before it
-calls them, is reasoning. A document of a result is what its tool gave, so it is a text, whose
-extras make it a document again. Citations are extras of the message.
+An answer is read as a chat with one choice. The model's plan before its tool calls is read as
+reasoning. A document of a result is the output of its tool, so it is read as text; extras of the
+text allow writing it as a document again. Citations are extras of the message.
 """
 
 from collections.abc import Iterator
@@ -21,22 +21,22 @@ from tooltrail.wire.responses import Response
 
 DOCUMENT, PLAN, THINKING = "document", "tool_plan", "thinking"
 MESSAGE = frozenset({"role", "content", "tool_calls", PLAN, THINKING})
-"""Members of a message of the assistant that are read; in a stream, thoughts have one."""
+"""The members of the assistant's message that are read; `thinking` occurs only in streams."""
 
 RESULT = frozenset({"role", "content", "tool_call_id"})
-"""Members of a result that are read."""
+"""The members of a result that are read."""
 
 _SAID = frozenset({"role", "content"})
 _THOUGHTS = (PLAN, THINKING)
 
 
 def read_response(payload: JsonObject) -> Response:
-    """An answer in one piece."""
+    """Read an answer that was not streamed."""
     return answers.read_response(SPELLING, as_chat(payload))
 
 
 def as_chat(payload: JsonObject) -> JsonObject:
-    """An answer, or the body of an error, in the shape of a chat; else no choice at all.
+    """An answer or the body of an error in the form of a chat; anything else has no choices.
 
     The body of an error is `{"message": "…", "id": "…"}`.
     """
@@ -55,7 +55,7 @@ def _blocks_of_answer(
 
 
 def _assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[MessageBlock]:
-    """What a message of the assistant says, in the order in which it is written here."""
+    """The blocks of a message of the assistant, in the order in which this format has them."""
     if plan := text_in(native.get(PLAN)):
         yield ReasoningBlock(text=plan, extras={"member": PLAN})
     if thought := text_in(native.get(THINKING)):
@@ -78,11 +78,11 @@ def _message_extras(native: JsonObject) -> JsonObject:
 
 
 SPELLING = ChatSpelling(NAME, _blocks_of_answer, _message_extras, is_part, ("content", *_THOUGHTS))
-"""How the messages of answers are read here."""
+"""How this format reads the messages of answers."""
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The messages and tools of a request."""
+    """Read the messages and tools of a request."""
     read = (_read_message(native, role) for native, role in spoken_in(request))
     return Conversation.of(merge_results(read), read_tools(request))
 
@@ -100,7 +100,7 @@ def _read_message(native: JsonObject, role: Role) -> Message:
 
 
 def _read_given(part: JsonValue) -> Part:
-    """The block of a part of a result: the data of a document, as JSON where they are no text."""
+    """Read a part of a result; a document becomes its data, as JSON unless they are a text."""
     members = object_in(part)
     document = object_in(members.get(DOCUMENT))
     data = document.get("data")

@@ -1,7 +1,7 @@
-"""Cohere's chat as a stream of events, each of them a chunk of a chat with one choice.
+"""Assembles a stream of Cohere's chat; each event is read as a chunk of a chat with one choice.
 
-What is new stands in `delta.message`. Texts of the content come in pieces, as the plan does. A call
-begins with its id and name, its arguments come in pieces, and `index` says of which call they are.
+New parts are in `delta.message`. Texts of the content and the plan come in pieces. A call begins
+with its id and name; its arguments come in pieces, and `index` identifies their call.
 """
 
 from pydantic import JsonValue
@@ -15,13 +15,13 @@ _OF_CALLS = frozenset({"tool-call-start", "tool-call-delta"})
 
 
 class CohereAssembler(ChatAssembler):
-    """Puts the events of one answer together."""
+    """Assembles the events of one answer."""
 
     def __init__(self) -> None:
         super().__init__(SPELLING)
 
     def feed(self, event: JsonObject) -> None:
-        """Take one event; the ends of parts and of calls say nothing."""
+        """Add one event; the events that end parts and calls contain nothing new."""
         is_piece = "delta" in event or text_in(event.get("type")) in _OF_CALLS
         super().feed(_chunk(event) if is_piece else as_chat(event))
 

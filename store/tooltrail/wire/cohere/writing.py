@@ -1,8 +1,8 @@
-"""The canonical conversation as the messages of a request to Cohere.
+"""Writes the canonical conversation as the messages of a request to Cohere.
 
-A message of the assistant has its plan, its content and its calls, in this order, whatever the
-order in which they were said. Each result is a message of its own, with a text. Documents and
-thoughts go back to Cohere alone.
+A message of the assistant has its plan, its content and its calls in this order, regardless of
+their original order. Each result is a separate message with a text. Documents and reasoning are
+written only if they came from Cohere.
 """
 
 from collections.abc import Iterable
@@ -30,7 +30,7 @@ _IMAGES = frozenset({"image"})
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """`{"messages": […]}`."""
+    """Write `{"messages": […]}`."""
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
         if isinstance(step, Answers):
@@ -57,7 +57,7 @@ def _said(writing: Writing, step: Said | Answers, spoken: JsonObject) -> JsonObj
 def _spoken(
     writing: Writing, message: Message, blocks: Iterable[MessageBlock | Answered], where: str
 ) -> JsonObject:
-    """What a message says beside its calls, which have their place among the blocks."""
+    """Write a message without its calls; the calls' positions show changes of order."""
     plans, parts, places = list[str](), list[JsonObject](), list[int]()
     for block in blocks:
         if isinstance(block, Answered):
@@ -80,7 +80,7 @@ def _spoken(
 def _write_part(
     writing: Writing, message: Message, block: MessageBlock, where: str
 ) -> JsonObject | None:
-    """The part of a block; None where it has none, which the report says."""
+    """Write a block as a part; None, with a report, if it cannot be written."""
     if isinstance(block, TextBlock):
         return _write_text(writing, message, block, where)
     if isinstance(block, ReasoningBlock) and _goes_back(writing, message):
@@ -90,14 +90,14 @@ def _write_part(
 
 
 def _goes_back(writing: Writing, message: Message) -> bool:
-    """Whether what the model thought is sent here."""
+    """Whether the reasoning of a message is written."""
     return writing.replays(message) and message.role == "assistant"
 
 
 def _write_text(
     writing: Writing, message: Message, block: TextBlock, where: str
 ) -> JsonObject | None:
-    """The part of a text, or of a document whose data are this text; None for no characters."""
+    """Write a text, or the document with this text as data; None for an empty text."""
     document = block.extras.get(DOCUMENT)
     if (
         isinstance(document, dict)
@@ -132,9 +132,9 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
 
 
 def _result_parts(writing: Writing, answered: Answered) -> list[JsonValue]:
-    """The parts that go back to Cohere as they came; none where the result is to be a text.
+    """The parts that go back to Cohere unchanged; none if the result must be written as text.
 
-    Parts have no room for a structured value, nor for a status that their text does not tell.
+    Parts cannot carry a structured value, nor a status that does not follow from their text.
     """
     result, source = answered.result, answered.source
     told = result_of_text(None, None, result.content)

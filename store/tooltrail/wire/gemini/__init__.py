@@ -1,6 +1,6 @@
 """Google Gemini, generateContent.
 
-Source: the types of the official client, version 3. The Interactions API is another one.
+Source: the types of the official client, version 3. The Interactions API is another format.
 """
 
 import re
@@ -36,8 +36,8 @@ FORMAT = WireFormat(
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=asking.write_choice,
-    # What a tool of the provider's gave to the model is input that `promptTokenCount` leaves out,
-    # and thoughts are output that `candidatesTokenCount` leaves out.
+    # `promptTokenCount` excludes input from the provider's own tools, and `candidatesTokenCount`
+    # excludes thoughts.
     usage=UsageSpelling(
         lambda event: camel(object_in(event.get("usageMetadata") or event.get("usage_metadata"))),
         ("promptTokenCount", "toolUsePromptTokenCount"),

@@ -1,4 +1,4 @@
-"""What a request to Gemini asks for besides its contents: tools and a choice."""
+"""The tools of a request to Gemini and the choice among them."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -18,7 +18,7 @@ _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY", "tool": "ANY"}
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
-    """`{"tools": [{"functionDeclarations": […]}]}`; no parameters are written as none at all."""
+    """Write `{"tools": [{"functionDeclarations": […]}]}`; missing parameters get no schema."""
     declarations: list[JsonValue] = []
     provided: list[JsonValue] = []
     for where, tool in writing.offered(tools):
@@ -31,7 +31,7 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
 def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
     extras = writing.tool_extras(tool, where)
     if tool.name in extras:
-        # A tool that the provider brings stands beside the declarations.
+        # A tool that the provider defines is written beside the declarations.
         return extras
     native: JsonObject = {**extras, **write_head(writing, tool, where)}
     if tool.kind == "custom":
@@ -42,7 +42,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
-    """The tools of a request; one that the provider brings has all of it in `extras`."""
+    """Read the tools of a request; `extras` keeps the members of a provider-defined tool."""
     return tuple(
         definition
         for tool in objects_in(request.get("tools"))
@@ -61,13 +61,13 @@ def _read_tool(tool: JsonObject) -> Iterator[ToolDefinition]:
 def _read_declaration(native: JsonObject) -> ToolDefinition:
     schema, extras = native.get("parametersJsonSchema"), others(native, _DECLARATION)
     if schema is None and "parameters" in native:
-        # The older form of a schema; it goes back as it came, and others get its meaning.
+        # The older form of a schema: Gemini gets it back unchanged, other formats get JSON Schema.
         schema = _json_schema(native["parameters"])
     return read_function(native, schema, extras, NAME)
 
 
 def _json_schema(value: JsonValue) -> JsonValue:
-    """A schema of OpenAPI's kind, whose types are in capitals, as JSON Schema has it."""
+    """Convert a schema in OpenAPI's form, with types in capitals, to JSON Schema."""
     if isinstance(value, list):
         return [_json_schema(item) for item in value]
     if not isinstance(value, dict):
@@ -79,7 +79,7 @@ def _json_schema(value: JsonValue) -> JsonValue:
 
 
 def write_choice(writing: Writing, choice: ToolChoice) -> JsonObject:
-    """`{"toolConfig": {"functionCallingConfig": …}}`."""
+    """Write `{"toolConfig": {"functionCallingConfig": …}}`."""
     config: JsonObject = {"mode": _MODES[choice.mode]}
     if choice.mode == "tool":
         config["allowedFunctionNames"] = [name for name, _ in writing.chosen(choice)]

@@ -1,8 +1,8 @@
-"""Arguments that come in pieces, each with the JSON path of its place (Vertex AI alone).
+"""Assembles arguments that come in pieces, each with its JSON path (only on Vertex AI).
 
-A text may come in several pieces, of which all but the last say `willContinue`, and the last one is
-often empty; every other value comes whole, and none comes twice. The paths are those that the
-server writes: members by a dot or in quoted brackets, items by a number in brackets.
+A text may come in several pieces; all but the last have `willContinue`, and the last is often
+empty. Every other value comes in one piece, and each path gets one value. The server writes a path
+with members after a dot or in quoted brackets, and items as a number in brackets.
 """
 
 import re
@@ -18,36 +18,36 @@ from tooltrail.wire.members import JsonObject, are_objects, objects_in
 
 _STEP = re.compile(r"""\.([^.\[\]]+)|\[(\d{1,6})\]|\[(['"])((?:(?!\3)[^\\]|\\.)*)\3\]""")
 _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
-"""The members that a piece may have its value in."""
+"""The members that may hold the value of a piece."""
 
 PIECES = frozenset({"willContinue", "partialArgs"})
-"""Members of a call that comes in pieces."""
+"""The members of a call that comes in pieces."""
 
 _Step = str | int
 
 
 def goes_on(members: JsonObject) -> bool:
-    """Whether more is to come; whatever is not a clear no is taken for a yes."""
+    """Whether `willContinue` is set; any value but None and False counts as set."""
     return members.get("willContinue") not in (None, False)
 
 
 def is_in_pieces(members: JsonObject) -> bool:
-    """Whether arguments of a call come in pieces, of which there may be more."""
+    """Whether the arguments of a call come in pieces."""
     return goes_on(members) or members.get("partialArgs") not in (None, [])
 
 
 @dataclass(slots=True)
 class PartialArguments:
-    """Arguments as far as they have come, and the places of texts that are to go on."""
+    """The arguments, as far as they were received, and the paths of unfinished texts."""
 
     args: JsonObject = field(default_factory=dict[str, JsonValue])
     open_texts: set[tuple[_Step, ...]] = field(default_factory=set[tuple[_Step, ...]])
 
     def take(self, pieces: JsonValue) -> None:
-        """Take what is new; nothing is guessed, and nothing that came before is replaced.
+        """Add pieces; nothing is guessed, and no earlier value is replaced.
 
         Raises:
-            InvalidRecordError: a piece has no path that can be followed, or no value for it.
+            InvalidRecordError: a piece has no valid path, or no value that fits there.
         """
         if not are_objects(pieces):
             raise InvalidRecordError("not a list of objects")
@@ -58,7 +58,7 @@ class PartialArguments:
                 self.open_texts.add(steps)
 
     def _put(self, steps: tuple[_Step, ...], value: JsonValue) -> None:
-        """Put a value at its place, or behind the text there that was to go on."""
+        """Set a value at its path, or append it to an unfinished text there."""
         place: JsonValue = self.args
         for step, following in pairwise(steps):
             place = _inner(place, step, [] if isinstance(following, int) else {})
@@ -71,7 +71,7 @@ class PartialArguments:
             self.open_texts.remove(steps)
         elif before is not nothing:
             raise InvalidRecordError("a path has a value already")
-        # The place is an object for a name and an array for a number: `_inner` has looked.
+        # `_inner` checked that the place is an object for a name and an array for a number.
         cast("dict[_Step, JsonValue]", place)[steps[-1]] = value
 
 
@@ -100,7 +100,7 @@ def _steps(value: JsonValue) -> tuple[_Step, ...]:
 
 
 def _inner(place: JsonValue, step: _Step, value: JsonValue) -> JsonValue:
-    """What stands at a step of a path: the value, if nothing stood there before."""
+    """The value at a step of a path; set to `value` if there was none."""
     if isinstance(place, dict) and isinstance(step, str):
         return place.setdefault(step, value)
     if not isinstance(place, list) or not isinstance(step, int):

@@ -1,8 +1,8 @@
-"""Parts of Gemini's contents, under one spelling of their keys.
+"""Parts of Gemini's contents, with all keys in camel case.
 
-The API is protocol buffers spelled in JSON: every key may stand in camel case or in snake case, and
-the official client sends both. What is a schema, arguments or a response is the user's own, and no
-key of it is touched.
+The API is protocol buffers in JSON: every key may be in camel case or in snake case, and the
+official client sends both. Keys within schemas, arguments and responses belong to the user and
+are not changed.
 """
 
 import re
@@ -14,21 +14,21 @@ from tooltrail.wire.members import JsonObject, object_in, others, text_in
 _SNAKE = re.compile(r"_([a-z])")
 _KINDS: dict[str, MediaKind] = {"image": "image", "audio": "audio"}
 MEDIA = {"inlineData": "data", "fileData": "fileUri"}
-"""The members that have media, and where within them the bytes are, or their place."""
+"""The members that hold media, and the member in each that holds the bytes or the URI."""
 
 _KEPT = frozenset({"mimeType", "displayName", *MEDIA.values()})
 _STANDARD = str.maketrans("-_", "+/")
 
 
 def camel(native: JsonObject) -> JsonObject:
-    """The members with their keys in camel case; what is within them stays as it is."""
+    """The object with its keys in camel case; keys within its members are unchanged."""
     if "_" not in "".join(native):
         return native
     return {_SNAKE.sub(lambda m: m[1].upper(), name): value for name, value in native.items()}
 
 
 def media_of_part(part: JsonObject) -> MediaBlock | None:
-    """The block of a part with bytes or with the place of a file; None for any other."""
+    """Read a part with bytes or with the URI of a file; None for any other part."""
     for member, kept in MEDIA.items():
         members = camel(object_in(part.get(member)))
         if (given := text_in(members.get(kept))) is None:
@@ -50,11 +50,11 @@ def media_of_part(part: JsonObject) -> MediaBlock | None:
 
 
 def _standard(data: str) -> str:
-    """Base64 in the alphabet of RFC 4648 section 4; the official client sends that of section 5."""
+    """Base64 in the alphabet of RFC 4648 section 4; the official client uses that of section 5."""
     standard = data.translate(_STANDARD)
     return standard + "=" * (-len(standard) % 4)
 
 
 def kind_of(media_type: str | None) -> MediaKind:
-    """What a block of that type is."""
+    """The kind of media of this media type."""
     return _KINDS.get((media_type or "").partition("/")[0], "document")

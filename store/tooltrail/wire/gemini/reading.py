@@ -1,4 +1,4 @@
-"""Gemini's answers and contents into the canonical conversation."""
+"""Reads answers and contents of Gemini into the canonical conversation."""
 
 from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
@@ -42,7 +42,7 @@ from tooltrail.wire.members import (
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 _WHOLE = {None, "STOP", "FINISH_REASON_UNSPECIFIED", "CONTINUATION"}
-"""Reasons to finish that leave all calls as they are."""
+"""Finish reasons after which all calls are complete."""
 
 _FAILED = {
     "MALFORMED_FUNCTION_CALL",
@@ -50,7 +50,7 @@ _FAILED = {
     "TOO_MANY_TOOL_CALLS",
     "MISSING_THOUGHT_SIGNATURE",
 }
-"""Reasons to finish that say that a call went wrong."""
+"""Finish reasons for a call that failed."""
 
 _ROLES: Mapping[str, Role] = {"model": "assistant", "user": "user", "function": "user"}
 _CALL_PART = frozenset({"functionCall"})
@@ -62,7 +62,7 @@ _BY_PROVIDER = {"executableCode": "code_execution", "toolCall": "tool"}
 
 
 def read_response(payload: JsonObject) -> Response:
-    """An answer that was not streamed, with one message for each candidate."""
+    """Read an answer that was not streamed, with one message for each candidate."""
     payload = camel(payload)
     candidates = [camel(one) for one in objects_in(payload.get("candidates"))]
     messages = [
@@ -74,7 +74,7 @@ def read_response(payload: JsonObject) -> Response:
 
 
 def unread_of(event: JsonObject) -> Iterator[str]:
-    """What an answer, or an event of a stream, has in the place of candidates or of their parts."""
+    """One sentence for each malformed part of an answer or of an event of a stream."""
     if not are_objects(event.get("candidates")):
         yield "the candidates are not valid"
     for candidate in objects_in(event.get("candidates")):
@@ -86,7 +86,7 @@ def unread_of(event: JsonObject) -> Iterator[str]:
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
-    """The error that an answer tells, or the reason for which there is none."""
+    """The error in an answer, or the reason why the prompt was blocked."""
     error = payload.get("error")
     if error is not None:
         return failure_of(error, error, ("status", "code"))
@@ -99,7 +99,7 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
 
 
 def failed_call(candidates: list[JsonObject]) -> ProviderFailure | None:
-    """The failure of a candidate whose call went wrong."""
+    """The failure of the first candidate with a failed call."""
     for candidate in candidates:
         reason = text_in(candidate.get("finishReason"))
         if reason in _FAILED:
@@ -116,14 +116,14 @@ def read_candidate(
     is_complete: bool = True,
     cut: AbstractSet[int] = frozenset(),
 ) -> Message:
-    """The message of one candidate.
+    """Read the message of one candidate.
 
     Args:
         payload: the answer.
-        candidate: with keys in camel case.
-        position: of it in the answer.
-        is_complete: whether the answer came to its end.
-        cut: places of parts whose calls did not come to theirs.
+        candidate: the candidate, with keys in camel case.
+        position: the index of the candidate in the answer.
+        is_complete: whether the end of the answer was received.
+        cut: the indexes of parts with incomplete calls.
     """
     reason, index = text_in(candidate.get("finishReason")), candidate.get("index")
     is_whole = is_complete and reason in _WHOLE
@@ -134,7 +134,7 @@ def read_candidate(
         finish_reason=reason,
         choice=index if isinstance(index, int) and index >= 0 else position,
     )
-    # The last event of an ordinary stream has an empty text beside the reason to finish.
+    # The last event of an ordinary stream has an empty text beside the finish reason.
     blocks = [
         block
         for block in _blocks(_parts_of(candidate.get("content")), cut)
@@ -144,7 +144,7 @@ def read_candidate(
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The contents and tools of a request, its `systemInstruction` as the first message."""
+    """Read the contents and tools of a request; `systemInstruction` is the first message."""
     request = camel(request)
     given, system = request.get("contents"), request.get("systemInstruction")
     messages: list[Message] = []
@@ -155,7 +155,7 @@ def read_history(request: JsonObject) -> Conversation:
     if not isinstance(given, list):
         raise InvalidRecordError("the request has no contents")
     for position, native in enumerate(given):
-        # A text, or a list of parts, is the user's, as the official client takes both.
+        # The official client accepts a text or a list of parts as a content of the user.
         content: JsonObject = native if isinstance(native, dict) else {"parts": native}
         role = _ROLES.get(str(content.get("role", "user")))
         if role is None:
@@ -165,12 +165,12 @@ def read_history(request: JsonObject) -> Conversation:
 
 
 def _parts_of(content: JsonValue) -> list[JsonValue]:
-    """The parts of a content, of which one may stand by itself."""
+    """The parts of a content, or a single part as a list."""
     return items_of(content.get("parts") if isinstance(content, dict) else content)
 
 
 def _blocks(parts: list[JsonValue], cut: AbstractSet[int] = frozenset()) -> Iterator[MessageBlock]:
-    """The blocks of parts; `cut` has the places of calls that are incomplete."""
+    """Read parts as blocks; `cut` has the indexes of parts with incomplete calls."""
     return numbered(_block(value, is_cut=number in cut) for number, value in enumerate(parts))
 
 
@@ -196,7 +196,7 @@ def _call(part: JsonObject, *, is_cut: bool) -> ToolCall:
     members = camel(object_in(part["functionCall"]))
     extras = others(part, _CALL_PART)
     is_whole = not is_in_pieces(members)
-    # That nothing is to come says nothing of a call that is whole.
+    # In a complete call, the members of pieces have no meaning.
     if more := others(members, _CALL | PIECES if is_whole else _CALL):
         extras["functionCall"] = more
     args = members.get("args")
@@ -226,7 +226,7 @@ def _result(part: JsonObject, written: JsonObject) -> ResultBlock:
         extras["part"] = beside
     members = object_in(response)
     keys = {name for name, member in members.items() if member is not None} or set(members)
-    # Beside other keys, or without either, all of it is the output.
+    # With other keys besides, or without both, the complete response is the output.
     (key,) = keys if keys in ({"error"}, {"output"}) else ("",)
     value: JsonValue = members[key] if key else response
     media: list[ContentBlock] = [

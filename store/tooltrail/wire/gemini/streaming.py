@@ -1,8 +1,8 @@
-"""Gemini's answer as a stream: every event is an answer of its own, with further parts.
+"""Assembles a stream of Gemini; every event is a separate answer with further parts.
 
-Texts of the same kind are joined, unless a signature says that they are parts of their own. A call
-comes whole in one part, or, on Vertex AI, as a part with its name and further ones with pieces of
-its arguments.
+Adjacent texts of the same kind are joined; a text with a signature begins a new part. A call comes
+in one part, or, on Vertex AI, as a part with its name and further parts with pieces of its
+arguments.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ _TEXT = frozenset({"text"})
 
 @dataclass(slots=True)
 class _Candidate:
-    """A candidate as far as it has come."""
+    """A candidate, as far as it was received."""
 
     parts: list[JsonObject] = field(default_factory=list[JsonObject])
     texts: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
@@ -34,7 +34,7 @@ class _Candidate:
     cut: set[int] = field(default_factory=set[int])
 
     def take(self, part: JsonObject) -> None:
-        """Take one part."""
+        """Add one part."""
         text = part.get("text")
         if "functionCall" in part:
             self._take_call(part, camel(object_in(part["functionCall"])))
@@ -83,13 +83,13 @@ class _Candidate:
         self.unread += notes
 
     def end(self, *notes: str) -> None:
-        """Nothing follows for the call whose arguments were to go on: it is cut off."""
+        """End the call whose arguments are unfinished, if there is one: it is incomplete."""
         if self.open_call is not None:
             self._note_cut(*notes)
         self.open_call = None
 
     def native(self) -> JsonObject:
-        """The candidate as an answer that is not streamed has it."""
+        """The candidate in the form of an answer that is not streamed."""
         parts: list[JsonValue] = [
             {**part, "text": "".join(self.texts[number])} if number in self.texts else part
             for number, part in enumerate(self.parts)
@@ -98,12 +98,12 @@ class _Candidate:
 
 
 def _continues(part: JsonObject, last: JsonObject) -> bool:
-    """Whether a text is the rest of the one before it: the same is said of both, and no more."""
+    """Whether a text continues the last one: no signature, and equal other members."""
     return _SIGNATURE not in part and others(last, _TEXT) == others(part, _TEXT)
 
 
 class ContentAssembler:
-    """Puts the events of one answer together."""
+    """Assembles the events of one answer."""
 
     def __init__(self) -> None:
         self._candidates: dict[int, _Candidate] = {}
@@ -112,7 +112,7 @@ class ContentAssembler:
         self._unread: list[str] = []
 
     def feed(self, event: JsonObject) -> None:
-        """Take one event, which may be the whole answer."""
+        """Add one event, which may be the complete answer."""
         event = camel(event)
         self._head = self._head or event
         self._unread += unread_of(event)
@@ -132,7 +132,7 @@ class ContentAssembler:
             state.head.update(members)
 
     def finish(self, *, is_done: bool = False) -> Response:
-        """The answer; calls of one that did not come to its end are incomplete."""
+        """Return the answer; if its end was not received, its calls are incomplete."""
         for candidate in self._candidates.values():
             candidate.end()
             self._unread += candidate.unread

@@ -1,8 +1,8 @@
-"""The canonical conversation as the contents of a request to Gemini.
+"""Writes the canonical conversation as the contents of a request to Gemini.
 
-All responses to one turn of calls stand in one content, as many as there were calls and in their
-order. A response is always an object with the key `output` or `error`, so that a tool whose own
-result has such a key is not misread. No signature is made up for what another model said.
+All responses to one batch of calls are in one content, one for each call and in their order. A
+response is always an object with the key `output` or `error`, so that a tool's own result with
+such a key is not misread. Parts from another model get no signature.
 """
 
 from pydantic import JsonValue
@@ -26,7 +26,7 @@ from tooltrail.wire.members import JsonObject, object_in
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """`{"systemInstruction": …, "contents": […]}`, the former if it begins with one."""
+    """Write `{"systemInstruction": …, "contents": […]}`; the former for leading system messages."""
     system, contents = write_turns(writing, conversation, SPELLING)
     instruction: JsonObject = {"systemInstruction": {"parts": system}} if system else {}
     return {**instruction, "contents": [*contents]}
@@ -47,7 +47,7 @@ def _native(writing: Writing, message: Message, block: MessageBlock, where: str)
 def _part(
     writing: Writing, native: JsonObject, message: Message, extras: JsonObject, where: str
 ) -> JsonObject:
-    """A part of one member, with what Gemini said of it: within that member, and beside it."""
+    """Write a part of one member, with Gemini's extras within that member and beside it."""
     ((member, members),) = native.items()
     within = extras.get(member)
     if isinstance(members, dict) and isinstance(within, dict):
@@ -57,8 +57,8 @@ def _part(
 
 
 def _media(writing: Writing, message: Message, block: MediaBlock, where: str) -> JsonObject | None:
-    """The part of media, if there is one; what of them it does not say is in the report."""
-    # Gemini knows its own files and buckets, whatever they are called.
+    """Write media as a part; None if there is none. Members that are lost are reported."""
+    # Gemini knows its own files and buckets, whatever their URIs are.
     tells_place = writing.tells_place(message, block) or writing.replays(message)
     member, given = "inlineData", block.data
     if given is None and tells_place:
@@ -120,7 +120,7 @@ def _response(writing: Writing, answered: Answered) -> JsonObject:
 def _split(
     writing: Writing, answered: Answered
 ) -> tuple[list[JsonValue], tuple[ContentBlock, ...]]:
-    """The parts of a response beside its text, and the blocks that are written in that text."""
+    """The native parts of a response, and the blocks that are written in its text."""
     native: list[JsonValue] = []
     rest: list[ContentBlock] = []
     for block in answered.result.content:
@@ -135,7 +135,7 @@ def _split(
 
 
 def _content(writing: Writing, answered: Answered, block: ContentBlock) -> JsonValue:
-    """A part of a response for what has one; None for what is written in its text."""
+    """Write a block as a part of a response; None if it is written in the text."""
     match block:
         case MediaBlock() if _is_taken(writing, block.media_type or ""):
             return _media(writing, answered.source, block, answered.where)
@@ -146,7 +146,7 @@ def _content(writing: Writing, answered: Answered, block: ContentBlock) -> JsonV
 
 
 def _is_taken(writing: Writing, media_type: str) -> bool:
-    """Whether a response can hold it."""
+    """Whether a response can contain media of this type."""
     kind = media_type.partition("/")[0]
     return not writing.capabilities.result_media.isdisjoint({media_type, f"{kind}/*"})
 

@@ -1,8 +1,8 @@
 """MCP's `tools/call`, in the revisions 2025-11-25 and 2026-07-28.
 
-It is one request and one result, and not a conversation. `read_call`, `read_result`, `write_call`
-and `write_result` are what a client, a server or a proxy needs; `FORMAT` tells whole sessions as
-`{"messages": […]}`, the requests and responses of JSON-RPC in their order.
+A `tools/call` is one request and one result, not a conversation. Clients, servers and proxies need
+`read_call`, `read_result`, `write_call` and `write_result`. `FORMAT` represents complete sessions
+as `{"messages": […]}`, the requests and responses of JSON-RPC in their order.
 """
 
 from tooltrail.wire.formats import WireFormat

@@ -1,4 +1,4 @@
-"""The tools of an MCP server; nothing else can be asked for, for no model is spoken to."""
+"""The tools of an MCP server. There is no tool choice, because MCP requests go to no model."""
 
 from collections.abc import Iterable
 
@@ -12,7 +12,7 @@ _TOOL = frozenset({"name", "description", "inputSchema"})
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
-    """`{"tools": […]}`, as a server lists them."""
+    """Write `{"tools": […]}` in the form of a server's list."""
     return writing.tools(tools, _write_tool)
 
 
@@ -28,7 +28,7 @@ def _schema(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
     if tool.kind == "custom":
         return free_text_schema(writing, "arguments", where)
     if tool.parameters is None:
-        # The member is required; this is how a tool says that it takes nothing.
+        # The member is required; this schema means that the tool has no parameters.
         return {"type": "object", "additionalProperties": False}
     if tool.parameters.get("type") != "object":
         writing.note("schema_reduced", where, "the type of the arguments is object here")
@@ -36,9 +36,7 @@ def _schema(writing: Writing, tool: ToolDefinition, where: str) -> JsonObject:
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
-    """The tools in what a server lists: a result, the response with it, or messages among which
-    such responses are.
-    """
+    """Read the tools in a server's list: a result, its response, or messages with responses."""
     if "messages" in request:
         messages = list_in(request["messages"])
         return tuple(tool for one in messages for tool in read_tools(object_in(one)))

@@ -1,7 +1,7 @@
-"""One request to run a tool, both ways.
+"""Reads and writes one request to run a tool.
 
-The protocol has no id of a tool call: that of JSON-RPC belongs to the request, and a call of
-several rounds has several. It stands in the extras; the id that a model gave is not sent.
+The protocol has no id of a tool call: the id of JSON-RPC belongs to the request, and a call of
+several rounds has several requests. The request's id is in the extras; a model's id is not sent.
 """
 
 from tooltrail.records import InvalidRecordError, ToolCall
@@ -25,11 +25,10 @@ _PARAMS = frozenset({"name", "arguments"})
 
 
 def read_call(request: JsonObject) -> ToolCall:
-    """The call in a request of JSON-RPC.
+    """Read the call in a request of JSON-RPC.
 
     Raises:
-        InvalidRecordError: it is no request to call a tool, or nested deeper than a record can
-            hold.
+        InvalidRecordError: the message is not a request to call a tool, or no record can hold it.
     """
     if not is_bounded(request):
         raise InvalidRecordError(TOO_DEEP)
@@ -54,10 +53,10 @@ def write_call(
     revision: Revision = LATEST,
     is_own: bool = False,
 ) -> Export:
-    """The request of JSON-RPC, the tool by its own name.
+    """Write the request of JSON-RPC, with the tool's own name.
 
-    With `is_own`, the extras of the call are MCP's, as `read_call` gives them, and go with it. A
-    call does not say so itself, and a server is not to be sent what a model's provider said.
+    With `is_own`, the extras of the call come from `read_call` and are written. A call does not
+    record where its extras come from, and a server must not get data of a model's provider.
     """
     writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
     native = call_native(
@@ -78,10 +77,10 @@ def call_native(
     revision: Revision,
     replays: bool,
 ) -> JsonObject:
-    """The request, with what is changed in it noted."""
+    """Write the request and report changes."""
     if call.call_id is not None:
         writing.note("id_dropped", where, "a tool call has no id here")
-    # That free text is a member of an object here is noted where it is wrapped.
+    # `arguments_object` reports that free text is wrapped in an object.
     if call.kind not in ("function", "mcp", "custom"):
         writing.note("provider_data_dropped", where, f"the call is of the kind {call.kind}")
     native: JsonObject = {"name": name}

@@ -1,12 +1,12 @@
-"""Messages of JSON-RPC as the canonical conversation, both ways.
+"""Reads and writes messages of JSON-RPC as the canonical conversation.
 
-There is no conversation in them, only calls and results: each call is a message of the assistant,
-each result one of a tool, joined by a key. Rounds before a result (input that is asked for, tasks
-that are polled) are no calls and no results: they are kept where they stand, as blocks of their
-provider, and are not written again.
+The messages contain only calls and results. Each call becomes a message of the assistant, each
+result a message of a tool; a key joins them. Rounds before a result (requests for input, polled
+tasks) are neither calls nor results: they are kept in order as provider blocks and are not
+written again.
 
-Client and server number their requests each for themselves, so an id may be open on both sides. A
-result says by its members which request it answers. An error does not, and is kept by itself.
+Client and server number their requests independently, so one id may be open on both sides. The
+members of a result show which request it answers. An error has none and is kept separately.
 """
 
 from collections.abc import Iterator
@@ -35,23 +35,23 @@ from tooltrail.wire.mcp.results import Pending, read_outcome, response_native
 from tooltrail.wire.members import JsonObject, object_in
 
 _FROM_SERVER = {"sampling/createMessage", "elicitation/create", "roots/list"}
-"""Methods that a server asks of its client, with ids of its own."""
+"""The methods that a server calls at its client, with the server's own ids."""
 
 _SAMPLED = {"role", "model"}
-"""What the answer to such a request has, where it might be taken for the result of a tool."""
+"""The members of an answer to `sampling/createMessage`, which resembles a tool's result."""
 
 _OF_PINGS = {"_meta", "resultType"}
-"""What alone the answer to a ping may have."""
+"""The only members that the answer to a ping may have."""
 
 _OWN = Origin(wire_format=NAME)
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The calls, results and tools of `{"messages": […]}`, requests and responses in their order.
+    """Read the calls, results and tools of `{"messages": […]}`, in the order of the messages.
 
-    Handshakes, notifications of progress and what a server asks of its client are of the protocol
-    and are passed over. A result without its call is one without a call; any other response to
-    nothing that is known is kept as a provider block.
+    Handshakes, progress notifications and a server's requests to its client belong to the protocol
+    and are skipped. A tool result without a known request becomes a result without a call; any
+    other response without a known request is kept as a provider block.
     """
     session = _Session()
     for native in messages_in(request):
@@ -60,21 +60,22 @@ def read_history(request: JsonObject) -> Conversation:
 
 
 class _Session:
-    """Finds the call of each message by the ids, states and tasks that are open.
+    """Finds the call of each message by the open ids, states and tasks.
 
     Attributes:
         said: the messages of the conversation so far.
-        tools: that the server listed so far.
+        tools: the tools that the server has listed so far.
     """
 
     def __init__(self) -> None:
         self.said: list[Message] = []
         self.tools: list[ToolDefinition] = []
-        # What each call was asked with, by its key, and the keys by what names the call.
+        # The params of each call by its key; the keys by open request id and by task id.
         self._params: dict[str, JsonObject] = {}
         self._waiting: dict[JsonValue, str | None] = {}
         self._tasks: dict[JsonValue, str] = {}
-        # Calls that wait for input, each with what brings it; the next to go on comes first.
+        # Calls that wait for input, by key, with the `_round` that continues each one. Calls that
+        # were continued last are at the end.
         self._asked: dict[str, JsonObject] = {}
         self._of_server: set[JsonValue] = set()
 
@@ -117,9 +118,9 @@ class _Session:
         return key
 
     def _resumed(self, message: JsonObject, params: JsonObject) -> str | None:
-        """The key of the call that a request goes on with; None where it begins one.
+        """The key of the call that a request continues; None if it begins a call.
 
-        A stream that broke off is asked for again, with the same state and the same input.
+        After a broken stream, the client repeats the request with the same state and input.
         """
         if "inputResponses" not in params and params.get("requestState") is None:
             return None
@@ -140,7 +141,7 @@ class _Session:
         if message_id in self._of_server and is_of_client:
             self._of_server.discard(message_id)
             if is_error and message_id in self._waiting:
-                # Nothing tells whose it is.
+                # Both sides have this id open, so the error may answer either request.
                 self._say("tool", ProviderBlock(native=message))
         elif message_id in self._waiting:
             key = self._waiting.pop(message_id)
@@ -168,12 +169,12 @@ class _Session:
 
 
 def _round(params: JsonObject, state: JsonValue) -> JsonObject:
-    """What a request that brings input says of the call that it goes on with."""
+    """The members by which a request with input identifies the call that it continues."""
     return {"name": params.get("name"), "arguments": params.get("arguments"), "state": state}
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """`{"messages": […]}`: each call as a request, and behind it the response to it."""
+    """Write `{"messages": […]}`: each call as a request, followed by its response."""
     return {"messages": [*_written(writing, conversation)]}
 
 
@@ -187,7 +188,7 @@ def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue
     }
     for step in steps(writing, conversation):
         if isinstance(step, Said) and step.orphans:
-            # Responses to requests that are not there.
+            # Responses without a request.
             for one in step.orphans:
                 is_own = id(one) in own
                 request_id = ids.of(one.extras if is_own else {}, step.where)
@@ -198,7 +199,7 @@ def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue
             call, is_own = answered.call, id(answered.result) in own
             replays = writing.replays(step.message)
             request_id = ids.of(call.extras if replays else {}, answered.where)
-            # What a server of the older revision was asked goes back without what it does not know.
+            # A request of the older revision is written without members that it does not have.
             meta = object_in(call.extras.get("_meta"))
             is_older = replays and RPC in call.extras and VERSION not in meta
             revision: Revision = "2025-11-25" if is_older else LATEST
@@ -210,7 +211,7 @@ def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue
 
 
 def _note_said(writing: Writing, step: Said | Answers) -> None:
-    """Tell what is spoken around calls, which has no place."""
+    """Report the blocks other than calls and results, which the format cannot carry."""
     for block in step.message.blocks:
         if not isinstance(block, CallBlock | ResultBlock):
             writing.dropped_block(block, step.where)
@@ -223,7 +224,7 @@ def _note_said(writing: Writing, step: Said | Answers) -> None:
 
 
 class _RequestIds:
-    """Gives each request of an export an id of its own."""
+    """Assigns each request of an export a unique id."""
 
     def __init__(self, writing: Writing) -> None:
         self._writing = writing
@@ -231,7 +232,7 @@ class _RequestIds:
         self._numbers = count(1)
 
     def of(self, extras: JsonObject, where: str) -> RequestId:
-        """The id that was recorded, if it is free; else the next number."""
+        """The recorded id if it is unused; else the next unused number."""
         recorded = object_in(extras.get(RPC)).get("id")
         if isinstance(recorded, str):
             recorded = self._writing.clean.text(recorded, where)
@@ -245,5 +246,5 @@ class _RequestIds:
 
 
 def is_result(item: JsonObject) -> bool:
-    """Whether a message of JSON-RPC answers a request."""
+    """Whether a message of JSON-RPC is a response."""
     return "result" in item or "error" in item

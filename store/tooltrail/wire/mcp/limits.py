@@ -1,4 +1,4 @@
-"""What MCP's `tools/call` can carry, and the two revisions of the protocol."""
+"""The limits of MCP's `tools/call`, and the two revisions of the protocol."""
 
 import re
 import sys
@@ -12,14 +12,14 @@ Revision: TypeAlias = Literal["2025-11-25", "2026-07-28"]
 LATEST: Revision = "2026-07-28"
 
 RequestId: TypeAlias = int | str
-"""Of JSON-RPC: of one request on one connection, and not of a tool call."""
+"""An id of JSON-RPC: it identifies one request on one connection, not a tool call."""
 
 RPC = "jsonrpc"
-"""The member of extras that has what belongs to the message, and not to the call or the result."""
+"""The member of extras with data of the message, not of the call or the result."""
 
 TOO_DEEP = "the message is nested deeper than a record can hold"
 
-# Any image and sound goes, so `result_media` would have no end; a block has its type beside it.
+# All types of images and sound are allowed; each block names its type.
 CAPABILITIES = Capabilities(
     needs_call_ids=False,
     call_id_length=sys.maxsize,

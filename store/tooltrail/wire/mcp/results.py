@@ -1,11 +1,11 @@
-"""What a server answers to `tools/call`, both ways: a result, or that there is none yet.
+"""Reads and writes a server's answer to `tools/call`: a result, or a notice that it is pending.
 
-A result that says `isError` came from the tool; an `error` of JSON-RPC did not, and has a status of
-its own: `denied` where the server refused the request, `interrupted` where nobody knows whether the
-tool ran. A server that asks for input, or hands out a task, has not answered the call.
+A result with `isError` came from the tool. An `error` of JSON-RPC did not; its status is `denied`
+if the server refused the request, and `interrupted` if it is unknown whether the tool ran. A server
+that asks for input or returns a task has not answered the call.
 
-A result keeps all of its blocks, its structured value and what was said beside them (annotations,
-`_meta`, a link's title and size) as extras. Blocks of types that are not known stay as they are.
+A result keeps all of its blocks and its structured value, and other members (annotations, `_meta`,
+a link's title and size) as extras. Blocks of unknown types are kept unchanged.
 """
 
 from dataclasses import dataclass
@@ -40,8 +40,8 @@ from tooltrail.wire.sturdy import is_bounded
 
 _REFUSALS = frozenset({-32700, -32600, -32601, -32602, -32020, -32021, -32022, -32042})
 """Codes of errors with which a server refuses a request before any tool runs: those of JSON-RPC for
-what it cannot read, does not know or does not take, and MCP's own for headers, capabilities and
-versions, and for input that has to be given first."""
+unreadable, unknown or unacceptable requests, and MCP's own for headers, capabilities and versions,
+and for input that is required first."""
 
 _RESULT = frozenset({"content", "structuredContent", "isError", "resultType"})
 _TASK_ENDS = frozenset({"result", "error"})
@@ -54,11 +54,12 @@ _CONTENTS = frozenset({"uri", "mimeType", "text", "blob"})
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A round before the result: the server asks for input, or hands out a task.
+    """A round before the result: the server asks for input, or returns a task.
 
     Attributes:
-        task_id: by which the client asks for the result; None where input is asked for.
-        state: what is to be handed back with the input; None where there is nothing.
+        task_id: the id with which the client asks for the result; None if the server asks for
+            input.
+        state: the state that the client returns with the input; None if there is none.
     """
 
     task_id: str | None = None
@@ -66,10 +67,10 @@ class Pending:
 
 
 def read_result(response: JsonObject) -> ResultBlock:
-    """The result in a response of JSON-RPC, or in a `CallToolResult` by itself.
+    """Read the result in a response of JSON-RPC, or a `CallToolResult` by itself.
 
     Raises:
-        InvalidRecordError: there is none, or none yet.
+        InvalidRecordError: the response has no result, or no result yet.
     """
     outcome = read_outcome(response)
     if isinstance(outcome, ResultBlock):
@@ -79,12 +80,12 @@ def read_result(response: JsonObject) -> ResultBlock:
 
 
 def read_outcome(response: JsonObject) -> ResultBlock | Pending | None:
-    """What the server answered; None where it answered something else than such a call.
+    """Read a server's answer to a call; None if it answers another kind of request.
 
-    Both the response of JSON-RPC and what is inside of it are taken.
+    Accepts a response of JSON-RPC, or the result in it.
 
     Raises:
-        InvalidRecordError: it is nested deeper than a record can hold.
+        InvalidRecordError: no record can hold the response.
     """
     if not is_bounded(response):
         raise InvalidRecordError(TOO_DEEP)
@@ -141,7 +142,7 @@ def _told(message: JsonValue) -> tuple[ContentBlock, ...]:
 
 
 def _read_task(task: JsonObject, rpc: JsonObject) -> ResultBlock | None:
-    """The result that a task ended with; None while it has none."""
+    """The result of a task; None if it has not ended with one."""
     match task:
         case {"status": "completed", "result": dict(ended)} if _is_result(ended):
             return _read_result(ended, rpc)
@@ -155,7 +156,7 @@ def _read_task(task: JsonObject, rpc: JsonObject) -> ResultBlock | None:
 
 
 def _read_block(native: JsonValue) -> ContentBlock:
-    """The block; a `ProviderBlock` where it is of another type, or not as its type says."""
+    """Read a block; a `ProviderBlock` if its type is unknown or it does not match its type."""
     members = object_in(native)
     media_type = text_in(members.get("mimeType"))
     match members:
@@ -194,11 +195,10 @@ def write_result(
     revision: Revision = LATEST,
     is_own: bool = False,
 ) -> Export:
-    """The `CallToolResult`, or the response of JSON-RPC to the request with this id.
+    """Write a `CallToolResult`, or with an id the response of JSON-RPC to that request.
 
-    A response may be an error of the protocol. By itself a result is one of the tool. With
-    `is_own`, what the result has for a provider alone is MCP's, as `read_result` gives it, and
-    goes with it: extras and blocks.
+    A response may be an error of the protocol; a `CallToolResult` is always a result of the tool.
+    With `is_own`, the result's extras and provider blocks come from `read_result` and are written.
     """
     writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
     native = response_native(writing, result, request_id, revision, "result", replays=is_own)
@@ -214,7 +214,7 @@ def response_native(
     *,
     replays: bool,
 ) -> JsonObject:
-    """The response, with what is changed in it noted; the result alone where there is no id."""
+    """Write the response and report changes; without an id, write only the result."""
     head: JsonObject = {"jsonrpc": "2.0", "id": request_id}
     match result.extras.get(RPC) if replays and request_id is not None else None:
         case {"error": {"code": int(), "message": str()} as error}:
@@ -247,7 +247,7 @@ def _result_native(
 
 
 def _write_block(writing: Writing, block: ContentBlock, where: str, *, replays: bool) -> JsonObject:
-    """The block on the wire; in words where the format has none for it."""
+    """Write a block; as a description if the format has no block for it."""
     if isinstance(block, ProviderBlock):
         native = object_in(block.native) if replays else None
     else:

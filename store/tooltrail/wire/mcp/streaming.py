@@ -1,8 +1,8 @@
-"""What a server sends in answer to a request, as a stream of JSON-RPC messages or as one response.
+"""Reads a server's answer to a request: a stream of JSON-RPC messages, or one response.
 
-Responses are results; notifications, and what the server asks of its client, are none, but for the
-one that ends a task: it brings the result that the response had put off. A response comes whole. On
-a stream that serves several requests there are several.
+Each response is a result and comes in one message; a stream for several requests has several.
+Notifications and a server's requests to its client are not results, except the notification that
+ends a task: it contains the result that the response postponed.
 """
 
 from tooltrail.records import Message, Origin, ProviderBlock, ResultBlock
@@ -13,9 +13,9 @@ from tooltrail.wire.responses import ProviderFailure, Response, failure_of
 
 
 def read_response(payload: JsonObject, place: int = 0) -> Response:
-    """A response of JSON-RPC: a message of a tool, which is complete if it has the result.
+    """Read a response of JSON-RPC as a message of a tool, complete if it has the result.
 
-    An error of the protocol is a failure; a tool's own error is none.
+    An error of the protocol is a failure; a tool's own error is not.
     """
     error, outcome = payload.get("error"), read_outcome(payload)
     failure = None if error is None else failure_of(error, error, ("code",))
@@ -29,7 +29,7 @@ def read_response(payload: JsonObject, place: int = 0) -> Response:
 
 
 class McpAssembler:
-    """Takes the responses out of a stream, in their order."""
+    """Collects the responses of a stream, in their order."""
 
     def __init__(self) -> None:
         self._messages: list[Message] = []
@@ -38,12 +38,12 @@ class McpAssembler:
         self._unread: list[str] = []
 
     def feed(self, event: JsonObject) -> None:
-        """Take one message."""
+        """Add one message."""
         task = object_in(event.get("params"))
         if "result" in event or "error" in event:
             self._take(event, len(self._messages))
         elif event.get("method") == "notifications/tasks":
-            # What is said of a task brings the result, if it has ended.
+            # A notification about a task contains the result if the task has ended.
             ended: JsonObject = {"jsonrpc": "2.0", "result": task}
             if isinstance(read_outcome(ended), ResultBlock):
                 place = self._tasks.pop(str(task.get("taskId")), len(self._messages))
@@ -59,8 +59,8 @@ class McpAssembler:
         if isinstance(outcome, Pending) and outcome.task_id is not None:
             self._tasks[outcome.task_id] = place
 
-    def finish(self, *, is_done: bool = False) -> Response:  # noqa: ARG002  nothing tells the end
-        """The responses, one message each; none where the stream ended before one came."""
+    def finish(self, *, is_done: bool = False) -> Response:  # noqa: ARG002  no event marks the end
+        """Return the responses, one message each; none if the stream ended before the first."""
         if not self._messages:
             self._unread.append("the stream has no response")
         return Response.of(tuple(self._messages), self._failure, tuple(self._unread))

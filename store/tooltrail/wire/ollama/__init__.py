@@ -1,7 +1,7 @@
 """Ollama's native chat, `/api/chat`.
 
 Source: the server's api/types.go of August 2026 and the official client, version 0.6. The client
-drops ids on both ways, so requests are to be posted as they are, without it.
+drops ids in both directions, so post requests directly, without the client.
 """
 
 import sys
@@ -16,7 +16,7 @@ from tooltrail.wire.usage import UsageSpelling
 
 FORMAT = WireFormat(
     name=asking.NAME,
-    # Ids and names are free text; a message has a list of images, whose type nobody says.
+    # Ids and names are free text; a message has a list of images without types.
     capabilities=Capabilities(
         needs_call_ids=False,
         call_id_length=sys.maxsize,
@@ -34,7 +34,7 @@ FORMAT = WireFormat(
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=None,
-    # Old servers leave `prompt_eval_count` out when the whole prompt was in their cache.
+    # Old servers leave out `prompt_eval_count` if the complete prompt was in their cache.
     usage=UsageSpelling(
         lambda event: {name: event[name] for name in event if name.endswith("eval_count")},
         ("prompt_eval_count",),

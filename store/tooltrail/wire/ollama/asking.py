@@ -1,4 +1,4 @@
-"""What a request to Ollama asks for besides its messages: tools; it has no choice."""
+"""The tools of a request to Ollama; the format has no tool choice."""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,12 +15,12 @@ _SHOWN_PATHS = 20
 
 _ROOT = frozenset({"type", "$defs", "items", "required", "properties"})
 _PROPERTY = frozenset({"anyOf", "type", "items", "description", "enum", "properties", "required"})
-"""What the server keeps of a schema and of a property: all else it drops before the model sees the
-tool (`ToolFunctionParameters` and `ToolProperty` of its api/types.go)."""
+"""The members of a schema and of a property that the server keeps; it drops all others before the
+model sees the tool (`ToolFunctionParameters` and `ToolProperty` of its api/types.go)."""
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
-    """`{"tools": […]}`, with schemas as they are; the report has what the server drops of them."""
+    """Write `{"tools": […]}` with unchanged schemas; parts that the server drops are reported."""
     return writing.tools(tools, _write_tool)
 
 
@@ -54,7 +54,7 @@ def _dropped_paths(schema: JsonValue, kept: frozenset[str], path: str) -> Iterat
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
-    """The tools of a request."""
+    """Read the tools of a request."""
     return tuple(map(_read_tool, objects_in(request.get("tools"))))
 
 

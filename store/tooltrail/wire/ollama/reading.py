@@ -1,9 +1,9 @@
-"""Ollama's native chat into the canonical conversation: answers, and the messages of requests.
+"""Reads answers and requests of Ollama's native chat into the canonical conversation.
 
-Arguments are an object here; their raw text is JSON of it, members in their order. Ids and indexes
-are there on newer servers only, and nothing stands in for them. Whether there are calls follows
-from the calls: `done_reason` is `stop` with them and without. Members that are not known are
-extras, and so are members of another kind than theirs.
+Arguments are an object here; their raw text is its JSON, with members in their order. Only newer
+servers send ids and indexes; missing ones are not replaced. Calls are read from the message:
+`done_reason` is `stop` with and without calls. Unknown members and members of the wrong type are
+kept as extras.
 """
 
 import re
@@ -53,7 +53,7 @@ _CALL = frozenset({"id", "type", "function"})
 _FUNCTION = frozenset({"name", "arguments"})
 
 _HEAD_CHARS = 16
-"""Characters of base64 that hold the first twelve bytes."""
+"""Number of base64 characters that encode the first twelve bytes."""
 
 _HEADS = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
@@ -61,11 +61,11 @@ _HEADS = {
     "image/gif": re.compile(rb"GIF8[79]a"),
     "image/webp": re.compile(rb"RIFF.{4}WEBP", re.DOTALL),
 }
-"""What the bytes of an image of each type begin with."""
+"""The first bytes of an image of each type."""
 
 
 def read_response(payload: JsonObject) -> Response:
-    """An answer in one piece."""
+    """Read an answer that was not streamed."""
     failure = read_failure(payload)
     message = payload.get("message")
     if isinstance(message, dict):
@@ -74,7 +74,7 @@ def read_response(payload: JsonObject) -> Response:
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
-    """The error that an answer, or a line of a stream, tells."""
+    """The error in an answer or in a line of a stream."""
     error = payload.get("error")
     return None if error is None else failure_of(error, payload)
 
@@ -86,15 +86,15 @@ def read_answer(
     *,
     is_done: bool = False,
 ) -> Response:
-    """The answer that is this message.
+    """Read this message as an answer.
 
     Args:
         native: the message.
-        last: what else the answer says of itself: its model, whether and why it is done.
-        failure: what the provider said of one.
-        is_done: whether something else than `last` says that the answer came to its end.
+        last: the object around the message: the model, whether and why the answer is done.
+        failure: the provider's error.
+        is_done: whether the end of the answer was received, even if `last` does not say so.
     """
-    # Whatever was thought, no call is a part of it.
+    # Malformed reasoning cannot hide a call.
     odd = _odd(native).keys() - {"thinking"}
     unread = [f"{name} of the message is not valid" for name in sorted(odd)]
     is_whole = is_done or last.get("done") is True
@@ -116,7 +116,7 @@ def read_answer(
 
 
 def _odd(native: JsonObject) -> JsonObject:
-    """The members that are not what they are to be; they are kept as extras."""
+    """The members of the wrong type; they are kept as extras."""
     images, calls = list_in(native.get("images")), list_in(native.get("tool_calls"))
     read: JsonObject = {
         "content": text_in(native.get("content")) or "",
@@ -128,7 +128,7 @@ def _odd(native: JsonObject) -> JsonObject:
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The messages and tools of a request."""
+    """Read the messages and tools of a request."""
     read = (_read_message(object_in(one), n) for n, one in enumerate(messages_in(request)))
     return Conversation.of(merge_results(read), read_tools(request))
 
@@ -141,7 +141,7 @@ def _read_message(native: JsonObject, position: int) -> Message:
     if role == "tool":
         return Message(role="tool", blocks=(_read_result(native),))
     if role is None:
-        # Some models are steered by roles of their own, such as `control`.
+        # Some models have special roles, such as `control`.
         return Message(
             role="system", blocks=(ProviderBlock(native=native),), origin=Origin(wire_format=NAME)
         )
@@ -189,12 +189,12 @@ def _read_call(native: JsonObject) -> ToolCall:
 
 
 def image_of_base64(data: str) -> MediaBlock:
-    """The block of an image; its type is None where its first bytes are of none that is known."""
+    """The block of an image; its type is None if its first bytes match no known type."""
     return MediaBlock(kind="image", media_type=_media_type(data), data=data)
 
 
 def is_image(block: object) -> bool:
-    """Whether a block can go on the wire as an image: its bytes are there, and are base64."""
+    """Whether a block can be sent as an image: it has bytes in valid base64."""
     return isinstance(block, MediaBlock) and block.kind == "image" and has_bytes(block)
 
 

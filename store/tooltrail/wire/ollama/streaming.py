@@ -1,7 +1,7 @@
-"""Ollama's stream of lines, put together into one answer.
+"""Assembles Ollama's stream of lines into one answer.
 
-Texts come in pieces; calls come whole, on any line, also on the one that says `done`. Where a
-request was to be streamed and the answer comes in one object, that is the only line.
+Texts come in pieces. Each call comes complete in one line, which may be the line with `done`. An
+answer that was not streamed is a single line.
 """
 
 from pydantic import JsonValue
@@ -15,7 +15,7 @@ _GATHERED = ("tool_calls", "images")
 
 
 class OllamaAssembler:
-    """Puts the lines of one answer together."""
+    """Assembles the lines of one answer."""
 
     def __init__(self) -> None:
         self._texts: dict[str, list[str]] = {}
@@ -27,7 +27,7 @@ class OllamaAssembler:
         self._unread: list[str] = []
 
     def feed(self, event: JsonObject) -> None:
-        """Take one line."""
+        """Add one line."""
         if "error" in event:
             self._failure = self._failure or read_failure(event)
         message = event.get("message")
@@ -53,7 +53,7 @@ class OllamaAssembler:
                 self._rest[name] = value
 
     def finish(self, *, is_done: bool = False) -> Response:
-        """The answer; calls of one that did not come to its end are incomplete."""
+        """Return the answer; if its end was not received, its calls are incomplete."""
         if not self._has_message:
             return Response.of((), self._failure, self._unread)
         texts = {name: "".join(pieces) for name, pieces in self._texts.items()}

@@ -1,8 +1,8 @@
-"""The canonical conversation as the messages of a request to Ollama.
+"""Writes the canonical conversation as the messages of a request to Ollama.
 
-A message has one text, one list of images and one list of calls, in this order, whatever the order
-in which they were said. Results follow their calls one message each, in the order of the calls, for
-older servers pair them by nothing else; `content` is there even when it is empty.
+A message has one text, one list of images and one list of calls in this order, regardless of their
+original order. Each result is a separate message after its calls, in the order of the calls,
+because older servers pair results by order only; `content` is written even if it is empty.
 """
 
 from collections.abc import Iterable, Sequence
@@ -23,11 +23,11 @@ from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.ollama.reading import MESSAGE, image_of_base64, is_image
 
 _SAFE_INTEGER = 2**53
-"""Beyond it the server, which reads numbers as doubles, may round an integer."""
+"""Largest exact integer; the server reads numbers as doubles and may round larger ones."""
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """`{"messages": […]}`."""
+    """Write `{"messages": […]}`."""
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
         if isinstance(step, Answers):
@@ -39,10 +39,10 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
 
 
 def _write_said(writing: Writing, step: Said) -> JsonObject | None:
-    """The message; None for one of the assistant without words, which asks the model to go on."""
+    """Write a message; None for an empty one of the assistant, which asks the model to continue."""
     message, where = step.message, step.where
     match message.blocks:
-        # The message of a role that only some models know goes back as it came.
+        # A message of a role that only some models know is written unchanged.
         case (ProviderBlock(native={"role": str()} as native),) if writing.replays(message):
             return object_in(native)
         case _:
@@ -111,7 +111,7 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
 def _spoken(
     writing: Writing, message: Message, blocks: Sequence[MessageBlock | Answered], where: str
 ) -> JsonObject:
-    """What a message says beside calls: its content, and what else there is."""
+    """Write a message without its calls: its content, reasoning and images."""
     _note_order(writing, blocks, where)
     texts: dict[str, list[str]] = {"content": []}
     images: list[MessageBlock] = []

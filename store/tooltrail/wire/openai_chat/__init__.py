@@ -1,8 +1,8 @@
-"""OpenAI Chat Completions, and the many servers that speak it.
+"""OpenAI Chat Completions, and the many servers that are compatible with it.
 
-Source: the types of the official client, version 3. What compatible servers do differently is taken
-as it comes, and flagged where it matters: no index, the same index for all calls, ids that are
-missing or repeated, arguments that are an object.
+Source: the types of the official client, version 3. Deviations of compatible servers are accepted,
+and flagged if they matter: a missing index, the same index for all calls, missing or repeated ids,
+arguments that are an object.
 """
 
 import re
@@ -33,8 +33,8 @@ FORMAT = WireFormat(
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=partial(write_openai_choice, is_flat=False),
-    # Groq has the tokens of a stream in `x_groq`. What came out of a cache has a name of its own
-    # with DeepSeek, Mistral and Moonshot.
+    # Groq has the tokens of a stream in `x_groq`. DeepSeek, Mistral and Moonshot each have
+    # another name for cached tokens.
     usage=UsageSpelling(
         usage_of("x_groq"),
         ("prompt_tokens",),

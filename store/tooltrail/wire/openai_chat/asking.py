@@ -1,4 +1,4 @@
-"""What a Chat Completions request asks for besides its messages: tools and a choice."""
+"""The tools of a Chat Completions request."""
 
 from collections.abc import Iterable
 
@@ -13,7 +13,7 @@ NAME = "openai"
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
-    """`{"tools": […]}`. `strict` is sent where a definition says so, and left out elsewhere."""
+    """Write `{"tools": […]}`; `strict` is sent only if a definition sets it."""
     return writing.tools(tools, _write_tool)
 
 
@@ -31,7 +31,7 @@ def _write_tool(writing: Writing, tool: ToolDefinition, where: str) -> JsonObjec
 
 
 def _nested(grammar: JsonValue) -> JsonValue:
-    """A grammar as it is spelled here, also where Responses spelled it, one level flatter."""
+    """A grammar in the form of this format; one from Responses is one level flatter."""
     match grammar:
         case {"type": "grammar", "syntax": syntax, "definition": definition, **rest} if not rest:
             return {"type": "grammar", "grammar": {"syntax": syntax, "definition": definition}}
@@ -40,7 +40,7 @@ def _nested(grammar: JsonValue) -> JsonValue:
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
-    """The tools of a request, those of the older member `functions` among them."""
+    """Read the tools of a request, including those in the deprecated `functions`."""
     natives = objects_in(request.get("tools"))
     natives.extend({"function": members} for members in objects_in(request.get("functions")))
     return tuple(map(_read_tool, natives))

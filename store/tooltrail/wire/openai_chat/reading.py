@@ -1,9 +1,9 @@
-"""Chat Completions into the canonical conversation: answers, and the messages of requests.
+"""Reads answers and requests of Chat Completions into the canonical conversation.
 
-Whether there are calls follows from the calls, never by `finish_reason`, which servers fill in as
-they like. Members that are not known, or are not what they are to be, are kept as extras. A message
-of a request has an origin where something in it is for this format alone; what a result says
-besides goes back with the message that asked for it.
+Calls are read from the message, never inferred from `finish_reason`, which servers fill
+inconsistently. Unknown members and members of the wrong type are kept as extras. A message of a
+request has an origin if a part of it can be written only in this format. The extras of a result
+are written back if the message with its calls came from this format.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,13 +26,13 @@ from tooltrail.wire.openai_chat.asking import NAME, read_tools
 
 _TEXTS = ("refusal", *REASONING)
 MESSAGE = frozenset({"role", "content", "tool_calls", "function_call", "annotations", *_TEXTS})
-"""Members of a message that are read."""
+"""The members of a message that are read."""
 
 _ROLES: Mapping[str, Role] = {**ROLES, "function": "tool"}
 _SAID = frozenset({"role", "content"})
 
 RESULT = frozenset({"role", "content", "tool_call_id", "name"})
-"""Members of a result that are read."""
+"""The members of a result that are read."""
 
 
 def _blocks_of_answer(
@@ -43,7 +43,7 @@ def _blocks_of_answer(
 
 
 def assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[MessageBlock]:
-    """What a message of the assistant says, in the order in which it is written here."""
+    """The blocks of a message of the assistant, in the order in which this format has them."""
     yield from thoughts_in(native)
     content = native.get("content")
     if _has_annotations(native) and isinstance(content, str):
@@ -56,7 +56,7 @@ def assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[Me
 
 
 def message_extras(native: JsonObject) -> JsonObject:
-    """What a message of the assistant says besides, and members of a kind that is not read."""
+    """The other members of a message of the assistant, and members of the wrong type."""
     extras = others(native, MESSAGE) | odd_texts(native, _TEXTS)
     if native.get("annotations") and not _has_annotations(native):
         extras["annotations"] = native["annotations"]
@@ -66,7 +66,7 @@ def message_extras(native: JsonObject) -> JsonObject:
 
 
 def _has_annotations(native: JsonObject) -> bool:
-    """Whether there are some, and a text that they are about."""
+    """Whether the message has annotations and a text to which they refer."""
     return bool(native.get("annotations") and text_in(native.get("content")))
 
 
@@ -79,11 +79,11 @@ def _native_calls(native: JsonObject) -> list[JsonObject]:
 
 
 SPELLING = ChatSpelling(NAME, _blocks_of_answer, message_extras, is_part)
-"""How the messages of answers are read here."""
+"""How this format reads the messages of answers."""
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The messages and tools of a request."""
+    """Read the messages and tools of a request."""
     read = (_read_message(native, role) for native, role in spoken_in(request, _ROLES))
     messages = list(merge_results(read))
     native = {result.call_id for message in messages for result in message.results if result.extras}
@@ -93,7 +93,7 @@ def read_history(request: JsonObject) -> Conversation:
 def _read_message(native: JsonObject, role: Role) -> Message:
     if role == "tool":
         result = read_result(native, RESULT)
-        # So that a name goes back where one was sent; see `_write_result`.
+        # The origin makes `_write_result` write the name only if the provider sent one.
         named = Origin(wire_format=NAME) if result.tool_name else None
         return Message(role=role, blocks=(result,), origin=named)
     blocks: tuple[MessageBlock, ...]

@@ -1,8 +1,8 @@
-"""The canonical conversation as the messages of a Chat Completions request.
+"""Writes the canonical conversation as the messages of a Chat Completions request.
 
-Results are plain text, for a list of parts is split by some servers and loses its id. Text and
-calls of one turn collapse into one message, the text first. What the model thought, and what else
-a provider said, goes back to the provider that said it alone.
+Results are plain text, because some servers split a list of parts and lose its id. Text and calls
+of one turn become one message, with the text first. Reasoning and other provider data are written
+only for the provider that sent them.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_chat.reading import MESSAGE, RESULT
 
 _SAID_BY = ("content", "refusal", "audio")
-"""Members of which a message without calls needs one."""
+"""The members of which a message without calls needs at least one."""
 
 _PLACES = (*REASONING, "content", "refusal", "tool_calls")
 """The order in which the members of a message are read."""
@@ -36,7 +36,7 @@ _MEDIA = frozenset({"image", "audio", "document"})
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """`{"messages": […]}`."""
+    """Write `{"messages": […]}`."""
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
         if isinstance(step, Answers):
@@ -48,7 +48,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
 
 
 def _write_said(writing: Writing, step: Said) -> JsonObject | None:
-    """The message; None for one of the assistant in which nothing is said."""
+    """Write a message; None for an empty message of the assistant."""
     message, where = step.message, step.where
     if message.role == "assistant":
         native = _Speech(writing, message, where).assistant(message.blocks)
@@ -91,7 +91,7 @@ def _write_result(writing: Writing, step: Answers, answered: Answered) -> JsonOb
         "content": writing.result_text(result, where),
     }
     if result.tool_name and writing.replays(answered.source):
-        # Its provider sent the name, which is none of the members that every server takes.
+        # Only for a provider that sent the name: not every server accepts this member.
         is_same = (result.namespace, result.tool_name) == (call.namespace, call.tool_name)
         native["name"] = answered.wire_name if is_same else result.tool_name
     return writing.beside(native, step.message, result.extras, where, RESULT)
@@ -99,14 +99,14 @@ def _write_result(writing: Writing, step: Answers, answered: Answered) -> JsonOb
 
 @dataclass(frozen=True, slots=True)
 class _Speech:
-    """What one message says beside its calls, as it is written."""
+    """Writes the members of one message other than its calls."""
 
     writing: Writing
     message: Message
     where: str
 
     def assistant(self, blocks: Sequence[MessageBlock | Answered]) -> JsonObject:
-        """The message without its calls, which have their place among the blocks."""
+        """Write a message without its calls; the calls' positions show changes of order."""
         texts: dict[str, list[str]] = {}
         spoken: list[MessageBlock] = []
         places: list[int] = []
@@ -132,7 +132,7 @@ class _Speech:
         return self.writing.beside(native, self.message, extras, self.where, MESSAGE)
 
     def _member(self, block: MessageBlock) -> str | None:
-        """The member that tells a block; None where none does."""
+        """The member for a block; None if the block is left out."""
         match block:
             case ReasoningBlock(extras={"member": str(member)}) if (
                 member in REASONING and block.text and self.writing.replays(self.message)
@@ -151,7 +151,7 @@ class _Speech:
                 return "content"
 
     def _taken_back(self, extras: JsonObject) -> JsonObject:
-        """What a request takes of what an answer said: of sound nothing but its id."""
+        """The extras of an answer that a request accepts: of `audio` only the id."""
         if "audio" not in extras:
             return extras
         audio = object_in(extras["audio"])
@@ -162,7 +162,7 @@ class _Speech:
         return {**extras, "audio": {"id": audio_id} if audio_id else None}
 
     def _spoken(self, blocks: Sequence[MessageBlock]) -> JsonValue:
-        """What an assistant says: a text, unless its provider said parts of its own with it."""
+        """The assistant's content: one text, or parts if one of its provider's parts is written."""
         has_own = any(own_part(self.writing, self.message, block) for block in blocks)
         return self.content(blocks) if has_own else self._text(blocks)
 
@@ -174,7 +174,7 @@ class _Speech:
         return self.writing.content_text(said, self.where)
 
     def content(self, blocks: Sequence[MessageBlock]) -> JsonValue:
-        """One text as a text, anything more as parts."""
+        """Content: one text as a text, anything more as parts."""
         parts = (
             write_part(self.writing, self.message, block, self.where, _MEDIA) for block in blocks
         )

@@ -1,8 +1,8 @@
-"""OpenAI Responses: a flat list of typed items in place of messages with calls.
+"""OpenAI Responses: a flat list of typed items instead of messages with calls.
 
 Source: the types of the official client, version 3. Every call has two ids: `call_id` pairs it with
-its output, and the id of its item is the platform's own, which goes back to it alone. Servers that
-speak the format differently are taken as they come, and what is odd is flagged or reported.
+its output; the id of its item belongs to the platform and is sent only to it. Deviations of other
+servers are accepted, and flagged or reported.
 """
 
 from functools import partial

@@ -1,8 +1,8 @@
-"""What an OpenAI Responses request asks for besides its input: its tools.
+"""The tools of an OpenAI Responses request.
 
-Tools are flat here. Outside of groups, `parameters` and `strict` always stand in them: null leaves
-`strict` to the provider. A tool that the provider made has a type and no name of its own. Its
-definition keeps all of it as extras.
+Tools are flat here. Outside of groups, they always have `parameters` and `strict`; if `strict` is
+null, the provider decides. A tool that the provider defines has a type and no name. Its definition
+keeps all members as extras.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,11 +18,11 @@ from tooltrail.wire.openai_responses.limits import NAME
 _TYPE = frozenset({"type"})
 _DESCRIBED = "The tools of {}."
 _GROUP = "namespace_description"
-"""The extra of a tool that has what its group says of itself."""
+"""The extra of a tool with the description of its group."""
 
 
 def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject:
-    """`{"tools": […]}`, the tools of a server together in a group, a `namespace`."""
+    """Write `{"tools": […]}`; the tools of a server form a group, a `namespace`."""
     natives: list[JsonValue] = []
     groups: dict[str, list[JsonValue]] = {}
     for where, tool in writing.offered(tools):
@@ -36,7 +36,7 @@ def write_tools(writing: Writing, tools: Iterable[ToolDefinition]) -> JsonObject
             members = groups[server] = []
             group: JsonObject = {"name": server, "description": about, "tools": members}
             natives.append({"type": "namespace", **group})
-        # What is null may be left out in a group.
+        # In a group, null members may be left out.
         groups[server].append(others(native, frozenset()))
     return {"tools": natives} if natives else {}
 
@@ -55,7 +55,7 @@ def _write_tool(
 
 
 def _flat(grammar: JsonValue) -> JsonValue:
-    """A grammar as it is spelled here, also where Chat Completions spelled it, one level deeper."""
+    """A grammar in the form of this format; one from Chat Completions is one level deeper."""
     match grammar:
         case {"type": "grammar", "grammar": dict(members)}:
             return {"type": "grammar", **members}
@@ -64,9 +64,9 @@ def _flat(grammar: JsonValue) -> JsonValue:
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
-    """The tools of a request, those of a group as tools of the server that the group names.
+    """Read the tools of a request; the tools of a group belong to the server of that name.
 
-    A tool that the provider made is named by its type or its server.
+    A provider-defined tool without a name is named after its server or its type.
     """
     return tuple(_read_tools(request))
 

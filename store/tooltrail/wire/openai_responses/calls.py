@@ -1,7 +1,7 @@
-"""Calls in the items of an answer, those for the caller and those that the provider runs itself.
+"""Reads calls in the items of an answer: those for the caller and those that the provider runs.
 
-Arguments of functions and custom tools are text on the wire. The tools that the provider made have
-an object each (`action`, `operation`), whose JSON text is the arguments.
+Arguments of functions and custom tools are sent as text. A provider-defined tool has an object
+(`action`, `operation`) instead, whose JSON is the text of the arguments.
 """
 
 from collections.abc import Mapping
@@ -25,10 +25,10 @@ BUILTINS: Mapping[str, str] = {
     "computer_call": "action",
     "tool_search_call": "arguments",
 }
-"""Items of the provider's tools that the caller runs, and the member that says what to do."""
+"""The items for provider-defined tools that the caller runs, and the member with the action."""
 
 ACTIONS = "actions"
-"""Newer computer calls have a list of actions; their arguments are an object with this member."""
+"""The member of newer computer calls with a list of actions; the arguments are an object of it."""
 
 _KINDS: Mapping[str, CallKind] = {"function_call": "function", "custom_tool_call": "custom"}
 _MEMBERS: Mapping[str, str] = {
@@ -43,19 +43,19 @@ _MEMBERS: Mapping[str, str] = {
     "program": "code",
     **BUILTINS,
 }
-"""Items that are calls, and the member that the call was made with."""
+"""The types of items that are calls, and the member that holds the arguments."""
 
 
 def type_of(item: JsonObject) -> str:
-    """The type of an item; only messages may leave it out."""
+    """The type of an item; only messages may omit it."""
     kind = item.get("type")
     return kind if isinstance(kind, str) else "message" if "role" in item else ""
 
 
 def is_for_caller(item: JsonObject, hosted: frozenset[str] = frozenset()) -> bool:
-    """Whether the caller is to run what this item asks for.
+    """Whether the caller must run the call in this item.
 
-    It does not run a call whose output the provider gave in the same answer; `hosted` has its id.
+    The caller does not run a call whose output is in the same answer; `hosted` contains its id.
     """
     kind = type_of(item)
     if kind == "tool_search_call":
@@ -67,9 +67,9 @@ def is_for_caller(item: JsonObject, hosted: frozenset[str] = frozenset()) -> boo
 
 
 def hosted_shells(items: JsonValue, *, in_answer: bool) -> frozenset[str]:
-    """Ids of the shell calls that ran in a container of the provider.
+    """The ids of shell calls that ran in a container of the provider.
 
-    In an answer their outputs tell it too: only the provider puts outputs there.
+    In an answer an output, too, identifies such a call: only the provider adds outputs to answers.
     """
     ran = (
         item.get("call_id")
@@ -81,13 +81,13 @@ def hosted_shells(items: JsonValue, *, in_answer: bool) -> frozenset[str]:
 
 
 def read_call(item: JsonObject, position: int, flags: tuple[CallFlag, ...] = ()) -> ToolCall:
-    """The call of an item for which `is_for_caller` holds; `flags` say what was odd about it."""
+    """Read the call in an item for which `is_for_caller` is true; `flags` are added to it."""
     kind = type_of(item)
     member, is_builtin = _MEMBERS[kind], kind in BUILTINS
     value = item.get(member)
     if is_builtin and value is None and item.get(ACTIONS) is not None:
         member, value = ACTIONS, {ACTIONS: item[ACTIONS]}
-    # Where nothing says what to do, nothing is to be done.
+    # Without an action, the call must not run.
     is_cut = not _has_ended(item) or (is_builtin and value is None)
     if is_cut and "incomplete" not in flags:
         flags = (*flags, "incomplete")
@@ -108,13 +108,13 @@ def read_call(item: JsonObject, position: int, flags: tuple[CallFlag, ...] = ())
 
 def _has_ended(item: JsonObject) -> bool:
     status = item.get("status")
-    # A call that a program makes is in progress until the caller has answered it.
+    # A call made by a program is in progress until the caller has answered it.
     is_awaited = status == "in_progress" and object_in(item.get("caller")).get("type") == "program"
     return status in (None, "completed") or is_awaited
 
 
 def other_members(item: JsonObject, *known: str) -> JsonObject:
-    """What else the item says. That it is completed goes without saying."""
+    """The other members of an item, without the status `completed`."""
     extras = others(item, frozenset({"type", "call_id", *known}))
     if extras.get("status") == "completed":
         del extras["status"]
@@ -122,7 +122,7 @@ def other_members(item: JsonObject, *known: str) -> JsonObject:
 
 
 def read_hosted_call(item: JsonObject, position: int) -> ToolCall | None:
-    """The call of a tool that the provider ran itself; None for an item that is no call."""
+    """Read the call of a tool that the provider ran itself; None if the item is not a call."""
     kind = type_of(item)
     if kind not in _MEMBERS:
         return None
@@ -138,7 +138,7 @@ def read_hosted_call(item: JsonObject, position: int) -> ToolCall | None:
 
 
 def _hosted_arguments(item: JsonObject, member: str) -> str:
-    # Some servers give a text of arguments where the format has a member of its own.
+    # Some servers send `arguments` as text where the format has another member.
     if isinstance(text := item.get("arguments"), str):
         return text
     value = item.get(member)

@@ -1,7 +1,7 @@
-"""What OpenAI Responses can carry, and where an answer has its tokens.
+"""The limits of OpenAI Responses, and where an answer has its token counts.
 
-The tokens are in `usage` of the response. In a stream, they are in the response that the last event
-carries.
+The counts are in `usage` of the response. In a stream, they are in the response that the last event
+contains.
 """
 
 import re

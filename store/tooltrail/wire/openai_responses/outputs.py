@@ -1,7 +1,7 @@
-"""The outputs of calls, as items that the caller sends, in both directions.
+"""Reads and writes the outputs of calls, which are items that the caller sends.
 
-Only the shell and `apply_patch` can say natively that they failed. Elsewhere a prefix of the text
-says it; without one nothing is known of how the call came out.
+Only the shell and `apply_patch` have a native status. Otherwise a prefix of the text marks a
+failure; without the prefix the status is unknown.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,17 +37,17 @@ from tooltrail.wire.openai_responses.calls import ACTIONS, BUILTINS, other_membe
 from tooltrail.wire.openai_responses.parts import describe_part, read_part, write_part
 
 NOT_TAKEN = frozenset({"created_by", "status"})
-"""Members that the provider sends with a call and refuses in a request: with any status but
-`completed`, it refuses the whole history."""
+"""Members that the provider sends with a call but refuses in a request: with any status other than
+`completed`, it refuses the complete history."""
 
 _ENTRY = {"stdout", "stderr", "outcome"}
 
 
 def read_output(item: JsonObject, local_shells: Mapping[str | None, str | None]) -> ResultBlock:
-    """The result that an item of `OUTPUT_TYPES` brings.
+    """Read the result in an item of `OUTPUT_TYPES`.
 
-    The output of a local shell may name its call by the id of the item; `local_shells` has the
-    `call_id` for each such id.
+    The output of a local shell may name its call by the id of the call's item; `local_shells` maps
+    each such id to the `call_id`.
     """
     kind = str(item.get("type"))
     read, known = _READERS[kind]
@@ -70,17 +70,17 @@ def _read_function(item: JsonObject) -> ResultBlock:
 
 
 def _texts(output: JsonValue) -> tuple[ContentBlock, ...]:
-    """The one text of an output, or none where it is empty."""
+    """The text of an output as content; no content if it is empty or not a text."""
     return (TextBlock(text=output),) if isinstance(output, str) and output else ()
 
 
 def write_output(writing: Writing, result: ResultBlock, where: str, *, replays: bool) -> JsonValue:
-    """The text of a result, or its parts where one text is not all of it."""
+    """Write a result as one text, or as parts if it contains more than a plain text."""
     is_plain = all(isinstance(block, TextBlock) and not block.extras for block in result.content)
     if len(result.content) < 2 and is_plain:
         return writing.result_text(result, where)
     writing.note_status(result, where)
-    # The text that says that it failed is in front of everything.
+    # The text with the prefix of a failure comes first.
     blocks = [*result.content]
     first = blocks[0]
     if isinstance(first, TextBlock):
@@ -97,7 +97,7 @@ def write_output(writing: Writing, result: ResultBlock, where: str, *, replays: 
 
 
 def write_builtin(writing: Writing, answered: Answered) -> tuple[JsonObject, JsonObject] | None:
-    """The items of a call of this format's own tools and of its output; None where it has none."""
+    """Write a call of a provider-defined tool and its output as items; None if not possible."""
     call, where = answered.call, answered.where
     kind, action = f"{call.tool_name}_call", call.arguments
     is_known = call.kind == "builtin" and kind in _WRITERS and answered.wire_id is not None
@@ -118,7 +118,7 @@ def write_builtin(writing: Writing, answered: Answered) -> tuple[JsonObject, Jso
 
 
 def _read_shell(item: JsonObject) -> ResultBlock:
-    """Text is everything that the commands wrote; how each of them ended is in the structured."""
+    """Read the text that all commands wrote; the structured value has each command's outcome."""
     entries = objects_in(item.get("output"))
     pieces = [entry.get(name) for entry in entries for name in ("stdout", "stderr")]
     return ResultBlock(
@@ -140,7 +140,7 @@ def _shell_status(entries: list[JsonObject]) -> ResultStatus:
 
 
 def _write_shell(writing: Writing, answered: Answered) -> JsonObject:
-    """How each command ended, if it is known; else one entry that has the text."""
+    """Write the entry of each command if they are known; else one entry with the text."""
     result, where = answered.result, answered.where
     limit = object_in(answered.call.arguments).get("max_output_length")
     native: JsonObject = {"max_output_length": limit} if isinstance(limit, int) else {}
@@ -155,7 +155,7 @@ def _write_shell(writing: Writing, answered: Answered) -> JsonObject:
 
 
 def _has_entries(result: ResultBlock) -> bool:
-    """Whether the structured value is what the shell gave, and says the same as the text."""
+    """Whether the structured value is the output of a shell and matches the status and text."""
     entries = list_in(result.structured)
     if entries != result.structured or any(object_in(one).keys() != _ENTRY for one in entries):
         return False
@@ -164,7 +164,7 @@ def _has_entries(result: ResultBlock) -> bool:
 
 
 def _plain_text(writing: Writing, result: ResultBlock, where: str) -> str:
-    """The text of a result that says in another way whether it failed."""
+    """The text of a result, without a prefix, for items that have a native status."""
     if not result.content and not result.has_structured:
         return ""
     return writing.result_text(result, where, prefix=False, has_status=True)
@@ -185,7 +185,7 @@ def _write_patch(writing: Writing, answered: Answered) -> JsonObject:
 
 
 def _read_local_shell(item: JsonObject) -> ResultBlock:
-    """What the local shell wrote: its output is JSON, of which a lone `stdout` is plain text."""
+    """Read the output of a local shell, which is JSON; a sole member `stdout` becomes the text."""
     text = raw_arguments(item.get("output"))
     with suppress(InvalidRecordError):
         value = object_in(read_json(text))
@@ -206,7 +206,7 @@ def _read_screenshot(item: JsonObject) -> ResultBlock:
 
 
 def _write_screenshot(writing: Writing, answered: Answered) -> JsonObject | None:
-    """A computer answers with a picture of its screen, and with nothing else."""
+    """Write the screenshot of a computer call; None for any other content."""
     result = answered.result
     match result.content:
         case (MediaBlock(kind="image") as image,) if not (result.has_structured or result.is_error):
@@ -240,10 +240,10 @@ _READERS: Mapping[str, tuple[Callable[[JsonObject], ResultBlock], tuple[str, ...
     "computer_call_output": (_read_screenshot, ("output",)),
     "tool_search_output": (_read_found_tools, ("tools", "execution")),
 }
-"""What reads the content of an item, and the members that it reads."""
+"""For each type of item: the function that reads its content, and the members that it reads."""
 
 OUTPUT_TYPES = _READERS.keys()
-"""Items that the caller answers calls with."""
+"""The types of items with which the caller answers calls."""
 
 _WRITERS: Mapping[str, Callable[[Writing, Answered], JsonObject | None]] = {
     "local_shell_call": _write_local_shell,
@@ -252,4 +252,4 @@ _WRITERS: Mapping[str, Callable[[Writing, Answered], JsonObject | None]] = {
     "computer_call": _write_screenshot,
     "tool_search_call": _write_found_tools,
 }
-"""What writes the members of the output of a call; None where they cannot say it."""
+"""The functions that write the members of a call's output; they return None if they cannot."""

@@ -1,7 +1,7 @@
-"""The parts that messages and outputs consist of: text, images and files, in both directions.
+"""Reads and writes the parts of messages and outputs: text, images and files.
 
-What a part says beyond its content (annotations, the detail of an image) is in the extras of its
-block. A part of an unknown type is a `ProviderBlock`.
+Other members of a part (annotations, the detail of an image) are kept in the extras of its block.
+A part of an unknown type is a `ProviderBlock`.
 """
 
 import re
@@ -29,7 +29,7 @@ _MEDIA: Mapping[str, tuple[MediaKind, tuple[str, ...]]] = {
     "input_image": ("image", ("image_url", "file_id")),
     "input_file": ("document", ("file_data", "file_url", "file_id")),
 }
-"""The kind of media in a part, and the members of which one has it."""
+"""For each type of part: the kind of its media, and the members of which one holds them."""
 
 _STEMS = {"image": "image", "document": "file"}
 _PRINTABLE = re.compile("[!-~]+")
@@ -37,7 +37,7 @@ _MEDIA_TYPE = re.compile(r"[a-zA-Z0-9.+-]+/[a-zA-Z0-9.+-]+")
 
 
 def read_part(part: JsonValue) -> TextBlock | MediaBlock | ProviderBlock:
-    """The block of one part."""
+    """Read one part as a block."""
     members = object_in(part)
     match members:
         case {"type": "input_text" | "output_text" | "text", "text": str(text)}:
@@ -51,14 +51,14 @@ def read_part(part: JsonValue) -> TextBlock | MediaBlock | ProviderBlock:
 
 
 def _other_members(part: JsonObject, *known: str) -> JsonObject:
-    """What else a part says; an empty list of annotations says nothing."""
+    """The other members of a part, without empty lists of annotations or log probabilities."""
     besides = others(part, frozenset({"type", *known}))
     empty = [name for name in _LISTS if besides.get(name) == []]
     return {name: value for name, value in besides.items() if name not in empty}
 
 
 def _read_media(part: JsonObject, kind: MediaKind, places: tuple[str, ...]) -> MediaBlock | None:
-    """The media of a part; None where not exactly one member has it."""
+    """Read the media of a part; None unless exactly one member holds them."""
     found = [(place, part[place]) for place in places if part.get(place) is not None]
     extras, name = _other_members(part, *places), None
     if kind == "document":
@@ -80,9 +80,9 @@ def _read_media(part: JsonObject, kind: MediaKind, places: tuple[str, ...]) -> M
 def write_part(
     writing: Writing, block: ContentBlock, where: str, *, replays: bool
 ) -> JsonObject | None:
-    """The part of a text or of media, or what its provider said; None where there is none for it.
+    """Write a text, media or a provider block as a part; None if this is not possible.
 
-    With `replays`, what a provider said for itself goes back to it.
+    With `replays`, provider data goes back to its provider.
     """
     if isinstance(block, ProviderBlock):
         native = object_in(block.native)
@@ -100,7 +100,7 @@ def write_part(
 
 
 def describe_part(writing: Writing, block: MessageBlock, where: str) -> JsonObject:
-    """The part that says in words what has no part."""
+    """Describe in words a block that has no part."""
     text = writing.clean.text(writing.described(block, where), where)
     writing.note_extras(block, where)
     return {"type": "input_text", "text": text}
@@ -127,7 +127,7 @@ def _media_part(
         writing.note_media(block, where, "uri")
         if not block.name:
             writing.note("block_described", where, f"a file without a name is {_UNNAMED!r} here")
-        # Without its type a file is plain base64: a URI would give it the type of text.
+        # A file of unknown type is plain base64: a URI without a type would mean text.
         data = block.data if media_type is None else uri_of_media(block)
         return {"type": "input_file", "filename": block.name or _UNNAMED, "file_data": data}
     return None

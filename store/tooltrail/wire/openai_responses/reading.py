@@ -1,12 +1,12 @@
-"""Items of OpenAI Responses into the canonical conversation, those of an answer or of a request.
+"""Reads items of OpenAI Responses, of an answer or a request, into the canonical conversation.
 
-Whether there are calls follows from the items. An answer that did not come to its end has no call
-that may be run; in one that the provider cut short, those whose items are completed are whole.
-Where an item has an id, the blocks that came of it remember it in their extras, under `item`, so
-that they can become one item again.
+Calls are read from the items. If the end of an answer was not received, none of its calls may run.
+If the provider cut an answer short, calls whose items are completed are complete. The blocks of a
+message item keep its other members, such as its id, in their extras under `item`, so that they can
+become one item again.
 
-Items of a request have no batches. What the model said up to the next output, or to the next
-message of somebody else, is taken for one turn: one message of the assistant.
+Items of a request have no batches. All items of the model up to the next output or the next message
+of another role are one turn, and so one message of the assistant.
 """
 
 from collections.abc import Iterable, Iterator
@@ -48,10 +48,10 @@ from tooltrail.wire.openai_responses.parts import read_part
 from tooltrail.wire.responses import ProviderFailure, Response, failure_in
 
 CUT_SHORT = "incomplete"
-"""The status of an answer that ended in order, and before the model had said everything."""
+"""The status of an answer that the provider ended before the model had finished."""
 
 ITEM = "item"
-"""The extra of a block that has what its item said beside the content."""
+"""The extra of a block with the members of its item other than the content."""
 
 _KNOWN = ("completed", CUT_SHORT, "failed", "cancelled", "queued", "in_progress")
 _MESSAGE = frozenset({"type", "role", "content"})
@@ -61,7 +61,7 @@ _SPEAKERS: dict[str, Role] = {"user": "user", "system": "system", "developer": "
 def _read_turn(
     items: Iterable[JsonValue], hosted: frozenset[str], unread: list[str], flags: Flags = NO_FLAGS
 ) -> Iterator[MessageBlock]:
-    """The blocks of one message of the assistant; `unread` takes what is not as the format says."""
+    """The blocks of one message of the assistant; notes on malformed items go to `unread`."""
     calls, hosted_calls, repeated = count(), 0, RepeatedIds()
     for position, item in enumerate(items):
         where = f"output[{position}]"
@@ -69,7 +69,7 @@ def _read_turn(
             unread.append(f"{where} is not an object")
             yield ProviderBlock(native=item)
         elif is_for_caller(item, hosted):
-            # Without one a call has no id, which anybody can see; one of another kind is lost.
+            # A missing id is visible in the call; an id of the wrong type would be lost silently.
             if not isinstance(item.get("call_id"), str | None):
                 unread.append(f"the call_id of {where} is not a string")
             yield repeated.flagged(read_call(item, next(calls), flags.get(position, ())))
@@ -86,30 +86,30 @@ def _read_turn(
 
 
 def _read_content(item: JsonObject, *, in_turn: bool = False) -> Iterator[MessageBlock]:
-    """The blocks of a message; each one remembers what the message says beside its content."""
+    """Read the blocks of a message; each keeps the other members of the message in its extras."""
     about = others(item, _MESSAGE)
     if about.get("status") == "completed":
         del about["status"]
     content = item.get("content")
-    # Empty texts are said, too: a message of one is not nothing.
+    # An empty text is kept, so that its message is not lost.
     parts: list[JsonValue] = [{"type": "input_text", "text": content}]
     for part in parts if isinstance(content, str) else list_in(content):
         block = read_part(part)
-        # In a turn a part that is not understood differs from an item by this extra.
+        # In a turn, this extra distinguishes an unknown part from an unknown item.
         if about or (in_turn and isinstance(block, ProviderBlock)):
             block = block.model_copy(update={"extras": {**block.extras, ITEM: about}})
         yield block
 
 
 def _proof(item: JsonObject) -> JsonObject:
-    """All of a reasoning item, which its provider takes back as it was, or not at all."""
+    """The complete reasoning item; its provider accepts it only unchanged."""
     extras = others(item, frozenset({"type"}))
-    # That nothing is encrypted is said by a null, which may go back; other nulls may not.
+    # A null `encrypted_content` is kept, because it may be sent back; other nulls may not.
     return {"encrypted_content": None, **extras} if "encrypted_content" in item else extras
 
 
 def thoughts_in(item: JsonObject) -> str:
-    """What is shown of the reasoning: its summary, or else the text itself."""
+    """The visible text of the reasoning: its summary, or else its content."""
     for member in ("summary", "content"):
         texts = [
             text for part in objects_in(item.get(member)) if (text := text_in(part.get("text")))
@@ -127,10 +127,10 @@ def read_response(
     failure: ProviderFailure | None = None,
     flags: Flags = NO_FLAGS,
 ) -> Response:
-    """The answer of a payload; it has one message.
+    """Read the answer in a payload; it has one message.
 
-    Of a stream, the arguments are what could not be read so far, whether the stream said that it
-    ended, the failure that it gave, and the flags of calls by the position of their items.
+    For a stream, the arguments are the notes on unread events, whether the end was received, the
+    failure in the stream, and the flags of calls by the position of their items.
     """
     unread = [*problems]
     failure = failure or read_failure(payload)
@@ -145,7 +145,7 @@ def read_response(
     if not is_whole:
         blocks = [*map(cut_off, blocks)]
     elif status == CUT_SHORT and blocks and object_in(items[-1]).get("status") != "completed":
-        # The last item of an answer that was cut short is whole only if it says so.
+        # The last item of an answer that was cut short is complete only if its status says so.
         blocks[-1] = cut_off(blocks[-1])
     messages: list[Message] = []
     if isinstance(output, list) and (items or failure is None):
@@ -159,16 +159,16 @@ def read_response(
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
-    """The error that an answer, or an event of a stream, tells."""
+    """The error in an answer or in an event of a stream."""
     if failure := failure_in(payload):
         return failure
-    # That an answer failed is known also where nobody says why.
+    # An answer may have failed without an error that gives the reason.
     failed = payload.get("status") == "failed"
     return ProviderFailure("", None, payload.get("error")) if failed else None
 
 
 def read_history(request: JsonObject) -> Conversation:
-    """The input and the tools of a request; its instructions are a system message in front."""
+    """Read the input and tools of a request; `instructions` is a system message at the front."""
     given = request.get("input")
     items: JsonValue = [{"role": "user", "content": given}] if isinstance(given, str) else given
     if not isinstance(items, list):
@@ -176,7 +176,7 @@ def read_history(request: JsonObject) -> Conversation:
     instructions = text_in(request.get("instructions"))
     messages = [Message.of("system", instructions)] if instructions else []
     messages.extend(_messages(items))
-    # What a result says for this format goes back with the call that it answers.
+    # Provider data of a result goes back if the message with its call has an origin.
     native = {one.call_id for said in messages for one in said.results if is_for_provider(one)}
     return Conversation.of(with_origins(messages, NAME, native), read_tools(request))
 
@@ -200,7 +200,7 @@ def _messages(items: list[JsonValue]) -> Iterator[Message]:
 
 
 def _role(native: JsonValue, hosted: frozenset[str]) -> Role:
-    """Who says an item: of what is nobody else's, the assistant."""
+    """The role of an item; the assistant's unless it belongs to another role."""
     item = object_in(native)
     kind = type_of(item)
     if kind == "message":

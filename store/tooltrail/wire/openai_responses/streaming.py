@@ -1,8 +1,8 @@
-"""A stream of OpenAI Responses, put together event by event.
+"""Assembles a stream of OpenAI Responses, event by event.
 
-An item is whole with its `output_item.done`. Until then it is a draft, of what it began with and of
-the pieces that came since; a draft that is never done is a call that may not be run. Events name
-their item by its id and by its place; either may be missing or wrong, so both are looked at.
+An item is complete with its `output_item.done`. Until then it is a draft of its first event and
+later pieces; a call whose item is never done must not run. Events name their item by its id and
+its index; either may be missing or wrong, so both are checked.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _PIECES: Mapping[str, tuple[str, str]] = {
     "response.reasoning_text": ("content", "reasoning_text"),
     "response.reasoning_summary_text": ("summary", "summary_text"),
 }
-"""The member of an item that the pieces of an event are of, and the part of that."""
+"""For each type of event: the member of the item that its pieces belong to, and the part of it."""
 
 _ENDS = ("completed", "incomplete", "failed")
 _PLACES = ("content_index", "summary_index", "command_index")
@@ -35,12 +35,12 @@ _PLACES = ("content_index", "summary_index", "command_index")
 
 @dataclass(slots=True)
 class _Slot:
-    """One item as far as it has come.
+    """One item, as far as it was received.
 
     Attributes:
-        index: its place in the answer, as its first event has it; None where it has none.
-        item: as it began, or as it is once it is done.
-        pieces: of its texts, by what they are of and their place in that.
+        index: the index in the answer, from the first event of the item; None if it has none.
+        item: the item in its first event, or the final item once it is done.
+        pieces: the pieces of its texts by member, part, and index of the text.
     """
 
     index: int | None
@@ -51,20 +51,20 @@ class _Slot:
     )
 
     def native(self) -> JsonObject:
-        """The item, with what came since it began where it is not done."""
+        """The item with the pieces received so far."""
         item = dict(self.item)
         for (member, part, _), pieces in sorted(self.pieces.items(), key=lambda one: one[0][2]):
             _put(item, member, part, "".join(pieces))
         return item
 
     def flags(self) -> tuple[CallFlag, ...]:
-        """What is odd about the call that the item is."""
+        """The flags of the call in this item."""
         index: tuple[CallFlag, ...] = ("index_missing",) if self.index is None else ()
         return index if self.is_done else (*index, "incomplete")
 
 
 def _put(item: JsonObject, member: str, part: str, text: str) -> None:
-    """Put a text where it belongs in an item."""
+    """Add a text to the member and part of an item to which it belongs."""
     found = item.get(member)
     if member in ("content", "summary"):
         name = part if part == "refusal" else "text"
@@ -78,16 +78,16 @@ def _put(item: JsonObject, member: str, part: str, text: str) -> None:
 
 
 def _identity(item: JsonObject) -> tuple[JsonValue, JsonValue]:
-    """What tells an item from others: of a call the id that pairs it, else its own."""
+    """The type and id that identify an item; the id is `call_id` if there is one, else `id`."""
     return item.get("type"), text_in(item.get("call_id")) or item.get("id")
 
 
 class ResponsesAssembler:
-    """Puts the events of one answer together."""
+    """Assembles the events of one answer."""
 
     def __init__(self) -> None:
         self._slots: list[_Slot] = []
-        # The latest item at a place, and the latest of an id.
+        # The latest item at each index, and the latest item with each id.
         self._placed: dict[int | None, _Slot] = {}
         self._named: dict[str | None, _Slot] = {}
         self._head: JsonObject = {}
@@ -96,7 +96,7 @@ class ResponsesAssembler:
         self._unread: list[str] = []
 
     def feed(self, event: JsonObject) -> None:
-        """Take one event."""
+        """Add one event."""
         kind = event.get("type")
         stem, _, stage = kind.rpartition(".") if isinstance(kind, str) else ("", "", "")
         if stem in _PIECES:
@@ -113,7 +113,7 @@ class ResponsesAssembler:
 
     def _take_untyped(self, event: JsonObject) -> None:
         if isinstance(event.get("output"), list):
-            # Some proxies send a whole answer in place of the stream.
+            # Some proxies send a complete answer instead of a stream.
             self._head, self._end = event, text_in(event.get("status")) or "completed"
         elif "error" in event:
             self._failure = self._failure or read_failure(event)
@@ -121,7 +121,7 @@ class ResponsesAssembler:
             self._unread.append("an event has no type")
 
     def finish(self, *, is_done: bool = False) -> Response:
-        """The answer; calls of one that did not come to its end are incomplete."""
+        """Return the answer; if its end was not received, its calls are incomplete."""
         if not self._head and not self._slots and self._failure is None:
             self._unread.append("the stream has no answer")
             return Response.of(unread=tuple(self._unread))
@@ -160,9 +160,9 @@ class ResponsesAssembler:
         self._named[text_in(item.get("id"))] = slot
 
     def _meant(self, item_id: JsonValue, index: int | None) -> _Slot | None:
-        """The latest item of this id at a place; else of the id, else at the place."""
+        """The latest item with this index and id; else with the id, else with the index."""
         placed = None if index is None else self._placed.get(index)
-        # Some servers give an item another id in each event, or one place to all items.
+        # Some servers give an item another id in each event, or the same index to all items.
         if placed is not None and item_id in (None, placed.item.get("id")):
             return placed
         name = text_in(item_id)
@@ -172,7 +172,7 @@ class ResponsesAssembler:
         item_id, index = event.get("item_id"), _index(event)
         slot = self._meant(item_id, index)
         if slot is None and item_id is None and index is None and self._slots:
-            # The latest where nothing says which.
+            # Without an id and an index, the latest item is meant.
             slot = self._slots[-1]
         if slot is None or slot.is_done:
             return
@@ -183,7 +183,7 @@ class ResponsesAssembler:
             pieces[:] = [whole]
 
     def _items(self) -> list[_Slot]:
-        """The items in their order; those of the end of the stream where it has more of them."""
+        """The items in order; those of the final event if it has more items or completed ones."""
         slots, final = self._slots, objects_in(self._head.get("output")) if self._end else []
         is_behind = len(final) == len(slots) and not all(slot.is_done for slot in slots)
         if len(final) > len(slots) or is_behind:
@@ -199,7 +199,7 @@ def _index(event: JsonObject) -> int | None:
 
 
 def _place(event: JsonObject) -> int:
-    """The place of a text among those of its kind."""
+    """The index of a text among the texts of its kind."""
     for name in _PLACES:
         if isinstance(place := event.get(name), int):
             return place

@@ -1,9 +1,9 @@
-"""The canonical conversation as the input of an OpenAI Responses request.
+"""Writes the canonical conversation as the input of an OpenAI Responses request.
 
-The items of one turn keep their order, and all outputs follow in the order of the calls: that is
-what the strictest servers take. Ids of items, reasoning and what the provider ran itself go back
-to it alone; without its id a message of the assistant is a plain text. Calls of the tools that
-OpenAI made are function calls where their own items cannot be made.
+The items of one turn keep their order, and all outputs follow in the order of the calls; the
+strictest servers require this. Ids of items, reasoning and calls that the provider ran are written
+only for that provider; without its id a message of the assistant is plain text. Calls of OpenAI's
+own tools become function calls if their own items cannot be written.
 """
 
 from collections.abc import Iterator
@@ -31,17 +31,17 @@ from tooltrail.wire.openai_responses.parts import describe_part, write_part
 from tooltrail.wire.openai_responses.reading import ITEM, thoughts_in
 
 _NAMES_ANOTHER = frozenset({"item_reference", "local_shell_call_output"})
-"""Items whose `id` is that of the item they belong to."""
+"""The types of items whose `id` is the id of another item."""
 
 _STEM_LENGTH = 56
-"""Characters of an id that are kept in front of a number; 64 are allowed."""
+"""Number of characters of an id that are kept before a number; the limit of an id is 64."""
 
 _ID_PREFIXES = {"function_call": "fc", "custom_tool_call": "ctc"}
-"""What the id of an item begins with; the provider refuses others, and does without any."""
+"""The required prefixes of item ids; the provider refuses other ids, but accepts a missing one."""
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """`{"input": […]}`; system messages are items of it."""
+    """Write `{"input": […]}`; system messages are items of the input."""
     items: list[JsonObject] = []
     follows_turn = False
     for step in steps(writing, conversation):
@@ -60,7 +60,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
 
 
 def _with_ids_of_their_own(writing: Writing, items: list[JsonObject]) -> Iterator[JsonObject]:
-    """The items, of which none has the id of another: an answer may be in a session twice."""
+    """The items with unique ids: a session may contain the same answer twice."""
     used: set[str] = set()
     for item in items:
         own = item.get("id")
@@ -80,7 +80,7 @@ def is_result(item: JsonObject) -> bool:
 
 
 def _write_said(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
-    """A message of the user, of the system or of the developer."""
+    """Write a message of the user, the system or the developer."""
     message, parts = step.message, list[JsonObject]()
     for block in message.blocks:
         about, own = _item_of(block)
@@ -104,7 +104,7 @@ def _write_said(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
 
 
 def _item_of(block: MessageBlock) -> tuple[JsonObject, MessageBlock]:
-    """What the item of a block says beside it, and the block without that."""
+    """The other members of a block's item, and the block without them."""
     about = block.extras.get(ITEM)
     if not isinstance(about, dict):
         return {}, block
@@ -113,7 +113,7 @@ def _item_of(block: MessageBlock) -> tuple[JsonObject, MessageBlock]:
 
 
 def _write_turn(writing: Writing, step: Said | Answers) -> list[JsonObject]:
-    """The items of what an assistant says and asks for, then all outputs in the order asked."""
+    """Write a turn of the assistant as items, then all outputs in the order of the calls."""
     turn = _Turn(writing, step.where, replays=writing.replays(step.message))
     outputs: list[JsonObject] = []
     for block in step.blocks() if isinstance(step, Answers) else step.message.blocks:
@@ -129,7 +129,7 @@ def _write_turn(writing: Writing, step: Said | Answers) -> list[JsonObject]:
 def _write_answered(
     writing: Writing, answered: Answered, *, replays: bool
 ) -> tuple[JsonObject, JsonObject]:
-    """The item of a call and that of its output."""
+    """Write a call and its output as one item each."""
     if replays and (pair := write_builtin(writing, answered)):
         return pair
     call, result, where = answered.call, answered.result, answered.where
@@ -146,7 +146,7 @@ def _write_answered(
         head["namespace"] = call.namespace
     if call.kind in {"builtin", "mcp"}:
         writing.note("provider_data_dropped", where, f"a {call.kind} call is a function call here")
-        # What was said of it is said of an item of another type.
+        # The extras belong to an item of another type.
         replays = False
     is_own = str(call.extras.get("id", "")).startswith(_ID_PREFIXES[kind])
     refused = NOT_TAKEN if is_own else NOT_TAKEN | {"id"}
@@ -155,11 +155,11 @@ def _write_answered(
 
 @dataclass(slots=True)
 class _Turn:
-    """The items of one message of the assistant, as far as they have come.
+    """The items written so far for one message of the assistant.
 
     Attributes:
         items: the items; the last one may get more parts.
-        about: what the last item says beside its parts, where it may get more.
+        about: the other members of the last item if it may get more parts; else None.
     """
 
     writing: Writing
@@ -169,17 +169,17 @@ class _Turn:
     about: JsonObject | None = None
 
     def add(self, item: JsonObject) -> None:
-        """Add a whole item."""
+        """Add a complete item."""
         self.items.append(item)
         self.about = None
 
     def take(self, block: MessageBlock) -> None:
-        """Write one block that is no call."""
+        """Write one block that is not a call."""
         about, own = _item_of(block)
         if isinstance(own, TextBlock):
             self._take_text(own, about)
         elif isinstance(own, ProviderBlock):
-            # A part of a message differs from an item by this extra.
+            # This extra distinguishes a part of a message from an item.
             self._take_provided(own, about, is_part=ITEM in block.extras)
         elif isinstance(own, ReasoningBlock):
             self._take_reasoning(own)
@@ -203,7 +203,7 @@ class _Turn:
         self.add({"role": "assistant", "content": text, **(about if is_phased else {})})
 
     def _collect(self, about: JsonObject, part: JsonObject) -> None:
-        """Add a part to the item that says this beside its parts."""
+        """Add a part to the last item if that has these other members; else to a new item."""
         if self.about != about:
             native: JsonObject = {"type": "message", "role": "assistant", "status": "completed"}
             self.add({**native, **about, "content": []})
@@ -224,7 +224,7 @@ class _Turn:
 
     def _take_reasoning(self, block: ReasoningBlock) -> None:
         self.about = None
-        # With or without an id, it goes back as it came.
+        # With or without an id, the item is written unchanged.
         if self.replays and isinstance(block.extras.get("summary"), list):
             self.writing.note_thoughts(block, thoughts_in(block.extras), self.where)
             self.add({"type": "reasoning", **block.extras})

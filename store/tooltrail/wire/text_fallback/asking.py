@@ -1,6 +1,6 @@
-"""What a request of text alone asks for besides its messages: tools, as words in a system message.
+"""The tools of a text-only request, described in a system message.
 
-No server enforces a choice that is only described; so none is written, and the report says so.
+No server enforces a choice that is only described, so the choice is not written but reported.
 """
 
 import re
@@ -27,7 +27,7 @@ _HOW = "To call one, write lines of your own like these, outside of any code blo
 def write_tools(
     family: TextFamily, writing: Writing, tools: Iterable[ToolDefinition]
 ) -> JsonObject:
-    """`{"messages": […]}` with the one message that is to stand before all others."""
+    """Write `{"messages": […]}` with one message, which must come before all others."""
     lines = [_line(writing, tool, where) for where, tool in writing.offered(tools)]
     if not lines:
         return {}
@@ -51,7 +51,7 @@ def _line(writing: Writing, tool: ToolDefinition, where: str) -> str:
 
 
 def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
-    """The tools that the system messages of a request offer."""
+    """Read the tools that the system messages of a request offer."""
     return tuple(
         tool
         for message in objects_in(request.get("messages"))

@@ -1,7 +1,7 @@
-"""How a call is spelled between its tags: as text, as JSON, or with a tag for each parameter.
+"""The forms of a call between its tags: text, JSON, or one tag for each parameter.
 
-Each gives the text of the arguments back exactly. A body that is not as it should be is refused
-with `InvalidRecordError`, whose message says why.
+Each form restores the text of the arguments exactly. A malformed body raises `InvalidRecordError`
+with the reason.
 """
 
 import json
@@ -24,7 +24,7 @@ _MEMBER = re.compile(rf"\s*+({_STRING})\s*+:\s*+")
 _BEHIND_MEMBER = re.compile(r"\s*+(?:,|(?P<end>\}\s*+\Z))")
 _CLOSING = {"{": "}", "[": "]"}
 _SPELLED = re.compile("[\x7f\x85\u2028\u2029\ud800-\udfff]")
-"""What ends a line for some readers, or cannot be sent."""
+"""Characters that end a line for some readers, or that cannot be sent."""
 
 _PARAMETER_NAME = r"[a-zA-Z_][a-zA-Z0-9_.-]*"
 _PARAMETER = re.compile(rf'\s*<({_PARAMETER_NAME})(\s+format="json")?>')
@@ -32,13 +32,14 @@ _PARAMETER = re.compile(rf'\s*<({_PARAMETER_NAME})(\s+format="json")?>')
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """What stands between the tags of a call.
+    """The form of the text between the tags of a call.
 
     Attributes:
-        write: the body of a call, and whether it is to have the attribute `format="json"`; takes
-            the name of the tool, the arguments, and the tags that the body must not have.
-        read: the name and the arguments; takes the body, what the tags say, and the same tags.
-        is_text: whether it may be any text, which the next tag of a call ends, whichever it is.
+        write: returns the body, and whether the call needs the attribute `format="json"`; accepts
+            the tool's name, the arguments, and the tags that the body must not contain.
+        read: returns the name and the arguments; accepts the body, the values in the call's tags,
+            and the tags that the body does not contain.
+        is_text: whether the body may be any text; then the next start or end tag of a call ends it.
     """
 
     write: Callable[[str, str, tuple[str, ...]], tuple[str, bool]]
@@ -61,7 +62,7 @@ def _write_json(name: str, arguments: str, marks: tuple[str, ...]) -> tuple[str,
 
 
 def _spelled_arguments(arguments: str, escaping: Escaping) -> str:
-    """Arguments as a member of an object: themselves if they are one, else their text."""
+    """Arguments as a JSON member: unchanged if they are an object without tags, else a string."""
     try:
         is_object = isinstance(read_json(arguments), dict)
     except InvalidRecordError:
@@ -86,7 +87,7 @@ def _read_json(body: str, _: Mapping[str, str], __: tuple[str, ...]) -> tuple[st
 
 
 def _members(body: str) -> dict[str, str]:
-    """The members of a JSON object, each as it is spelled."""
+    """The members of a JSON object by name, each as its unchanged JSON text."""
     members: dict[str, str] = {}
     place = 1 if body.startswith("{") else len(body)
     while member := _MEMBER.match(body, place):
@@ -103,10 +104,10 @@ def _members(body: str) -> dict[str, str]:
 
 
 def end_of_json(text: str, place: int) -> int | None:
-    """Where the JSON that begins here ends, however deep it is nested; None where none does.
+    """The end of the JSON value that begins at `place`, at any depth; None if there is none.
 
-    Only its tokens and brackets are looked at. Python's decoder gives up where values are nested
-    deep, and counts the lines of the whole text for each value that is none.
+    Only tokens and brackets are checked. Python's decoder fails on deeply nested values, and
+    counts the lines of the complete text for each invalid value.
     """
     closing: list[str] = []
     while token := _TOKEN.match(text, place):
@@ -157,7 +158,7 @@ def _parameters(body: str, marks: tuple[str, ...]) -> Iterator[tuple[str, JsonVa
 
 
 TEXT = Body(_write_text, _read_text, is_text=True)
-"""The arguments alone; tags say the name."""
+"""Only the arguments; the name is in the call's tags."""
 
 JSON = Body(_write_json, _read_json)
 """An object with `name` and `arguments`."""
@@ -165,7 +166,7 @@ JSON = Body(_write_json, _read_json)
 TAGS = Body(_write_tags, _read_tags)
 """A tag for each parameter.
 
-Such tags have no types: a parameter is read as text. So that a call reads back as it was, what is
-no text is JSON under a tag with `format="json"`, which is ours; and all of the parameters are,
-where they cannot be tags.
+Such tags have no types: a parameter is read as text. So that calls are restored exactly, a value
+other than text is JSON in a tag with `format="json"`, which is our addition. If the parameters
+cannot be tags, all of them are one JSON text.
 """

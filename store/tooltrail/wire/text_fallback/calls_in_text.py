@@ -1,13 +1,12 @@
-"""Calls in the text of an assistant: what is one is taken out, and nothing is made of the rest.
+"""Finds the calls in the text of an assistant, and separates them from the rest of the text.
 
-A call begins a line, and stands in no code block of Markdown: what looks like one elsewhere (a
-quotation, an example) is text. A call that is not as its format says is flagged `incomplete`, with
-all there is of it as its arguments: whoever runs the tools answers it with an error. Blank lines
-beside a call belong to it.
+A call begins a line and is not in a code block of Markdown; elsewhere its form is plain text (a
+quotation, an example). A malformed call is flagged `incomplete`, with its body as its arguments;
+the program that runs the tools answers it with an error. Blank lines next to a call belong to it.
 
-What models think in `<think>` is reasoning, with the calls that they only rehearse there. It begins
-a line; chat templates may have written its beginning already, then all up to an end of it was
-thought. Tags in code are text.
+Text in `<think>` is reasoning, including any calls in it. The start tag begins a line. A chat
+template may have written the start tag already; then all text up to the end tag is reasoning. Tags
+in code are text.
 """
 
 import re
@@ -31,11 +30,11 @@ _CODE_OR_END = re.compile(r"(?<!`)`+[^`\n]+`+|(?P<end></think(?:ing)?>)", re.IGN
 
 @dataclass(frozen=True, slots=True)
 class TextWithCalls:
-    """What a text says, in order.
+    """The contents of a text, in order.
 
     Attributes:
-        blocks: its texts and calls, and what was thought.
-        unread: what is a call and not as its format says, or may be one; each one a sentence.
+        blocks: the texts, calls and reasoning.
+        unread: one sentence for each malformed call, and for text that may hide calls.
     """
 
     blocks: tuple[TextBlock | CallBlock | ReasoningBlock, ...]
@@ -43,7 +42,7 @@ class TextWithCalls:
 
     @property
     def text(self) -> str:
-        """The text without calls."""
+        """The text without calls and reasoning."""
         return "\n\n".join(one.text for one in self.blocks if isinstance(one, TextBlock))
 
     @property
@@ -53,10 +52,10 @@ class TextWithCalls:
 
 
 def read_calls(text: str, family: str = "tool_result") -> TextWithCalls:
-    """The calls of a text, and the text without them.
+    """Find the calls in a text, and separate them from the other text.
 
     Raises:
-        NotFoundError: there is no family of that name.
+        NotFoundError: no family has this name.
     """
     reading = _Reading(text_family(family), text)
     reading.read()
@@ -87,18 +86,18 @@ def _call(found: TextCall, position: int) -> ToolCall:
 
 
 def marked_text(family: TextFamily, text: str, *, everywhere: bool) -> str:
-    """The text of an assistant without anything that could be read as a call.
+    """Escape everything in the text of an assistant that could be read as a call.
 
     Args:
-        family: in which it is written.
-        text: to write.
-        everywhere: whether fences of code blocks may be in the way here.
+        family: the family in which the text is written.
+        text: the text to write.
+        everywhere: whether to escape all fences of code blocks, since they could hide a call.
     """
     return family.marks.escape(THOUGHTS.escape(FENCES.escape(text, everywhere=everywhere)))
 
 
 def text_beside(text: str, *, follows: bool, precedes: bool) -> str:
-    """The text behind or before a call or a result, without the blank line that parts them."""
+    """The text after or before a call or a result, without the blank line between them."""
     if follows:
         text = text.removeprefix("\n").removeprefix("\n")
     if precedes:
@@ -123,10 +122,10 @@ class _Reading:
         self._first_thought = 0
 
     def read(self) -> None:
-        """Take the text apart.
+        """Split the text into `found`.
 
-        `_said` is how far it is taken, `_place` where to look for what comes next, and `_answer`
-        where it goes on behind the last thought.
+        `_said` is the end of the text that is already in `found`, `_place` the position of the next
+        search, and `_answer` the position after the last reasoning and its white space.
         """
         while mark := self._marks.search(self._text, self._place):
             self._place = mark.end()
@@ -160,7 +159,7 @@ class _Reading:
         self._go_on_behind_thoughts(after)
 
     def _was_thought(self, stop: int, after: int) -> None:
-        """Find that all so far was thought: what looked like calls were none."""
+        """Treat all text so far as reasoning: the calls found in it are not calls."""
         self.found.clear()
         self._first_thought = stop
         self._go_on_behind_thoughts(after)
@@ -171,28 +170,28 @@ class _Reading:
         self._answer = after if white is None else white.end()
 
     def _thoughts(self, begin: int, end: int) -> ReasoningBlock | None:
-        """What was thought in this part of the text; None where that is nothing."""
+        """The reasoning in this part of the text; None if it is empty."""
         text = self._text[begin:end].strip("\r\n")
         return ReasoningBlock(text=text) if text else None
 
     def _thought_end(self, place: int) -> tuple[int, int] | None:
-        """Where the first end of thoughts from here on begins and ends."""
+        """The begin and end of the first end tag of reasoning from this position on."""
         following = bisect_left(self._thought_ends, (place, 0))
         return self._thought_ends[following] if following < len(self._thought_ends) else None
 
     def _skip_code(self, fence: re.Match[str]) -> None:
         end = self._fence_end(fence)
         if end is None and (thought := self._thought_end(fence.end())):
-            # A code block that was begun in thoughts does not go on behind them.
+            # A code block that begins in reasoning ends with it.
             self._was_thought(*thought)
             return
         self._place = len(self._text) if end is None else end
 
     def _fence_end(self, fence: re.Match[str]) -> int | None:
-        """Where the code block ends that begins here."""
+        """The end of the code block that begins with this fence; None if it has none."""
         mark = fence["fence"]
         kind, length = mark[0], len(mark)
-        # Looked for only where there may be one: else each fence would go through the whole rest.
+        # Skip the search if it failed before: else each fence would scan the rest of the text.
         if length >= self._unclosed.get(kind, length + 1):
             return None
         closing = re.compile(rf"^ {{0,3}}{kind}{{{length},}}[ \t\r]*$", re.MULTILINE)
@@ -203,7 +202,7 @@ class _Reading:
         return end.end()
 
     def _add_text(self, end: int, *, is_before: bool) -> None:
-        """Take the text up to here, which stands before a call or a thought, or at the end."""
+        """Add the text up to `end`, where a call, reasoning or the end of the text begins."""
         text = self._text[self._said : end]
         if is_before and not text.strip(" \t\r"):
             return

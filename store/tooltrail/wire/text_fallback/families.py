@@ -13,7 +13,7 @@ _TOOL_RESULT = TextFamily(
     body=TEXT,
     result=Frame("<tool_result{attributes}>", "</tool_result>", ("id", "name", "status")),
 )
-"""Of no family of models, and understood by those that read XML-like text."""
+"""The generic format, for models of any family that read XML-like text."""
 
 _HERMES = TextFamily(
     "hermes",
@@ -24,9 +24,9 @@ _HERMES = TextFamily(
 """Hermes of Nous Research, Qwen 2.5 and 3, and models trained like them.
 
 Source: the chat templates of Qwen 2.5 and Qwen 3 (`tokenizer_config.json`), and the README of
-NousResearch/Hermes-Function-Calling. The results of a batch stand in one message of the user, as
-plain text (Qwen; Hermes itself writes JSON with `name` and `content` there). Calls and results
-belong together by their order.
+NousResearch/Hermes-Function-Calling. The results of a batch are in one message of the user, as
+plain text (Qwen; Hermes itself writes JSON with `name` and `content` there). Results are paired
+with calls by order.
 """
 
 _ANTHROPIC_XML = TextFamily(
@@ -42,10 +42,10 @@ _ANTHROPIC_XML = TextFamily(
     calls_in="function_calls",
     results_in="function_results",
 )
-"""Claude before it had tools of its own, in the Messages API.
+"""Claude before the Messages API had native tools.
 
 Source: docs.anthropic.com, "Legacy tool use" (`/claude/docs/legacy-tool-use`), and the system
-prompt that it gives. Names and order say what belongs together.
+prompt in that document. Results are paired with calls by name and order.
 """
 
 FAMILIES: Mapping[str, TextFamily] = MappingProxyType(
@@ -55,10 +55,10 @@ FAMILIES: Mapping[str, TextFamily] = MappingProxyType(
 
 
 def text_family(name: str) -> TextFamily:
-    """The family of this name.
+    """Return the family with this name.
 
     Raises:
-        NotFoundError: there is none.
+        NotFoundError: no family has this name.
     """
     if name not in FAMILIES:
         known = ", ".join(sorted(FAMILIES))

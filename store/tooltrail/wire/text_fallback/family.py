@@ -1,4 +1,4 @@
-"""How a family of models spells calls and results: a row of a table, with its reader and writer."""
+"""How a family of models writes calls and results: the table row of a family, and its reader."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,20 +17,20 @@ from tooltrail.wire.text_fallback.markup import (
 TextKind = Literal["function", "custom"]
 
 _STATUSES: Mapping[str, ResultStatus] = {one: one for one in get_args(ResultStatus)}
-# It begins where white space does: else what has only that would be gone through from each of it.
+# Matches only at the start of white space: else a long run of it would take quadratic time.
 _ATTRIBUTE = re.compile(r'(?<!\s)\s++([a-z]++)="([^"<>]*+)"')
 
 
 @dataclass(frozen=True, slots=True)
 class TextCall:
-    """A call as a text format spells it, to be written or found in a text.
+    """A call to be written as text, or found in a text.
 
     Attributes:
-        tool_name: of the tool; empty when it cannot be read.
-        call_id: of the call; None when it has none.
-        arguments: the text of them; all there is of the call when it cannot be read.
-        kind: whether they are JSON or free text.
-        problem: why a call that was found is not as its format says; None when it is.
+        tool_name: the name of the tool; empty if it cannot be read.
+        call_id: the id of the call; None if it has none.
+        arguments: the text of the arguments; the body of the call if it cannot be read.
+        kind: whether the arguments are JSON (`function`) or free text (`custom`).
+        problem: why a call that was found is malformed; None if it is not.
     """
 
     tool_name: str
@@ -42,13 +42,13 @@ class TextCall:
 
 @dataclass(frozen=True, slots=True)
 class TextResult:
-    """A result as a text format spells it, to be written or found in a text.
+    """A result to be written as text, or found in a text.
 
     Attributes:
-        tool_name: of the call; None where a found block does not say it.
-        call_id: of the call; None when it has none.
-        status: how it came out; None where the text alone can say it.
-        begin: where a block that was found begins, `end` where it ends.
+        tool_name: the tool of the call; None if a found block does not name it.
+        call_id: the id of the call; None if it has none.
+        status: the status; None if only a prefix of the text can show it.
+        begin: the position at which a found block begins; it ends at `end`.
     """
 
     tool_name: str | None
@@ -63,8 +63,8 @@ class TextResult:
 class Frame:
     """The tags around a body.
 
-    In `begin`, `{name}` stands for the name of the tool, and `{attributes}` for attributes of these
-    names. Readers take white space of any kind for a line end, and letters of either case.
+    In `begin`, `{name}` is replaced by the name of the tool, and `{attributes}` by attributes with
+    these names. Readers accept any white space for a line end, and upper and lower case.
     """
 
     begin: str
@@ -73,11 +73,11 @@ class Frame:
 
     @property
     def tags(self) -> list[str]:
-        """The names of the tags in front of the body."""
+        """The names of the tags before the body."""
         return re.findall(r"<(\w+)", self.begin)
 
     def write(self, body: str, said: Mapping[str, str | None]) -> str:
-        """The body between its tags, which say what they have a place for."""
+        """Write the body between its tags, with the values for which the tags have a place."""
         spelled = {name: escape_attribute(value) for name, value in said.items() if value}
         attributes = "".join(
             f' {name}="{spelled[name]}"' for name in self.attributes if name in spelled
@@ -86,7 +86,7 @@ class Frame:
         return f"{begin}\n{body}\n{self.end}"
 
     def read(self, begin: re.Match[str]) -> dict[str, str]:
-        """What the tags say, of which this is a match."""
+        """Read the values in the tags from a match of their pattern."""
         groups = begin.groupdict()
         found = _ATTRIBUTE.findall(groups.get("attributes") or "")
         said = {name.lower(): unescape_attribute(value) for name, value in found}
@@ -96,24 +96,24 @@ class Frame:
 
 
 class TextFamily:
-    """How one family of models spells calls and results.
+    """How one family of models writes calls and results.
 
     Args:
-        name: of the family.
-        call: what stands around the body of a call.
-        body: what stands in it.
-        result: what stands around the text of a result.
-        error: the same of a failure, where it is another.
-        calls_in: the tag around all calls of one batch, where there is one.
-        results_in: the tag around all results of one batch, the same.
+        name: the name of the family.
+        call: the frame around the body of a call.
+        body: the form of the body of a call.
+        result: the frame around the text of a result.
+        error: the frame around the text of a failure, if it differs.
+        calls_in: the tag around all calls of one batch, if there is one.
+        results_in: the tag around all results of one batch, if there is one.
 
     Attributes:
-        tells_ids: whether calls and results say the id.
-        tells_kinds: whether calls say that they are free text.
-        tells_status: whether results say in all detail how they came out.
-        tells_errors: whether results say that they are failures; else their text has a prefix.
-        marks: what an assistant's own text must not have.
-        call_begin: a pattern of the beginning of calls, for lines of any case.
+        tells_ids: whether calls and results contain the id.
+        tells_kinds: whether calls are marked as free text.
+        tells_status: whether results contain their exact status.
+        tells_errors: whether failed results are marked; else their text has a prefix.
+        marks: the tags that must be escaped in an assistant's own text.
+        call_begin: a pattern of the beginning of calls, for either case.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class TextFamily:
         self._result_block = _compiled(rf"{before}{begin}(?P<text>{body_without(*around)}){end}")
 
     def write_calls(self, calls: Sequence[TextCall]) -> str:
-        """All calls of one batch as one text."""
+        """Write all calls of one batch as one text."""
         return _together(self._calls_in, [self._written(call) for call in calls])
 
     def _written(self, call: TextCall) -> str:
@@ -168,7 +168,7 @@ class TextFamily:
         return self._call.write(body, said)
 
     def write_results(self, results: Sequence[TextResult]) -> str:
-        """All results of one batch as one text."""
+        """Write all results of one batch as one text."""
         written: list[str] = []
         for one in results:
             failed = one.status not in {"ok", "unknown"}
@@ -178,8 +178,8 @@ class TextFamily:
         return _together(self._results_in, written)
 
     def take_calls(self, text: str, begin: re.Match[str]) -> tuple[list[TextCall], int]:
-        """The calls that begin with a match of `call_begin`, and where the text goes on."""
-        # JSON says itself where it ends: a text in it may have tags.
+        """Read the calls that begin at a match of `call_begin`; also return where they end."""
+        # JSON shows its own end; strings in it may contain tags.
         mark = self._calls_mark.search(text, end_of_json(text, begin.end()) or begin.end())
         end = mark and self._calls_end.match(text, mark.start())
         stop = mark.start() if mark else len(text)
@@ -194,7 +194,7 @@ class TextFamily:
                 break
             calls.append(self._read_call(opened, text[opened.end() : closed.start()], None))
             place = closed.end()
-        # The end is the stop sequence of such requests, so it may not be there.
+        # The end tag is the stop sequence of such requests, so it may be missing.
         rest = text[place:stop].strip()
         if rest or not calls:
             calls.append(TextCall("", None, rest, problem=problem or "it is not a call"))
@@ -211,7 +211,7 @@ class TextFamily:
         return TextCall(name, said.get("id"), arguments, kind, problem)
 
     def find_results(self, text: str) -> Iterator[TextResult]:
-        """The results in a text, in order; what is not as the family says is none."""
+        """Find the results in a text, in order; malformed blocks are not results."""
         if not self._results_in:
             for one in self._result_block.finditer(text):
                 yield self._found(one, one.start(), one.end())
@@ -223,7 +223,7 @@ class TextFamily:
                 place = block.end()
             if end := self._results_end.match(text, place):
                 for block in batch:
-                    # They stand in one block, which is cut out with the first of them.
+                    # The first result gets the span of the complete batch, the others an empty one.
                     yield self._found(block, start, end.end())
                     start = end.end()
 
@@ -238,7 +238,7 @@ class TextFamily:
 
 
 def _pattern(spelled: str) -> str:
-    """A pattern of tags that a frame spells."""
+    """The pattern for the tags of a frame."""
     pattern = spelled.replace(">", r"\s*>").replace("\n", r"\s*")
     pattern = pattern.replace("{name}", "(?P<name>[^<>]*+)")
     return pattern.replace("{attributes}", r"\b(?P<attributes>[^<>]*+)")
@@ -253,5 +253,5 @@ def _together(tag: str | None, blocks: list[str]) -> str:
 
 
 def _inner(body: str) -> str:
-    """What stands between two tags, without the line ends beside them."""
+    """The text between two tags, without the line ends next to the tags."""
     return body.removeprefix("\n").removesuffix("\n")

@@ -1,4 +1,4 @@
-"""What text can carry: any id and any name, and no flag but in words."""
+"""The limits of text: any id and any name is allowed, and there are no flags."""
 
 import re
 
@@ -9,7 +9,7 @@ NAME = "text-fallback"
 _ANY_LENGTH = 1_000_000
 
 _ANYTHING = re.compile(r"(?s:.+)")
-"""What cannot be sent as it is, is escaped."""
+"""Any non-empty text; unsendable characters are escaped."""
 
 CAPABILITIES = Capabilities(
     needs_call_ids=False,

@@ -1,8 +1,8 @@
-"""Escaping of text beside tags, so that no output can end its own block or begin another.
+"""Escapes text between tags, so that no output can end its own block or begin another.
 
-A backslash goes behind the first character of a tag, one more where there are some already. So the
-text stays readable, and taking one backslash away gives it back exactly. Letters of either case are
-meant, since models read tags loosely.
+A backslash is inserted after the first character of a tag, in addition to any that are there. The
+text stays readable, and removing one backslash restores it exactly. Tags match in either case,
+because models read tags loosely.
 """
 
 import re
@@ -16,11 +16,11 @@ _LAST_CODE = 0x10FFFF
 
 
 class Escaping:
-    """How text stands beside marks of one kind.
+    """Escapes marks of one kind in text.
 
     Args:
-        before: a pattern of the beginning of a mark, which the backslash goes behind.
-        rest: a pattern of what follows it.
+        before: the pattern of the beginning of a mark; the backslash is inserted after it.
+        rest: the pattern of the rest of the mark.
     """
 
     def __init__(self, before: str, rest: str) -> None:
@@ -29,47 +29,47 @@ class Escaping:
         self._escaped = re.compile(rf"({before})(\\+)({rest})", flags)
 
     def escape(self, text: str, *, everywhere: bool = True) -> str:
-        r"""The text without marks; if not `everywhere`, `\` goes to those alone that have one."""
+        r"""Escape all marks in the text; if not `everywhere`, only marks that already have `\`."""
         return (self._any if everywhere else self._escaped).sub(r"\1\\\2\3", text)
 
     def unescape(self, text: str) -> str:
-        """The text that was escaped, in either way."""
+        """Restore a text that was escaped in either way."""
         return self._escaped.sub(lambda mark: f"{mark[1]}{mark[2][1:]}{mark[3]}", text)
 
     def has_marks(self, text: str) -> bool:
-        """Whether there is a mark in the text, escaped or not."""
+        """Whether the text contains a mark, escaped or not."""
         return self._any.search(text) is not None
 
     def respell(self, json: str) -> str:
-        """A text of JSON that means the same without any tag in its strings."""
+        """Rewrite JSON text so that it has the same value but no tag in its strings."""
         return self._any.sub(lambda mark: f"\\u{ord(mark[1]):04x}{mark[2]}{mark[3]}", json)
 
 
 THOUGHTS = Escaping("<", "/?think(?:ing)?>")
-"""What models think stands between these, in any family."""
+"""The tags around a model's reasoning, in any family."""
 
 FENCES = Escaping("^ {0,3}", "`{3,}|~{3,}")
-"""Where code blocks of Markdown begin and end."""
+"""The lines that begin and end code blocks of Markdown."""
 
 
 @lru_cache(maxsize=256)
 def tags(*names: str) -> Escaping:
-    """The beginnings and ends of blocks with these tags."""
+    """The escaping of start and end tags with these names."""
     return Escaping("<", f"/?(?:{'|'.join(map(re.escape, names))})")
 
 
 def body_without(*names: str) -> str:
-    """A pattern of all text up to the next tag of these names."""
+    """The pattern of all text up to the next tag with one of these names."""
     return rf"[^<]*+(?:<(?!/?(?:{'|'.join(names)}))[^<]*+)*+"
 
 
 def escape_attribute(text: str) -> str:
-    """The value of an attribute, to stand between double quotes on one line."""
+    """Escape the value of an attribute, for use between double quotes on one line."""
     return _IN_ATTRIBUTE.sub(lambda found: _SPELLED.get(found[0]) or f"&#{ord(found[0])};", text)
 
 
 def unescape_attribute(text: str) -> str:
-    """The value that was escaped. What is no reference of XML stays as it is."""
+    """Restore an escaped value. Text that is not an XML reference is unchanged."""
     return _REFERENCE.sub(_referred, text)
 
 

@@ -1,12 +1,12 @@
-"""Messages of text alone into the canonical conversation: answers, and those of requests.
+"""Reads text-only answers and requests into the canonical conversation.
 
-An answer is in the shape of a chat (`choices[0].message.content`), or its text is the member
-`content`. Which calls a text has is for its family to say. Other members are kept as extras.
+An answer has the form of a chat (`choices[0].message.content`), or its text is in the member
+`content`. The family determines the calls in a text. Other members are kept as extras.
 
-A block in the text of a user is a result when its id is that of a call of the last message of the
-assistant that has none yet; in a family without ids, when such a call is left, of its name where it
-says one. Every other block is what the user says. So an output cannot answer for another call, and
-a text that the user quotes answers none.
+A block in the text of a user is a result if a call with its id in the last message of the assistant
+has no result yet. In a family without ids, any such call without a result matches, or one of the
+same tool if the block names a tool. Every other block is text of the user. So an output cannot
+answer another call, and a text that the user quotes answers none.
 """
 
 from collections import defaultdict, deque
@@ -59,7 +59,7 @@ _ANSWER = frozenset({"id", "model", "error", "choices"})
 
 
 class _Pending:
-    """The calls that wait for their results: those of the last message of the assistant."""
+    """The calls without a result in the last message of the assistant."""
 
     def __init__(self, family: TextFamily) -> None:
         self._family = family
@@ -67,7 +67,7 @@ class _Pending:
         self._named: defaultdict[tuple[str | None, str | None], deque[int]] = defaultdict(deque)
 
     def ask(self, calls: Iterable[ToolCall]) -> None:
-        """Wait for the results of these calls alone."""
+        """Wait for the results of these calls, and of no earlier ones."""
         self._waiting = dict(enumerate(calls))
         self._named.clear()
         for number, call in self._waiting.items():
@@ -76,7 +76,7 @@ class _Pending:
                 self._named[call_id, name].append(number)
 
     def take(self, found: TextResult) -> ToolCall | None:
-        """The call that a block answers; None when it answers none."""
+        """Remove and return the call that a block answers; None if it answers none."""
         numbers = self._named.get((found.call_id or None, found.tool_name), deque())
         while numbers:
             if call := self._waiting.pop(numbers.popleft(), None):
@@ -85,12 +85,12 @@ class _Pending:
 
 
 def _spelling_of(family: TextFamily) -> ChatSpelling:
-    """How the messages of answers are read in a family."""
+    """How a family reads the messages of answers."""
     return ChatSpelling(NAME, partial(_blocks_of_answer, family), _extras, _has_text)
 
 
 def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
-    """An answer that was not streamed, with one message for each choice; or the text of one."""
+    """Read an answer that was not streamed, with one message for each choice, or its text."""
     members: JsonObject = {"content": payload} if isinstance(payload, str) else payload
     if not members.get("choices") and "content" in members:
         members = _answer_of_text(members)
@@ -98,16 +98,16 @@ def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
 
 
 def _answer_of_text(members: JsonObject) -> JsonObject:
-    """An answer whose text is the member `content`, in the shape of a chat."""
+    """Convert an answer whose text is the member `content` to the form of a chat."""
     message: JsonValue = {**others(members, _ANSWER)}
     return {**members, "choices": [{"message": message}]}
 
 
 class TextAssembler:
-    """Puts the events of one answer together: those of a chat, or such that have a text each.
+    """Assembles the events of one answer: chunks of a chat, or events with a `content` each.
 
-    A call in text is known only when its end was seen, and whether it stands in a code block only
-    from what stands before it; so the text is put together first, and read as a whole.
+    A call in text can be recognized only with its end and with the text before it, which may open
+    a code block. So the complete text is assembled first and then read.
     """
 
     def __init__(self, family: TextFamily) -> None:
@@ -117,20 +117,20 @@ class TextAssembler:
         self._texts: list[JsonObject] = []
 
     def feed(self, event: JsonObject) -> None:
-        """Take one event."""
+        """Add one event."""
         self._chat.feed(event)
         if event.get("choices") is None and "content" in event:
             self._texts.append(event)
             self._text.take(event)
 
     def finish(self, *, is_done: bool = False) -> Response:
-        """The answer; calls of one that did not come to its end are incomplete."""
+        """Return the answer; if its end was not received, its calls are incomplete."""
         if not self._texts:
             return self._chat.finish(is_done=is_done)
-        # As servers stream that complete a prompt.
+        # Servers that complete a prompt stream such events.
         self._chat.feed(_answer_of_text(self._text.native()))
         answer = self._chat.finish(is_done=is_done)
-        # One event alone may be an answer that is not streamed; it says so when it is not the last.
+        # A single event may be a complete answer; with `stop: false`, more events should follow.
         is_last = self._texts[-1].get("stop", len(self._texts) == 1) is not False
         unread = [*self._text.unread()]
         if not (is_last or is_done):
@@ -172,7 +172,7 @@ def _said(family: TextFamily, content: JsonValue, unread: list[str]) -> Iterator
 
 
 def _thought_in(part: JsonValue) -> str:
-    """What Mistral's models think, which is a part of the content with parts of its own."""
+    """The reasoning of Mistral's models, which is a part of the content with its own parts."""
     thought = object_in(part).get("thinking")
     if isinstance(thought, str):
         return thought
@@ -190,7 +190,7 @@ def _content(content: JsonValue) -> Iterator[TextBlock | ProviderBlock]:
 
 
 def read_history(family: TextFamily, request: JsonObject) -> Conversation:
-    """The messages and tools of a request."""
+    """Read the messages and tools of a request."""
     pending = _Pending(family)
     messages = (
         message
@@ -222,7 +222,7 @@ def _read_message(
 def _read_user(
     family: TextFamily, native: JsonObject, pending: _Pending, origin: Origin | None
 ) -> Iterator[Message]:
-    """The results that a message of the user brings, and what else it says."""
+    """Split a message of the user into its results and its other text."""
     results: list[MessageBlock] = []
     said: list[MessageBlock] = []
     for block in _content(native.get("content")):

@@ -1,8 +1,8 @@
-"""The format of messages of text alone, for each family of models, and how it is written.
+"""The text-only format for each family of models, and its writer.
 
-Calls stand in the text of the assistant at their places, a blank line around them; the results of a
-batch follow in one message of the user. What the assistant says besides is escaped where it could
-be read as a call, so that reading gives the same conversation again.
+Calls are at their positions in the text of the assistant, with blank lines around them; the results
+of a batch follow in one message of the user. Other text of the assistant is escaped if it could be
+read as a call, so that reading returns the same conversation again.
 """
 
 from collections.abc import Iterable, Iterator
@@ -29,10 +29,10 @@ BlockT = TypeVar("BlockT", bound=MessageBlock | Answered)
 
 
 def text_format(family_name: str) -> WireFormat:
-    """The format that reads and writes the text of this family, whatever a policy names.
+    """Return the format that reads and writes the text of this family, ignoring the policy's.
 
     Raises:
-        NotFoundError: there is no such family.
+        NotFoundError: no family has this name.
     """
     family = text_family(family_name)
     return WireFormat(
@@ -55,13 +55,13 @@ def _write_as(family_name: str, writing: Writing, conversation: Conversation) ->
 
 
 def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
-    """`{"messages": […]}`, the content of each message one text."""
+    """Write `{"messages": […]}`; the content of each message is one text."""
     family = text_family(writing.policy.text_family)
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
         native = _message(writing, family, step)
         if native["role"] == "assistant" and not native["content"]:
-            # Servers refuse an assistant that says nothing.
+            # Servers refuse an empty message of the assistant.
             writing.note("message_empty", step.where, "it says nothing, and is left out")
         else:
             messages.append(native)
@@ -77,7 +77,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
 
 
 def is_result(item: JsonObject) -> bool:
-    """Whether a message may bring results: as text they are the user's, behind the calls."""
+    """Whether a message may contain results: as text they are in the user's messages."""
     return item.get("role") == "user"
 
 
@@ -101,14 +101,14 @@ def _text_with_calls(writing: Writing, family: TextFamily, step: Answers) -> str
             text if are_calls else marked_text(family, text, everywhere=everywhere)
             for text, are_calls in pieces
         )
-        # A code block could hide a call; it seldom does.
+        # A code block may hide a call; only then, escape all fences.
         if len(read_calls(content, family.name).calls) == len(step.answered):
             break
     return content
 
 
 def _pieces(writing: Writing, family: TextFamily, step: Answers) -> Iterator[tuple[str, bool]]:
-    """Each text that is said, or that of calls, and whether it is the latter."""
+    """The texts of a message in order, each with whether it is a text of calls."""
     blocks = _kept(writing, step.blocks(), step.where)
     for are_calls, run in groupby(blocks, key=lambda block: isinstance(block, Answered)):
         if are_calls:
@@ -126,7 +126,7 @@ def _pieces(writing: Writing, family: TextFamily, step: Answers) -> Iterator[tup
 
 
 def _kept(writing: Writing, blocks: Iterable[BlockT], where: str) -> Iterator[BlockT]:
-    """The blocks that have a place in text; one without a word parts no calls."""
+    """The blocks that can be written as text; an empty text is left out and separates no calls."""
     for block in blocks:
         if isinstance(block, ReasoningBlock | ProviderBlock):
             writing.dropped_block(block, where)
@@ -137,4 +137,4 @@ def _kept(writing: Writing, blocks: Iterable[BlockT], where: str) -> Iterator[Bl
 
 
 FORMAT = replace(text_format("tool_result"), history_writer=write_history)
-"""Writes the family that the policy names, and reads `tool_result`; see `text_format`."""
+"""The format that writes the policy's family and reads `tool_result`; see `text_format`."""
