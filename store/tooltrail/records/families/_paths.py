@@ -20,7 +20,7 @@ def _not_empty(path: str) -> str:
 
 
 FilePath = Annotated[str, AfterValidator(_not_empty)]
-"""A path exactly as the tool has it. Constraints of pydantic would refuse names that are not UTF-8."""
+"""A path exactly as the tool has it. Constraints of pydantic would refuse a non-UTF-8 name."""
 
 
 def one_line_path(path: str) -> str:

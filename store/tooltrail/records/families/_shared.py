@@ -47,8 +47,8 @@ def _one_line_only(text: str) -> str:
 Identifier = Annotated[
     Sentence, Field(min_length=1, max_length=256), AfterValidator(_one_line_only)
 ]
-"""A tool's name for a thing, which the model must repeat exactly. So it is never cut or changed, not
-even in a receipt; a text that would need it is refused."""
+"""A tool's name for a thing, which the model must repeat exactly. It is never cut or changed, not
+even in a receipt; a text that would have to be changed is refused."""
 
 RecordT = TypeVar("RecordT", bound=Record)
 
@@ -149,9 +149,9 @@ def structured_fields(
 ) -> dict[str, object]:
     """The fields of a JSON value in a result: the value itself, or a preview of it.
 
-    The preview of an object or a list is again a JSON value; see `shorten_json`. The preview is text
-    for a string, for a value that is too deep, and for a stream that lost bytes, is not JSON or is
-    not completely in memory.
+    The preview of an object or a list is again a JSON value; see `shorten_json`. The preview is
+    text for a string, for a value that is too deep, and for a stream that lost bytes, is not JSON
+    or is not completely in memory.
 
     Args:
         stream: the canonical JSON of the value.

@@ -1,8 +1,8 @@
 """The command family: a process that ran, its output, and how it ended.
 
-A command that exits with 1, is killed, or reaches its time limit is a success of the tool, since the
-tool did run it. A command that could not be started is an error. A command that does not end in
-time may become a background task. A command that already runs as a task is not started again.
+A command that exits with 1, is killed, or reaches its time limit is a success of the tool: the tool
+did run it. A command that could not be started is an error. A command that does not end in time may
+become a background task. A command that already runs as a task is not started again.
 """
 
 from typing import Annotated, Literal, Self
@@ -74,7 +74,7 @@ class CommandOutput(_AnyCommand):
         stdout: the standard output.
         stderr: the standard error.
         combined: the output to a terminal, which does not separate the streams; instead of both.
-        order: lines `FD BYTES MS`: the chunks of both streams in arrival order, timed from the start.
+        order: lines `FD BYTES MS`: chunks of both streams in arrival order, timed from the start.
     """
 
     disposition: Literal["completed"] = "completed"
