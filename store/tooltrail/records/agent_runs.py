@@ -30,7 +30,7 @@ LegOutcome = Literal[
 
 `submitted`: a value that the schema accepts was submitted. `answered`: an agent without a schema
 ended with a text. `result_not_submitted`: the model stopped, or a limit was reached, and nothing
-was submitted. `result_invalid`: the same, but every submitted value was refused. `limit_reached`:
+was submitted. `result_invalid`: likewise, but every submitted value was refused. `limit_reached`:
 an agent without a schema did not finish within its limits. `model_failed`: the model's server was
 unreachable, or returned an error. `cancelled`: the caller stopped the leg. `failed`: the program
 that ran the leg had an error.

@@ -14,6 +14,6 @@ PREVIEWED_CHARS: Final = 16 * ARGUMENTS_PREVIEW_CHARS
 
 def preview_arguments(text: str) -> str:
     """Arguments, or their title, on one line of at most `ARGUMENTS_PREVIEW_CHARS` characters."""
-    # Arguments can hold a whole file; no run of white space that matters is this long.
+    # Arguments can hold a complete file; no relevant run of white space is this long.
     line = " ".join(text[:PREVIEWED_CHARS].split())
     return shorten(storable(line), ARGUMENTS_PREVIEW_CHARS)

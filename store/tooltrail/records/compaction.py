@@ -242,7 +242,7 @@ def _is_reference(first: list[JsonValue]) -> bool:
 
 
 def _is_short(value: JsonValue) -> bool:
-    """Whether a value is no overlong integer; texts are bounded by being cut."""
+    """Whether a value is not an overlong integer; a text is bounded by being cut."""
     return not isinstance(value, int) or value.bit_length() <= _MAX_INTEGER_BITS
 
 

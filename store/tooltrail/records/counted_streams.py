@@ -14,7 +14,7 @@ show completely is shorter."""
 
 
 class CountedStream(NamedTuple):
-    """The known facts about one stream; see `StreamRecord`, which has the same members."""
+    """The identity, counts and ends of one stream; `StreamRecord` has the same members."""
 
     role: str
     digest: Digest

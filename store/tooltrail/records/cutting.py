@@ -97,7 +97,7 @@ class Sharing:
     def least(self, streams: Iterable[StreamRecord | None], lines: int | None = None) -> int:
         """The fewest characters with which each of the streams shows some of its text.
 
-        A stream counts with what it needs, at most `MIN_SHARE_CHARS`.
+        The minimum of a stream is its need, or `MIN_SHARE_CHARS` if it needs more.
         """
         return sum(min(self.need(stream, lines), MIN_SHARE_CHARS) for stream in streams)
 

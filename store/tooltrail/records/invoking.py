@@ -153,7 +153,7 @@ async def _awaited(started: Awaitable[object], timeout_ms: int | None) -> object
     try:
         return await (started if timeout_ms is None else _awaited_in_time(started, timeout_ms))
     finally:
-        _close_if_coroutine(started)  # outside of a task there is no timeout, and it never began
+        _close_if_coroutine(started)  # outside a task the timeout fails, and it was never started
 
 
 async def _awaited_in_time(started: Awaitable[object], timeout_ms: int) -> object:
@@ -184,7 +184,7 @@ def _failure_of(
     try:
         record(output)
     except Exception as failure:  # noqa: BLE001  a cancellation must not become another exception
-        with suppress(Exception):  # an exception of a frozen dataclass takes no notes
+        with suppress(Exception):  # an exception that is a frozen dataclass cannot have notes
             error.add_note(f"not recorded: {worded(failure)}")
     raise error
 

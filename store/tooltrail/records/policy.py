@@ -51,7 +51,7 @@ FrozenMapping = Annotated[Mapping[str, ValueT], AfterValidator(_Frozen)]
 
 
 Number = Annotated[int, Field(strict=True, ge=-(1 << 63), lt=1 << 63)]
-"""An integer of 64 bits, which every JSON reader supports; clamped where it is used."""
+"""A signed integer of 64 bits, as any JSON carries it; clamped where it is used."""
 
 StreamBytes = Annotated[int, Field(strict=True, ge=0, lt=1 << 63)]
 
