@@ -1,7 +1,7 @@
-"""Why arguments were refused: where, and what is wanted there. Never the value that stands there.
+"""Describes why arguments were refused: the location and the requirement, but never the value.
 
-A refused value may be a secret, and it may be of any size. The libraries that check arguments quote
-it in many of their messages, so these are made anew here of what the schema says.
+A refused value may be a secret, and may have any size. The libraries that check arguments quote
+it in many of their messages, so this module makes new messages from the schema.
 """
 
 import json
@@ -17,21 +17,21 @@ from tooltrail.records._error_text import full_text, one_line, type_name
 from tooltrail.records.shortened_json import shorten_json
 
 _PROBLEMS = 100
-"""Problems that are listed one by one; more are counted."""
+"""Most problems that are listed; further problems are counted."""
 
 _PATH_CHARS = 1_000
-"""Longest path to a value; the names in it may be the model's."""
+"""Longest path to a value in characters; the model may have chosen the names in it."""
 
 _SCHEMA_CHARS = 1_000
-"""Longest part of a schema that is repeated; the whole of it is known to the model."""
+"""Longest part of a schema that a message includes; the model knows the complete schema."""
 
 _RUN = 4
-"""Letters and digits in a row that no text about a value may have in common with it."""
+"""Length of a run of letters and digits that a message must not have in common with the value."""
 
 _NOT_REPEATED = "refused by a check of the tool, whose words may repeat the value"
 
 _OWN_TYPES = {"value_error", "assertion_error"}
-"""Types whose text is that of an exception which a validator of the tool raised."""
+"""Error types whose text comes from an exception that a validator of the tool raised."""
 
 _OF_THE_SCHEMA = {
     *("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "actual_length"),
@@ -39,10 +39,10 @@ _OF_THE_SCHEMA = {
     *("expected", "expected_tags", "expected_schemes", "expected_version", "discriminator"),
     *("field_type", "class", "class_name"),
 }
-"""What pydantic's templates are filled with that is no part of a value."""
+"""Variables of pydantic's message templates that never contain a part of the value."""
 
 _NAMING_KEYWORDS = frozenset({"required", "additionalProperties", "dependentRequired"})
-"""Keywords whose messages in jsonschema quote the names of fields and nothing else."""
+"""Keywords whose messages in jsonschema quote only the names of fields."""
 
 
 @runtime_checkable
@@ -50,9 +50,9 @@ class SchemaProblem(Protocol):
     """One error of a JSON Schema validator, with the attributes that `jsonschema` gives it.
 
     Attributes:
-        message: of the validator; it quotes the value.
+        message: the validator's message, which may quote the value.
         validator: the keyword of the schema that is not satisfied.
-        validator_value: what the schema says for this keyword.
+        validator_value: the schema's value for this keyword.
         absolute_path: names and indices that lead to the value.
     """
 
@@ -67,7 +67,7 @@ class SchemaProblem(Protocol):
 
 
 def refusal_details(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[str, JsonValue]:
-    """The details of a refusal: `problems`, `parse_error`, or only the `exception`'s type."""
+    """The details of a refusal: `problems`, `parse_error`, or only the type of the `exception`."""
     if isinstance(refusal, str):
         return {"parse_error": full_text(refusal)}
     if isinstance(refusal, SchemaProblem):
@@ -76,7 +76,7 @@ def refusal_details(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[
         return _parser_details(refusal)
     try:
         problems = _problems_of(refusal)
-    except Exception as error:  # noqa: BLE001  a validator may compute its errors late
+    except Exception as error:  # noqa: BLE001  a validator may compute its errors lazily
         return {"exception": type_name(error)}
     listed: list[JsonValue] = [
         {"path": path, "message": sentence} for path, sentence in problems[:_PROBLEMS]
@@ -86,7 +86,7 @@ def refusal_details(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[
 
 
 def text_of_refusal(error: ValidationError) -> str:
-    """The text of pydantic's exception without the values that its own text quotes."""
+    """A text for pydantic's exception, without the values that pydantic's own text quotes."""
     problems = _problems_of(error)
     listed = "; ".join(f"{path}: {sentence}" for path, sentence in problems[:_PROBLEMS])
     noun = "error" if len(problems) == 1 else "errors"
@@ -124,14 +124,14 @@ def _path(parts: Iterable[str | int]) -> str:
 
 
 def _without_value(problem: Mapping[str, object]) -> str:
-    """Pydantic's template for the type of the problem, or the tool's own words, or neither."""
+    """Pydantic's template for the type of problem, or the tool's own message, or neither."""
     kind = cast("ErrorType", problem["type"])
     context = cast("Mapping[str, object]", problem.get("ctx", {}))
     shown = {name: value if name in _OF_THE_SCHEMA else "…" for name, value in context.items()}
     if kind not in _OWN_TYPES:
         try:
             return PydanticKnownError(kind, shown).message()
-        except KeyError:  # a type of the tool's own
+        except KeyError:  # the tool's own error type
             pass
         except (TypeError, ValueError):
             return _NOT_REPEATED
@@ -140,7 +140,7 @@ def _without_value(problem: Mapping[str, object]) -> str:
 
 
 def _is_silent_about(value: object, text: str) -> bool:
-    """Whether a value is a text or a number that does not occur in a text, not even in part."""
+    """Whether `value` is a text or a number, and no part of it occurs in `text`."""
     if not isinstance(value, str | int | float):
         return False
     try:
@@ -155,7 +155,7 @@ def _is_silent_about(value: object, text: str) -> bool:
 
 
 def _letters(text: str) -> str:
-    """Letters and digits only: a text may quote a value in another case, escaped or with commas."""
+    """The letters and digits: a text may quote a value in another case, escaped or with commas."""
     return "".join(filter(str.isalnum, text.casefold()))
 
 

@@ -1,4 +1,4 @@
-"""Details of an error, given as any value, made into JSON of bounded depth and size.
+"""Converts the details of an error, which may be any value, to JSON of bounded depth and size.
 
 Pydantic's `to_jsonable_python` is not used: it consumes iterators, and refuses bytes that are not
 UTF-8 and values that contain themselves.
@@ -15,20 +15,19 @@ from tooltrail.records.canonical_json import MAX_EMBEDDED_DEPTH, encode_text
 from tooltrail.records.shortened_json import marker
 
 MAX_MEMBERS = 1 << 18
-"""Members of all lists and objects. A list of twice the same list of twice the same list doubles
-without end."""
+"""Most members of all lists and objects together. Nested repeated references grow exponentially."""
 
 _CHARS_PER_MEMBER = 64
-"""Characters of text that count as a member: 16 MiB count as many as there may be."""
+"""Characters of text that count as one member, so that 16 MiB of text use up `MAX_MEMBERS`."""
 
 _SHORT_CHARS = 256
-"""Longest text that is always kept; no marker is longer."""
+"""Longest text that is always kept; all markers are shorter."""
 
 _DESCRIBED_CHARS = 1_000
-"""Longest description of an object that is no JSON; the object chooses the text."""
+"""Longest description of an object that is not JSON; the object determines the text."""
 
 _TYPE_CHARS = 80
-"""Longest name of a type in the text that stands for a value."""
+"""Longest name of a type in the text that replaces a value."""
 
 _CONTAINERS: tuple[type, ...] = (dict, list, tuple, set, frozenset)
 _BYTES: tuple[type, ...] = (bytes, bytearray, memoryview)
@@ -40,23 +39,23 @@ def recordable(details: object) -> JsonValue:
     """The details as JSON of at most `MAX_EMBEDDED_DEPTH` levels; never raises an `Exception`.
 
     Tuples and sets become lists, a set in the order of its members' JSON. A value that JSON cannot
-    hold becomes the text `<TYPE: TEXT>`: bytes (UTF-8, other bytes spelled as escapes), integers
-    too long to be printed (hexadecimal), keys that are not text, and any other object, described in
-    `_DESCRIBED_CHARS`, or named where it contains itself. A count replaces values that are
-    nested too deep, and lists, objects and long texts after the first `MAX_MEMBERS`.
+    hold becomes the text `<TYPE: TEXT>`: bytes (as UTF-8, other bytes escaped), integers too long
+    to be printed (hexadecimal), keys that are not text, and any other object, described in at most
+    `_DESCRIBED_CHARS`. A container that contains itself is only named there. A count replaces
+    values that are nested too deep, and lists, objects and long texts after `MAX_MEMBERS` members.
     """
     return _Copier().copy(details, MAX_EMBEDDED_DEPTH)
 
 
 class _Copier:
-    """Copies one value, and counts what it has copied."""
+    """Copies one value, and counts the copied members."""
 
     def __init__(self) -> None:
         self._room = MAX_MEMBERS
         self._parents: set[int] = set()
 
     def copy(self, value: object, levels: int) -> JsonValue:
-        """A copy of at most so many levels."""
+        """A copy with at most `levels` levels."""
         try:
             if isinstance(value, _CONTAINERS):
                 return self._container(cast("list[object]", value), levels)
@@ -102,14 +101,14 @@ def _single_value(value: object) -> JsonValue:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, str):
-        return str.__str__(value)  # of a member of an enumeration: its value
+        return str.__str__(value)  # for a member of an enumeration: its value
     if isinstance(value, int):
         return _number(value)
     if isinstance(value, float):
         return float(value)
     if isinstance(value, _BYTES):
         return _marked(value, bytes(cast("bytes", value)).decode(errors="backslashreplace"))
-    # An address says nothing, and differs from run to run.
+    # A memory address is meaningless, and differs from run to run.
     return _marked(value, one_line(_ADDRESS.sub("", str(value)), _DESCRIBED_CHARS))
 
 

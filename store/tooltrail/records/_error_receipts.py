@@ -1,6 +1,6 @@
-"""The error payload of every family: how it is bounded, and how it is worded.
+"""Bounds and renders the error payload, in the same way for every family.
 
-Only `details` is made smaller than in the complete output. Beside partial output it is an object:
+Only `details` is made smaller than in the complete output. With partial output it is an object:
 
     {"details": …, "partial_output": [{"role", "preview", "artifact", …}], "artifacts": […]}
 """
@@ -22,22 +22,22 @@ from tooltrail.records.streams import ORDER_ROLE, StreamRecord
 from tooltrail.records.tool_errors import ToolError
 
 ERROR_RENDERER_NAME = "error"
-"""Who worded the receipt of a failure: not the family, so its wording has its own version."""
+"""Renderer of every failure: the text does not depend on the family and has its own version."""
 
 ERROR_RENDERER_VERSION = 3
-"""Of the wording of `render_error`."""
+"""The version of the text of `render_error`."""
 
 
 _TEXTS = ("message", "recovery_hint")
-"""The fields that have a stream of the role `error.FIELD` when the field cannot hold them."""
+"""The fields whose text is kept in a stream of the role `error.FIELD` if it is too long."""
 
 
 class WordedError(NamedTuple):
     """The receipt of a failure.
 
     Attributes:
-        text: of the receipt.
-        omissions: what was too long for the receipt.
+        text: the text of the receipt.
+        omissions: the texts that were too long for the receipt.
     """
 
     text: str
@@ -51,13 +51,13 @@ def bound_error(
     budget: Budget,
     cutter: Cutter,
 ) -> ToolError:
-    """The canonical error: all fields but the details as they are, up to `MAX_MESSAGE_CHARS`.
+    """The canonical error: bounded details; other fields unchanged up to `MAX_MESSAGE_CHARS`.
 
     Args:
-        error: of the complete output.
+        error: the error of the complete output.
         streams: the partial output of the failure.
-        bounds: of the details.
-        budget: of the family, for the previews of the streams.
+        bounds: the bounds of the details.
+        budget: the family's budget, for the previews of the streams.
         cutter: counts what is left out, and publishes streams.
     """
     details = _bound_details(error, bounds, cutter)
@@ -66,7 +66,7 @@ def bound_error(
     fields: dict[str, str] = {}
     for name in _TEXTS:
         text, stream = getattr(error, name), by_role.pop(f"error.{name}", None)
-        # A text without an ellipsis is complete; its stream holds the exact bytes.
+        # A text without an ellipsis is complete; its stream only adds the exact bytes.
         is_cut = text is not None and len(text) > MAX_MESSAGE_CHARS // 2 and text.endswith("…")
         if stream is not None and is_cut:
             shown = cutter.stream(stream, MAX_MESSAGE_CHARS)
@@ -92,11 +92,11 @@ def bound_error(
 
 
 def render_error(error: ToolError, budget: ErrorBudget) -> WordedError:
-    """The receipt of a failure, the same for every family.
+    """Render the receipt of a failure, in the same way for every family.
 
-    Above the partial output, only its own lines begin at the margin: the further lines of a text
-    are indented, and control characters are escaped. So that part is up to `MOST_PER_CHAR` times as
-    long as what it is made of.
+    Above the partial output, only the receipt's own lines begin at the margin: continuation lines
+    of a text are indented, and control characters are escaped. So that part is up to
+    `MOST_PER_CHAR` times as long as the texts in it.
     """
     details, partial = error.details, list[dict[str, JsonValue]]()
     paths: list[str] = []
@@ -160,13 +160,13 @@ def _paths(artifacts: JsonValue) -> list[str]:
 
 
 def _size_in(entry: Mapping[str, JsonValue]) -> int:
-    """Bytes of a text of which the result has the two ends; 0 if it has all."""
+    """Bytes of a text of which the result has only the two ends; 0 if it has the complete text."""
     size = entry.get("size")
     return size if isinstance(size, int) else 0
 
 
 def _both_ends(text: str, size: int, limit: int, path: str | None) -> tuple[str, int]:
-    """The two ends of a text of `size` bytes, and how many bytes of it are shown."""
+    """The two ends of a text of `size` bytes, and the number of bytes that are shown."""
     where = f"; full output: {path}" if path else ""
     room = limit - len(f"\n[output truncated: {size:,} bytes omitted{where}]\n")
     head, tail = ends(text, room)

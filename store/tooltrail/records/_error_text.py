@@ -1,26 +1,26 @@
-"""Texts of errors: on one line or on several, and never as another line of a receipt."""
+"""Texts of errors, on one or several lines, that cannot look like another line of a receipt."""
 
 import re
 
 from tooltrail.records._text_cuts import ACTING, shorten, spelled_out
 
 _READ_PER_SHOWN = 16
-"""Characters that are read for each one shown; no run of white space that matters is longer."""
+"""Characters that are read for each one shown, which leaves room for runs of white space."""
 
 _CONTROL = re.compile(f"[\x00-\x08\x0b-\x1f{ACTING}]")
-"""What could move a cursor, end a line or turn the direction of what follows."""
+"""Characters that could move a cursor, end a line or change the direction of text."""
 
 MOST_PER_CHAR = 6
-"""Characters that one character has at most when it is escaped."""
+"""Most characters of one escaped character."""
 
 
 def escaped(text: str) -> str:
-    r"""A text whose control characters other than newline and tab are spelled `\x1b`, `\u2028`."""
+    r"""A text with control characters escaped as `\x1b` or `\u2028`, except newline and tab."""
     return _CONTROL.sub(_spelling, text)
 
 
 def one_line(text: str, limit: int | None = None) -> str:
-    """A text on one line that cannot pass for another line, in at most `limit` characters.
+    """A text on one line of at most `limit` characters, which cannot look like several lines.
 
     White space is collapsed; control characters and lone surrogates are escaped. A text that is
     cut ends in an ellipsis.
@@ -33,7 +33,7 @@ def one_line(text: str, limit: int | None = None) -> str:
 
 
 def full_text(text: str) -> str:
-    """All of a text without the white space around it, in lines that end in a newline.
+    r"""The complete text without leading and trailing white space, with `\r\n` as a newline.
 
     Other control characters and lone surrogates are escaped.
     """
@@ -41,7 +41,7 @@ def full_text(text: str) -> str:
 
 
 def type_name(thing: object, limit: int | None = None) -> str:
-    """The class of a value with its module, which is left out when it is built in."""
+    """The class of a value with its module; the module is left out for built-in classes."""
     kind = type(thing)
     is_built_in = kind.__module__ == "builtins"
     name = kind.__qualname__ if is_built_in else f"{kind.__module__}.{kind.__qualname__}"

@@ -1,8 +1,8 @@
-"""What a record says of an exception: its type, its text, its causes and where it came from.
+"""Describes an exception for a record: its type, its text, its causes and its traceback.
 
-Texts are kept whole, for it is the projection that cuts them. No line of source and no local value
-is kept: they may hold secrets. `traceback.TracebackException` is not used: it looks at objects of
-the program for suggestions, and copies a group as often as other groups hold it.
+Texts are kept complete; the projection cuts them. Source lines and local values are not kept: they
+may hold secrets. `traceback.TracebackException` is not used: it inspects objects of the program for
+suggestions, and copies a group as often as other groups contain it.
 """
 
 import sys
@@ -18,39 +18,38 @@ from tooltrail.records._error_text import full_text, one_line, type_name
 from tooltrail.records._text_cuts import shorten
 
 MAX_EXCEPTIONS = 1_000
-"""Exceptions that are described."""
+"""Most exceptions that are described."""
 
 MAX_FRAMES = 1_000
-"""Frames of one traceback, half of them from each end; the others are counted."""
+"""Most frames of one traceback, half of them from each end; the others are counted."""
 
 _LEVELS = 50
-"""Levels of groups in groups whose members are described."""
+"""Most levels of nested groups whose members are described."""
 
 _NAMED_CHARS = 200
-"""Characters that name an exception which is described elsewhere."""
+"""Most characters of the text that refers to an exception described elsewhere."""
 
 _REPEATED_FRAMES = 3
-"""Times that one frame is listed; of a recursion the others are counted, as Python does it."""
+"""Most times that a repeated frame is listed; further repeats are counted, as Python does."""
 
 
 def describe(error: BaseException) -> dict[str, JsonValue]:
-    """The details of an exception, and of every other one that it came from or holds.
+    """The details of an exception, of its causes, and of the members of a group.
 
-    Fields, those left out that have nothing to say:
+    The fields, without empty ones:
 
-    - `exception`: its type. Its text is the message of the failure, so that `raised`, type and
-      text, stands only in a group whose failure is worded by the cancellation that it holds;
-    - `notes`: its notes;
-    - `causes`: the exceptions that Python would print before it, the nearest first;
+    - `exception`: the type. The text is already the message of the failure;
+    - `raised`: type and text; only for a group whose message is that of the cancellation in it;
+    - `notes`: the notes of the exception;
+    - `causes`: the exceptions that Python would print before this one, the nearest first;
     - `members`: the exceptions of a group;
-    - `traceback`: its frames as `FILE:LINE FUNCTION`, the innermost last. `[N more times]` stands
-      for frames that are the same as the one before, `[N more frames]` for those beyond
-      `MAX_FRAMES`.
+    - `traceback`: the frames as `FILE:LINE FUNCTION`, the innermost last. `[N more times]` replaces
+      repeats of the frame before, `[N more frames]` replaces frames beyond `MAX_FRAMES`.
 
     An entry of `causes` or `members` is `TYPE: TEXT`, or an object with that text in `raised` and
-    with fields of its own. Of an exception that was described before, the entry is the beginning
-    of that text, and ends the causes. `[N more exceptions]`, or
-    `[more exceptions]` among causes, stands for those beyond `MAX_EXCEPTIONS`.
+    with fields of its own. For an exception that was already described, the entry is only the
+    beginning of that text, and `causes` ends there. `[N more exceptions]` (`[more exceptions]`
+    among causes) replaces those beyond `MAX_EXCEPTIONS`.
     """
     details: dict[str, JsonValue] = {"exception": type_name(error)}
     control = control_flow_in(error)
@@ -63,23 +62,23 @@ def describe(error: BaseException) -> dict[str, JsonValue]:
 
 
 def text_of(error: BaseException) -> str:
-    """The text of an exception, of any length; empty when it has none."""
+    """The text of an exception, of any length; empty if it has none."""
     try:
         return text_of_refusal(error) if isinstance(error, ValidationError) else str(error)
-    except Exception:  # noqa: BLE001  a class may define any text
+    except Exception:  # noqa: BLE001  a class may define any `__str__`
         return "(its text cannot be made)"
 
 
 def worded(error: BaseException) -> str:
-    """The exception as Python words it, `KeyError: 'name'`, with its whole text."""
+    """The exception as Python prints it, `KeyError: 'name'`, with its complete text."""
     name, text = type_name(error), full_text(text_of(error))
     return f"{name}: {text}" if text else name
 
 
 def control_flow_in(error: BaseException) -> BaseException | None:
-    """The part of an exception that nobody may swallow: a cancellation, an interruption.
+    """The part of an exception that must not be swallowed: a cancellation or an interruption.
 
-    `SystemExit` is none: a tool must not be able to end the program.
+    `SystemExit` does not count: a tool must not be able to end the program.
     """
     waiting = [error]
     seen: set[int] = set()
@@ -95,8 +94,8 @@ def control_flow_in(error: BaseException) -> BaseException | None:
 
 
 def is_cancellation(error: BaseException) -> bool:
-    """Whether it is a `CancelledError` of asyncio."""
-    if "asyncio" not in sys.modules:  # then nobody can have raised one
+    """Whether an exception is a `CancelledError` of asyncio."""
+    if "asyncio" not in sys.modules:  # then no code can have raised one
         return False
     import asyncio  # noqa: PLC0415  it brings in sockets and processes, which records do without
 
@@ -110,7 +109,7 @@ class _Description:
         self._described: set[int] = set()
 
     def parts(self, error: BaseException, levels: int) -> dict[str, JsonValue]:
-        """The fields of an exception, among them its causes."""
+        """The fields of an exception, including its causes."""
         own = self._own_parts(error, levels)
         causes: list[JsonValue] = []
         cause, is_new = _cause_of(error), True

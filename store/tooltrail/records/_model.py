@@ -15,8 +15,8 @@ TOOL_NAME_CHARS = 256
 class Record(BaseModel):
     """An immutable value with named fields; equality is by value."""
 
-    # "constants" because the default would silently turn NaN and infinities into null.
-    # Inputs are hidden because the text of an error goes to logs, and inputs are output of tools.
+    # "constants", since the default would silently turn NaN and infinities into null.
+    # Inputs are hidden, since the text of an error goes to logs, and inputs are output of tools.
     model_config = ConfigDict(
         frozen=True, extra="forbid", ser_json_inf_nan="constants", hide_input_in_errors=True
     )
@@ -25,7 +25,7 @@ class Record(BaseModel):
         """The members by name, as plain values; see pydantic.
 
         Raises:
-            KeyboardInterrupt: a signal's, of which pydantic would make an error of its own.
+            KeyboardInterrupt: a signal arrived; pydantic alone would raise its own error instead.
         """
         try:
             return super().model_dump(**options)
@@ -40,8 +40,8 @@ def _spell_out(value: object) -> object:
 
 
 Sentence = Annotated[str, BeforeValidator(_spell_out)]
-"""Text for people and models. It may quote a file name or an exception, so it is made encodable
-here: a failure that cannot be worded would be lost."""
+"""Text for people and models. It may quote a file name or an exception, so lone surrogates are
+escaped: a failure whose text cannot be encoded would be lost."""
 
 
 def _worded(value: object) -> object:
@@ -51,11 +51,11 @@ def _worded(value: object) -> object:
 
 
 Message = Annotated[str, BeforeValidator(_worded)]
-"""A sentence that is never blank: `str(ValueError())` is, and its failure must be recorded too."""
+"""A sentence that is never blank: `str(ValueError())` is blank, but must be recorded too."""
 
 
 UNNAMED = "(unnamed)"
-"""What a blank name of a tool becomes."""
+"""The name that replaces a blank name of a tool."""
 
 
 def _named(value: object) -> object:
@@ -66,9 +66,9 @@ def _named(value: object) -> object:
 
 
 ToolName = Annotated[str, BeforeValidator(_named)]
-"""The name of a tool as any model may spell it. Every call has a row, so none is refused: a blank
-name becomes `(unnamed)`, a long one ends in an ellipsis, NUL and lone surrogates are escaped. What
-was replaced is kept nowhere."""
+"""The name of a tool as a model may spell it. Every call must be recorded, so no name is refused:
+a blank name becomes `(unnamed)`, a long one ends in an ellipsis, NUL and lone surrogates are
+escaped. The original of a changed name is not kept."""
 
 
 DigestField = Annotated[Digest, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]

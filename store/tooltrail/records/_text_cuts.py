@@ -1,6 +1,6 @@
-"""Where a text may be cut: between user-perceived characters, and not inside an escape sequence.
+"""Finds where a text may be cut: between user-perceived characters, and outside escape sequences.
 
-The rules are the part of Unicode Annex 29 that matters at a cut: combining marks, joiners,
+The rules are the part of Unicode Annex 29 that matters for a cut: combining marks, joiners,
 variation selectors, emoji modifiers and tags, flag pairs, Hangul syllables, CR LF.
 """
 
@@ -9,34 +9,33 @@ import unicodedata
 from typing import Literal
 
 ACTING = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
-"""What moves a cursor, ends a line or turns the direction of text, beyond the controls of ASCII.
+"""Characters, besides ASCII controls, that move a cursor, end a line or change text direction.
 
-Receipts must hold none of them raw, or a tool could make one line of a receipt look like another.
+Receipts must escape all of them, or a tool could make one line of a receipt look like another.
 """
 
 _ZERO_WIDTH_JOINER = "\u200d"
 
 _EXTENDERS = frozenset("\u200c\u200d\u0e33\u0eb3\uff9e\uff9f")
-"""What continues a cluster and is no mark: joiners, Thai and Lao AM, half-width sound marks."""
+"""Extenders of a cluster that are not marks: joiners, Thai and Lao AM, half-width sound marks."""
 
 _HANGUL_REST = re.compile("[\u1160-\u11ff\ud7b0-\ud7fb]")
-"""A vowel or a trailing consonant of a Hangul syllable that is written in parts."""
+"""A vowel or a trailing consonant of a decomposed Hangul syllable."""
 
 _HANGUL = re.compile("[\u1100-\u115f\uac00-\ud7a3]")
-"""A leading consonant or a whole syllable, which goes on a leading consonant."""
+"""A leading consonant or a composed syllable; both may continue a leading consonant."""
 
 _LOOK_BACK = 64
-"""Characters of one cluster that are honoured; longer ones are made to break layouts."""
+"""Most characters of a cluster that is kept together; longer ones are made to break layouts."""
 
 _ANSI = re.compile(
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[PX^_][^\x1b]*\x1b\\|[ -/]*[0-~])"
 )
 
 REACH = 4096
-"""Characters that an escape sequence may span and still be kept whole.
+"""Most characters of an escape sequence that is never cut; longer ones are made to break layouts.
 
-A longer one is made to break layouts. No character farther from a cut says whether it is allowed,
-except in a row of flags.
+Whether a cut is allowed depends on no character farther away than this, except in a row of flags.
 """
 
 
@@ -51,9 +50,9 @@ def cut_after(text: str, index: int) -> int:
 
 
 def shorten(text: str, limit: int) -> str:
-    """At most `limit` characters of a one-line text, with an ellipsis when it was cut.
+    """At most `limit` characters of a one-line text, with an ellipsis if it was cut.
 
-    Where there is no room for the ellipsis, for a limit of 0 or less, nothing is left.
+    A limit of 0 or less leaves no room for the ellipsis and returns an empty text.
     """
     if len(text) <= limit:
         return text
@@ -61,7 +60,7 @@ def shorten(text: str, limit: int) -> str:
 
 
 def spelled_out(text: str) -> str:
-    r"""Lone surrogates, which no UTF-8 can hold, written as `\udxxx`."""
+    r"""The text with lone surrogates, which UTF-8 cannot hold, written as `\udxxx`."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
@@ -77,7 +76,7 @@ def sequence_around(text: str, index: int) -> tuple[int, int] | None:
 def _allowed_cut(text: str, index: int, step: Literal[-1, 1]) -> int:
     farthest = index + step * _LOOK_BACK
     while True:
-        # Asked again after every step: a cluster may begin with the end of a sequence.
+        # Checked again after every step: a cluster may begin with the end of a sequence.
         span = sequence_around(text, index)
         if span is not None:
             index = span[step > 0]

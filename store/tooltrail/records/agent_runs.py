@@ -1,8 +1,8 @@
-"""What is recorded of an agent run besides its conversation: how it began and how it came out.
+"""The facts about an agent run beside its conversation: how each leg began, and its outcome.
 
-A run holds one conversation after another, one for each tier of its ladder that was tried. Each is
-a session of its own, and is called a leg of the run. All of a run that its sessions do not tell is
-in two facts about each leg.
+A run consists of consecutive conversations, one for each tier of its ladder that was tried. Each
+conversation is a session of its own, and is called a leg of the run. Two facts about each leg
+hold everything about the run that its sessions do not contain.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -26,20 +26,20 @@ LegOutcome = Literal[
     "cancelled",
     "failed",
 ]
-"""How a leg came out.
+"""The outcome of a leg.
 
 `submitted`: a value that the schema accepts was submitted. `answered`: an agent without a schema
-ended with a text. `result_not_submitted`: the model stopped, or its limits were reached, and
-nothing was submitted. `result_invalid`: the same, and all that was submitted was refused.
-`limit_reached`: an agent without a schema came to no end within its limits. `model_failed`: the
-model's server could not be asked, or gave an error. `cancelled`: who ran it gave up. `failed`: by a
-fault of the program that ran it.
+ended with a text. `result_not_submitted`: the model stopped, or a limit was reached, and nothing
+was submitted. `result_invalid`: likewise, but every submitted value was refused. `limit_reached`:
+an agent without a schema did not finish within its limits. `model_failed`: the model's server was
+unreachable, or returned an error. `cancelled`: the caller stopped the leg. `failed`: the program
+that ran the leg had an error.
 """
 
 SUCCESSES: frozenset[LegOutcome] = frozenset({"submitted", "answered"})
 
 LimitName = Literal["steps", "time", "tokens", "attempts", "reminders"]
-"""Which limit ended a leg."""
+"""The limit that ended a leg."""
 
 _Id = Annotated[UUID, PlainSerializer(str, return_type=str)]
 
@@ -48,9 +48,9 @@ class AgentVersion(Record):
     """One version of an agent, named by the digest of its description.
 
     Attributes:
-        agent_id: the same for all versions of it.
-        version: what its author calls this one.
-        document: canonical JSON of its whole configuration.
+        agent_id: the id that all versions of the agent share.
+        version: the author's name for this version.
+        document: canonical JSON of the complete configuration.
     """
 
     agent_id: str
@@ -59,24 +59,24 @@ class AgentVersion(Record):
 
     @property
     def digest(self) -> Digest:
-        """Of the document: the same one is the same version."""
+        """The digest of the document; equal digests mean the same version."""
         return digest_of(self.document.encode())
 
 
 class LegStarted(Record):
-    """A leg of an agent run that begins.
+    """The start of a leg of an agent run.
 
     Attributes:
-        run_id: the session of the first leg of the run.
-        position: of the leg in its run, from 0.
-        tier: the name of its tier.
-        model: which one the tier asks.
-        wire_format: in which that one is asked.
-        provider: whose server it is, where the caller says so.
-        agent_id: of the agent.
-        agent_digest: of its version.
-        schema_digest: of the schema that its result must match; None for free text.
-        time_limit_ms: after which it has ended in any case.
+        run_id: id of the session of the run's first leg.
+        position: position of the leg in its run, from 0.
+        tier: name of the leg's tier.
+        model: the model that the tier calls.
+        wire_format: the format of the requests to the model.
+        provider: the owner of the model's server, if the caller names one.
+        agent_id: id of the agent.
+        agent_digest: digest of the agent's version.
+        schema_digest: digest of the schema that the result must match; None for free text.
+        time_limit_ms: the time after which the leg has ended in any case.
     """
 
     kind: Literal["leg_started"] = "leg_started"
@@ -93,26 +93,26 @@ class LegStarted(Record):
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """The start in one sentence, for people."""
         return f"agent {self.agent_id} begins with tier {self.tier}: {self.model}"
 
 
 class LegEnded(Record):
-    """A leg of an agent run that has ended, and what it came to.
+    """The end of a leg of an agent run, with its outcome.
 
     Attributes:
-        outcome: how.
-        reason: the same in one sentence, with the error if there was one.
-        limit: which limit ended it, if one did.
-        result_id: of the invocation whose arguments are the final value, or of the message that is
-            the final text; None where there is none.
-        escalated_to: the name of the tier that goes on; None where nobody does.
-        attempt_count: submissions, valid or not.
-        step_count: answers of the model that were asked for.
+        outcome: how the leg ended.
+        reason: the outcome in one sentence, with the error if there was one.
+        limit: the limit that ended the leg, if one did.
+        result_id: id of the invocation whose arguments are the final value, or of the message that
+            is the final text; None if there is no result.
+        escalated_to: name of the tier that continues the run; None if no tier does.
+        attempt_count: number of submissions, valid or not.
+        step_count: number of answers that the model was asked for.
         reminder_count: how often the model was reminded that a result is missing.
-        input_tokens: that the model's server counted in all; None where it counts none.
-        output_tokens: the same.
-        duration_ms: from its beginning to its end, by a clock that does not jump.
+        input_tokens: total input tokens, as counted by the model's server; None if it counts none.
+        output_tokens: total output tokens, likewise.
+        duration_ms: time from start to end of the leg, by a monotonic clock.
     """
 
     kind: Literal["leg_ended"] = "leg_ended"
@@ -130,28 +130,28 @@ class LegEnded(Record):
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """The outcome in one sentence, for people."""
         goes_on = "" if self.escalated_to is None else f"; tier {self.escalated_to} goes on"
         return f"{self.outcome}: {self.reason}{goes_on}"
 
 
 LegFact: TypeAlias = Annotated[LegStarted | LegEnded, Field(discriminator="kind")]
-"""What is recorded of a leg besides its conversation."""
+"""A recorded fact about a leg, beside its conversation."""
 
 _FACT: TypeAdapter[LegFact] = TypeAdapter(LegFact)
 
 
 def leg_fact_json(fact: LegFact) -> str:
-    """Canonical JSON of a fact, all members written out."""
+    """The canonical JSON of a fact, including members that have their default."""
     dumped: JsonValue = fact.model_dump()
     return canonical_json.encode_text(dumped)
 
 
 def read_leg_fact(document: str) -> LegFact:
-    """The fact behind its JSON.
+    """Read a fact from its JSON.
 
     Raises:
-        InvalidRecordError: it is none that this program knows.
+        InvalidRecordError: the document is not a fact that this program knows.
     """
     try:
         return _FACT.validate_python(canonical_json.decode(document))

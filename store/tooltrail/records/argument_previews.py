@@ -1,4 +1,4 @@
-"""Arguments as a list of calls shows them."""
+"""The short form of arguments that a list of calls shows."""
 
 from typing import Final
 
@@ -9,11 +9,11 @@ ARGUMENTS_PREVIEW_CHARS: Final = 240
 """Characters of the arguments that a list shows."""
 
 PREVIEWED_CHARS: Final = 16 * ARGUMENTS_PREVIEW_CHARS
-"""Characters of the arguments that a preview is made of."""
+"""Characters of the arguments that are read to make a preview."""
 
 
 def preview_arguments(text: str) -> str:
-    """Arguments, or a title of them, on one line and in `ARGUMENTS_PREVIEW_CHARS` characters."""
-    # Arguments can hold a whole file; no run of white space that matters is this long.
+    """Arguments, or their title, on one line of at most `ARGUMENTS_PREVIEW_CHARS` characters."""
+    # Arguments can hold a complete file; no relevant run of white space is this long.
     line = " ".join(text[:PREVIEWED_CHARS].split())
     return shorten(storable(line), ARGUMENTS_PREVIEW_CHARS)

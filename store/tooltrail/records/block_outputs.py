@@ -1,10 +1,10 @@
-"""A tool's result in a provider's blocks, as the complete output of the tool.
+"""Converts a tool's result in a provider's blocks to the complete output of the tool.
 
     output = complete_output_of_blocks("search", result.content, is_error=result.is_error)
 
-Nothing of the blocks is dropped. Text, images, sounds, documents and resources become content items
-of a `GenericOutput`, in the order of the blocks. A failure, which has no result, has the same
-streams as its partial output.
+Nothing in the blocks is dropped. Text, images, sounds, documents and resources become content items
+of a `GenericOutput`, in the order of the blocks. A failure has no result; it has the same streams
+as its partial output.
 """
 
 import base64
@@ -50,7 +50,7 @@ def complete_output_of_blocks(
 ) -> CompleteOutput:
     """Make the complete output of a tool from the content blocks of its result.
 
-    See `complete_output_of_result`, which also takes a structured value and a status.
+    See `complete_output_of_result`, which also accepts a structured value and a status.
     """
     status: ResultStatus = "error" if is_error else "ok"
     return complete_output_of_result(tool_name, ResultBlock(status=status, content=tuple(blocks)))
@@ -59,19 +59,19 @@ def complete_output_of_blocks(
 def complete_output_of_result(tool_name: str, result: ResultBlock) -> CompleteOutput:
     """Make the complete output of a tool from its result as a provider was given it.
 
-    A success has one content item for each text and for each payload of bytes. An item of JSON
-    stands for a link, for a block that only its provider understands, and for bytes that are not
-    valid base64; in front of an embedded resource or a named file, an item of JSON gives its name
-    and its URI. `unknown` counts as a success: the format has no error flag.
+    A success has one content item for each text and for each payload of bytes. A link, a block that
+    only its provider understands, and bytes that are not valid base64 each become an item of JSON.
+    An embedded resource or a named file is preceded by an item of JSON with its name and its URI.
+    The status `unknown` counts as a success, since the format has no error flag.
 
-    A failure has the kind of its status. Its message is the text of the blocks, whole. Unless the
-    blocks are one text, its partial output has the streams that a success would have, and `content`
-    in its details has the media type of each. The details also have the structured value, and what
-    else the provider said of the result.
+    The kind of a failure follows from its status. Its message is the complete text of the blocks.
+    Unless the blocks are a single text, the partial output has the streams that a success would
+    have, and `content` in the details has the media type of each. The details also have the
+    structured value and the provider's extra members of the result.
 
     Args:
         tool_name: the name that the model used.
-        result: what a reader of `tooltrail.wire` made of the provider's result.
+        result: the provider's result, as read by `tooltrail.wire`.
     """
     items = [item for block in result.content for item in _items_of(block)]
     if result.is_error:
@@ -146,7 +146,7 @@ def _items_of_bytes(block: MediaBlock | ResourceBlock, data: str) -> list[tuple[
 
 
 def _members(block: ContentBlock, *without: str) -> dict[str, JsonValue]:
-    """What a block says, without what it does not say, and without its extras if it has none."""
+    """The members of a block except those in `without`, and those that are None, False or `{}`."""
     members = block.model_dump(exclude=set(without))
     return {name: value for name, value in members.items() if value not in (None, {}, False)}
 
@@ -156,7 +156,7 @@ def _media_type(given: str | None, default: str) -> str:
 
 
 def _encoded(text: str) -> bytes:
-    # A lone surrogate cannot be UTF-8; surrogatepass keeps it, and the preview spells it out.
+    # Strict UTF-8 cannot hold a lone surrogate; surrogatepass keeps it, and the preview escapes it.
     return text.encode("utf-8", "surrogatepass")
 
 

@@ -1,8 +1,8 @@
-"""What a message is made of: blocks in the order in which they were said.
+"""The blocks of a message, in the order in which the message has them.
 
-Every wire format has a spelling for some of them. What only its provider understands (an encrypted
-search, a tool that it ran itself) is a `ProviderBlock`, kept verbatim and handed back to that
-provider alone.
+Every wire format can express some of them. Content that only its provider understands (an encrypted
+search, a tool that the provider ran itself) is a `ProviderBlock`: it is kept verbatim and sent back
+to that provider alone.
 """
 
 from typing import Annotated, Any, Literal, TypeAlias
@@ -15,12 +15,12 @@ from tooltrail.records.tool_calls import ToolCall
 from tooltrail.records.tool_errors import ErrorKind
 
 Extras: TypeAlias = dict[str, JsonValue]
-"""What else a provider said of something, verbatim: for itself alone."""
+"""A provider's additional members, verbatim; sent back to that provider alone."""
 
 MediaKind = Literal["image", "audio", "document"]
 
 ResultStatus = Literal["ok", "error", "timeout", "cancelled", "interrupted", "denied", "unknown"]
-"""How a call came out. `unknown` is what a format without an error flag tells."""
+"""The outcome of a call. A format without an error flag yields `unknown`."""
 
 
 _TIMEOUTS = {ErrorKind.TOOL_TIMED_OUT, ErrorKind.COMMAND_TIMED_OUT}
@@ -35,7 +35,7 @@ _STATUSES: dict[InvocationState, ResultStatus] = {
 
 
 def result_status(state: InvocationState, error_kind: str | None) -> ResultStatus:
-    """How a call came out, by the final state of its invocation and the kind of its error."""
+    """The outcome of a call, from the final state of its invocation and the kind of its error."""
     return "timeout" if error_kind in _TIMEOUTS else _STATUSES[state]
 
 
@@ -43,19 +43,19 @@ class Block(Record):
     """The base of all blocks.
 
     Attributes:
-        extras: what else the provider said of it; empty for a block of our own.
+        extras: the provider's additional members; empty for a block that no provider sent.
     """
 
     extras: Extras = Field(default_factory=dict[str, JsonValue])
 
     @model_serializer(mode="wrap")
     def _with_type(self, members: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        # Also where what has its default is left out: the type says how to read the rest.
+        # The type is written even when defaults are left out: a reader needs it to read the rest.
         return {"type": getattr(self, "type", None), **members(self)}
 
 
 class TextBlock(Block):
-    """Text, exactly; or the words in which the model refused."""
+    """A text, exactly as sent; with `is_refusal`, the text of the model's refusal."""
 
     type: Literal["text"] = "text"
     text: str
@@ -66,11 +66,11 @@ class MediaBlock(Block):
     """An image, a sound or a document.
 
     Attributes:
-        kind: which of them.
-        media_type: such as `image/png`; None where the provider does not say.
-        data: the bytes in base64 (RFC 4648 section 4); None when they are elsewhere.
-        uri: where they are: a URL, or a provider's name for a file in `file:…` form.
-        name: of the file.
+        kind: image, audio or document.
+        media_type: such as `image/png`; None if the provider does not state one.
+        data: the bytes in base64 (RFC 4648 section 4); None if they are elsewhere.
+        uri: location of the bytes: a URL, or a provider's name for a file in `file:…` form.
+        name: name of the file.
     """
 
     type: Literal["media"] = "media"
@@ -85,11 +85,11 @@ class ResourceBlock(Block):
     """A resource of an MCP server, or a link to one.
 
     Attributes:
-        uri: its name.
+        uri: the URI that identifies the resource.
         media_type: such as `text/plain`.
-        text: its content as text; None when it is bytes, or when this is a link.
-        data: its content in base64; None when it is text, or when this is a link.
-        name: what people call it; a link has one.
+        text: the content as text; None for bytes and for a link.
+        data: the content in base64; None for text and for a link.
+        name: the name for people; a link has one.
     """
 
     type: Literal["resource"] = "resource"
@@ -101,14 +101,14 @@ class ResourceBlock(Block):
 
     @property
     def is_link(self) -> bool:
-        """Whether it says where the content is, and does not have it."""
+        """Whether the block only links to the content and does not contain it."""
         return self.text is None and self.data is None
 
 
 class ReasoningBlock(Block):
-    """What the model thought, as far as its provider shows it.
+    """The reasoning of the model, as far as its provider shows it.
 
-    `extras` has what proves it to the provider: a signature, encrypted content.
+    `extras` has what authenticates it to the provider: a signature, encrypted content.
     """
 
     type: Literal["reasoning"] = "reasoning"
@@ -116,11 +116,11 @@ class ReasoningBlock(Block):
 
 
 class CallBlock(Block):
-    """A tool call that the caller is to run.
+    """A tool call for the caller to run.
 
     Attributes:
-        call: what is asked for.
-        key: the same as that of its result, where it is known which one that is; never on the wire.
+        call: the requested call.
+        key: equals the key of the matching result block, if that is known; never on the wire.
     """
 
     type: Literal["tool_call"] = "tool_call"
@@ -129,11 +129,11 @@ class CallBlock(Block):
 
 
 class ProviderBlock(Block):
-    """Something that only its provider understands, verbatim.
+    """Content that only its provider understands, verbatim.
 
     Attributes:
-        native: the whole of it as it came.
-        call: the tool call in it, of a tool that the provider runs itself.
+        native: the complete block as received.
+        call: the tool call in the block, if it calls a tool that the provider runs itself.
     """
 
     type: Literal["provider"] = "provider"
@@ -144,20 +144,20 @@ class ProviderBlock(Block):
 ContentBlock: TypeAlias = Annotated[
     TextBlock | MediaBlock | ResourceBlock | ProviderBlock, Field(discriminator="type")
 ]
-"""What a result consists of."""
+"""A block of a result's content."""
 
 
 class ResultBlock(Block):
-    """What came of one tool call.
+    """The result of one tool call.
 
     Attributes:
-        call_id: of the call, as the provider has it; None when it has none.
-        tool_name: of the call; None where the format does not repeat it.
-        namespace: server of the tool; None where the format does not repeat it.
-        status: how it came out.
-        content: what the model was shown, in order.
+        call_id: the provider's id of the call; None if it has none.
+        tool_name: name of the tool; None if the format does not repeat it.
+        namespace: server of the tool; None if the format does not repeat it.
+        status: the outcome of the call.
+        content: the blocks that the model was shown, in order.
         structured: a JSON value beside the content.
-        has_structured: whether there is one, which may be `null`.
+        has_structured: whether there is a structured value; the value may be `null`.
         key: see `CallBlock`.
     """
 
@@ -173,7 +173,7 @@ class ResultBlock(Block):
 
     @property
     def is_error(self) -> bool:
-        """Whether the model is to learn that the call failed."""
+        """Whether the result is reported to the model as a failure."""
         return self.status not in {"ok", "unknown"}
 
 
@@ -187,4 +187,4 @@ MessageBlock: TypeAlias = Annotated[
     | ProviderBlock,
     Field(discriminator="type"),
 ]
-"""What a message consists of."""
+"""A block of a message."""

@@ -1,7 +1,7 @@
-"""Bounds of what is shown. Each family owns the numbers of its own; what all share is here.
+"""Bounds of what is shown. Each family defines its own numbers; the shared bounds are here.
 
-Budgets of different stages must agree: a receipt may always hold the previews and their frame, so
-that no second cut can swallow the first.
+Budgets of different stages must agree: a receipt always has room for the previews and their frame,
+so that a second cut cannot remove what the first one showed.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,16 @@ from tooltrail.records.errors import InvalidRecordError
 
 MAX_PREVIEW_CHARS = 256_000
 MIN_PREVIEW_CHARS = 1_000
-"""Room for the marker of a cut, which names counts and a path, and some text on both sides."""
+"""Room for the marker of a cut (counts and a path) and for some text on both sides of it."""
 
 MAX_UTF8_BYTES = 4
-"""Bytes that one character takes at most."""
+"""The most bytes of one character in UTF-8."""
 
 MAX_EDGE_BYTES = MAX_UTF8_BYTES * (MAX_PREVIEW_CHARS + REACH)
 """Bytes of either end of a stream that the largest preview may need."""
 
 FRAME_CHARS = 2_000
-"""Room in a receipt for everything that is neither preview nor item: outcome, headings, paths."""
+"""Room in a receipt for everything but previews and items: outcome, headings, paths."""
 
 MAX_RECEIPT_CHARS = 512_000
 
@@ -32,11 +32,11 @@ MAX_ITEMS = 256
 
 MAX_MESSAGE_CHARS = 10_000
 """Longest message or hint of a canonical error; a longer one is a stream, and mostly an artifact.
-Also the longest sentence that a policy may let pass."""
+Also the longest sentence that a policy can allow."""
 
 MIN_SHARE_CHARS = MIN_PREVIEW_CHARS // 2
 """Room for one of several previews: some text, the marker of a cut with a path of 200 characters,
-and the notice of a loss. The smallest budget holds two streams, the most of any entry of a list."""
+and the notice of a loss. The smallest budget has room for two streams, the most per list entry."""
 
 PreviewChars = Annotated[int, Field(ge=MIN_PREVIEW_CHARS, le=MAX_PREVIEW_CHARS)]
 ReceiptChars = Annotated[int, Field(ge=0, le=MAX_RECEIPT_CHARS)]
@@ -44,15 +44,15 @@ ItemCount = Annotated[int, Field(ge=1, le=MAX_ITEMS)]
 
 
 class Bounds(Record):
-    """Numbers that bound what is shown. A boolean, a float or a text is refused."""
+    """Numbers that bound what is shown. Only integers are accepted: no boolean, float or text."""
 
     model_config = ConfigDict(strict=True)
 
     def overridden(self, values: Mapping[str, int]) -> Self:
-        """The same bounds with other numbers, each clamped to what its field allows.
+        """A copy of the bounds with other numbers, each clamped to what its field allows.
 
         Raises:
-            InvalidRecordError: there is no such number, it is no integer, or the numbers cannot
+            InvalidRecordError: a name is unknown, a value is not an integer, or the numbers cannot
                 agree.
         """
         clamped = {name: self._clamp(name, value) for name, value in values.items()}
@@ -62,7 +62,7 @@ class Bounds(Record):
             raise InvalidRecordError(f"an impossible budget: {error}") from error
 
     def _agreeing(self, numbers: dict[str, int]) -> dict[str, int]:
-        """The numbers, with those changed that must follow others."""
+        """The numbers, adjusted where one depends on another."""
         return numbers
 
     def _clamp(self, name: str, value: Any) -> int:
@@ -83,13 +83,13 @@ class Budget(Bounds):
     """The bounds of one family's results and receipts.
 
     Attributes:
-        preview_chars: all previews of one result together.
-        receipt_chars: the whole receipt.
-        max_items: entries of a list that are shown at all; the rest is counted.
+        preview_chars: characters of all previews of one result together.
+        receipt_chars: characters of the complete receipt.
+        max_items: most entries of a list that are shown; the rest are counted.
     """
 
     item_chars: ClassVar[int] = 0
-    """Room in a receipt for what stands around one item: its names, numbers and artifact path."""
+    """Room in a receipt for the text around one item: its names, numbers and artifact path."""
 
     preview_chars: PreviewChars = 20_000
     receipt_chars: ReceiptChars = 22_000
@@ -97,12 +97,12 @@ class Budget(Bounds):
 
     @property
     def frame_chars(self) -> int:
-        """Characters of the receipt that are kept free of previews."""
+        """Characters of the receipt that are reserved for its frame."""
         return FRAME_CHARS + self.max_items * self.item_chars
 
     @property
     def spare_chars(self) -> int:
-        """Characters of the receipt that are not kept for its frame."""
+        """Characters of the receipt that are not reserved for its frame."""
         return self.receipt_chars - self.frame_chars
 
     @model_validator(mode="after")
@@ -124,8 +124,8 @@ class ErrorBudget(Bounds):
     """Bounds of the shared error payload, in characters.
 
     Attributes:
-        message_chars: of the message, and of the hint, in the receipt.
-        details_chars: of the details as JSON.
+        message_chars: limit of the message, and of the hint, in the receipt.
+        details_chars: limit of the details as JSON.
     """
 
     message_chars: Annotated[int, Field(ge=100, le=MAX_MESSAGE_CHARS)] = 700
@@ -133,13 +133,13 @@ class ErrorBudget(Bounds):
 
 
 class CompactionBudget(Bounds):
-    """Bounds of what is ordinary in a compacted result.
+    """Bounds of the ordinary (not essential) members of a compacted result.
 
     Attributes:
-        string_chars: one text; a longer one keeps its two ends.
+        string_chars: characters of one text; a longer text keeps its two ends.
         max_depth: levels of objects and lists; the result itself is the first.
-        max_items: entries of one list. Of those behind them only what is essential stays.
-        max_nodes: members and entries altogether; one that holds essentials is not counted.
+        max_items: entries of one list. Of the later entries only essential parts stay.
+        max_nodes: members and entries in total; one that holds essentials is not counted.
     """
 
     string_chars: Annotated[int, Field(ge=64, le=MAX_MESSAGE_CHARS)] = 256
@@ -149,7 +149,7 @@ class CompactionBudget(Bounds):
 
 
 def fair_shares(sizes: Sequence[int], total: int) -> list[int]:
-    """Divide `total` so that nobody gets more than needed and the rest is shared equally."""
+    """Divide `total` so that no share exceeds its size and the rest is shared equally."""
     shares = [0] * len(sizes)
     for done, n in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
         shares[n] = min(sizes[n], total // (len(sizes) - done))
@@ -158,9 +158,9 @@ def fair_shares(sizes: Sequence[int], total: int) -> list[int]:
 
 
 def fair_shares_of_at_least(sizes: Sequence[int], least: Sequence[int], total: int) -> list[int]:
-    """Divide as `fair_shares` does, with nobody getting less than `least`.
+    """Divide like `fair_shares`, but with no share below its minimum in `least`.
 
-    All of `least` together are at most `total`, and none is more than its size.
+    The sum of `least` must not exceed `total`, and no minimum may exceed its size.
     """
     shares = fair_shares(sizes, total)
     held: dict[int, int] = {}

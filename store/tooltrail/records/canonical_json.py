@@ -1,17 +1,17 @@
-r"""One canonical JSON: the same value gives the same bytes, in any process, on any machine.
+r"""Canonical JSON: equal values give equal bytes, in any process, on any machine.
 
 The text follows RFC 8785 (JSON Canonicalization Scheme): no white space, keys sorted by their
-UTF-16 code units, ECMAScript number spelling, minimal escapes, UTF-8. JSON of the outside world
-holds values that RFC 8785 cannot carry, so these differ, reversibly:
+UTF-16 code units, ECMAScript number spelling, minimal escapes, UTF-8. JSON from other programs
+can hold values that RFC 8785 cannot represent, so these are written differently, and reversibly:
 
-- integers beyond 2**53 keep all their digits, where RFC 8785 would round them to a double;
+- integers beyond 2**53 keep all their digits; RFC 8785 would round them to a double;
 - NaN and the infinities become `{"$tooltrail.float": "NaN" | "Infinity" | "-Infinity"}`;
-- a string with lone surrogates becomes `{"$tooltrail.text": "…\\ud800…"}`, a key with them
-  `$tooltrail.key:…`, where a backslash is doubled and a surrogate is written `\\\\udxxx`;
+- a string with lone surrogates becomes `{"$tooltrail.text": "…\\ud800…"}`, and such a key becomes
+  `$tooltrail.key:…`; in both, a backslash is doubled and a surrogate is written `\\\\udxxx`;
 - a key that itself looks like such a mark gets one more `$` in front.
 
-As in RFC 8785, negative zero is written `0` and `1.0` is written `1`: a whole float below 1e21
-comes back as the integer of the same spelling.
+As in RFC 8785, negative zero is written `0` and `1.0` is written `1`: an integral float below 1e21
+is read back as the integer of the same spelling.
 """
 
 import json
@@ -26,19 +26,19 @@ from typing import TYPE_CHECKING, Any, cast
 from tooltrail.records.errors import InvalidRecordError
 
 if TYPE_CHECKING:
-    # For the name of a type alone; a program that only writes JSON does not wait for its import.
+    # Needed for type annotations only: a program that only writes JSON skips the slow import.
     from pydantic import JsonValue
 
 MAX_DEPTH = 256
-"""Levels of nesting. Common parsers give up between 500 and 1000, and an envelope adds its own."""
+"""Most levels of nesting. Common parsers fail at 500 to 1000, and an envelope adds its own."""
 
 MAX_EMBEDDED_DEPTH = MAX_DEPTH - 6
-"""Levels of a foreign value that stands inside a result, which stands inside an envelope."""
+"""Most levels of a foreign value, which is inside a result, which is inside an envelope."""
 
 _FLOAT_MARK = "$tooltrail.float"
 _TEXT_MARK = "$tooltrail.text"
 _KEY_MARK = "$tooltrail.key:"
-# Compiled when they are first used, since most programs need none of these.
+# Compiled on first use, since most programs need none of these patterns.
 _LOOKS_LIKE_MARK = r"\$+tooltrail\."
 _SURROGATE = "[\ud800-\udfff]"
 _ESCAPE = r"\\\\|\\u(d[89a-f][0-9a-f]{2})"
@@ -60,9 +60,9 @@ def encode(value: object) -> bytes:
     """The canonical JSON of a value made of dict, list, tuple, str, int, float, bool and None.
 
     Raises:
-        InvalidRecordError: another type, a key that is not a string, nesting deeper than
-            `MAX_DEPTH` or than the caller's stack leaves room for, or an integer too long for
-            Python to print.
+        InvalidRecordError: the value has another type, a key that is not a string, nesting deeper
+            than `MAX_DEPTH` or than the caller's stack allows, or an integer too long for Python
+            to print.
     """
     try:
         return _spelled(value, MAX_DEPTH).encode()
@@ -71,7 +71,7 @@ def encode(value: object) -> bytes:
 
 
 def encode_simple(members: Mapping[str, object]) -> bytes:
-    """Like `encode`, and four times as fast.
+    """Like `encode`, but four times as fast.
 
     Args:
         members: an object without floats, at any depth. All keys are ASCII, and none looks like a
@@ -84,19 +84,19 @@ def encode_simple(members: Mapping[str, object]) -> bytes:
 
 
 def encode_text(value: object) -> str:
-    """The same as `encode`, as text."""
+    """Like `encode`, but returns text."""
     return encode(value).decode()
 
 
 def decode(data: bytes | str) -> "JsonValue":
-    """The value behind canonical JSON, with every mark turned back.
+    """Read canonical JSON and restore the values that its marks stand for.
 
     Raises:
-        InvalidRecordError: not JSON in UTF-8, a duplicate key, a bare NaN, a number beyond a
-            double, or nesting deeper than `MAX_DEPTH`.
+        InvalidRecordError: `data` is not JSON in UTF-8, or has a duplicate key, a bare NaN, a
+            number beyond a double, or nesting deeper than `MAX_DEPTH`.
     """
     try:
-        # json.loads would let the UTF-8 spelling of a lone surrogate pass.
+        # json.loads would accept the UTF-8 encoding of a lone surrogate.
         text = data if isinstance(data, str) else data.decode()
         value = read_strictly(text, MAX_DEPTH)
         return _restore(value) if "$tooltrail." in text else cast("JsonValue", value)
@@ -105,28 +105,28 @@ def decode(data: bytes | str) -> "JsonValue":
 
 
 def read_strictly(text: str, levels: int) -> object:
-    """The value of a JSON text, with its marks as they are.
+    """Read a JSON text, leaving its marks as they are.
 
-    Python's reader takes `NaN`, turns `1e400` into an infinity and keeps the last of two equal
-    keys, all without a word. Here each of them is an error.
+    Python's reader silently accepts `NaN`, turns `1e400` into an infinity and keeps the last of two
+    equal keys. Here each of these is an error.
 
     Raises:
-        ValueError: not JSON, or nested deeper than `levels`. The message says where, and repeats
-            nothing of the text but a number or a key.
-        RecursionError: nested too deep for Python.
+        ValueError: the text is not JSON, or is nested deeper than `levels`. The message gives the
+            position, and quotes nothing from the text but a number or a key.
+        RecursionError: the text is nested too deep for Python.
     """
     value: object = _decoder.decode(text)
-    # Counting brackets is quick, and nearly always enough.
+    # Counting brackets is fast, and nearly always sufficient.
     if text.count("[") + text.count("{") > levels and is_deeper_than(value, levels):
         raise ValueError(f"nested deeper than {levels} levels")
     return value
 
 
 def with_lists(value: object) -> object:
-    """A value as JSON has it, tuples turned into lists.
+    """A copy of a value with lists in place of tuples, as in JSON.
 
-    For dumped records: pydantic's own JSON mode turns lone surrogates in keys into replacement
-    characters.
+    Used for dumped records: pydantic's own JSON mode turns lone surrogates in keys into
+    replacement characters.
     """
     if isinstance(value, dict):
         members = cast("dict[str, object]", value)
@@ -140,7 +140,7 @@ def with_lists(value: object) -> object:
 
 
 def is_deeper_than(value: object, levels: int) -> bool:
-    """Whether objects and arrays are nested more than `levels` deep; a scalar has no level."""
+    """Whether objects and arrays are nested more than `levels` deep; a scalar has zero levels."""
     if not isinstance(value, dict | list | tuple):
         return False
     if levels == 0:
@@ -177,7 +177,7 @@ def _spelled(value: object, levels: int) -> str:
 
 
 def _sorted_members(value: Mapping[object, object]) -> list[tuple[str, object]]:
-    """The members in their order, with keys as they are written.
+    """The members in canonical order, with keys as canonical JSON spells them.
 
     Raises:
         InvalidRecordError: a key is not a string.
@@ -225,14 +225,14 @@ def _integer(value: int) -> str:
 
 
 def _float(value: float) -> str:
-    """ECMAScript's Number::toString, which RFC 8785 section 3.2.2.3 prescribes."""
+    """A float as ECMAScript's Number::toString spells it (RFC 8785 section 3.2.2.3)."""
     if not math.isfinite(value):
         name = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
         return f'{{"{_FLOAT_MARK}":"{name}"}}'
     if value == 0:
         return "0"
     sign = "-" if value < 0 else ""
-    # Python's repr gives the same shortest digits as ECMAScript and differs only in layout.
+    # Python's repr has the same shortest digits as ECMAScript and differs only in layout.
     mantissa, _, exponent = float.__repr__(abs(value)).partition("e")
     whole, _, fraction = mantissa.partition(".")
     digits = (whole + fraction).lstrip("0")
@@ -247,7 +247,7 @@ _SPELLERS: Mapping[type, _Spell] = {
     bool: lambda value: "true" if value else "false",
     type(None): lambda _: "null",
 }
-"""What spells a scalar, by its class."""
+"""The function that spells a scalar, by the scalar's class."""
 
 
 def _layout(digits: str, point: int) -> str:

@@ -8,19 +8,19 @@ _registered: list[Family] = []
 
 
 def register_family(family: Family) -> None:
-    """Make a family known to every store that this process opens from now on.
+    """Register a family for every store that this process opens from now on.
 
-    A store that is opened with `families=…` knows those and no others.
+    A store that is opened with `families=…` knows only those families.
 
     Raises:
-        InvalidRecordError: its name, or one of its tools, is taken.
+        InvalidRecordError: the family's name, or one of its tools, is already registered.
     """
     default_families().register(family)
     _registered.append(family)
 
 
 def default_families() -> FamilyRegistry:
-    """A fresh registry of all built-in families and those of `register_family`."""
+    """A new registry of all built-in families and those added by `register_family`."""
     return FamilyRegistry(FALLBACK, *BUILT_IN, *_registered)
 
 

@@ -1,6 +1,6 @@
-"""How a command ended, in words and as JSON, without models: a program may start for one command.
+"""Describes the end of a command in words and as JSON, without the slow import of pydantic models.
 
-The documents are the same as those of `CompleteOutput` and `CommandOutput`; a test compares them.
+The documents equal those of `CompleteOutput` and `CommandOutput`; a test compares them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,8 +24,8 @@ _SIGNALS = {
     14: "SIGALRM",
     15: "SIGTERM",
 }
-"""Signals that have the same number everywhere; the host's own table would give other bytes on
-another system."""
+"""Signals that have the same number everywhere. The host's own table would produce different bytes
+on different systems."""
 
 _SUMMARY_CHARS: Final = 200
 """See `tooltrail.records.envelope.SUMMARY_CHARS`."""
@@ -37,12 +37,12 @@ class CommandEnd(Frozen):
     """How a command ended.
 
     Attributes:
-        command: what was run, as a shell would spell it.
-        cwd: the folder that it was to run in.
-        exit_status: 0 to 255; None when a signal ended it, or when it is not known.
-        signal: number of the signal that ended it.
-        timed_out: whether it was ended because its time was over.
-        timeout_ms: the time that it had; given when `timed_out`.
+        command: the command line, as a shell would spell it.
+        cwd: the requested working directory.
+        exit_status: 0 to 255; None if a signal ended the command, or if the status is unknown.
+        signal: number of the signal that ended the command.
+        timed_out: whether the command was ended because its time limit was reached.
+        timeout_ms: the time limit; given if `timed_out`.
     """
 
     command: str
@@ -54,11 +54,11 @@ class CommandEnd(Frozen):
 
 
 def worded_end(end: Mapping[str, Any], by_itself: str) -> str:
-    """What was done to a command to end it; `by_itself` when it exited with a status.
+    """Words for how a command ended: a timeout, a signal, or `by_itself` for an exit status.
 
     Args:
         end: the fields of a command that ended, complete or projected; see `CommandEnd`.
-        by_itself: the words for an exit status.
+        by_itself: the words for a command that exited with a status.
     """
     timeout_ms, signal = end.get("timeout_ms"), end.get("signal")
     if end.get("timed_out") and timeout_ms is not None:
@@ -83,9 +83,9 @@ def ended_document(tool_name: str, end: CommandEnd, streams: Iterable[StreamFact
     """Canonical JSON of the complete output of a command that ran.
 
     Args:
-        tool_name: that is recorded.
+        tool_name: the recorded name of the tool.
         end: how the command ended.
-        streams: what it printed: `stdout`, `stderr` and `order`, or `combined` alone.
+        streams: the command's output: `stdout`, `stderr` and `order`, or `combined` alone.
     """
     result: dict[str, object] = {
         "disposition": "completed",
@@ -106,7 +106,7 @@ def failed_document(
     tool_name: str, kind: str, message: str, argv: Sequence[str], cwd: str | None
 ) -> bytes:
     """Canonical JSON of the complete output of a command that could not be started."""
-    # Not every command needs it, and importing it takes longer than the rest of this module.
+    # Few commands need these, and importing them takes longer than the rest of this module.
     from tooltrail.records._error_text import one_line  # noqa: PLC0415
     from tooltrail.records._text_cuts import spelled_out  # noqa: PLC0415
 

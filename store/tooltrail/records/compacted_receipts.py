@@ -1,7 +1,7 @@
-"""The receipt of a compacted result: one wording for every family.
+"""The receipt of a compacted result, worded alike for every family.
 
-Compaction may leave out members that the renderer of a family needs. So this receipt lists what is
-left, one member a line, below the summary and a notice.
+Compaction may remove members that the renderer of a family needs. So this receipt lists the
+remaining members, one per line, below the summary and a notice.
 """
 
 import json
@@ -19,15 +19,15 @@ COMPACTED_RENDERER_NAME = "compacted"
 COMPACTED_RENDERER_VERSION = 1
 
 _ERROR_BUDGET = ErrorBudget()
-"""The default bounds: no policy makes the receipt of a compacted failure longer."""
+"""The default bounds; no policy can make the receipt of a compacted failure longer."""
 
 _NOTICE = "[compacted: only a part of this result is left]\n"
 
 
 def render_compacted(canonical: CompactedResult) -> str:
-    """The summary or the error, a notice that it is compacted, and the members that are left.
+    """Render the summary or the error, a notice that it is compacted, and the remaining members.
 
-    Of a command, for instance:
+    For example, for a command:
 
         command exited with status 3
         [compacted: only a part of this result is left]

@@ -1,14 +1,14 @@
-"""The compaction view: what stays of a canonical result when a conversation grows too long.
+"""The compaction view: a shorter canonical result, for a conversation that has grown too long.
 
-It is made of the canonical result alone, never of the text of a receipt, and is again an envelope
-of the same five fields. Some members stay whatever the budget, known by their names, so that
-results of families that this package does not know have them too: identifiers and handles,
-outcomes, flags of truncation, references to artifacts and the indices that point at them. An agent
-needs them to go on, and to ask for the rest. All other members are ordinary, and the outermost have
-the first claim on the budget.
+The view is made from the canonical result alone, never from the text of a receipt, and is again an
+envelope with the same five fields. Essential members stay whatever the budget: identifiers and
+handles, outcomes, truncation flags, references to artifacts and the indices that point at them. An
+agent needs these to continue, and to ask for the rest. They are recognised by their names, so the
+rule also covers families that this package does not know. All other members are ordinary; the
+outermost members use the budget first.
 
-What is gone is said. An object in which anything is missing has `truncated: true`; a list and a
-text have a marker that counts. A member without content may go unsaid: nothing is lost with it.
+Every omission is marked. An object with a missing part has `truncated: true`; a list and a text
+have a marker with a count. An empty member may be dropped without a mark: nothing is lost with it.
 """
 
 import re
@@ -30,23 +30,23 @@ __all__ = ["DEFAULT_COMPACTION", "ESSENTIALS_ONLY", "CompactionBudget", "compact
 DEFAULT_COMPACTION = CompactionBudget()
 
 ESSENTIALS_ONLY = CompactionBudget(max_nodes=0)
-"""What is left when nothing else can be."""
+"""The smallest budget: only the essential members stay."""
 
 _ESSENTIAL_DEPTH = 32
-"""Levels in which essentials are looked for; the result itself is the first. No tool nests its ids
+"""Levels that are searched for essentials; the result itself is the first. No tool nests its ids
 deeper."""
 
 _NAME_CHARS = 256
-"""Longest name and longest identifier; a longer one is data. Half an identifier names nothing."""
+"""Longest name and longest identifier. A longer one is data; a cut identifier would be useless."""
 
 _MAX_INTEGER_BITS = 1024
-"""As wide as a double. A longer integer is data of any size."""
+"""Bits of the widest integer that is kept: the range of a double. A wider one is data."""
 
 _OUTCOMES = frozenset({"disposition", "exit_status", "index", "retrieval_status", "status"})
-"""How it went; and `index`, which says of which entry of a list that is."""
+"""Names of the members with an outcome, and `index`, the list entry that an outcome belongs to."""
 
 _HIDDEN_ITEMS = re.compile(r"\[\.\.\. [\d,]+ items? omitted \.\.\.\]")
-"""A marker of what an earlier cut left out of a list."""
+"""A marker for the entries that an earlier cut removed from a list."""
 
 _Path = tuple[str | int, ...]
 """Names and positions that lead from a value to one of its parts."""
@@ -55,25 +55,25 @@ _Path = tuple[str | int, ...]
 def compact(
     canonical: CanonicalResult, budget: CompactionBudget = DEFAULT_COMPACTION
 ) -> CanonicalResult:
-    """The result cut to a budget, or the result itself where nothing gets shorter.
+    """Cut a result to a budget; returns the result itself if nothing would become shorter.
 
     A result that was cut is a `CompactedResult`. Its receipt says so; its JSON does not.
 
-    The same input always gives the same output, whose JSON is never longer than that of the input.
-    To compact again changes nothing, and a larger budget brings nothing back.
+    Equal inputs give equal outputs, and the JSON of the output is never longer than that of the
+    input. Compacting again changes nothing, and a larger budget restores nothing.
 
-    Always kept are `tool_name`, `status` and `summary_text`, the `kind`, `message`,
-    `recovery_hint` and `retryable` of an error, and, wherever it stands in the first 32 levels of
-    the result or of the error's details: every `*_id` and handle, `disposition`, `exit_status`,
-    `retrieval_status`, `status` and `index`, every flag of truncation, every list of artifacts,
-    and every `*_artifact` that points into one.
+    Always kept are `tool_name`, `status` and `summary_text`, and the `kind`, `message`,
+    `recovery_hint` and `retryable` of an error. Also kept, in the first 32 levels of the result or
+    of the error's details, are every `*_id` and handle, `disposition`, `exit_status`,
+    `retrieval_status`, `status` and `index`, every truncation flag, every list of artifacts, and
+    every `*_artifact` that points into such a list.
     """
     result, error = canonical.result, canonical.error
     bounded = None if result is None else _bounded(result, budget)
     shorter = None if error is None else _compact_error(error, budget)
     if (bounded, shorter) == (result, error):
         return canonical
-    # Not validated again: a bounded part of a valid result is valid.
+    # Validation is skipped: a bounded part of a valid result is valid.
     members = dict(canonical) | {"result": bounded, "error": shorter}
     return CompactedResult.model_construct(None, **members)
 
@@ -92,14 +92,14 @@ def _bounded(value: JsonValue, budget: CompactionBudget) -> JsonValue:
     if not _is_short(value):
         return {"truncated": True}
     bounded, before = value, None
-    while bounded != before:  # where entries are gone, the next ones may displace others
+    while bounded != before:  # after entries are dropped, later ones may displace others
         before = bounded
         bounded = _Kept(_choose(bounded, budget), budget.string_chars).part((), bounded).value
     return bounded if len(encode(bounded)) < len(encode(value)) else value
 
 
 def _choose(value: JsonValue, budget: CompactionBudget) -> set[_Path]:
-    """The ordinary members and entries that stay: the outermost first, within the budget."""
+    """Choose the ordinary members and entries that stay: the outermost first, within the budget."""
     chosen: set[_Path] = set()
     waiting: deque[tuple[_Path, JsonValue, bool]] = deque([((), value, False)])
     while waiting:
@@ -120,24 +120,24 @@ def _choose(value: JsonValue, budget: CompactionBudget) -> set[_Path]:
 
 
 def _members(value: JsonValue, max_items: int) -> Iterator[tuple[str | int, JsonValue]]:
-    """Members in an order that depends on nothing but their names and positions."""
+    """The members in an order that depends only on their names and positions."""
     if isinstance(value, list):
-        # Of one entry too many, the marker would only take the place.
+        # A single excess entry is kept: its marker would take as much room.
         yield from enumerate(value[: max_items + (len(value) == max_items + 1)])
     elif isinstance(value, dict):
-        # Previews come last: they are the first to go.
+        # Previews come last, so that they are dropped first.
         for name in sorted(value, key=lambda name: (name.endswith("preview"), name)):
             if len(name) <= _NAME_CHARS:
                 yield name, value[name]
 
 
 class _Part(NamedTuple):
-    """What stays of a part.
+    """A part of a result after cutting.
 
     Attributes:
-        value: what is left.
-        is_cut: whether anything is lost.
-        has_essentials: whether it stays even if it was not chosen.
+        value: the remaining value.
+        is_cut: whether anything was lost.
+        has_essentials: whether the part stays even if it was not chosen.
     """
 
     value: JsonValue
@@ -153,7 +153,7 @@ class _Kept:
     string_chars: int
 
     def part(self, path: _Path, value: JsonValue, *, in_handle: bool = False) -> _Part:
-        """What stays of the value at a path."""
+        """The remaining part of the value at a path."""
         if isinstance(value, str):
             text = shorten_text(value, self.string_chars)
             return _Part(text, is_cut=text != value)
@@ -192,7 +192,7 @@ class _Kept:
         return _Part(members, bool(cut), has_essentials)
 
     def _member(self, path: _Path, value: JsonValue, *, in_handle: bool = False) -> _Part | None:
-        """What stays of a member or an entry; None if it goes."""
+        """The remaining part of a member or an entry; None if it is dropped."""
         name = path[-1]
         is_chosen = path in self.chosen
         if (isinstance(name, str) and len(name) > _NAME_CHARS) or not _is_short(value):
@@ -208,12 +208,12 @@ class _Kept:
 
 
 def _is_kept(name: str | int, value: JsonValue, *, in_handle: bool) -> bool:
-    """Whether a member is of a kind that stays whole, or goes if it is too long to be that.
+    """Whether a member is of a kind that stays complete, or is dropped if it is too long.
 
     Args:
-        name: of the member; the position of an entry of a list.
-        value: of the member.
-        in_handle: whether the object that has the member is a handle, or is inside of one.
+        name: name of the member, or position of an entry of a list.
+        value: value of the member.
+        in_handle: whether the object with the member is a handle, or is inside a handle.
     """
     if isinstance(name, int):
         return isinstance(value, str) and _HIDDEN_ITEMS.fullmatch(value) is not None
@@ -242,10 +242,10 @@ def _is_reference(first: list[JsonValue]) -> bool:
 
 
 def _is_short(value: JsonValue) -> bool:
-    """Whether a scalar has a bounded length; a text is bounded by its trimming."""
+    """Whether a value is not an overlong integer; a text is bounded by being cut."""
     return not isinstance(value, int) or value.bit_length() <= _MAX_INTEGER_BITS
 
 
 def _is_empty(name: str, member: JsonValue) -> bool:
-    """Whether nothing is lost with a member: a name that is too long is data itself."""
+    """Whether dropping a member loses nothing; a name that is too long counts as data."""
     return len(name) <= _NAME_CHARS and (member is None or member in ("", [], {}))

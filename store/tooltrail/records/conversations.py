@@ -1,8 +1,8 @@
-"""A conversation as every provider could tell it: messages in order, and the tools on offer.
+"""A conversation in provider-neutral form: messages in order, and the tools on offer.
 
-Calls that were asked for together stand together, in one message of the assistant; that message is
-their batch. Their results stand in a message of the role `tool`. Which result belongs to which call
-is said by equal keys, else by the provider's ids, else by their order.
+Calls that the model requested together are in one message of the assistant; that message is their
+batch. Their results are in a message with the role `tool`. A result is matched to its call by equal
+keys, else by the provider's ids, else by order.
 """
 
 from collections.abc import Iterable
@@ -28,16 +28,16 @@ Role = Literal["system", "developer", "user", "assistant", "tool"]
 
 
 class Origin(Record):
-    """Which provider's answer a message is.
+    """The provider's answer that a message comes from.
 
     Attributes:
-        wire_format: the name of the format that it came in.
-        provider: whose server gave it, in the caller's word; formats are spoken by many.
-        model: that gave it, as the answer names it.
+        wire_format: name of the format of the answer.
+        provider: the caller's name for the provider, since many providers share a format.
+        model: the model, as named in the answer.
         response_id: the provider's id of the answer.
-        finish_reason: why it ended, in the provider's word.
-        choice: which of several answers to one request, from 0.
-        extras: what else the provider said of the message, verbatim.
+        finish_reason: why the answer ended, in the provider's word.
+        choice: index among several answers to one request, from 0.
+        extras: the provider's additional members of the message, verbatim.
     """
 
     wire_format: str
@@ -50,16 +50,16 @@ class Origin(Record):
 
 
 class _Document(Record):
-    """A record that is stored as canonical JSON, without what has its default."""
+    """A record that is stored as canonical JSON, without members that have their default."""
 
     called: ClassVar[str]
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Self:
-        """The record behind its canonical JSON.
+        """Read a record from its canonical JSON.
 
         Raises:
-            InvalidRecordError: it is no such JSON.
+            InvalidRecordError: `data` is not the canonical JSON of such a record.
         """
         try:
             return cls.model_validate(canonical_json.decode(data))
@@ -67,7 +67,7 @@ class _Document(Record):
             raise InvalidRecordError(f"no {cls.called}: {error}") from error
 
     def to_json(self) -> bytes:
-        """Canonical JSON; what has its default is left out."""
+        """The canonical JSON; members that have their default are left out."""
         dumped = self.model_dump(exclude_defaults=True)
         return canonical_json.encode(canonical_json.with_lists(dumped))
 
@@ -76,10 +76,10 @@ class Message(_Document):
     """One entry of a conversation.
 
     Attributes:
-        role: who says it; results of tools are of the role `tool`.
-        blocks: what is said, in order.
-        origin: which answer it is; None for a message that no provider gave.
-        is_complete: false when the answer ended before it was whole.
+        role: the author of the message; results of tools have the role `tool`.
+        blocks: the content, in order.
+        origin: the provider's answer; None for a message that did not come from a provider.
+        is_complete: false if the answer was cut off.
     """
 
     called = "message"
@@ -91,17 +91,17 @@ class Message(_Document):
 
     @classmethod
     def of(cls, role: Role, text: str) -> Self:
-        """A message of one text."""
+        """A message with a single text."""
         return cls(role=role, blocks=(TextBlock(text=text),))
 
     @property
     def text(self) -> str:
-        """What is said in it, block after block."""
+        """The texts of its blocks, concatenated."""
         return "".join(block.text for block in self.blocks if isinstance(block, TextBlock))
 
     @property
     def calls(self) -> tuple[ToolCall, ...]:
-        """The calls that are for the caller to run: the batch."""
+        """The calls for the caller to run: the batch."""
         return tuple(block.call for block in self.blocks if isinstance(block, CallBlock))
 
     @property
@@ -112,7 +112,7 @@ class Message(_Document):
 
     @property
     def results(self) -> tuple[ResultBlock, ...]:
-        """The results that it brings."""
+        """The results in the message."""
         return tuple(block for block in self.blocks if isinstance(block, ResultBlock))
 
 
@@ -120,15 +120,15 @@ class ToolDefinition(_Document):
     """One version of a tool as it is offered to a model.
 
     Attributes:
-        name: by which the model calls it.
-        namespace: the server that has it, or another namespace; see `ToolCall`.
-        description: for the model.
-        parameters: JSON Schema of the arguments; None for a tool that takes none.
-        kind: `custom` for a tool that takes free text.
-        grammar: what the free text must fit, as its provider spells it; None for any text.
-        strict: whether the provider is to enforce the schema; None to leave that to it.
-        wire_format: the name of the format that the extras are of; None where there are none.
-        extras: what else the provider was sent about the tool, verbatim.
+        name: the name that the model uses to call the tool.
+        namespace: the tool's server, or another namespace; see `ToolCall`.
+        description: the description for the model.
+        parameters: JSON Schema of the arguments; None for a tool without arguments.
+        kind: `custom` for a tool that accepts free text.
+        grammar: the grammar of the free text, as its provider spells it; None for any text.
+        strict: whether the provider must enforce the schema; None for the provider's default.
+        wire_format: name of the format of the extras; None if there are no extras.
+        extras: additional members of the tool that were sent to the provider, verbatim.
     """
 
     called = "definition of a tool"
@@ -145,12 +145,12 @@ class ToolDefinition(_Document):
 
     @property
     def digest(self) -> Digest:
-        """Of its canonical JSON: the same one is the same version of the tool."""
+        """The digest of the canonical JSON; equal digests mean the same version of the tool."""
         return digest_of(self.to_json())
 
 
 class Conversation(Record):
-    """Messages in their order, and the tools that were on offer."""
+    """The messages in order, and the tools on offer."""
 
     messages: tuple[Message, ...] = ()
     tools: tuple[ToolDefinition, ...] = ()

@@ -1,4 +1,4 @@
-"""What is known of one stream of bytes. Without models, for programs that start for one call."""
+"""The counts and the digest of one stream of bytes, without the slow import of pydantic models."""
 
 from typing import Final, NamedTuple, Self
 
@@ -6,15 +6,15 @@ from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import InvalidRecordError
 
 MOST_ROLE_CHARS: Final = 64
-"""Characters of the role of a stream."""
+"""Most characters of the role of a stream."""
 
 INLINE_BYTES: Final = 1 << 20
-"""Longest stream whose bytes travel with its fact. Any stream that a preview shows whole is
-shorter."""
+"""Longest stream whose bytes are sent along with its fact, in bytes. Any stream that a preview can
+show completely is shorter."""
 
 
 class CountedStream(NamedTuple):
-    """What is known of one stream; see `StreamRecord`, which has the same members."""
+    """The identity, counts and ends of one stream; `StreamRecord` has the same members."""
 
     role: str
     digest: Digest
@@ -29,18 +29,18 @@ class CountedStream(NamedTuple):
 
     @classmethod
     def of(cls, role: str, data: bytes) -> Self:
-        """A stream that is in memory from its beginning to its end."""
+        """A stream that is completely in memory."""
         size, lines = len(data), count_lines(data)
         return cls(role, digest_of(data), size, lines, data, b"", data, size, lines, None)
 
 
 def count_lines(data: bytes) -> int:
-    """Lines in `data`: its newlines, plus one when it does not end with a newline."""
+    """The lines in `data`: its newlines, plus one if it has a last line without a newline."""
     return data.count(b"\n") + (1 if data and not data.endswith(b"\n") else 0)
 
 
 def check_role(role: str) -> None:
-    """Refuse what cannot be the role of a stream.
+    """Check that a text can be the role of a stream.
 
     Raises:
         InvalidRecordError: the role is empty, too long or not UTF-8.

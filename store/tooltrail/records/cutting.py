@@ -1,7 +1,7 @@
-"""What a projector cuts with: it shares a room among previews, and counts what it leaves out.
+"""The cutter of a projector: it shares room among previews, and counts what is left out.
 
-Each cut leaves its omissions here, and each stream that is cut is published here and gets its
-index. A projector that touches a large value in no other way cannot forget either.
+Each cut records its omissions here. Each stream that is cut is published here and gets its index. A
+projector that handles large values only through the cutter cannot forget either step.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,16 +18,16 @@ from tooltrail.records.previews import Encoding, loss_notice, needed_chars, prev
 from tooltrail.records.streams import StreamRecord, iter_streams
 
 _PART_OF_NOTICE = 5
-"""The notice of a loss takes a fifth of a room that is too small for all, so that text is left."""
+"""If room is short, the notice of a loss gets a fifth of it, so that some text is still shown."""
 
 ItemT = TypeVar("ItemT")
 
 
 class ArtifactPublisher(Protocol):
-    """Says where the bytes of a stream will be."""
+    """Decides where the bytes of a stream will be stored."""
 
     def publish(self, stream: StreamRecord) -> ArtifactReference:
-        """The reference of a stream, whose bytes MUST be published before a row refers to them.
+        """The reference of a stream; its bytes MUST be published before a row refers to them.
 
         The reference MUST depend on the content alone.
         """
@@ -35,13 +35,13 @@ class ArtifactPublisher(Protocol):
 
 
 class Shown(NamedTuple):
-    """What a result shows of a stream.
+    """The part of a stream that a result shows.
 
     Attributes:
-        text: the preview; None when the stream is empty or absent.
-        encoding: how bytes became text; None for plain UTF-8.
+        text: the preview; None if the stream is empty or absent.
+        encoding: how the bytes were decoded to text; None for plain UTF-8.
         truncated: whether any stage so far left something out.
-        artifact: index into the artifacts beside it, None when it is not published.
+        artifact: index into the result's artifacts; None if the stream is not published.
     """
 
     text: str | None = None
@@ -50,7 +50,7 @@ class Shown(NamedTuple):
     artifact: int | None = None
 
     def named(self, name: str) -> dict[str, object]:
-        """The fields that a result has for the stream `name`."""
+        """The four fields of a result that describe the stream `name`."""
         return {
             f"{name}_preview": self.text,
             f"{name}_encoding": self.encoding,
@@ -60,28 +60,28 @@ class Shown(NamedTuple):
 
 
 NOT_THERE = Shown()
-"""Of a stream that the tool does not have."""
+"""Shown for a stream that the tool does not have."""
 
 
 class Published(NamedTuple):
-    """A stream that went to the sink."""
+    """A stream that is published as an artifact."""
 
     role: str
     reference: ArtifactReference
 
 
 class Sharing:
-    """Shares characters among streams by what each of them needs.
+    """Shares characters among streams according to their needs.
 
     Args:
-        edge_bytes: bytes of either end of a stream that are looked at; the policy's.
+        edge_bytes: bytes at either end of a stream that are read; set by the policy.
     """
 
     def __init__(self, edge_bytes: int) -> None:
         self._edge_bytes = edge_bytes
 
     def need(self, stream: StreamRecord | None, lines: int | None = None) -> int:
-        """The characters with which `stream` shows all that it can of one, in so many lines."""
+        """The characters that a preview of at most `lines` lines needs to show all it can."""
         if stream is None:
             return 0
         notice = loss_notice(stream)
@@ -91,13 +91,13 @@ class Sharing:
     def shares(
         self, streams: Sequence[StreamRecord | None], room: int, lines: int | None = None
     ) -> list[int]:
-        """The characters of each stream; what one does not need goes to the others."""
+        """The characters of each stream; unneeded characters go to the other streams."""
         return fair_shares([self.need(stream, lines) for stream in streams], room)
 
     def least(self, streams: Iterable[StreamRecord | None], lines: int | None = None) -> int:
         """The fewest characters with which each of the streams shows some of its text.
 
-        A stream takes what it needs, or `MIN_SHARE_CHARS` when it needs more.
+        The minimum of a stream is its need, or `MIN_SHARE_CHARS` if it needs more.
         """
         return sum(min(self.need(stream, lines), MIN_SHARE_CHARS) for stream in streams)
 
@@ -109,16 +109,16 @@ class Sharing:
         beside: StreamRecord | None = None,
         lines: int | None = None,
     ) -> int:
-        """How many entries of a list can be shown so that each of their streams has its least.
+        """How many entries of a list fit if each of their streams gets its minimum (see `least`).
 
-        At most `budget.max_items`; at least 1 if there is any. In the smallest room, two streams
-        have their least: an entry that is shown alone and has more of them may show markers only.
+        At most `budget.max_items`; at least 1 if there are entries. The smallest budget has room
+        for two streams: an entry that is shown alone and has more streams may show only markers.
 
         Args:
             entries: the streams of each entry.
-            budget: what they share; `shares` divides it as it is assumed here.
-            beside: a stream that has a share, too.
-            lines: the bound of lines of each entry's stream.
+            budget: the budget that the entries share, divided as by `shares`.
+            beside: another stream that shares the budget.
+            lines: the line limit of each entry's streams.
         """
         room, count = budget.preview_chars - self.least([beside]), 0
         for count, streams in enumerate(islice(entries, budget.max_items), 1):
@@ -132,12 +132,12 @@ class Cutter:
     """Cuts the parts of one result, publishes what is cut, and counts what is left out.
 
     Args:
-        edge_bytes: bytes of either end of a stream that a preview reads; the policy's.
-        publisher: says where the bytes of a stream will be.
+        edge_bytes: bytes at either end of a stream that a preview reads; set by the policy.
+        publisher: decides where the bytes of a stream will be stored.
 
     Attributes:
-        published: by this cutter and those `beside` it, in the order of publishing.
-        sharing: how `streams` shares a room, for a projector that shares it by itself.
+        published: streams published by this cutter and those `beside` it, in publishing order.
+        sharing: the rules by which `streams` shares room, for a projector that shares it itself.
     """
 
     def __init__(self, edge_bytes: int, publisher: ArtifactPublisher) -> None:
@@ -150,7 +150,7 @@ class Cutter:
         self.sharing = Sharing(edge_bytes)
 
     def beside(self) -> "Cutter":
-        """A cutter for a nested result, with a list of artifacts and a truncation of its own."""
+        """A cutter for a nested result, with its own list of artifacts and `truncated` flag."""
         nested = Cutter(self._edge_bytes, self._publisher)
         nested.published = self.published
         self._parts.append(nested)
@@ -158,7 +158,7 @@ class Cutter:
 
     @property
     def omissions(self) -> tuple[Omission, ...]:
-        """What was left out so far, here and in nested results, in order."""
+        """The omissions so far, here and in nested results, in order."""
         parts = (p.omissions if isinstance(p, Cutter) else (p,) for p in self._parts)
         return tuple(chain.from_iterable(parts))
 
@@ -169,7 +169,7 @@ class Cutter:
 
     @property
     def references(self) -> tuple[ArtifactReference, ...] | None:
-        """The artifacts of this result; None when there is nothing to say."""
+        """The artifacts of this result; None if there are none."""
         return tuple(self._references) or None
 
     def attach(self, stream: StreamRecord) -> int:
@@ -180,10 +180,10 @@ class Cutter:
         return len(self._references) - 1
 
     def stream(self, stream: StreamRecord | None, room: int, lines: int | None = None) -> Shown:
-        """Preview a stream in `room` characters; publish it when something is left out.
+        """Preview a stream in `room` characters; publish it if something is left out.
 
-        When the capture itself lost bytes, the preview ends with a line that says so. A bound of
-        `lines`, at least 2, shows the head alone when it cuts.
+        If the capture itself lost bytes, the preview ends with a line that says so. With a limit
+        of `lines` (at least 2), a stream that is cut shows only its head.
         """
         if stream is None:
             return NOT_THERE
@@ -211,9 +211,9 @@ class Cutter:
     def streams(
         self, streams: Sequence[StreamRecord | None], room: int, lines: int | None = None
     ) -> list[Shown]:
-        """Preview several streams in one room; what one does not need goes to the others.
+        """Preview several streams that share room; unneeded room goes to the other streams.
 
-        A bound of `lines` holds for each stream by itself.
+        The limit of `lines` applies to each stream separately.
         """
         shares = self.sharing.shares(streams, room, lines)
         return [
@@ -221,7 +221,7 @@ class Cutter:
         ]
 
     def unseen(self, stream: StreamRecord | None, reason: str) -> Shown:
-        """Publish a stream of which nothing is shown; an empty one has nothing to publish."""
+        """Publish a stream without showing any of it; an empty stream is not published."""
         if stream is None:
             return NOT_THERE
         index = self.attach(stream) if stream.size else None
@@ -229,7 +229,7 @@ class Cutter:
         return Shown(truncated=stream.produced_size > 0, artifact=index)
 
     def text(self, field: str, text: str, limit: int) -> str:
-        """A short text in `limit` characters, with an ellipsis when it was cut."""
+        """Shorten a text to `limit` characters, with an ellipsis if it was cut."""
         if len(text) <= limit:
             return text
         cut = shorten(text, limit)
@@ -242,13 +242,13 @@ class Cutter:
     ) -> Sequence[ItemT]:
         """The first `limit` entries of a list; `hidden_list` publishes the others.
 
-        The bytes of their streams are counted as left out of the list.
+        The bytes of the hidden entries' streams are counted as left out of the list.
 
         Args:
             field: the name of the list.
             items: all entries.
-            limit: how many are shown.
-            most: how many would be shown if there were room; `limit` when it is not given.
+            limit: how many entries are shown.
+            most: how many entries would be shown if there were room; `limit` by default.
 
         Raises:
             InvalidRecordError: an entry to hide is neither a record nor made of JSON types.
@@ -268,16 +268,16 @@ class Cutter:
             value = entry.model_dump() if isinstance(entry, Record) else entry
             self._hidden.append(canonical_json.encode({"field": field, "n": n, "value": value}))
         seen = sum(stream.size for stream in iter_streams(tuple(shown)))
-        # One count for all of them, as they have one list: there may be a million.
+        # One count for all hidden entries, since there may be a million.
         self.count(field, "bytes", seen + size, seen, reason)
         return shown
 
     def hidden_list(self) -> int | None:
-        """Publish what `items` left out, once for all lists, and return the index of it.
+        """Publish the entries that `items` left out, in one artifact, and return its index.
 
-        The stream of role `hidden` has a line for each entry, a JSON object `{field, n, value}`:
-        the name of the list, the position in it from 0, and the entry as in the complete output,
-        where a stream stands with its digest and its counts. None when nothing was left out.
+        The stream with the role `hidden` has a line for each entry, a JSON object `{field, n,
+        value}`: the name of the list, the position in it from 0, and the entry as in the complete
+        output, which gives a stream by its digest and counts. None if nothing was left out.
         """
         if not self._hidden:
             return None
@@ -294,7 +294,7 @@ class Cutter:
         *,
         stage: Stage = "projection",
     ) -> None:
-        """Note what a projector or another stage left out; nothing when `after` is not less."""
+        """Record an omission of a projector or another stage, if `after` is less than `before`."""
         if after < before:
             self._parts.append(
                 Omission(
@@ -303,7 +303,7 @@ class Cutter:
             )
 
     def count_losses(self, stream: StreamRecord) -> None:
-        """Note what the capture of a stream could not keep."""
+        """Record what the capture of a stream could not keep."""
         role, reason = stream.role, stream.loss_reason
         if reason is not None:
             size, lines = stream.produced_size, stream.produced_line_count
@@ -316,7 +316,7 @@ class Cutter:
         self.count(stream.role, "lines", stream.line_count, stream.line_count - lines, reason)
 
     def _loss_notice(self, stream: StreamRecord, room: int, lines: int | None) -> str:
-        """What is said of a loss: in the room that the text leaves, or in its part of the room."""
+        """The notice of a loss, in the room that the text leaves, or in its own part if more."""
         if stream.loss_reason is None:
             return ""
         of_text = needed_chars(stream, self._edge_bytes, lines_beside("lost", lines))
@@ -325,5 +325,5 @@ class Cutter:
 
 
 def lines_beside(notice: str, lines: int | None) -> int | None:
-    """The lines that are left to a text beside the notice of a loss, if there is one."""
+    """The lines that remain for the text after the notice of a loss, if there is a notice."""
     return lines - 1 if notice and lines is not None else lines

@@ -10,7 +10,7 @@ ALGORITHM = "sha256"
 _PATTERN = re.compile(r"sha256:[0-9a-f]{64}")
 
 Digest = NewType("Digest", str)
-"""A digest in its one spelling; `digest_of` and `parse_digest` make them."""
+"""A digest in its only spelling, made by `digest_of` and `parse_digest`."""
 
 
 def digest_of(data: bytes) -> Digest:
@@ -19,7 +19,7 @@ def digest_of(data: bytes) -> Digest:
 
 
 def digest_from_hex(hex_digits: str) -> Digest:
-    """The digest whose hexadecimal digits are known.
+    """The digest with these hexadecimal digits.
 
     Raises:
         InvalidRecordError: not 64 lower-case hexadecimal digits.
@@ -44,4 +44,4 @@ def hex_of(digest: Digest) -> str:
 
 
 EMPTY = digest_of(b"")
-"""The digest of no bytes at all."""
+"""The digest of zero bytes."""

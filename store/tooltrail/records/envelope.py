@@ -1,8 +1,8 @@
-"""The two ends of a projection: what the tool really gave, and the bounded envelope made of it.
+"""The input and the output of a projection: the tool's complete output and the bounded envelope.
 
-Both have the same five fields, and a success has a result and no error, a failure an error and no
-result. A `CompleteOutput` holds a typed result of its family, whose streams may be of any size. A
-`CanonicalResult` holds plain JSON and stands for itself.
+Both have the same five fields. A success has a result and no error; a failure has an error and no
+result. A `CompleteOutput` holds a typed result of its family, whose streams may have any size. A
+`CanonicalResult` holds plain JSON and needs no further data.
 """
 
 from collections.abc import Iterable
@@ -38,13 +38,13 @@ _STATE_OF_KIND: dict[str, InvocationState] = {
 
 
 class ArtifactReference(Record):
-    """Where a stored payload is: a path relative to the artifact root, and nothing more."""
+    """The location of a stored payload: only a path, relative to the artifact root."""
 
     path: Annotated[str, Field(min_length=1)]
 
 
 class Facts(NamedTuple):
-    """What lists of invocations show of a result, whatever its family; None where it has none."""
+    """The facts that lists of invocations show, for any family; None for a fact that is missing."""
 
     exit_status: int | None = None
     signal: int | None = None
@@ -52,14 +52,14 @@ class Facts(NamedTuple):
 
 
 class FamilyOutput(Record):
-    """The complete result of a tool: the base of each family's own."""
+    """The complete result of a tool: the base class of each family's results."""
 
     def summary(self) -> str:
-        """One sentence; an output that is made with it shortens it to `SUMMARY_CHARS`."""
+        """One sentence of any length; `CompleteOutput.success` shortens it to `SUMMARY_CHARS`."""
         raise NotImplementedError
 
     def facts(self) -> Facts:
-        """What lists show of it."""
+        """The facts that lists of invocations show."""
         return Facts()
 
 
@@ -78,7 +78,7 @@ class _Envelope(Record):
 
 
 def _as_written(error: ToolError) -> ToolError:
-    """An error as its JSON gives it back, without the bytes that JSON cannot hold."""
+    """The error as it would be read back from JSON, without the bytes that JSON cannot hold."""
     return error.model_copy(update={"exact_message": None}) if error.exact_message else error
 
 
@@ -96,12 +96,12 @@ class CompleteOutput(_Envelope):
         tool_name: the name that the model used, made recordable as in `ToolCall`.
         status: whether the tool did its work; a command that exits 1 is a success of the tool.
         summary_text: one sentence on one line: white space is collapsed, control characters are
-            escaped, a blank one becomes `(no summary)`. It is kept whole here, and cut to
+            escaped, a blank summary becomes `(no summary)`. It is complete here, and cut to
             `SUMMARY_CHARS` in the canonical result.
         result: the typed result of the tool's family; None for an error.
-        error: what went wrong; None for a success.
-        partial_output: the streams of a failure. Those of a success stand in its result. The JSON
-            leaves the field out when it is empty.
+        error: the error; None for a success.
+        partial_output: the streams of a failure. The streams of a success are in its result. The
+            JSON omits this field if it is empty.
     """
 
     tool_name: ToolName
@@ -123,7 +123,7 @@ class CompleteOutput(_Envelope):
     def success(cls, tool_name: str, result: FamilyOutput, summary: str | None = None) -> Self:
         """The output of a tool that did its work.
 
-        Without a summary, or with a blank one, the result words it in `SUMMARY_CHARS`.
+        Without a summary, or with a blank one, `result.summary()` is used, cut to `SUMMARY_CHARS`.
         """
         given = one_line(summary or "")
         return cls(
@@ -137,15 +137,15 @@ class CompleteOutput(_Envelope):
     def failure(
         cls, tool_name: str, error: ToolError, streams: Iterable[StreamRecord] = ()
     ) -> Self:
-        """The output of a tool that failed; its summary is the message in `SUMMARY_CHARS`.
+        """The output of a tool that failed; its summary is the message cut to `SUMMARY_CHARS`.
 
         A message or hint with more than `MAX_MESSAGE_CHARS`, and a message with lone surrogates,
         is kept as a stream of the role `error.message` or `error.recovery_hint`.
 
         Args:
             tool_name: the name that the model used.
-            error: what went wrong.
-            streams: what the tool gave before it failed, each role once.
+            error: the error.
+            streams: the tool's output before it failed; each role at most once.
         """
         kept = list(streams)
         fields: dict[str, str] = {}
@@ -169,11 +169,11 @@ class CompleteOutput(_Envelope):
 
     @property
     def streams(self) -> tuple[StreamRecord, ...]:
-        """Every stream, in the order of the fields of the result."""
+        """All streams: those of the result in the order of its fields, then the partial output."""
         return (*iter_streams(self.result), *self.partial_output)
 
     def to_json(self) -> bytes:
-        """The canonical JSON of everything but the bytes, which it names by digest."""
+        """The canonical JSON of everything; the bytes of streams are represented by digests."""
         without = None if self.partial_output else {"partial_output"}
         return canonical_json.encode(self.model_dump(exclude=without))
 
@@ -186,14 +186,14 @@ class CompleteOutput(_Envelope):
 
 
 class CanonicalResult(_Envelope):
-    """The bounded, typed envelope that the runtime owns: exactly five fields, nulls written out.
+    """The bounded, typed envelope that the runtime owns: exactly five fields, including nulls.
 
     Attributes:
         tool_name: the name that the model used.
         status: `success` or `error`.
-        summary_text: never empty, at most `SUMMARY_CHARS` characters.
+        summary_text: one sentence, never empty, at most `SUMMARY_CHARS` characters.
         result: the family's result as JSON; None for an error.
-        error: None for a success.
+        error: the bounded error; None for a success.
     """
 
     summary_text: Annotated[str, Field(min_length=1, max_length=SUMMARY_CHARS)]
@@ -214,11 +214,11 @@ class CanonicalResult(_Envelope):
 
     @classmethod
     def from_json(cls, data: bytes | str) -> Self:
-        """Read what `to_json` wrote.
+        """Read an envelope that `to_json` wrote.
 
         Raises:
-            InvalidRecordError: not canonical JSON.
-            pydantic.ValidationError: not an envelope.
+            InvalidRecordError: `data` is not canonical JSON.
+            pydantic.ValidationError: the JSON is not an envelope.
         """
         return cls.model_validate(canonical_json.decode(data))
 

@@ -1,22 +1,22 @@
-"""Every error that Tooltrail raises on purpose, branched by what the caller does next.
+"""Every error that Tooltrail raises deliberately, grouped by what the caller can do next.
 
     TooltrailError
     ├── NotFoundError (LookupError)           ask for something else
     │   ├── AmbiguousNameError                choose one of `candidates`
     │   └── StoreNotFoundError                create the store first
-    ├── InvalidRecordError (ValueError)       mend the input; the same call fails again
+    ├── InvalidRecordError (ValueError)       correct the input; the same call fails again
     │   ├── PathEscapeError                   a path that leaves the artifact root
     │   ├── StoreExistsError                  there is a store already
     │   ├── SessionClosedError                open another session
-    │   └── InvocationFinishedError           an invocation is finished once
-    ├── DamageError                           stored bytes are not what was stored
+    │   └── InvocationFinishedError           an invocation can be finished only once
+    ├── DamageError                           stored bytes were cut, altered or lost
     │   ├── DigestMismatchError
-    │   ├── IndexMismatchError                the content is right, and its index is not
+    │   ├── IndexMismatchError                the content is right, but its index is wrong
     │   └── MissingArtifactError
     ├── SchemaMismatchError                   run `tooltrail db upgrade`, or a newer program
     └── UnavailableError                      try again later: locked, full, unreachable
-        ├── AccessRefusedError                mend the user, the password or the database's name
-        └── DiskFullError                     make room first
+        ├── AccessRefusedError                correct the user, the password or the database's name
+        └── DiskFullError                     free disk space first
 
 Messages are lower-case sentences that name the object. They never hold a password or tool output.
 """
@@ -24,7 +24,7 @@ Messages are lower-case sentences that name the object. They never hold a passwo
 from collections.abc import Sequence
 
 _NAMED = 4
-"""Differences in one message."""
+"""Most differences that one message lists."""
 
 
 class TooltrailError(Exception):
@@ -39,8 +39,8 @@ class AmbiguousNameError(NotFoundError):
     """A shortened name fits more than one record.
 
     Attributes:
-        name: what was asked for.
-        candidates: full ids that it fits, newest first; at most a handful are listed.
+        name: the name that was asked for.
+        candidates: full ids that the name fits, newest first; only the first few are listed.
     """
 
     def __init__(self, name: str, candidates: Sequence[str]) -> None:
@@ -50,7 +50,7 @@ class AmbiguousNameError(NotFoundError):
 
 
 class StoreNotFoundError(NotFoundError):
-    """There is no Tooltrail store at this place."""
+    """There is no Tooltrail store at this location."""
 
 
 class InvalidRecordError(TooltrailError, ValueError):
@@ -62,15 +62,15 @@ class PathEscapeError(InvalidRecordError):
 
 
 class StoreExistsError(InvalidRecordError):
-    """A store was to be created where there is one."""
+    """A store cannot be created, because there is one already."""
 
 
 class SessionClosedError(InvalidRecordError):
-    """A closed session takes no further records."""
+    """A closed session accepts no further records."""
 
 
 class InvocationFinishedError(InvalidRecordError):
-    """An invocation goes from started to its final state once."""
+    """The invocation already has its final state; it can be finished only once."""
 
 
 class DamageError(TooltrailError):
@@ -86,15 +86,15 @@ class DamageError(TooltrailError):
 
 
 class DigestMismatchError(DamageError):
-    """The content of an object is not what its name promises."""
+    """The content of an object does not match its digest."""
 
 
 class IndexMismatchError(DamageError):
-    """An index of an object, or its row, tells something else of it than what is there.
+    """An object's index, or its database row, does not match the object.
 
     Attributes:
-        differences: which index, which frame, what was found and what was expected; each one a
-            sentence, and all of them. The message has the first ones.
+        differences: all differences, one sentence each: which index, which frame, what was found
+            and what was expected. The message has only the first ones.
     """
 
     def __init__(self, path: str, differences: Sequence[str]) -> None:
@@ -106,14 +106,14 @@ class IndexMismatchError(DamageError):
 
 
 class MissingArtifactError(DamageError):
-    """A reference points at an object that is not there."""
+    """A reference points at an object that does not exist."""
 
 
 class SchemaMismatchError(TooltrailError):
-    """The store's schema is of another revision than this program's.
+    """The store's schema has another revision than the one that this program needs.
 
     Attributes:
-        found: the revision of the store, None when it has none.
+        found: the revision of the store; None if it has none.
         expected: the revision that this program reads and writes.
     """
 
@@ -124,13 +124,13 @@ class SchemaMismatchError(TooltrailError):
 
 
 class UnavailableError(TooltrailError):
-    """The database, the disk or the object store cannot serve now; a retry may succeed."""
+    """The database, the disk or the object store is unavailable now; a retry may succeed."""
 
 
 class AccessRefusedError(UnavailableError):
-    """The server is there, and does not let this user in or has no such database.
+    """The server is reachable, but refuses this user or has no such database.
 
-    Of several that are named one by one none does: one that is not there may be the right one.
+    If several servers are listed, every one refused: an unreachable one might have accepted.
     """
 
 

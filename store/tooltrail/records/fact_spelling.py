@@ -1,4 +1,4 @@
-"""How JSON spells a fact, and how a fact is read.
+"""Writes facts as canonical JSON, and reads them back.
 
     >>> fact = SessionClosed(session=UUID(int=7), at=datetime(2026, 1, 2, tzinfo=UTC))
     >>> fact_json(fact)
@@ -6,7 +6,7 @@
     >>> read_fact(fact_json(fact)) == fact
     True
 
-A value of another type is refused, so that nothing is written that cannot be read.
+A member of a wrong type is refused, so that everything that is written can be read back.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,12 +30,12 @@ from tooltrail.records.frozen import Frozen
 from tooltrail.records.states import InvocationState
 
 VERSION: Final = 1
-"""The version of the spelling. A reader refuses any other."""
+"""The version of the spelling. A reader refuses all other versions."""
 
 Members: TypeAlias = dict[str, Any]
 
 Spell: TypeAlias = Callable[[Any], Any]
-"""Spells a value as JSON has it, or reads it; raises TypeError or ValueError for another."""
+"""Converts a value to JSON types, or back; raises TypeError or ValueError for a wrong value."""
 
 
 class NewerFactError(InvalidRecordError):
@@ -43,10 +43,10 @@ class NewerFactError(InvalidRecordError):
 
 
 def fact_json(fact: Fact) -> bytes:
-    """Canonical JSON of a fact. Members that have their default are left out.
+    """The canonical JSON of a fact. Members that have their default are left out.
 
     Raises:
-        InvalidRecordError: a member is not of its type.
+        InvalidRecordError: a member has a wrong type.
     """
     try:
         members = _members_of(fact)
@@ -57,19 +57,19 @@ def fact_json(fact: Fact) -> bytes:
 
 
 def shown_json(shown: Shown) -> bytes:
-    """Canonical JSON of what a caller got.
+    """The canonical JSON of the result and receipt that a caller got.
 
     Raises:
-        InvalidRecordError: a member is not of its type.
+        InvalidRecordError: a member has a wrong type.
     """
     return encode_simple(_members_of(shown))
 
 
 def read_shown(data: bytes) -> Shown:
-    """The reverse of `shown_json`.
+    """Read what `shown_json` wrote.
 
     Raises:
-        InvalidRecordError: not such a JSON.
+        InvalidRecordError: `data` is not the JSON of a `Shown`.
     """
     members = decode(data)
     if not isinstance(members, dict):
@@ -78,11 +78,11 @@ def read_shown(data: bytes) -> Shown:
 
 
 def read_fact(data: bytes) -> Fact:
-    """The fact behind its JSON.
+    """Read a fact from its JSON.
 
     Raises:
         NewerFactError: the kind, the version or a member is unknown to this program.
-        InvalidRecordError: not the JSON of a fact.
+        InvalidRecordError: `data` is not the JSON of a fact.
     """
     members = decode(data)
     if not isinstance(members, dict):
@@ -96,7 +96,7 @@ def read_fact(data: bytes) -> Fact:
 
 
 def body_digests(fact: Fact) -> list[Digest]:
-    """The bodies that a fact names, in the order of its members; streams in the spool excluded."""
+    """The bodies that a fact names, in the order of its members, without streams in the spool."""
     found: list[Digest] = []
     for name in _SHAPES[type(fact)].bodies:
         value: Digest | tuple[Digest, ...] | None = getattr(fact, name)
@@ -143,7 +143,7 @@ _STATES: Final = frozenset(get_args(InvocationState))
 
 
 def _checker(kind: type, what: str) -> Spell:
-    """What gives a value of a type back; a truth value is no number."""
+    """A function that returns its argument if it has the type; a boolean is not a number."""
 
     def check(value: object) -> object:
         if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
@@ -159,7 +159,7 @@ _check_flag: Final = _checker(bool, "true or false")
 
 
 def _spell_time(at: object) -> str:
-    """A time, in UTC and to the microsecond."""
+    """Write a time in UTC, to the microsecond."""
     if not isinstance(at, datetime):
         raise TypeError(f"a time expected, not {type(at).__name__}")
     if at.tzinfo is not UTC:
@@ -170,7 +170,7 @@ def _spell_time(at: object) -> str:
 
 
 def _read_time(text: object) -> datetime:
-    """The time behind its spelling, in UTC."""
+    """Read a time, and convert it to UTC."""
     at = datetime.fromisoformat(_check_text(text))
     if at.utcoffset() is None:
         raise ValueError("a recorded time must have a zone")
@@ -178,31 +178,31 @@ def _read_time(text: object) -> datetime:
 
 
 def _spell_uuid(value: object) -> str:
-    """A UUID."""
+    """Write a UUID."""
     if not isinstance(value, UUID):
         raise TypeError(f"a UUID expected, not {type(value).__name__}")
     return str(value)
 
 
 def _read_uuid(value: object) -> UUID:
-    """The UUID behind its spelling."""
+    """Read a UUID."""
     return UUID(_check_text(value))
 
 
 def _check_state(value: object) -> str:
-    """A state of an invocation."""
+    """Check a state of an invocation."""
     if value not in _STATES:
         raise ValueError(f"no such state: {value!r}")
     return cast("str", value)
 
 
 def _check_digest(value: object) -> Digest:
-    """A digest."""
+    """Check a digest."""
     return parse_digest(_check_text(value))
 
 
 def _read_items(read: Spell) -> Spell:
-    """A reader of lists, from one of items."""
+    """A reader of lists, made from a reader of one item."""
 
     def read_all(value: object) -> tuple[Any, ...]:
         if not isinstance(value, list):
@@ -213,21 +213,21 @@ def _read_items(read: Spell) -> Spell:
 
 
 def _spell_items(spell: Spell) -> Spell:
-    """A speller of tuples, from one of items."""
+    """A speller of tuples, made from a speller of one item."""
     return lambda values: [spell(one) for one in values]
 
 
 _NO_DEFAULT = object()
-"""Equal to no value, for a member that is always written."""
+"""The default of a member that is always written; no value equals it."""
 
 
 class _Shape(NamedTuple):
     """How the members of one class are spelled and read.
 
     Attributes:
-        members: name, default and speller of each.
-        readers: the reverse, by name.
-        bodies: names of the members that name bodies.
+        members: name, default and speller of each member.
+        readers: reader of each member, by name.
+        bodies: names of the members that hold digests of bodies.
     """
 
     members: tuple[tuple[str, object, Spell], ...]
@@ -259,7 +259,7 @@ _SPELLINGS: Final[Mapping[object, tuple[Spell, Spell]]] = {
     tuple[OmissionFact, ...]: (_spell_items(_members_of), _read_items(_nested(OmissionFact))),
     tuple[ArtifactFact, ...]: (_spell_items(_members_of), _read_items(_nested(ArtifactFact))),
 }
-"""How a member of each type is spelled and read. `T | None` is spelled as `T`."""
+"""The speller and the reader of each type of member. `T | None` is spelled like `T`."""
 
 
 def _shape_of(shape: type[Frozen]) -> _Shape:

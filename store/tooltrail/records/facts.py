@@ -1,7 +1,7 @@
 """Facts: what producers record, one class for each kind.
 
-A fact is small. Texts and outputs are *bodies*: byte strings that a fact names by digest and that
-travel beside it. So a body can be erased later while the fact, and every hash over it, stays.
+A fact is small. Texts and outputs are *bodies*: byte strings that are stored beside the fact, which
+names them by digest. So a body can be erased later, while the fact and every hash over it remain.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ class SessionOpened(Frozen):
 
     Attributes:
         session: id of the session.
-        at: when it began, aware.
-        name: the name by which other producers join the session; None for an unnamed one.
-        title: a short text for people.
-        agent: name of the agent that holds the session.
-        parent: the session that started this one; None unless it is a sub-agent's.
+        at: when the session began (time zone aware).
+        name: the name by which other producers join the session; None for an unnamed session.
+        title: a short title for people.
+        agent: name of the agent that runs the session.
+        parent: id of the session that started this one; None unless this is a sub-agent's session.
         environment: body with canonical JSON of host, user, folder and program.
     """
 
@@ -46,8 +46,8 @@ class SessionClosed(Frozen):
 
     Attributes:
         session: id of the session.
-        at: when it ended, aware.
-        reason: why, where it did not end by itself.
+        at: when the session ended (aware).
+        reason: why the session ended; None if it ended normally.
     """
 
     kind: ClassVar[str] = "session.closed"
@@ -57,15 +57,15 @@ class SessionClosed(Frozen):
 
 
 class MessageAdded(Frozen):
-    """A session got a message: an entry of the conversation that is not a tool call.
+    """A message was added to a session: an entry of the conversation that is not a tool call.
 
     Attributes:
         session: id of the session.
-        id: of the message.
-        at: when it was said, aware.
-        role: who said it.
+        id: id of the message.
+        at: time of the message (aware).
+        role: the author of the message.
         text: body with the text in UTF-8.
-        document: body with canonical JSON of the message, where it is more than its text.
+        document: body with canonical JSON of the message; None if the message is only its text.
         payload: body with the bytes that a provider sent.
         wire_format: format of the payload.
     """
@@ -82,18 +82,18 @@ class MessageAdded(Frozen):
 
 
 class AnswerStarted(Frozen):
-    """A provider began to stream an answer. Its bytes gather in the spool until it has ended.
+    """A provider began to stream an answer. Its bytes are collected in the spool until it ends.
 
-    The fact `message` with the same id says that the answer has ended, and what it was.
+    A fact `message` with the same id records the end of the answer and its content.
 
     Attributes:
         session: id of the session.
-        id: of the message that the answer becomes, the last one of several choices.
-        at: when it began, aware.
+        id: id of the message that the answer becomes; with several choices, of the last one.
+        at: when the answer began (aware).
         wire_format: format of the answer.
-        provider: whose server gives it, where the format does not say so.
-        owner: name of the owner lock of the program that receives it.
-        servers: of the tools on offer, in order; names of their tools are split.
+        provider: the provider, if the format does not name it.
+        owner: name of the owner lock of the program that receives the answer.
+        servers: servers of the offered tools, in order; used to split the names of their tools.
     """
 
     kind: ClassVar[str] = "answer.started"
@@ -107,12 +107,12 @@ class AnswerStarted(Frozen):
 
 
 class ToolsOffered(Frozen):
-    """From here on a session offers exactly these tools to the model.
+    """From now on the session offers exactly these tools to the model.
 
     Attributes:
         session: id of the session.
-        id: of the offer.
-        at: when, aware.
+        id: id of the offer.
+        at: time of the offer (aware).
         tools: bodies with canonical JSON of each tool definition, in order.
     """
 
@@ -128,11 +128,11 @@ class AgentLeg(Frozen):
 
     Attributes:
         session: id of the session that is the leg.
-        id: of this fact.
-        at: when, aware.
+        id: id of this fact.
+        at: when the leg began (aware).
         document: body with canonical JSON of the `LegStarted`.
         agent: body with the configuration of the agent.
-        agent_version: what the author of the agent calls that configuration.
+        agent_version: the author's name for that configuration.
     """
 
     kind: ClassVar[str] = "agent.leg"
@@ -149,8 +149,8 @@ class AgentOutcome(Frozen):
 
     Attributes:
         session: id of the session that is the leg.
-        id: of this fact.
-        at: when, aware.
+        id: id of this fact.
+        at: when the leg ended (aware).
         document: body with canonical JSON of the `LegEnded`.
     """
 
@@ -162,13 +162,13 @@ class AgentOutcome(Frozen):
 
 
 class Maintenance(Frozen):
-    """Something was done to what is kept: gc, erase, hold, relocate, repair.
+    """A maintenance action changed stored data: gc, erase, hold, relocate, repair.
 
     Attributes:
-        id: of the run.
-        at: when, aware.
+        id: id of the maintenance run.
+        at: time of the run (aware).
         action: `gc`, `relocate`, …
-        actor: who asked for it.
+        actor: the person or program that asked for the run.
         details: body with canonical JSON of what was done.
     """
 
@@ -184,20 +184,20 @@ class CallStarted(Frozen):
     """A tool call is about to run.
 
     Attributes:
-        session: id of the session. A session that the store does not know is opened by this fact.
-        id: of the invocation.
-        at: when it starts, aware.
+        session: id of the session. If the store does not know the session, this fact opens it.
+        id: id of the invocation.
+        at: when the call starts (aware).
         tool_name: the name that the model used; see `ToolCall.full_name`.
         family: family of the result.
         arguments: body with the arguments as the model sent them.
         policy: body with canonical JSON of the budgets.
         environment: body with canonical JSON of host, user, folder and program.
-        call_id: the provider's id of the call: data, may repeat or be empty.
-        title: a short spelling of the arguments.
+        call_id: the provider's id of the call; only data, since it may repeat or be empty.
+        title: a short form of the arguments.
         message: id of the message that asked for the call.
-        position: place of the call among those of that message, from 0.
+        position: position of the call among the calls of that message, from 0.
         owner: name of the owner lock that is held while the tool runs; None for a call that had
-            ended when it was recorded.
+            already ended when it was recorded.
     """
 
     kind: ClassVar[str] = "call.started"
@@ -221,12 +221,12 @@ class StreamFact(Frozen):
 
     Attributes:
         role: what the stream is for: `stdout`, `stderr`, …
-        digest: of the kept bytes.
+        digest: digest of the kept bytes.
         size: bytes kept.
         line_count: lines kept.
         produced_size: bytes that the tool produced.
         produced_line_count: lines that the tool produced.
-        loss_reason: why some bytes were not kept; None when all were.
+        loss_reason: why some bytes were not kept; None if all were kept.
         spooled: path of the captured stream, relative to the spool; None for a body.
     """
 
@@ -244,7 +244,7 @@ class StreamFact(Frozen):
         """The fact of a stream.
 
         Args:
-            stream: what is known of the stream.
+            stream: the counts and the digest of the stream.
             spooled: see the class.
         """
         return cls(
@@ -271,11 +271,11 @@ class OmissionFact(Frozen):
 
 
 class ArtifactFact(Frozen):
-    """One artifact of a canonical result, at its place in `result.artifacts`.
+    """One artifact of a canonical result, at its position in `result.artifacts`.
 
     Attributes:
         role: what the artifact is for.
-        digest: of its content; the path follows from it.
+        digest: digest of the content, which determines the artifact's path.
     """
 
     role: str
@@ -288,11 +288,11 @@ class Shown(Frozen):
     Attributes:
         canonical: body with canonical JSON of the envelope.
         receipt: body with the text in UTF-8.
-        renderer: name of the renderer; `seen` where another program made the text.
-        renderer_version: its version; 0 for `seen`.
-        omissions: what the stages left out, in their order.
-        artifacts: the artifacts of the result, in their order.
-        hidden: artifacts that are no streams of the output, such as the rest of a long list.
+        renderer: name of the renderer; `seen` if another program made the text.
+        renderer_version: version of the renderer; 0 for `seen`.
+        omissions: omissions of the stages, in order.
+        artifacts: artifacts of the result, in order.
+        hidden: artifacts that are not streams of the output, such as the rest of a long list.
     """
 
     canonical: Digest
@@ -305,21 +305,21 @@ class Shown(Frozen):
 
 
 class CallEnded(Frozen):
-    """A tool call ended, and this is everything that came of it.
+    """A tool call ended, with this complete output.
 
     Attributes:
         session: id of the session.
-        id: of the invocation, which a `CallStarted` began.
-        at: when it ended, aware.
+        id: id of the invocation, which a `CallStarted` began.
+        at: when the call ended (aware).
         state: final state of the invocation.
         output: body with canonical JSON of the complete output.
         streams: the streams of the complete output, in its order.
-        shown: what the caller got; None where the ingester projects and renders.
-        duration_ms: how long the tool ran, by a monotonic clock; None where nobody measured.
+        shown: the result and receipt that the caller got; None if the ingester makes them.
+        duration_ms: run time of the tool, by a monotonic clock; None if it was not measured.
         error_kind: kind of the error; None for a success.
-        exit_status: of a command.
-        signal: that ended a command.
-        timed_out: whether a limit of time ended it; None where the family has none.
+        exit_status: exit status of a command.
+        signal: number of the signal that ended a command.
+        timed_out: whether a time limit ended the call; None if the family has no time limits.
     """
 
     kind: ClassVar[str] = "call.ended"
@@ -338,7 +338,7 @@ class CallEnded(Frozen):
 
     @property
     def all_streams(self) -> tuple[StreamFact, ...]:
-        """The streams of the output, and the artifacts that are none of these."""
+        """The streams of the output, and the artifacts that are not among them."""
         return self.streams if self.shown is None else (*self.streams, *self.shown.hidden)
 
 
@@ -356,4 +356,4 @@ Fact: TypeAlias = (
 )
 
 FACTS: Final[Mapping[str, type[Fact]]] = {one.kind: one for one in get_args(Fact)}
-"""The class of each kind."""
+"""The class of each kind of fact."""

@@ -1,8 +1,8 @@
 """The errors that every runtime has: an exception, a refusal, a timeout, a call that cannot be run.
 
-Each function words one of them for the model: what happened in one sentence, what could be done
-next, and whether the same call may succeed later. What they repeat of others is whole, but for the
-names of tools: it is the projection that bounds an error, and says what it left out.
+Each function words one error for the model: what happened in one sentence, what could be done next,
+and whether the same call may succeed later. Quoted texts are complete, except the names of tools:
+the projection bounds an error later, and records what it left out.
 """
 
 import difflib
@@ -27,28 +27,28 @@ from tooltrail.records.errors import UnavailableError
 from tooltrail.records.tool_errors import ErrorKind, ToolError, exact_bytes
 
 _SIMILAR = 3
-"""Names that are proposed for an unknown one."""
+"""Most names that are suggested for an unknown tool."""
 
 _PASSING = (TimeoutError, ConnectionError, BlockingIOError, InterruptedError, UnavailableError)
-"""What may be over when the same call is made again."""
+"""Exceptions whose cause may have passed when the same call is made again."""
 
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def error_of_exception(error: BaseException) -> ToolError:
-    """The error of an exception that a tool handler raised; given for whatever exception it is.
+    """The error for an exception that a tool handler raised, whatever its type.
 
-    Only what its type says beyond doubt has a kind of its own: a full disk is `low_disk_space`, a
-    cancellation of asyncio `cancelled`, any other exception that is no `Exception` `interrupted`.
-    Everything else is `tool_execution_failed`. That goes for `PermissionError`, which is a fault of
-    the tool's environment, where `permission_denied` is the answer of somebody who was asked; for
-    `TimeoutError`, which some part of the tool ran into, where the timeout of the call is
-    `error_of_timeout`; and for `SystemExit`, since a tool cannot end the program.
+    Only an unambiguous type has its own kind: a full disk is `low_disk_space`, a cancellation by
+    asyncio is `cancelled`, any other exception outside `Exception` is `interrupted`. All others are
+    `tool_execution_failed`. These include `PermissionError`, a fault in the tool's environment
+    (`permission_denied` means that a person or policy refused the call); `TimeoutError`, raised by
+    some part of the tool (for the timeout of the call itself, see `error_of_timeout`); and
+    `SystemExit`, since a tool cannot end the program.
 
-    Its message has the whole text of the exception, which may be of many lines. Its details are
-    `exception`, its type; `notes`, `causes`, `members` of a group, each with notes and frames of
-    its own; `traceback`, without lines of source or local values; `reason`, of a cancellation or an
-    interruption, and `raised`, the text of a group that holds one. `docs/contract.md` shows them.
+    The message has the complete text of the exception, possibly on many lines. The details are
+    `exception`, the type; `notes`, `causes` and the `members` of a group, each with its own notes
+    and frames; `traceback`, without source lines or local values; `reason`, for a cancellation or
+    interruption; `raised`, the text of a group that holds one. `docs/contract.md` has examples.
     """
     control = control_flow_in(error)
     if control is not None:
@@ -69,11 +69,11 @@ def error_of_exception(error: BaseException) -> ToolError:
 
 
 def error_of_timeout(timeout_ms: int, cause: BaseException | None = None) -> ToolError:
-    """The error of a call whose time was over.
+    """The error of a call that reached its time limit.
 
     Args:
-        timeout_ms: the time that it had.
-        cause: what the tool raised when it was stopped, if that says more.
+        timeout_ms: the time limit.
+        cause: the exception that the tool raised when it was stopped, if it adds information.
     """
     details: dict[str, JsonValue] = {"timeout_ms": timeout_ms}
     if cause is not None:
@@ -88,11 +88,11 @@ def error_of_timeout(timeout_ms: int, cause: BaseException | None = None) -> Too
 
 
 def error_of_refusal(*, refused_by: str, reason: str | None = None) -> ToolError:
-    """The error of a call that somebody refused before it ran.
+    """The error of a call that was refused before it ran.
 
     Args:
-        refused_by: who: `user`, or the name of a policy or a hook.
-        reason: why, in one sentence.
+        refused_by: `user`, or the name of the policy or hook that refused.
+        reason: why the call was refused, in one sentence.
     """
     by, why = full_text(refused_by), _reason_details(reason)
     sentence = f"the call was refused by {by}" + (f": {why['reason']}" if why else "")
@@ -130,7 +130,7 @@ def error_of_unknown_tool(tool_name: str, known: Iterable[str]) -> ToolError:
 
 
 def error_of_unexposed_tool(tool_name: str) -> ToolError:
-    """The error of a call of a tool that exists, but that was not offered to this model."""
+    """The error of a call of a tool that exists but was not offered to this model."""
     name = one_line(tool_name, TOOL_NAME_CHARS)
     return ToolError(
         kind=ErrorKind.TOOL_NOT_EXPOSED,
@@ -143,17 +143,17 @@ def error_of_unexposed_tool(tool_name: str) -> ToolError:
 def error_of_invalid_arguments(
     tool_name: str, refusal: Exception | Iterable[SchemaProblem] | str
 ) -> ToolError:
-    """The error of a call whose arguments the tool does not take.
+    """The error of a call whose arguments the tool does not accept.
 
-    It names the fields and says what is wanted there, and does not repeat the value, which may be
-    a secret or huge. The words of a tool's own validator are repeated only if the refused value is
-    one text or number, and no part of that value stands in the words.
+    The error names the fields and what they must contain. It never repeats the value, which may be
+    a secret or huge. The message of a tool's own validator is repeated only if the refused value is
+    a single text or number, and no part of that value occurs in the message.
 
     Args:
         tool_name: the name that the model used.
-        refusal: what refused the arguments: pydantic's `ValidationError`, errors of a JSON Schema
-            validator, the exception of a JSON parser, or a sentence. Of any other exception only
-            the type is recorded.
+        refusal: why the arguments were refused: pydantic's `ValidationError`, errors of a JSON
+            Schema validator, the exception of a JSON parser, or a sentence. For any other
+            exception only its type is recorded.
     """
     name = one_line(tool_name, TOOL_NAME_CHARS)
     return ToolError(
@@ -165,11 +165,11 @@ def error_of_invalid_arguments(
 
 
 def error_of_truncated_call(tool_name: str, arguments_raw: str) -> ToolError:
-    """The error of a call in whose middle the model's output ended; it must not run.
+    """The error of a call that was cut off with the model's output; it must not run.
 
     Args:
         tool_name: the name that the model used.
-        arguments_raw: what there is of the arguments; they are counted, not repeated.
+        arguments_raw: the received part of the arguments; it is counted, not repeated.
     """
     name = one_line(tool_name, TOOL_NAME_CHARS)
     return ToolError(
@@ -192,7 +192,7 @@ def error_of_interruption(reason: str | None = None) -> ToolError:
 
 
 def error_of_cancellation(reason: str | None = None) -> ToolError:
-    """The error of a call that was stopped by whoever started it."""
+    """The error of a call that its caller stopped."""
     return ToolError(
         kind=ErrorKind.CANCELLED,
         message="the call was cancelled before it was done",
@@ -202,7 +202,7 @@ def error_of_cancellation(reason: str | None = None) -> ToolError:
 
 
 def _ended(control: BaseException, error: BaseException) -> ToolError:
-    """The error of what ended the call, and of everything that was raised together with it."""
+    """The error for the exception that ended the call, and everything raised together with it."""
     if is_cancellation(control):
         ended = error_of_cancellation(text_of(control))
     else:
@@ -220,7 +220,7 @@ def _hint(*, full: bool, retryable: bool) -> str:
 
 
 def _similar(name: str, known: Iterable[str]) -> list[str]:
-    """Nearest names first; upper and lower case count as the same."""
+    """Similar names, the most similar first; case is ignored."""
     by_folded = {one.casefold(): one for one in sorted(known, reverse=True)}
     nearest = difflib.get_close_matches(name.casefold(), by_folded, n=_SIMILAR)
     return [one_line(by_folded[folded], TOOL_NAME_CHARS) for folded in nearest]

@@ -1,4 +1,4 @@
-"""A family: the group of tools that share a typed result, how it is bounded, how it is worded."""
+"""A family: a group of tools that share a typed result, with its projector and its renderer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -11,9 +11,9 @@ from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 Projector = Callable[[Any, Any, Cutter], Mapping[str, object]]
 """Bounds a complete result: `(result, budget, cutter) -> canonical result`.
 
-The result is one of the family's `result_types`, the budget is of the class of the family's own.
-What it returns holds JSON types and tuples of the same. It MUST be deterministic, and
-MUST leave nothing out but through the cutter.
+The result is one of the family's `result_types`, and the budget has the class of the family's
+`budget`. The returned mapping holds JSON types and tuples of them. A projector MUST be
+deterministic, and MUST leave things out only through the cutter.
 """
 
 
@@ -23,14 +23,14 @@ class Family:
 
     Attributes:
         name: the family's name, stored with each invocation.
-        result_types: the models of its complete results.
-        projector: complete result to canonical result.
-        render: `(canonical, budget) -> receipt`, for a success; a function of its inputs alone. The
-            receipt fits into `budget.receipt_chars`, for whatever the projector gives.
-        budget: its default budget.
-        tool_names: names of tools that it serves by default.
-        version: of `render`, stored with each receipt as the name is; raised whenever the same
-            input may give other text.
+        result_types: the models of the family's complete results.
+        projector: converts a complete result to a canonical result.
+        render: `(canonical, budget) -> receipt`, for a success; depends only on its inputs. The
+            receipt of any result of the projector fits into `budget.receipt_chars`.
+        budget: the family's default budget.
+        tool_names: names of the tools that the family serves by default.
+        version: version of `render`, stored with each receipt like the name; raised whenever the
+            same input may give another text.
     """
 
     name: str

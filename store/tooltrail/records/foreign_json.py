@@ -1,7 +1,7 @@
-"""JSON that others wrote: read strictly, and what cannot be carried on is said and not mended.
+"""A strict reader for JSON from other programs: faulty JSON is an error and is never repaired.
 
-A value that was read means what its text says. Text in canonical JSON is for `canonical_json`,
-which also turns its marks back.
+The value is exactly what the text says. To read canonical JSON, use `canonical_json`, which also
+restores the values that its marks stand for.
 """
 
 from typing import TYPE_CHECKING, cast
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 
 def read_json(data: str | bytes) -> "JsonValue":
-    """The value of a JSON text (RFC 8259).
+    """Read a JSON text (RFC 8259).
 
     Raises:
-        InvalidRecordError: it is no JSON in UTF-8, a key stands twice in one object, a number is no
-            number or beyond a double, or it is nested deeper than a record can hold. The message
-            says where, and repeats nothing of the text but a number or a key.
+        InvalidRecordError: `data` is not JSON in UTF-8, has a duplicate key, NaN or an infinity, a
+            number beyond a double, or nesting deeper than a record can hold. The message gives
+            the position, and quotes nothing from the text but a number or a key.
     """
     try:
         text = data if isinstance(data, str) else data.decode()

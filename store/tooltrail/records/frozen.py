@@ -1,7 +1,7 @@
-"""Immutable values whose classes cost nothing to make.
+"""Immutable values whose classes are cheap to define.
 
 The standard dataclasses generate and compile code for each class. A program that records one
-command would spend more time on that than on the record.
+command would spend more time on that code than on the record.
 """
 
 from typing import Any, ClassVar, NoReturn, Self, dataclass_transform, get_origin
@@ -11,7 +11,7 @@ _SHARED: object = ClassVar
 
 @dataclass_transform(frozen_default=True)
 class Frozen:
-    """The base of a value: its annotated members are set once, and equality is by member.
+    """The base class of values: annotated members are set once, and equality is by member.
 
     >>> class Point(Frozen):
     ...     x: int
@@ -25,7 +25,7 @@ class Frozen:
     _required: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
-        """Learn the members of a new class."""
+        """Collect the members of a new class."""
         annotations: dict[str, object] = cls.__annotations__
         names = tuple(name for name, kind in annotations.items() if get_origin(kind) is not _SHARED)
         cls.member_names = names
@@ -33,7 +33,7 @@ class Frozen:
         cls._required = frozenset(name for name in names if not hasattr(cls, name))
 
     def __init__(self, *values: Any, **members: Any) -> None:
-        """Take the members in their order, or by name. Members with a default may be left out.
+        """Set the members, given in order or by name. Members with a default may be left out.
 
         Raises:
             TypeError: a member is missing, unknown, or given twice.
@@ -51,7 +51,7 @@ class Frozen:
         self.__dict__.update(members)
 
     def replaced(self, **members: Any) -> Self:
-        """The same value with other members."""
+        """A copy with some members replaced."""
         return type(self)(
             **{**dict(zip(self.member_names, self._values(), strict=True)), **members}
         )

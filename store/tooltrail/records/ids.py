@@ -1,8 +1,8 @@
-"""Identity: UUID version 7 (RFC 9562 section 5.7), made by the store and never by a provider.
+"""Ids: UUID version 7 (RFC 9562 section 5.7), made by the store and never by a provider.
 
-A call id of a provider repeats, is empty, or holds slashes; it is data. A UUIDv7 sorts by the time
-of its making, so that an index on it grows at its end. Its last digits are the random ones, which
-is why people shorten an id to its end.
+A provider's call id may repeat, be empty, or hold slashes, so it is only data. UUIDv7s sort by the
+time of their creation, so that an index on them grows at its end. Their last digits are the random
+ones, so a shortened id consists of the last digits.
 """
 
 import hashlib
@@ -14,26 +14,26 @@ from uuid import UUID
 from tooltrail.records.errors import InvalidRecordError
 
 SHORT_ID_DIGITS = 8
-"""Digits of a shortened id. 32 random bits: within ten thousand records two clash in 1 of 90 cases,
-and a clash is reported, never guessed at."""
+"""Digits of a shortened id. They are 32 random bits: among ten thousand records two clash in 1 of
+90 cases. A clash is reported, never resolved by a guess."""
 
 _RANDOM_BITS = 62
 _COUNTER_BITS = 12
 
 _SPELLING = "[0-9a-fA-F]{32}|[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}"
-"""`uuid.UUID` takes far more for an id: signs, underscores, `0x`, hyphens in any place."""
+"""Accepted ids. `uuid.UUID` accepts far more: signs, underscores, `0x`, hyphens anywhere."""
 
 
 class IdFactory:
-    """Makes UUIDv7 that rise strictly within one process, also when the clock stands or jumps back.
+    """Makes UUIDv7s that strictly increase within a process, even if the clock stops or jumps back.
 
-    The 12 bits after the milliseconds are a counter (RFC 9562 section 6.2, method 1). When it is
-    used up within one millisecond the timestamp runs ahead of the clock by one. Safe to share
-    between threads; not between a process and its fork, each of which must make its own.
+    The 12 bits after the milliseconds are a counter (RFC 9562 section 6.2, method 1). If the
+    counter overflows within a millisecond, the timestamp runs one ahead of the clock. Safe to
+    share between threads; not between a process and its fork: each needs its own factory.
 
     Args:
         unix_ms: the clock, milliseconds since 1970 UTC.
-        entropy: gives so many random bytes, `os.urandom` for instance.
+        entropy: returns the given number of random bytes, for example `os.urandom`.
     """
 
     def __init__(self, *, unix_ms: Callable[[], int], entropy: Callable[[int], bytes]) -> None:
@@ -58,7 +58,7 @@ class IdFactory:
 
 
 def uuid7(unix_ms: int, counter: int, tail: int) -> UUID:
-    """Put a UUIDv7 together.
+    """Assemble a UUIDv7.
 
     Args:
         unix_ms: milliseconds since 1970 UTC, 48 bits.
@@ -69,13 +69,13 @@ def uuid7(unix_ms: int, counter: int, tail: int) -> UUID:
 
 
 MAX_KEY_CHARS = 1000
-"""Characters of an idempotency key, and of a session's name."""
+"""Most characters of an idempotency key, and of a session's name."""
 
 
 def keyed_id(kind: str, key: str) -> UUID:
-    """The id of what is recorded under a key: UUID version 8 (RFC 9562 section 5.8).
+    """The id of a record that has an idempotency key: UUID version 8 (RFC 9562 section 5.8).
 
-    The same kind and key give the same id on every machine, so that nobody needs to look it up.
+    The same kind and key give the same id on every machine, so that no lookup is needed.
 
     Args:
         kind: `session`, `name`, `call` or `message`.
@@ -95,7 +95,7 @@ def keyed_id(kind: str, key: str) -> UUID:
 
 
 def parse_id(text: str) -> UUID:
-    """Read an id in its full spelling, with hyphens or without.
+    """Read a full id, with or without hyphens.
 
     Raises:
         InvalidRecordError: `text` is not a UUID.
@@ -106,5 +106,5 @@ def parse_id(text: str) -> UUID:
 
 
 def short_id(record_id: UUID) -> str:
-    """The last digits of an id, enough for people to point at it."""
+    """The last digits of an id, enough for people to refer to a record."""
     return record_id.hex[-SHORT_ID_DIGITS:]

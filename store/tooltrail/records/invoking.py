@@ -1,13 +1,13 @@
-"""Running a tool handler so that nothing escapes: whatever it does, there is one complete output.
+"""Runs tool handlers safely: whatever a handler does, exactly one complete output is recorded.
 
     invoke(handler, call, record)              a handler that is an ordinary function
-    await ainvoke(handler, call, record)       the same, or a handler that is awaited
+    await ainvoke(handler, call, record)       an ordinary handler, or one that is awaited
     invoke(handlers, call, record)             a table of handlers, by the name of their tool
 
-`record` is called exactly once, with a success or a failure, before anything goes on. What must
-not be swallowed goes on after it: `CancelledError`, `KeyboardInterrupt`, `GeneratorExit`, and all
-other exceptions that are no `Exception`. Only `SystemExit` ends here, for a tool must not be able
-to end the agent.
+`record` is called exactly once, with a success or a failure, before control returns to the caller.
+Exceptions that must not be swallowed are raised again after that: `CancelledError`,
+`KeyboardInterrupt`, `GeneratorExit`, and all others outside `Exception`. The only exception is
+`SystemExit`, which becomes a failure, since a tool must not be able to end the agent.
 """
 
 import inspect
@@ -43,7 +43,7 @@ Handlers: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], obj
 """One handler, or a table of handlers by the name of their tool."""
 
 MAX_TIMEOUT_MS = 366 * 24 * 3600 * 1000
-"""A year; a longer time is taken for a mistake, and event loops cannot hold every integer."""
+"""A year. A longer time is probably a mistake, and event loops do not support every integer."""
 
 _NOT_CARRIED = (
     "JSON in which a key stands twice, a number is beyond a double or not a number, "
@@ -52,7 +52,7 @@ _NOT_CARRIED = (
 
 
 class _CallRefusedError(Exception):
-    """A call that does not run, or is stopped, with the error that is recorded."""
+    """The call does not run, or was stopped; `tool_error` is the error to record."""
 
     def __init__(self, tool_error: ToolError) -> None:
         super().__init__(tool_error.message)
@@ -66,31 +66,31 @@ def invoke(
     *,
     parse: Callable[[JsonValue], Any] | None = None,
 ) -> RecordedT:
-    """Parse the arguments of a call, run its handler, record what came of it.
+    """Parse the arguments of a call, run its handler, and record the output.
 
     The handler may return a `CompleteOutput` of this tool, a result of its family, a `ToolError`,
-    text, bytes, a JSON value or nothing. Any other value, and every exception, is a failure: so is
-    what is to be awaited; a coroutine is closed.
+    text, bytes, a JSON value or nothing. Any other value is a failure, and so is every exception.
+    An awaitable is a failure too; a coroutine is closed.
 
     Args:
-        handler: takes the parsed arguments. A mapping is a table of handlers: the call runs the
-            one under its `tool_name`. A name that is not in the table is a recorded failure of
-            kind `unknown_tool`, which lists the names that are.
-        call: its arguments are read as JSON, blank ones as `{}`; those of a custom tool are text.
-            One that the model did not finish, or that the provider runs itself, does not run.
-        record: called exactly once, `Invocation.finish` for instance. What it raises is the
-            caller's affair and reaches the caller; on the way of an exception that goes on it is
-            left behind as a note of that exception.
-        parse: makes the handler's argument of the JSON value, `Arguments.model_validate` for
-            instance. A `ValueError`, `TypeError`, `LookupError` or JSON Schema error of it means
-            that the arguments are invalid. Without it they must be an object.
+        handler: accepts the parsed arguments. A mapping is a table of handlers: the call runs the
+            handler under its `tool_name`. A name that is not in the table is recorded as a failure
+            of kind `unknown_tool`, which lists the names in the table.
+        call: the arguments are read as JSON, blank ones as `{}`; those of a custom tool are text.
+            A call that the model did not finish, or that the provider runs itself, does not run.
+        record: called exactly once, for example `Invocation.finish`. Its exceptions reach the
+            caller. If another exception must be raised again, the exception of `record` becomes
+            a note of that one.
+        parse: makes the handler's argument from the JSON value, for example
+            `Arguments.model_validate`. If it raises `ValueError`, `TypeError`, `LookupError` or a
+            JSON Schema error, the arguments are invalid. Without it they must be an object.
 
     Returns:
-        What `record` gave.
+        The return value of `record`.
 
     Raises:
-        TypeError: the handler is a coroutine function, which takes `ainvoke`; it did not run, and
-            nothing is recorded.
+        TypeError: the handler is a coroutine function, which needs `ainvoke`. The handler did not
+            run, and nothing is recorded.
     """
     table = _table_in(handler)
     one = handler if table is None else _found_in(table, call)
@@ -111,22 +111,22 @@ async def ainvoke(
     parse: Callable[[JsonValue], Any] | None = None,
     timeout_ms: int | None = None,
 ) -> RecordedT:
-    """The same as `invoke`, also for handlers that are awaited.
+    """Like `invoke`, but also for handlers that are awaited.
 
-    An ordinary handler runs as it is, in the thread of the event loop, and no timeout stops it.
-    When the task is cancelled the output is a failure of kind `cancelled`, and the cancellation
-    goes on once it is recorded. Ctrl-C is such a cancellation: asyncio makes it one.
+    An ordinary handler runs directly in the thread of the event loop, and no timeout stops it.
+    If the task is cancelled, a failure of kind `cancelled` is recorded, and then the cancellation
+    is raised again. asyncio also turns Ctrl-C into such a cancellation.
 
     Args:
         handler: see `invoke`; the handlers of a table may be of both kinds.
         call: see `invoke`.
         record: see `invoke`; called in the thread of the event loop.
         parse: see `invoke`.
-        timeout_ms: time for what is awaited, from 1 to `MAX_TIMEOUT_MS`; None for no end. A
-            handler that returns a value all the same, when it is stopped, is done.
+        timeout_ms: time limit for an awaited handler, from 1 to `MAX_TIMEOUT_MS`; None for no
+            limit. If the handler still returns a value when it is stopped, that value counts.
 
     Returns:
-        What `record` gave.
+        The return value of `record`.
 
     Raises:
         ValueError: `timeout_ms` is out of range; the handler did not run, and nothing is recorded.
@@ -153,7 +153,7 @@ async def _awaited(started: Awaitable[object], timeout_ms: int | None) -> object
     try:
         return await (started if timeout_ms is None else _awaited_in_time(started, timeout_ms))
     finally:
-        _close_if_coroutine(started)  # outside of a task there is no timeout, and it never began
+        _close_if_coroutine(started)  # outside a task the timeout fails, and it was never started
 
 
 async def _awaited_in_time(started: Awaitable[object], timeout_ms: int) -> object:
@@ -164,8 +164,8 @@ async def _awaited_in_time(started: Awaitable[object], timeout_ms: int) -> objec
         async with deadline:
             return await started
     except Exception as error:
-        # A handler may run into a timeout of its own. A cancellation from outside that comes
-        # together with ours is none of these: asyncio lets it go on.
+        # A handler may have a timeout of its own. An outside cancellation at the same moment as
+        # our timeout does not get here: asyncio raises it as a cancellation.
         if not deadline.expired():
             raise
         cause = None if type(error) is TimeoutError else error
@@ -175,7 +175,7 @@ async def _awaited_in_time(started: Awaitable[object], timeout_ms: int) -> objec
 def _failure_of(
     error: BaseException, call: ToolCall, record: Callable[[CompleteOutput], object]
 ) -> CompleteOutput:
-    """The output of a call that raised; what must not be swallowed is recorded and goes on."""
+    """The output of a call that raised. An exception that must propagate is recorded and raised."""
     if isinstance(error, _CallRefusedError):
         return CompleteOutput.failure(call.tool_name, error.tool_error)
     output = CompleteOutput.failure(call.tool_name, error_of_exception(error))
@@ -184,7 +184,7 @@ def _failure_of(
     try:
         record(output)
     except Exception as failure:  # noqa: BLE001  a cancellation must not become another exception
-        with suppress(Exception):  # an exception of a frozen dataclass takes no notes
+        with suppress(Exception):  # an exception that is a frozen dataclass cannot have notes
             error.add_note(f"not recorded: {worded(failure)}")
     raise error
 
@@ -192,7 +192,7 @@ def _failure_of(
 def _refuse_unrunnable(call: ToolCall) -> None:
     """Refuse a call that the model did not finish, or that its provider runs."""
     if "incomplete" in call.flags:
-        # What is there may be JSON by chance, and still not what the model was about to ask for.
+        # The received part may be valid JSON by chance, but not what the model was going to ask.
         raise _CallRefusedError(error_of_truncated_call(call.tool_name, call.arguments_raw))
     if call.by_provider:
         reason = "the provider runs this tool itself"
@@ -206,7 +206,7 @@ def _table_in(handler: object) -> Mapping[str, Callable[[Any], object]] | None:
 
 
 def _handler_in(handler: Handlers, call: ToolCall) -> Callable[[Any], object]:
-    """The handler of a call. A table may name a tool with its server, `disk___read`, or alone."""
+    """The handler of a call. A table may name a tool with its server (`disk___read`) or without."""
     table = _table_in(handler)
     if table is None:
         return cast("Callable[[Any], object]", handler)
@@ -219,7 +219,7 @@ def _handler_in(handler: Handlers, call: ToolCall) -> Callable[[Any], object]:
 def _found_in(
     table: Mapping[str, Callable[[Any], object]], call: ToolCall
 ) -> Callable[[Any], object] | None:
-    # `get` leaves a default dictionary as it is.
+    # Unlike indexing, `get` does not add missing keys to a `defaultdict`.
     return table.get(call.full_name) or table.get(call.tool_name)
 
 
@@ -242,7 +242,7 @@ def _arguments(call: ToolCall, refused: Callable[[Exception | str], ToolError]) 
     if call.kind == "custom":
         return call.arguments_raw
     try:
-        # What a model wrote is no text of ours: a mark in it stays what it is.
+        # The model's text is not our canonical JSON: a mark in it is not converted.
         return read_json(call.arguments_raw if call.arguments_raw.strip() else "{}")
     except InvalidRecordError as error:
         syntax = isinstance(error.__cause__, json.JSONDecodeError)
@@ -252,9 +252,9 @@ def _arguments(call: ToolCall, refused: Callable[[Exception | str], ToolError]) 
 def _output_of(value: object, call: ToolCall) -> CompleteOutput:
     """The complete output of a tool whose handler returned `value`.
 
-    A complete output of this tool, a result of a family, a `ToolError`, text, bytes, a JSON value
-    or nothing. Any other value is a failure: what it is would not be in the record. A coroutine
-    that nobody awaits is closed.
+    The value may be a complete output of this tool, a result of a family, a `ToolError`, text,
+    bytes, a JSON value or nothing. Any other value is a failure, because it could not be recorded
+    faithfully. A coroutine is closed.
     """
     if isinstance(value, CompleteOutput) and value.tool_name in {call.full_name, call.tool_name}:
         return value
@@ -268,7 +268,7 @@ def _output_of(value: object, call: ToolCall) -> CompleteOutput:
 
 
 def _close_if_coroutine(value: object) -> None:
-    """Close a coroutine that is not to run; its own exceptions on the way are left behind."""
+    """Close a coroutine that must not run; exceptions that it raises then are ignored."""
     if isinstance(value, Coroutine):
         with suppress(Exception):
             cast("Coroutine[object, object, object]", value).close()

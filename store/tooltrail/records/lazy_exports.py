@@ -1,4 +1,4 @@
-"""Packages whose exports are imported when they are first used (PEP 562)."""
+"""Support for packages whose exports are imported on first use (PEP 562)."""
 
 import sys
 from collections.abc import Callable
@@ -11,7 +11,7 @@ def lazy_exports(
 ) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of the package whose `__init__.py` is `file`.
 
-    The stub beside it names the exports: `from .module import Name`, or `from other.package …`.
+    The stub beside `file` lists the exports: `from .module import Name` or `from other.package …`.
     """
 
     @cache

@@ -1,4 +1,4 @@
-"""What a stage left out, counted. What is cut is said to be cut."""
+"""Counts of what a stage left out, so that every cut is visible."""
 
 from typing import Literal, Self
 
@@ -15,12 +15,12 @@ class Omission(Record):
     """One stage kept `after` of `before` units of a field.
 
     Attributes:
-        stage: who cut.
-        field: what was cut, `stdout` or `error.details` for instance.
-        unit: what is counted.
-        before: how much came in.
-        after: how much went on; less than `before`.
-        reason: why, in one sentence.
+        stage: the stage that left something out.
+        field: the field that was cut, for example `stdout` or `error.details`.
+        unit: the unit of both counts.
+        before: the amount before the cut.
+        after: the amount after the cut; less than `before`.
+        reason: the reason, in one sentence.
     """
 
     stage: Stage

@@ -1,6 +1,6 @@
-"""Text as every database can store it."""
+"""Makes text storable in every database."""
 
 
 def storable(text: str) -> str:
-    """Text that every database can carry: NUL and lone surrogates become escapes."""
+    """A copy of a text that every database can store: NUL and lone surrogates become escapes."""
     return text.replace("\0", "\\0").encode("utf-8", "backslashreplace").decode()

@@ -1,8 +1,8 @@
-"""Which family serves a tool, and the budgets of its results, known by their digest.
+"""Policies: which family serves a tool, and the budgets of its results, identified by a digest.
 
 A policy is stored with every record that it shaped, so that years later it is still known why a
-preview ends where it ends. It spells out the budget of every family, and what is different for
-single tools; an override for a single call is a policy of its own.
+preview ends where it does. It contains the budget of every family, and the overrides for single
+tools. An override for a single call makes a separate policy.
 """
 
 from collections.abc import Iterator, Mapping
@@ -34,7 +34,7 @@ ValueT = TypeVar("ValueT")
 
 
 class _Frozen(dict[str, ValueT]):
-    """A mapping that stays as it is, as the record does that holds it: its digest is known."""
+    """An immutable mapping, for immutable records: a change would invalidate their digest."""
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("a policy cannot be changed in place; make another one with for_tool")
@@ -51,7 +51,7 @@ FrozenMapping = Annotated[Mapping[str, ValueT], AfterValidator(_Frozen)]
 
 
 Number = Annotated[int, Field(strict=True, ge=-(1 << 63), lt=1 << 63)]
-"""Of any size that JSON carries everywhere; clamped where it is used."""
+"""A signed integer of 64 bits, as any JSON carries it; clamped where it is used."""
 
 StreamBytes = Annotated[int, Field(strict=True, ge=0, lt=1 << 63)]
 
@@ -59,7 +59,7 @@ StreamBytes = Annotated[int, Field(strict=True, ge=0, lt=1 << 63)]
 class FamilyRegistry:
     """The families that a store knows, by name and by the tools that they serve.
 
-    Not safe to change while other threads record; register at start.
+    Not safe to change while other threads record; register families at program start.
 
     Raises:
         InvalidRecordError: two of the families share a name or a tool.
@@ -76,7 +76,7 @@ class FamilyRegistry:
         """Add a family and the tools that it serves.
 
         Raises:
-            InvalidRecordError: its name, or one of its tools, is taken.
+            InvalidRecordError: the family's name, or one of its tools, is already registered.
         """
         if family.name in self._by_name:
             raise InvalidRecordError(f"the family {family.name!r} is registered already")
@@ -90,32 +90,32 @@ class FamilyRegistry:
         return iter(self._by_name.values())
 
     def of_tool(self, tool_name: str) -> Family:
-        """The family that serves a tool, `generic` when none does."""
+        """The family that serves a tool; the fallback (`generic`) if no other family does."""
         return self._by_tool.get(tool_name, self._fallback)
 
     def of_output(self, output: CompleteOutput, family: Family) -> Family:
-        """Who bounds and words an output: its tool's family, or for plain content the fallback.
+        """The family that handles an output: the tool's family, or the fallback for plain content.
 
-        Any tool may return content without the type of its family: a wrapper that knows nothing
-        but text does, and the record of what ran must not fail for it.
+        Any tool may return content without its family's type, for example through a wrapper that
+        only handles text. Recording such an output must not fail.
         """
         if isinstance(output.result, family.result_types) or output.result is None:
             return family
         return self._fallback if isinstance(output.result, self._fallback.result_types) else family
 
     def of_receipt(self, renderer_name: str, family: Family) -> Family:
-        """The family that worded a receipt: its tool's, or the fallback, see `of_output`."""
+        """The family that rendered a receipt: the tool's, or the fallback; see `of_output`."""
         return self._fallback if renderer_name == self._fallback.name else family
 
     def find(self, name: str) -> Family | None:
-        """The family of this name, None when there is none."""
+        """The family of this name; None if it is not registered."""
         return self._by_name.get(name)
 
     def named(self, name: str) -> Family:
         """The family of this name.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: no family of this name is registered.
         """
         family = self.find(name)
         if family is None:
@@ -124,11 +124,11 @@ class FamilyRegistry:
 
 
 class ToolPolicy(Record):
-    """What is different for one tool.
+    """The overrides for one tool.
 
     Attributes:
-        family: the family that serves it, instead of the one that does by default.
-        stream_bytes: replaces that of the policy.
+        family: the family that serves the tool, instead of its default family.
+        stream_bytes: replaces the policy's `stream_bytes`.
         budget: numbers that replace those of the family, clamped to what the family allows.
         error: numbers that replace those of the policy's `error`, clamped too.
     """
@@ -140,19 +140,19 @@ class ToolPolicy(Record):
 
 
 class Policy(Record):
-    """Everything that decides what is shown and what goes to an artifact.
+    """All settings that decide what is shown and what is stored as an artifact.
 
-    Made by `default_policy`, from a file's text by `policy_from_toml`, from a stored document by
-    `stored_policy`.
+    Made by `default_policy`, by `policy_from_toml` from the text of a file, or by `stored_policy`
+    from a stored document.
 
     Attributes:
-        version: of the meaning of these fields.
-        stream_bytes: most bytes that a capture keeps of one stream; what is beyond is counted and
-            said. None, the default, for all.
+        version: version of the meaning of these fields.
+        stream_bytes: most bytes that a capture keeps of one stream; further bytes are counted and
+            reported. None, the default, for no limit.
         error: bounds of the error payload.
         compaction: bounds of the compaction view.
         families: the budget of each family, by name.
-        tools: what is different for single tools, by tool name.
+        tools: the overrides for single tools, by tool name.
     """
 
     version: Literal[1] = 1
@@ -163,10 +163,10 @@ class Policy(Record):
     tools: FrozenMapping[ToolPolicy] = _Frozen()
 
     def applied_to(self, tool_name: str) -> Self:
-        """The same policy with a tool's own limit of a stream and error bounds in their places.
+        """A copy of the policy with a tool's overrides of `stream_bytes` and `error` applied.
 
         Raises:
-            InvalidRecordError: the tool's numbers for errors are none.
+            InvalidRecordError: the tool's numbers for errors are invalid.
         """
         tool = self.tools.get(tool_name)
         if tool is None:
@@ -179,7 +179,7 @@ class Policy(Record):
         return self.model_copy(update=update) if update else self
 
     def budget_of(self, family: Family, tool_name: str) -> Budget:
-        """The budget for a tool that a family serves.
+        """The budget for a tool that is served by a family.
 
         Raises:
             InvalidRecordError: the tool's numbers do not fit the family.
@@ -200,17 +200,17 @@ class Policy(Record):
         return families.named(tool.family)
 
     def for_tool(self, tool_name: str, **budget: int) -> Self:
-        """The same policy with other numbers for one tool; also how a single call gets its own."""
+        """A copy of the policy with other numbers for one tool; also used for a single call."""
         old = self.tools.get(tool_name, ToolPolicy())
         tool = old.model_copy(update={"budget": _Frozen({**old.budget, **budget})})
         return self.model_copy(update={"tools": {**self.tools, tool_name: tool}})
 
     def covering(self, families: FamilyRegistry) -> Self:
-        """The same policy with the default budget of each family that it says nothing about.
+        """A copy of the policy with the default budgets of the families that it does not mention.
 
         Raises:
             InvalidRecordError: the numbers of a tool do not fit its family.
-            NotFoundError: a tool is given to a family that is not registered.
+            NotFoundError: a tool is assigned to a family that is not registered.
         """
         missing = {f.name: f.budget for f in families if f.name not in self.families}
         policy = self.model_copy(update={"families": {**self.families, **missing}})
@@ -234,10 +234,10 @@ class Policy(Record):
 
     @cached_property
     def edge_bytes(self) -> int:
-        """Bytes of either end of a stream that a capture keeps, and that a preview looks at."""
+        """Bytes at either end of a stream that a capture keeps and a preview reads."""
         chars = [budget.preview_chars for budget in self.families.values()]
         chars += [tool.budget.get("preview_chars", 0) for tool in self.tools.values()]
-        # Beyond a cut, as much as decides whether it may be there.
+        # `REACH` more characters, which decide whether a cut is allowed.
         return MAX_UTF8_BYTES * (min(max(chars), MAX_PREVIEW_CHARS) + REACH)
 
     def model_copy(  # everything in it is frozen, so that no copy need be deep
@@ -246,10 +246,10 @@ class Policy(Record):
         update: Mapping[str, Any] | None = None,
         deep: bool = False,  # noqa: ARG002
     ) -> Self:
-        """A policy with other fields, validated; what was computed of this one does not go along.
+        """A policy with some fields replaced, validated; cached values are not copied.
 
         Raises:
-            pydantic.ValidationError: the new fields are no policy.
+            pydantic.ValidationError: the new fields do not form a valid policy.
         """
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_validate({**fields, **(update or {})})

@@ -1,4 +1,4 @@
-"""Policies as they are written: in a TOML file by people, in a store as canonical JSON."""
+"""Reads policies: from TOML files written by people, and from the canonical JSON in a store."""
 
 import tomllib
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from tooltrail.records.family import Family
 from tooltrail.records.policy import FamilyRegistry, Policy, ToolPolicy
 
 _COMPLAINT_CHARS = 300
-"""Longest complaint, which may name a key that somebody made up."""
+"""Longest complaint in characters; it may repeat a key of any length from the document."""
 
 
 class ForeignBudget(Budget):
@@ -25,19 +25,19 @@ class ForeignBudget(Budget):
 
 
 def load_policy(document: Mapping[str, Any], families: FamilyRegistry) -> Policy:
-    """The policy that a document describes; what it leaves out has its default.
+    """Make the policy that a document describes; settings that it leaves out have their default.
 
-    Numbers of a family replace its default ones. Unlike those of a tool they are not clamped: a
-    policy is read by the person who wrote it, and should say what it does.
+    Numbers of a family replace its default ones. Unlike the numbers of a tool they are not clamped:
+    people read the policies that they write, so a policy should mean what it says.
 
     Args:
-        document: what `Policy.to_json` gives, or a part of it.
-        families: whose budgets it describes.
+        document: the members that `Policy.to_json` writes, or some of them.
+        families: the families whose budgets the document describes.
 
     Raises:
-        InvalidRecordError: a field that there is not, a number that is out of range, or budgets of
-            two stages that do not agree.
-        NotFoundError: a family that is described, or that a tool is given to, is not registered.
+        InvalidRecordError: a field is unknown, a number is out of range, or the budgets of two
+            stages do not agree.
+        NotFoundError: a described family, or the family of a tool, is not registered.
     """
     for name in _members(document, "families"):
         families.named(name)
@@ -46,17 +46,17 @@ def load_policy(document: Mapping[str, Any], families: FamilyRegistry) -> Policy
 
 
 def stored_policy(text: bytes | str, families: FamilyRegistry) -> Policy:
-    """The policy that `Policy.to_json` wrote, whatever families and numbers came and went since.
+    """Read a policy that `Policy.to_json` wrote, even if families and fields have changed since.
 
-    No tool is asked for its family. A number that came later has its default, and a field that is
-    gone is ignored. The digest is that of the stored text.
+    The families of tools are not checked. A number that was added since then has its default, and a
+    field that was removed is ignored. The digest is the digest of the stored text.
 
     Args:
         text: canonical JSON.
-        families: whose budgets are read as theirs; those of others stay as they are written.
+        families: the known families; budgets of other families are kept as written.
 
     Raises:
-        InvalidRecordError: not a policy of this version.
+        InvalidRecordError: `text` is not a policy of this version.
     """
     document = canonical_json.decode(text)
     if not isinstance(document, dict):
@@ -79,15 +79,15 @@ def _known(members: Mapping[str, Any], model: type[Policy | ToolPolicy]) -> dict
 
 
 def policy_from_toml(text: str, families: FamilyRegistry) -> Policy:
-    """The policy that a TOML document describes, as `load_policy` does.
+    """Like `load_policy`, but reads a TOML document.
 
     Raises:
-        InvalidRecordError: not TOML, or not a policy.
-        NotFoundError: a family that is described, or that a tool is given to, is not registered.
+        InvalidRecordError: `text` is not TOML, or not a policy.
+        NotFoundError: a described family, or the family of a tool, is not registered.
     """
     try:
         document = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:  # not all that it raises is a TOMLDecodeError
+    except (ValueError, RecursionError) as error:  # not only TOMLDecodeError is raised
         raise InvalidRecordError(f"not TOML: {error}") from error
     return load_policy(document, families)
 
@@ -126,7 +126,7 @@ def _members(document: Mapping[str, Any], name: str) -> Mapping[str, object]:
 
 
 def first_complaint(error: ValidationError) -> str:
-    """What is wrong first, and where, in one line without the value."""
+    """The first problem and its location, on one line without the value."""
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(str(part) for part in first["loc"] if part != "[key]")
     return one_line(f"{place}: {first['msg']}" if place else first["msg"], _COMPLAINT_CHARS)

@@ -1,12 +1,12 @@
 r"""A bounded view of a stream: its first and last lines, with a marker that counts what is missing.
 
-The budget is in characters (Unicode scalar values) and the marker is inside it. Lines are kept
-whole. A single line that is longer than the budget falls back to characters, cut between
-user-perceived characters. Neither cut is ever inside an escape sequence. Bytes that are not UTF-8
-are shown as `\xhh`; a stream that is not text at all is described in one line.
+The budget is in characters (Unicode scalar values) and includes the marker. Cuts are between lines.
+A single line that is longer than the budget is cut between user-perceived characters instead. No
+cut is ever inside an escape sequence. Bytes that are not UTF-8 are shown as `\xhh`; a stream that
+is not text at all is described in one line.
 
-Of a long stream only the two ends are looked at, whether it was captured, so that no more is known,
-or is wholly in memory: both must give the same text.
+Only the two ends of a long stream are read, even if it is completely in memory: its preview must
+equal that of a captured stream, of which only the ends are known.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Encoding = Literal["utf-8", "utf-8-escaped", "binary"]
 _Unit = Literal["lines", "characters"]
 
 _SNIFF_BYTES = 64 * 1024
-"""Bytes of either end that decide whether a stream is text."""
+"""Bytes at either end of a stream that decide whether it is text."""
 
 _PATH_CHARS = 200
 """Room for the path in the description of a binary stream."""
@@ -32,11 +32,11 @@ _MAX_UNDECODABLE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What is shown of a stream, and how much is not.
+    """The shown part of a stream, and the counts of the rest.
 
     Attributes:
-        text: at most the budget's characters.
-        encoding: how the bytes became text.
+        text: the preview, at most as long as the budget.
+        encoding: how the bytes were decoded.
         omitted_bytes: kept bytes that the text does not show.
         omitted_lines: kept lines of which the text shows nothing.
     """
@@ -71,12 +71,12 @@ def preview(
 
     Args:
         stream: the stream; its `head` and `tail` must hold enough bytes for the budget.
-        budget: characters; below a hundred or so only a part of the marker fits.
-        edge_bytes: bytes of either end that are looked at; the policy's, so that a stream in
+        budget: most characters; below about a hundred, only a part of the marker fits.
+        edge_bytes: bytes at either end that are read; set by the policy, so that a stream in
             memory is shown like a captured one.
-        full_output: where the whole of it is, for the marker.
-        lines: the most lines that are shown, the marker among them, at least 1. What is read from
-            its head, as a diff is, has such a bound: when it is cut, nothing of its tail is shown.
+        full_output: location of the complete stream, for the marker.
+        lines: most lines that are shown, including the marker; at least 1. It is meant for text
+            that is read from its head, such as a diff: if it is cut, its tail is not shown.
     """
     head, tail, overlap = _edges(stream, edge_bytes)
     encoding = _encoding(head, tail)
@@ -101,9 +101,9 @@ def preview(
 def needed_chars(
     stream: StreamRecord, edge_bytes: int = MAX_EDGE_BYTES, lines: int | None = None
 ) -> int:
-    """The smallest budget with which a preview shows all that can be shown of a stream.
+    """The smallest budget with which a preview shows as much of a stream as it ever can.
 
-    Where a path will stand in the preview, there is room for a long one.
+    If the preview will contain a path, the budget has room for a long one.
     """
     head, tail, whole = _edges(stream, edge_bytes)
     if _encoding(head, tail) == "binary":
@@ -116,7 +116,7 @@ def needed_chars(
 
 
 def _edges(stream: StreamRecord, edge_bytes: int) -> tuple[bytes, bytes, bool]:
-    """At most `edge_bytes` of head and tail, or twice the whole stream and True."""
+    """At most `edge_bytes` of head and tail and False, or twice the complete stream and True."""
     head, tail = stream.head, stream.tail
     if stream.content is not None:
         head = tail = stream.content
@@ -176,7 +176,7 @@ def _describe_binary(stream: StreamRecord, budget: int, full_output: str | None)
 
 def _take_head(data: bytes, budget: int, lines: int | None = None) -> _Piece:
     """The beginning of `data`, at most `lines` lines of it."""
-    # The characters behind the cut say whether it may be there.
+    # The characters after the cut decide whether the cut is allowed.
     text = _decoded(data[: (budget + REACH) * MAX_UTF8_BYTES])
     bound = len(text) if lines is None else _end_of_lines(text, lines)
     fitting = _fitting(text[:bound], budget, 1)
@@ -190,7 +190,7 @@ def _take_head(data: bytes, budget: int, lines: int | None = None) -> _Piece:
 
 
 def _take_tail(data: bytes, budget: int) -> _Piece:
-    # All of it: flags are pairs, which only the beginning of their row distinguishes.
+    # All of it is decoded: flags are pairs, and their row must be read from its beginning.
     text = _decoded(data)
     fitting = len(text) - _fitting(text, budget, -1)
     start = _line_start(text, fitting)
@@ -203,7 +203,7 @@ def _take_tail(data: bytes, budget: int) -> _Piece:
 
 
 def _end_of_lines(text: str, count: int) -> int:
-    """Where the first `count` lines end, or the text."""
+    """The index where the first `count` lines end, or the text if it has fewer lines."""
     end = 0
     for _ in range(count):
         newline = text.find("\n", end)
@@ -214,7 +214,7 @@ def _end_of_lines(text: str, count: int) -> int:
 
 
 def _line_start(text: str, index: int) -> int:
-    """The first start of a line at or after `index`; what `text` starts with may be half a line."""
+    """The first start of a line at or after `index`; the start of `text` does not count as one."""
     newline = text.find("\n", max(0, index - 1))
     return len(text) if newline < 0 else newline + 1
 
@@ -222,7 +222,7 @@ def _line_start(text: str, index: int) -> int:
 def _fitting(text: str, budget: int, direction: Literal[1, -1]) -> int:
     """Length of the longest prefix (1) or suffix (-1) that is shown in `budget` characters."""
     low, high = 0, min(len(text), budget)
-    middle = high  # all of it, unless there are undecodable bytes
+    middle = high  # the first attempt succeeds unless there are undecodable bytes
     while low < high:
         piece = text[:middle] if direction == 1 else text[len(text) - middle :]
         low, high = (middle, high) if len(_shown(piece)) <= budget else (low, middle - 1)
@@ -244,7 +244,7 @@ def _join(
     full_output: str | None,
 ) -> Preview:
     ending = last.text if last else ""
-    # When both pieces show a part of the same line, it is counted twice: hence the maximum.
+    # If both pieces show a part of the same line, it is counted twice: hence the maximum.
     lines = max(0, stream.line_count - _line_count(first.text) - _line_count(ending))
     size = stream.size - first.size - (last.size if last else 0)
     marker = _marker(_showing(first, last), lines, size, full_output)
@@ -257,7 +257,7 @@ def _line_count(text: str) -> int:
 
 
 def _marker(showing: str, lines: int, size: int, full_output: str | None) -> str:
-    """The sentence in the middle."""
+    """The marker between head and tail."""
     where = f"; full output: {full_output}" if full_output else ""
     return f"[output truncated: showing {showing}; {lines:,} lines, {size:,} bytes omitted{where}]"
 
@@ -282,7 +282,7 @@ def _decoded(data: bytes) -> str:
 
 
 def _shown(text: str) -> str:
-    """Undecodable bytes, which decoding left as lone surrogates, spelled out."""
+    r"""The text with undecodable bytes, which are lone surrogates here, written as `\xhh`."""
     if text.isascii():
         return text
     try:
@@ -297,14 +297,14 @@ REASON_CHARS = 200
 
 
 def loss_notice(stream: StreamRecord, limit: int | None = None) -> str:
-    """The line that says how much was lost and why; empty when nothing was.
+    """The line that says how much was lost and why; empty if nothing was lost.
 
-    It begins with a newline, as the stream may have lost the one before.
+    The notice begins with a newline, since the stream may have lost its last newline.
 
     Args:
-        stream: what was kept.
-        limit: characters, for which the reason is shortened or left out. How much was lost is
-            said even where that alone is longer.
+        stream: the kept part of the stream.
+        limit: most characters of the notice. The reason is shortened or left out to fit. The lost
+            amount is always included, even if the notice becomes longer than the limit.
     """
     if stream.loss_reason is None:
         return ""

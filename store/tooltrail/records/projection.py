@@ -1,8 +1,8 @@
 """From complete output to canonical result to receipt: the two steps that decide what is shown.
 
-Neither step looks at anything but its inputs, so the same complete output, policy and sink state
-give the same bytes. The envelope and the bounds that hold for everybody are here; the inner result
-belongs to the family's projector, the wording to its renderer.
+Each step depends only on its inputs, so the same complete output, policy and sink state give the
+same bytes. This module makes the envelope and applies the bounds that all families share. The
+family's projector makes the inner result, and the family's renderer makes the text.
 """
 
 from dataclasses import dataclass
@@ -41,13 +41,13 @@ from tooltrail.records.streams import StreamRecord
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """A canonical result and what had to happen for it.
+    """A canonical result, with the published streams and the omissions behind it.
 
     Attributes:
         canonical: the bounded envelope.
-        artifacts: each published stream, in the order of publishing; for all families without
-            nested results that is the order of the indices.
-        omissions: what was left out on the way.
+        artifacts: each published stream, in publishing order; for families without nested results
+            this is also the order of the artifact indices.
+        omissions: everything that the projection left out.
     """
 
     canonical: CanonicalResult
@@ -57,14 +57,14 @@ class Projection:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """Exactly what the model is shown, and who worded it.
+    """The exact text that the model is shown, and the renderer that made it.
 
     Attributes:
-        text: valid Unicode, no lone surrogates.
-        renderer_name: of the family's renderer, `error` for every failure.
-        renderer_version: of the renderer.
-        policy_digest: of the policy whose budgets it used.
-        omissions: what rendering left out.
+        text: the receipt: valid Unicode without lone surrogates.
+        renderer_name: name of the family's renderer; `error` for every failure.
+        renderer_version: version of the renderer.
+        policy_digest: digest of the policy whose budgets were used.
+        omissions: everything that the rendering left out.
     """
 
     text: str
@@ -109,7 +109,7 @@ def project(
 
 
 def render(canonical: CanonicalResult, family: Family, policy: Policy) -> Receipt:
-    """Word the receipt of a canonical result, or of what `compact` left of one.
+    """Render the receipt of a canonical result, also of one that `compact` shortened.
 
     Raises:
         InvalidRecordError: the policy's numbers for this tool do not fit the family.
@@ -150,7 +150,7 @@ def _project_result(
 
 
 def _cut_receipt(text: str, limit: int) -> tuple[str, tuple[Omission, ...]]:
-    """What a renderer gives that does not keep to its budget. Those of this package do."""
+    """Cut the text of a renderer that exceeds its budget. Renderers of this package never do."""
     stream = StreamRecord.from_bytes("receipt", text.encode())
     shown = preview(stream, limit)
     omission = Omission(

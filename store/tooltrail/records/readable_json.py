@@ -1,4 +1,4 @@
-"""Texts for a receipt: JSON is laid out as far as there is room, and said to be cut when it is."""
+"""Prepares texts for a receipt: indents JSON if there is room, and marks JSON that was cut."""
 
 import json
 import re
@@ -9,29 +9,29 @@ _OPENING = ("[", "{")
 _CLOSING = ("]", "}")
 
 _LEXEME = re.compile(r'"(?:[^"\\]|\\.)*"|[\[\]{},:]|[^ \t\n\r"\[\]{},:]+', re.DOTALL)
-"""A lexeme of JSON. Nothing but space is between."""
+"""A lexeme of JSON. Between lexemes there is only white space."""
 
 _CUT_START = re.compile(
     r"\ufeff?\s*(?:[\[{]\s*)+"
     r'(?:"(?:[^"\\\n]|\\.)*"\s*[,:]|(?:[-+.\deE]+|true|false|null)\s*,)'
 )
-"""How JSON starts of which the end is missing; a log line such as `[INFO] …` does not."""
+"""Matches the start of JSON whose end is missing, but not a log line such as `[INFO] …`."""
 
 _INCOMPLETE = "[the JSON above is incomplete]\n"
 
 _PARTIAL_LEVELS = (3, 2, 1)
-"""Levels that are broken into lines when there is no room to break all, best first."""
+"""Levels that are broken into lines if there is no room to break all levels, best first."""
 
 
 def readable(texts: Iterable[tuple[str, bool]], room: int) -> list[str]:
-    """Texts for a receipt: whole JSON is laid out as far as there is room, cut JSON is named.
+    """Indent complete JSON if there is room, and add a line to JSON that was cut.
 
     With less room only the outermost levels are broken into lines, with too little none. The line
-    that names cut JSON is not counted.
+    that marks cut JSON does not count towards the room.
 
     Args:
-        texts: each with whether it was cut.
-        room: characters for all of them; only what they leave is used to lay out.
+        texts: pairs of a text and whether it was cut.
+        room: characters for all texts; only the unused part is available for indentation.
     """
     pairs = list(texts)
     spare = room - sum(len(text) for text, _ in pairs)
@@ -48,18 +48,19 @@ def readable(texts: Iterable[tuple[str, bool]], room: int) -> list[str]:
 
 
 def indent_json(text: str) -> str:
-    """Lay valid JSON out over lines without changing any of its lexemes.
+    """Indent valid JSON without changing any of its lexemes.
 
-    Numbers keep their spelling and repeated keys stay, which a parser would not promise.
+    Numbers keep their spelling and duplicate keys are kept, which a parser would not guarantee.
     """
     lexemes = _LEXEME.findall(text)
     return "".join(_parts(lexemes, len(lexemes))) + "\n"
 
 
 def _laid_out(text: str, room: int) -> str:
-    """An object or a list with all levels broken into lines, or with as many as fit.
+    """An object or a list with all levels broken into lines, or with as many levels as fit.
 
-    Less than all is not taken when the text itself is in as many lines. Other text stays as it is.
+    If not all levels fit, a text that already has as many lines stays as it is. Text that is not an
+    object or a list also stays as it is.
     """
     if not text.lstrip().startswith(_OPENING):
         return text
@@ -92,7 +93,7 @@ def _parts(lexemes: Iterable[str], levels: int) -> Iterator[str]:
 
 
 def _joined(parts: Iterable[str], room: int) -> str | None:
-    """The parts as one text, None as soon as they are longer than `room`."""
+    """The parts as one text; None if they are longer than `room`."""
     chosen: list[str] = []
     for part in parts:
         room -= len(part)

@@ -1,4 +1,4 @@
-"""Shortens a JSON value by its structure: names and both ends stay, and omissions are counted.
+"""Shortens a JSON value by its structure: names and both ends are kept, omissions are counted.
 
     {"log": "Sta[... 9,120 characters omitted ...]ne", "rows": [0, "[... 8 items omitted ...]", 9]}
 
@@ -17,7 +17,7 @@ from tooltrail.records.budgets import fair_shares_of_at_least
 from tooltrail.records.canonical_json import encode, encode_text
 
 LEAST_CHARS = 42
-"""Room in which any part is shown or counted: `"[... 999,999,999 characters omitted ...]"`."""
+"""Room that suffices to show or count any part: `"[... 999,999,999 characters omitted ...]"`."""
 
 _LEVELS = 8
 """Deepest level that is shortened. A deeper part is shown complete or counted."""
@@ -26,7 +26,7 @@ _ENTRIES = 8
 """Entries of a list that are shown even if they are long."""
 
 _OTHERS = "\u2026"
-"""Name of the member that counts the others; canonical JSON sorts it behind all ASCII names."""
+"""Name of the member that counts omitted members; it sorts after all ASCII names."""
 
 
 class ShortenedJson(NamedTuple):
@@ -84,7 +84,7 @@ class _Shortener:
         limit = room - LEAST_CHARS
         head, tail = ends(text, limit)
         while limit > 0 and (excess := len(encode_text(head + tail)) + LEAST_CHARS - 2 - room) > 0:
-            limit -= max(1, excess // 6)  # a character has at most six of JSON
+            limit -= max(1, excess // 6)  # a character takes at most six in JSON
             head, tail = ends(text, limit)
         count = len(text) - len(head) - len(tail)
         return head + self._mark(marker(count, "characters"), 0) + tail
@@ -106,7 +106,7 @@ class _Shortener:
         self, members: dict[str, JsonValue], room: int, levels: int
     ) -> dict[str, JsonValue]:
         """The first names that fit, each with a share for its value; empty if none fits."""
-        others, ordered = _OTHERS, sorted(members)  # in any order of a dict, the same result
+        others, ordered = _OTHERS, sorted(members)  # the order of the dict must not matter
         least = [(name, members[name]) for name in ordered]
         count = _fitting(map(_least_member, least), room - 2)
         if count < len(members):

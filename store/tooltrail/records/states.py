@@ -1,4 +1,4 @@
-"""How a call ended, and how an invocation stands; without models, for lists need none."""
+"""The final status of a call and the state of an invocation; imports no models, for fast lists."""
 
 from typing import Literal
 

@@ -1,9 +1,9 @@
-"""What is known of one stream of bytes: its identity, its size, and its two ends.
+"""The record of one stream of bytes: its identity, its size, and its two ends.
 
-A stream of a running tool can be of any size, so a record of it carries the digest and the counts
-of the whole, and only as much of its head and tail as a preview may need. Short streams carry
-their whole content. Where the bytes of a long one are is the business of whoever captured it; the
-bytes never enter the JSON of a record.
+A stream of a running tool can have any size. So its record has the digest and the counts of the
+complete stream, but only as much of head and tail as a preview may need. A short stream has its
+complete content. The capture decides where the bytes of a long stream are stored; the bytes are
+never in the JSON of a record.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,27 +19,27 @@ Count = Annotated[int, Field(ge=0)]
 
 
 ORDER_ROLE = "order"
-"""Role of a stream that says how the chunks of the others came; no output of the tool."""
+"""Role of the stream with the order in which chunks of the others arrived; not tool output."""
 
 
 class StreamRecord(Record):
-    """One stream, completely identified and partly quoted.
+    """One stream: its full identity, and a part of its bytes.
 
     Invariants: `head` and `tail` are the first and the last bytes of the *kept* bytes, and they
-    never overlap: when the whole of it fits into the head, the tail is empty. `content` is the
-    whole of it, or None when it is too long to be carried around.
+    never overlap: if the complete stream fits into the head, the tail is empty. `content` is the
+    complete stream, or None if it is too long to be kept in memory.
 
     Attributes:
         role: what the stream is for: `stdout`, `stderr`, `order`, `content`, …
-        digest: of the kept bytes.
+        digest: digest of the kept bytes.
         size: bytes kept.
         line_count: newline characters in the kept bytes, plus one for an unfinished last line.
-        head: the first bytes, at most what the capture was set to keep.
-        tail: the last bytes, the same; empty when `head` is everything.
+        head: the first bytes, up to the limit of the capture.
+        tail: the last bytes, up to the same limit; empty if `head` has all kept bytes.
         content: all kept bytes, or None.
-        produced_size: bytes that the tool produced; more than `size` when some could not be kept.
+        produced_size: bytes that the tool produced; more than `size` if some could not be kept.
         produced_line_count: lines that the tool produced.
-        loss_reason: why some bytes could not be kept; None when all were.
+        loss_reason: why some bytes could not be kept; None if all were kept.
     """
 
     role: Annotated[str, Field(min_length=1, max_length=MOST_ROLE_CHARS)]
@@ -71,7 +71,7 @@ class StreamRecord(Record):
 
     @classmethod
     def from_bytes(cls, role: str, data: bytes) -> Self:
-        """The record of a stream that is wholly in memory."""
+        """The record of a stream that is completely in memory."""
         line_count = count_lines(data)
         return cls(
             role=role,
@@ -96,7 +96,7 @@ def iter_streams(value: object) -> Iterator[StreamRecord]:
 
 
 _ATOMS = (str, int, float, bytes, type(None))
-"""What most fields hold, and what holds no stream."""
+"""The types of most fields; a value of these types contains no stream."""
 
 
 def _members(value: object) -> Iterable[object]:

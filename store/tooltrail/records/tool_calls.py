@@ -1,4 +1,4 @@
-"""What the model asked for."""
+"""Tool calls as the model requested them."""
 
 from collections.abc import Mapping
 from functools import cached_property
@@ -15,56 +15,56 @@ from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.foreign_json import read_json
 
 CallKind = Literal["function", "custom", "builtin", "mcp"]
-"""What the arguments are: JSON of the tool's own schema, free text, JSON of a schema that the
-provider made (`shell`, `apply_patch`, `computer`), or JSON for a tool of an MCP server."""
+"""The kind of arguments: JSON of the tool's own schema, free text, JSON of a provider's schema
+(`shell`, `apply_patch`, `computer`), or JSON for a tool of an MCP server, in this order."""
 
 CallFlag = Literal[
     "incomplete", "arguments_were_object", "id_synthesised", "id_repeated", "index_missing"
 ]
-"""What was odd about a call on its way here.
+"""An irregularity of a call as it was received.
 
-`incomplete`: the answer ended before the call did, or may have; it must not be run.
+`incomplete`: the answer ended, or may have ended, before the call did; the call must not run.
 `arguments_were_object`: the provider sent a JSON value where its format has a text; the raw
-arguments are JSON of it, in its order. `id_synthesised`: the provider sent no id; this one was
-made. `id_repeated`: another call of the same answer has this id. `index_missing`: fragments of the
-call had no place, and were put together by their ids and their order.
+arguments are the JSON of that value, in its order. `id_synthesised`: the provider sent no id; this
+one was made up. `id_repeated`: another call of the same answer has this id. `index_missing`:
+fragments of the call had no index, and were joined by their ids and their order.
 """
 
 
 _NAME_DIGITS: Final = 12
-"""Digits of a SHA-256 at the end of a name that was too long."""
+"""Digits of the SHA-256 at the end of a name that was too long."""
 
 SERVER_SEPARATOR: Final = "___"
-"""Stands between the server and the tool in a name that holds both."""
+"""Separates the server from the tool in a name that has both."""
 
 
 def name_with_server(namespace: str | None, tool_name: str) -> str:
-    """One name of a tool and its server: `disk___read`; the plain name where there is no server."""
+    """The combined name of server and tool, `disk___read`; without a server, the tool's name."""
     return f"{namespace}{SERVER_SEPARATOR}{tool_name}" if namespace else tool_name
 
 
 MessageId = Annotated[UUID, PlainSerializer(str, return_type=str)]
-"""The id of a stored message; text in a dump, which is to be JSON."""
+"""The id of a stored message; dumped as text, since dumps become JSON."""
 
 
 class ToolCall(Record):
     """One request to run a tool, with the arguments exactly as the model sent them.
 
     Attributes:
-        tool_name: the name that the model used; a blank one becomes `(unnamed)`, one beyond 256
-            characters ends in an ellipsis, NUL and lone surrogates are escaped. The exact bytes of
-            such a name are not kept.
-        arguments_raw: the argument text as sent, also when it is not valid JSON.
-        call_id: the provider's id for the call, which may repeat or be empty: data, not identity.
-        title: a short human spelling of the arguments, a command line for instance.
-        kind: what the arguments are.
-        namespace: what the name belongs to where the name alone does not say it: a namespace, a
-            toolset, the label of an MCP server.
-        position: of the call among those of its message, from 0.
-        by_provider: whether the provider runs it, and nobody else is to.
-        flags: what was odd about it on its way here.
-        extras: what else the provider said of the call, verbatim, for itself alone.
-        message_id: of the stored message that asks for it; None where there is none.
+        tool_name: the name that the model used. A blank name becomes `(unnamed)`, a name of more
+            than 256 characters ends in an ellipsis, NUL and lone surrogates are escaped. The exact
+            bytes of such a name are not kept.
+        arguments_raw: the argument text as sent, even if it is not valid JSON.
+        call_id: the provider's id of the call; only data, since it may repeat or be empty.
+        title: a short form of the arguments for people, for example a command line.
+        kind: the kind of arguments.
+        namespace: the owner of the tool name, if the name alone does not identify the tool: a
+            namespace, a toolset, or the label of an MCP server.
+        position: position of the call among the calls of its message, from 0.
+        by_provider: whether the provider runs the call; then no other program may run it.
+        flags: irregularities of the call as it was received.
+        extras: the provider's additional members, verbatim; sent back to that provider alone.
+        message_id: id of the stored message that asks for the call; None if there is none.
     """
 
     tool_name: ToolName
@@ -90,7 +90,7 @@ class ToolCall(Record):
 
     @property
     def full_name(self) -> str:
-        """The name by which it is recorded: `disk___read` for the tool of a server."""
+        """The name that is recorded for the call: `disk___read` for the tool of a server."""
         if not self.namespace:
             return self.tool_name
         name = name_with_server(self.namespace, self.tool_name)
@@ -101,37 +101,37 @@ class ToolCall(Record):
 
     @property
     def arguments(self) -> JsonValue:
-        """The arguments as a value: `{}` for a blank text, the text itself of a custom tool.
+        """The arguments as a value: `{}` for a blank text; for a custom tool, the text itself.
 
-        None when they cannot be read; `parse_error` tells that from a `null`.
+        None if they cannot be read; `parse_error` distinguishes that from a `null`.
         """
         return self._parsed[0]
 
     @property
     def parse_error(self) -> str | None:
-        """Why the arguments cannot be read; None when they can."""
+        """Why the arguments cannot be read; None if they can."""
         return self._parsed[1]
 
     @property
     def is_executable(self) -> bool:
-        """Whether the call is whole, can be read, names a tool, and is for the caller to run."""
+        """Whether the call is complete, readable, names a tool, and is for the caller to run."""
         is_whole = "incomplete" not in self.flags and self.tool_name != UNNAMED
         return is_whole and not (self.by_provider or self.parse_error)
 
     @property
     def arguments_bytes(self) -> bytes:
-        """The arguments as they are stored: UTF-8, lone surrogates included."""
+        """The arguments as they are stored: UTF-8, including lone surrogates."""
         return self.arguments_raw.encode("utf-8", "surrogatepass")
 
     @property
     def arguments_preview(self) -> str:
-        """The title, else the raw arguments, on one line and bounded."""
+        """The title, or else the raw arguments, on one line of bounded length."""
         return preview_arguments(self.title or self.arguments_raw)
 
     def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
         """A copy with some members changed; see pydantic."""
         copied = super().model_copy(update=update, deep=deep)
-        # What was read belongs to the arguments that were copied, and not to those of the update.
+        # The cached parse result belongs to the old arguments, not to those of the update.
         vars(copied).pop("_parsed", None)
         return copied
 

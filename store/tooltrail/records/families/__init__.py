@@ -34,7 +34,7 @@ BUILT_IN = (
     work_item.FAMILY,
     workspace.FAMILY,
 )
-"""All families of this package but `generic`, which takes what no other family serves."""
+"""All families of this package except `generic`, the fallback."""
 
 FALLBACK = generic.FAMILY
-"""Serves every tool that no other family does."""
+"""The family of every tool that no other family serves."""

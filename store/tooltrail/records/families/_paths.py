@@ -1,4 +1,4 @@
-"""Paths of files as labels: on one line, bounded, and with their end in sight."""
+"""Paths of files as labels: on one line, bounded, and with their end visible."""
 
 import re
 from typing import Annotated
@@ -10,7 +10,7 @@ from tooltrail.records.cutting import Cutter
 from tooltrail.records.families._shared import NAME_CHARS
 
 _HIDDEN = re.compile(f"[\x00-\x1f{ACTING}]")
-"""What would begin a new line, move a cursor, or turn the direction of what follows."""
+"""Characters that begin a new line, move a cursor, or change the direction of text."""
 
 
 def _not_empty(path: str) -> str:
@@ -20,19 +20,19 @@ def _not_empty(path: str) -> str:
 
 
 FilePath = Annotated[str, AfterValidator(_not_empty)]
-"""A path as the tool had it. No constraint of pydantic: those refuse a name that is no UTF-8."""
+"""A path exactly as the tool has it. Constraints of pydantic would refuse a non-UTF-8 name."""
 
 
 def one_line_path(path: str) -> str:
-    r"""A path on one line: what is no visible character is spelled out, `\n` for instance.
+    r"""A path on one line: control characters are escaped, for example as `\n`.
 
-    White space is not folded as in a sentence: two paths that differ must not look the same.
+    White space is not collapsed as in a sentence: two different paths must not look the same.
     """
     return _HIDDEN.sub(_escape, spelled_out(path))
 
 
 def path_label(cutter: Cutter, field: str, path: str, limit: int = NAME_CHARS) -> str:
-    """A path on one line in `limit` characters; the beginning of a long one is left out."""
+    """A path on one line of at most `limit` characters; a long path loses its beginning."""
     label = one_line_path(path)
     if len(label) <= limit:
         return label

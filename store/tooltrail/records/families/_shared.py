@@ -1,4 +1,4 @@
-"""What the models of several families share."""
+"""Types and helpers that several families share."""
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,20 +19,20 @@ from tooltrail.records.shortened_json import shorten_json
 from tooltrail.records.streams import StreamRecord
 
 MAX_MS = (1 << 64) - 1
-"""The longest time that a counter of any system can tell, in milliseconds."""
+"""The longest duration that the counters of any system can hold, in milliseconds."""
 
 Number = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
-"""A count, or the number of a line, that databases hold in an integer."""
+"""A count or a line number that fits into an integer of every database."""
 
 Milliseconds = Annotated[int, Field(ge=0, le=MAX_MS)]
 ExitStatus = Annotated[int, Field(ge=0, le=255)]
 SignalNumber = Annotated[int, Field(ge=1, le=128)]
 
 NAME_CHARS = 240
-"""Longest path, title or command that a result repeats for one item of a list."""
+"""Longest path, title or command that a result includes for one item of a list."""
 
 SENTENCE_CHARS = 700
-"""Longest sentence of a tool that a result repeats outside of a preview."""
+"""Longest sentence of a tool that a result includes outside of a preview."""
 
 
 def _one_line_only(text: str) -> str:
@@ -47,13 +47,13 @@ def _one_line_only(text: str) -> str:
 Identifier = Annotated[
     Sentence, Field(min_length=1, max_length=256), AfterValidator(_one_line_only)
 ]
-"""What a tool calls a thing, for the model to say again: kept whole, or refused. What a receipt
-prints of it is the identifier itself."""
+"""A tool's name for a thing, which the model must repeat exactly. It is never cut or changed, not
+even in a receipt; a text that would have to be changed is refused."""
 
 RecordT = TypeVar("RecordT", bound=Record)
 
 Json = dict[str, Any]
-"""A canonical result or an entry of one, as a renderer reads it."""
+"""A canonical result, or an entry of one, as a renderer reads it."""
 
 
 def json_of(canonical: CanonicalResult) -> Json:
@@ -76,15 +76,15 @@ class SparseRecord(Record):
 
 
 def entry(output: Record, nullable: Collection[str] = (), /, **fields: object) -> Json:
-    """A part of a canonical result: the fields of an output, with those that were cut.
+    """A part of a canonical result: the fields of an output, some of them replaced.
 
-    A field that is not given is that of the output with the same name, as it is, but no stream. A
-    field that is None is left out.
+    Fields in `fields` replace those of the output or are added. The other fields of the output are
+    copied, except streams. A field that is None is left out.
 
     Args:
         output: the complete record.
-        nullable: fields that stay when they are None.
-        fields: what is not the same in the output and in the result.
+        nullable: fields that are kept even if they are None.
+        fields: the fields that differ between the output and the result.
     """
     streams = {name for name, value in output if isinstance(value, StreamRecord)}
     members = output.model_dump(exclude=streams | fields.keys()) | fields
@@ -104,10 +104,10 @@ def _dumped(value: object) -> object:
 def bounded(
     output: Record, cutter: Cutter, nullable: Collection[str] = (), /, **fields: object
 ) -> Json:
-    """The canonical result of an output, when everything in it is cut; see `entry`.
+    """The canonical result of an output, after all its parts were cut; see `entry`.
 
-    `truncated` says whether anything was left out, and the indices point into `artifacts`. The
-    artifact at `hidden_artifact` has what lists leave out.
+    `truncated` is true if anything was left out. All `*_artifact` indices point into `artifacts`;
+    the artifact at `hidden_artifact` has the entries that lists leave out.
     """
     hidden = cutter.hidden_list()
     cut = {"truncated": cutter.truncated, "hidden_artifact": hidden, "artifacts": cutter.references}
@@ -117,7 +117,7 @@ def bounded(
 def confirming(
     output: Record, cutter: Cutter, nullable: Collection[str] = (), /, **fields: object
 ) -> Json:
-    """Like `bounded`, for an action that a few short fields confirm: no idle `truncated`."""
+    """Like `bounded`, for short confirmations: `truncated` is present only if it is true."""
     result = bounded(output, cutter, nullable, **fields)
     if not result["truncated"]:
         del result["truncated"]
@@ -125,12 +125,12 @@ def confirming(
 
 
 def bound_texts(record: RecordT, field: str, limits: Mapping[str, int], cutter: Cutter) -> RecordT:
-    """A copy of a record with some of its texts cut; one that is None stays so.
+    """A copy of a record with some of its texts cut; a text that is None stays None.
 
     Args:
-        record: what holds the texts.
-        field: where it stands in the result, for the names of omissions; empty for the result.
-        limits: characters of each text, by its name in the record.
+        record: the record with the texts.
+        field: path of the record in the result, for omissions; empty for the result itself.
+        limits: most characters of each text, by its name in the record.
         cutter: counts what is left out.
     """
     texts = {name: getattr(record, name) for name in limits}
@@ -149,15 +149,15 @@ def structured_fields(
 ) -> dict[str, object]:
     """The fields of a JSON value in a result: the value itself, or a preview of it.
 
-    The preview of an object or a list is a JSON value again, see `shorten_json`. A text, a value
-    that is too deep, and a stream that lost bytes, is no JSON or is not at hand, have a preview of
-    the stream's text.
+    The preview of an object or a list is again a JSON value; see `shorten_json`. The preview is
+    text for a string, for a value that is too deep, and for a stream that lost bytes, is not JSON
+    or is not completely in memory.
 
     Args:
         stream: the canonical JSON of the value.
-        room: characters of the preview.
+        room: most characters of the preview.
         cutter: publishes the value and counts what is left out.
-        name: of the field that holds the value; the others are `NAME_preview` and the like.
+        name: name of the field with the value; the other fields are `NAME_preview` and so on.
     """
     value = _value_of(stream)
     preview: JsonValue = None
@@ -172,14 +172,14 @@ def structured_fields(
         shown = cutter.stream(stream, room)
         preview = shown.text
     fields: dict[str, object] = {f"{name}_artifact": shown.artifact}
-    # A sparse record leaves None out, so that null can only stand there as text.
+    # Fields that are None are left out, so a JSON null can only be shown as text.
     if not shown.truncated and value is not None and not is_deeper_than(value, MAX_EMBEDDED_DEPTH):
         return fields | {name: value}
     return fields | {f"{name}_preview": preview, f"{name}_truncated": shown.truncated}
 
 
 def _value_of(stream: StreamRecord) -> JsonValue:
-    """The value of a stream of canonical JSON; None if bytes are missing, or are no such JSON."""
+    """The value of a stream of canonical JSON; None if bytes are missing, or are not such JSON."""
     whole = stream.head + stream.tail if stream.content is None else stream.content
     if not len(whole) == stream.size == stream.produced_size:
         return None
@@ -190,16 +190,16 @@ def _value_of(stream: StreamRecord) -> JsonValue:
 
 
 _BREAKS = re.compile(rf"[\s\x00-\x1f{ACTING}]+")
-"""White space, and characters that could move a cursor or turn the direction of what follows."""
+"""White space, and characters that could move a cursor or change the direction of text."""
 
 
 def one_line(text: str) -> str:
-    """A label that cannot pass for another line of a receipt; never longer than `text`."""
+    """A label that cannot look like another line of a receipt; never longer than `text`."""
     return _BREAKS.sub(" ", text).strip()
 
 
 def labelled(members: Json, labels: Mapping[str, str]) -> list[str]:
-    """A line `LABEL: VALUE` for each member that is there and not empty; labels are by name."""
+    """A line `LABEL: VALUE` for each member that is not missing or empty; `labels` is by name."""
     known = {label: members.get(name) for name, label in labels.items()}
     return [
         f"{label}: {one_line(str(one))}" for label, one in known.items() if one not in (None, "")
@@ -207,13 +207,13 @@ def labelled(members: Json, labels: Mapping[str, str]) -> list[str]:
 
 
 def joined(sections: Iterable[str], artifacts: Sequence[str] = ()) -> str:
-    """The sections of a receipt with an empty line between them; the last one lists artifacts."""
+    """Join the sections of a receipt with empty lines; the last section lists the artifacts."""
     listed = ["\n".join(["Artifacts:", *artifacts])] if artifacts else []
     return "\n".join(s if s.endswith("\n") else s + "\n" for s in [*sections, *listed])
 
 
 def artifact_roles(result: Json) -> dict[int, str]:
-    """The role of each artifact of a result by its index, as the field with the index says."""
+    """The role of each artifact by index, derived from the name of the field with the index."""
     names = [name for name in result if name.endswith("_artifact")]
     return {result[name]: name.removesuffix("_artifact") for name in names}
 
@@ -224,13 +224,13 @@ def artifact_lines(result: Json, roles: Mapping[int, str]) -> list[str]:
 
 
 def hidden_lines(result: Json, count: int, noun: str, detail: str = "") -> list[str]:
-    """The line that says how many entries of a list are not shown; none when all are.
+    """The line that says how many entries of a list are not shown; no line if all are shown.
 
     Args:
-        result: the canonical result, whose `hidden_artifact` lists them.
-        count: entries that are not shown.
-        noun: what one of them is called.
-        detail: what is known of them.
+        result: the canonical result, whose `hidden_artifact` lists the hidden entries.
+        count: number of entries that are not shown.
+        noun: the noun for one entry.
+        detail: more about the hidden entries.
     """
     if count <= 0:
         return []
@@ -242,25 +242,25 @@ def hidden_lines(result: Json, count: int, noun: str, detail: str = "") -> list[
 
 
 def receipt(sections: Iterable[str], result: Json, roles: Mapping[int, str] | None = None) -> str:
-    """The sections of a receipt, and at its end the artifacts of the result.
+    """Join the sections of a receipt, and list the artifacts of the result at the end.
 
     Args:
-        sections: of the receipt.
+        sections: the sections of the receipt.
         result: the canonical result.
-        roles: of the artifacts by index; by default those that the result says.
+        roles: roles of the artifacts by index; by default those from `artifact_roles`.
     """
     lines = artifact_lines(result, artifact_roles(result) if roles is None else roles)
     return joined(sections, lines)
 
 
 def body_of(result: Json, name: str, room: int, heading: str = "") -> list[str]:
-    """The section with the preview of a stream; none when the preview is empty.
+    """The section with the preview of a stream; no section if the preview is empty.
 
     Args:
         result: the canonical result.
-        name: of the stream in the result.
-        room: characters for JSON that is laid out, see `readable`.
-        heading: what stands above the text.
+        name: name of the stream in the result.
+        room: characters for indented JSON; see `readable`.
+        heading: the line above the text.
     """
     text = result.get(f"{name}_preview")
     if not text:

@@ -1,4 +1,4 @@
-"""Tasks that run in the background, as several families speak of them."""
+"""Models of background tasks, shared by several families."""
 
 from typing import Annotated, Literal, Self
 
@@ -11,7 +11,7 @@ from tooltrail.records.families._shared import ExitStatus, Identifier, Json, bou
 TaskState = Literal[
     "queued", "running", "cancelling", "completed", "failed", "cancelled", "interrupted"
 ]
-"""The last four are final."""
+"""The state of a background task; the last four are final."""
 
 TaskKind = Annotated[Sentence, Field(max_length=64)]
 
@@ -19,7 +19,7 @@ _UNFINISHED = frozenset({"queued", "running", "cancelling"})
 
 
 class TaskHandle(Record):
-    """What is needed to ask for a task again; kept whole, a status that nobody knows as null."""
+    """The handle by which a task can be queried later; never cut. An unknown status is null."""
 
     task_id: Identifier
     kind: TaskKind
@@ -27,14 +27,14 @@ class TaskHandle(Record):
 
 
 class Task(Record):
-    """What a tool says of a task, complete.
+    """The complete state of a task as reported by a tool.
 
     Attributes:
-        task_id: what to ask for it with.
-        kind: what it is, `command_task` for instance.
-        status: where it stands.
-        summary: a sentence about it, often its command.
-        exit_status: 0 to 255, of a command that ended.
+        task_id: id by which the task can be queried.
+        kind: kind of task, for example `command_task`.
+        status: current state of the task.
+        summary: a sentence about the task, often its command.
+        exit_status: exit status of a command that ended, 0 to 255.
     """
 
     task_id: Identifier
@@ -51,12 +51,12 @@ class Task(Record):
 
 
 def bound_task(task: Task, field: str, limit: int, cutter: Cutter) -> Json:
-    """What a result says of a task: no output, and its summary in `limit` characters.
+    """The entry of a result for a task: without output, with its summary cut to `limit` characters.
 
     Args:
         task: the task.
-        field: where it stands in the result, for the names of omissions.
-        limit: characters of the summary.
+        field: path of the task in the result, for the names of omissions.
+        limit: most characters of the summary.
         cutter: counts what is left out.
     """
     return entry(bound_texts(task, field, {"summary": limit}, cutter), {"summary"})

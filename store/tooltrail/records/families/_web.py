@@ -1,4 +1,4 @@
-"""What the results of the web have in common: addresses without secrets, and times."""
+"""Types that web results share: addresses without secrets, and times."""
 
 import re
 from datetime import UTC, datetime
@@ -12,18 +12,18 @@ _BLANKS = "".join(map(chr, range(0x21)))
 _IGNORED = str.maketrans("", "", "\t\n\r")
 
 _SCHEME = r"(?:[a-z][a-z0-9+.-]*:)?[/\\]*+"
-r"""What stands in front of a name and password; browsers read `https:u:p@h` and `http:\\u:p@h`."""
+r"""The part before a name and password; browsers also accept `https:u:p@h` and `http:\\u:p@h`."""
 
 _START = re.compile(_SCHEME, re.IGNORECASE)
 _USERINFO = re.compile(rf"[\x00-\x20]*+{_SCHEME}[^/?#]*@", re.IGNORECASE)
-"""All up to the last `@` in front of the host."""
+"""Everything up to the last `@` before the host."""
 
 
 def without_userinfo(url: str) -> str:
-    """An address without the name and password that may stand in front of its host.
+    """An address without the name and password that may precede its host.
 
-    Blanks around it, and tabs and newlines in it, which a browser does not see (WHATWG URL,
-    section 4.4), are taken away first.
+    Leading and trailing blanks, and all tabs and newlines, which a browser ignores (WHATWG URL,
+    section 4.4), are removed first.
     """
     bare = url.strip(_BLANKS).translate(_IGNORED)
     start = _START.match(bare)
@@ -34,12 +34,12 @@ def without_userinfo(url: str) -> str:
 
 
 def spell_moment(moment: datetime) -> str:
-    """A time in UTC as JSON has it."""
+    """A time in UTC, spelled as in JSON."""
     return moment.isoformat().removesuffix("+00:00") + "Z"
 
 
 def _bare_url(value: object) -> object:
-    # Before surrogates are spelled out: that would put a backslash into a password.
+    # This runs before surrogates are escaped: that would put a backslash into a password.
     return without_userinfo(value) if isinstance(value, str) else value
 
 
@@ -51,7 +51,7 @@ def _in_utc(moment: datetime) -> datetime:
 
 
 Url = Annotated[Sentence, BeforeValidator(_bare_url)]
-"""An address; a password in it must not get into a record."""
+"""An address; its name and password are removed, since they must not be recorded."""
 
 Moment = Annotated[AwareDatetime, AfterValidator(_in_utc), PlainSerializer(spell_moment)]
 """A time in UTC, in JSON as ISO 8601 with a `Z`."""

@@ -1,4 +1,4 @@
-"""The child agent family: an agent that was started by a tool, and the report that it gave."""
+"""The child agent family: an agent that was started by a tool, and the agent's report."""
 
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
@@ -21,7 +21,7 @@ from tooltrail.records.streams import StreamRecord
 
 
 class TokenUsage(SparseRecord):
-    """What the child took of its model, in tokens; a cache that is not there is left out."""
+    """The tokens that the child used; without a cache, the fields for it are left out."""
 
     input_tokens: Number
     output_tokens: Number
@@ -30,15 +30,15 @@ class TokenUsage(SparseRecord):
 
 
 class ChildAgentOutput(FamilyOutput):
-    """A child agent as it is now, with its whole report.
+    """The current state of a child agent, with its complete report.
 
     Attributes:
-        agent_id: what the runtime calls the child.
-        child_session_id: the session in which it is recorded.
-        task_handle: how to ask for it again when it runs in the background.
-        status: how far it is, or how it ended.
-        report: what it reported, as text; None when it has not reported.
-        token_usage: what it took of its model so far.
+        agent_id: the runtime's id of the child.
+        child_session_id: id of the session that records the child.
+        task_handle: handle to query a child that runs in the background.
+        status: current or final state of the child.
+        report: the child's report as text; None if there is none yet.
+        token_usage: tokens that the child used so far.
     """
 
     agent_id: Identifier
@@ -49,12 +49,12 @@ class ChildAgentOutput(FamilyOutput):
     token_usage: TokenUsage | None = None
 
     def summary(self) -> str:
-        """Which child, and how far it is."""
+        """The child and its state."""
         return f"agent {self.agent_id} {self.status}"
 
 
 def project_child_agent(result: ChildAgentOutput, budget: Budget, cutter: Cutter) -> Json:
-    """Bound the report. Nothing else is cut: `report_truncated` speaks for the whole result."""
+    """Bound the report. Nothing else is cut: `report_truncated` covers the complete result."""
     report: Json = {}
     if result.report is not None:
         report = cutter.stream(result.report, budget.preview_chars).named("report")
@@ -62,7 +62,7 @@ def project_child_agent(result: ChildAgentOutput, budget: Budget, cutter: Cutter
 
 
 def render_child_agent(canonical: CanonicalResult, budget: Budget) -> str:
-    """How far the child is, the handles to go on with, what it took, and its report."""
+    """Render the child's state, the handles to continue with, its token usage and its report."""
     result = json_of(canonical)
     lines = [f"Agent {one_line(result['agent_id'])} {result['status']}"]
     lines += labelled(result, {"child_session_id": "Session"})

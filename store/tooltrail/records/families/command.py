@@ -1,8 +1,8 @@
-"""The command family: a process that ran, what it printed, and how it ended.
+"""The command family: a process that ran, its output, and how it ended.
 
-A command that exits with 1, is killed, or runs into its timeout is a success of the tool: the tool
-did run it. That it could not be started at all is an error. A command that does not end in time may
-become a background task, or be found to run as one already.
+A command that exits with 1, is killed, or reaches its time limit is a success of the tool: the tool
+did run it. A command that could not be started is an error. A command that does not end in time may
+become a background task. A command that already runs as a task is not started again.
 """
 
 from typing import Annotated, Literal, Self
@@ -35,15 +35,15 @@ from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
 CWD_CHARS = 4096
-"""Longest folder that is repeated in a result; the longest path that Linux takes."""
+"""Longest working directory that a result includes; the longest path that Linux accepts."""
 
 
 class CommandBudget(Budget):
     """Bounds of the command family.
 
     Attributes:
-        preview_chars: both streams together; a stream that needs less than half leaves the rest.
-        command_chars: how much of the command line is repeated in the result.
+        preview_chars: both streams together; room that one stream does not need goes to the other.
+        command_chars: most characters of the command line that the result includes.
     """
 
     preview_chars: PreviewChars = 32_000
@@ -52,11 +52,11 @@ class CommandBudget(Budget):
 
 
 class _AnyCommand(FamilyOutput):
-    """A command that was asked for.
+    """A requested command.
 
     Attributes:
-        command: what was to run, as a shell would spell it.
-        cwd: the folder that it was to run in.
+        command: the command line, as a shell would spell it.
+        cwd: the requested working directory.
     """
 
     command: str | None = None
@@ -67,14 +67,14 @@ class CommandOutput(_AnyCommand):
     """A finished command with its complete output: two streams, or both in one.
 
     Attributes:
-        exit_status: 0 to 255; None when a signal ended it, or when nobody knows.
-        signal: number of the signal that ended it.
-        timed_out: whether it was ended because its time was over.
-        timeout_ms: the time it had; given when `timed_out`.
-        stdout: its standard output.
-        stderr: its standard error.
-        combined: what it printed to a terminal, which knows no two streams; instead of both.
-        order: lines `FD BYTES MS`: how the chunks of both streams came, and when after the start.
+        exit_status: 0 to 255; None if a signal ended the command, or if the status is unknown.
+        signal: number of the signal that ended the command.
+        timed_out: whether the command was ended because its time limit was reached.
+        timeout_ms: the time limit; given if `timed_out`.
+        stdout: the standard output.
+        stderr: the standard error.
+        combined: the output to a terminal, which does not separate the streams; instead of both.
+        order: lines `FD BYTES MS`: chunks of both streams in arrival order, timed from the start.
     """
 
     disposition: Literal["completed"] = "completed"
@@ -112,11 +112,11 @@ class CommandOutput(_AnyCommand):
 
 
 class PromotedCommand(_AnyCommand):
-    """A command that took long and goes on in the background.
+    """A long-running command that continues in the background.
 
     Attributes:
-        task_handle: the task that it became.
-        initial_output: what it printed until then, role `initial_output`.
+        task_handle: handle of the task that the command became.
+        initial_output: the output until then; its role is `initial_output`.
     """
 
     disposition: Literal["promoted_to_task"] = "promoted_to_task"
@@ -124,15 +124,15 @@ class PromotedCommand(_AnyCommand):
     initial_output: StreamRecord | None = None
 
     def summary(self) -> str:
-        """What became of the command."""
+        """That the command became a task."""
         return "command promoted to managed task"
 
 
 class RunningCommand(_AnyCommand):
-    """A command that was not started, because a task runs it already.
+    """A command that was not started, because a task already runs it.
 
     Attributes:
-        task_handle: the task that runs it.
+        task_handle: handle of the task that runs the command.
         task_summary: one sentence about the task.
     """
 
@@ -168,10 +168,10 @@ def project_completed(
 
     Args:
         result: the command.
-        room: characters of all previews.
-        command_chars: characters of the command line.
-        cutter: whose list of artifacts stands beside the previews.
-        prefix: where the result stands in that of the tool, for the names of omissions.
+        room: most characters of all previews.
+        command_chars: most characters of the command line.
+        cutter: the cutter of this result; its artifacts are listed beside the previews.
+        prefix: path of this result in the tool's result, for the names of omissions.
     """
     streams = {"stdout": result.stdout, "stderr": result.stderr}
     if result.combined is not None:
@@ -180,7 +180,7 @@ def project_completed(
     for name, one in zip(streams, cutter.streams([*streams.values()], room), strict=True):
         shown |= one.named(name)
     if result.order is not None:
-        cutter.count_losses(result.order)  # none of it is to be shown, but what is lost is lost
+        cutter.count_losses(result.order)  # the stream is never shown, but its losses count
     line = _summarize_command(result, command_chars, cutter, prefix=prefix)
     limit = result.timeout_ms if result.timed_out else None
     nullable = {"exit_status", *(f"{name}_preview" for name in streams)}
@@ -193,10 +193,10 @@ def _summarize_command(
     """Bound a command line to `limit` characters and its folder to `CWD_CHARS`.
 
     Args:
-        result: what was to run; there is no summary of an unknown command.
-        limit: characters of the preview.
+        result: the requested command; an unknown command has no summary.
+        limit: most characters of the preview.
         cutter: counts what is left out.
-        prefix: where the summary stands in the result, for the names of omissions.
+        prefix: path of the summary in the result, for the names of omissions.
     """
     command, cwd = result.command, result.cwd
     if command is None:
@@ -209,21 +209,21 @@ def _summarize_command(
 
 
 def encodable(text: str) -> str:
-    r"""A command line or a folder, what is no text in it spelled out: `caf\xe9`."""
+    r"""A command line or a folder with undecodable bytes escaped: `caf\xe9`."""
     return _bytes_of(text).decode("utf-8", "backslashreplace")
 
 
 def _bytes_of(text: str) -> bytes:
-    """The bytes that the system saw, or as much as there can be of them."""
+    """The bytes that the system saw, as far as they can be restored."""
     try:
-        # Python carries bytes that are no text as low surrogates, a JSON escape may give any.
+        # Python represents undecodable bytes as low surrogates; JSON escapes can contain any.
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "surrogatepass")
 
 
 def render_command(canonical: CanonicalResult, budget: CommandBudget) -> str:
-    """A receipt as a shell would give it: outcome first, then each stream that spoke."""
+    """Render a receipt like a shell's output: the outcome, then each stream that has output."""
     result = json_of(canonical)
     match result["disposition"]:
         case "promoted_to_task":
@@ -244,7 +244,7 @@ def _render_completed(result: Json, budget: CommandBudget) -> str:
 
 
 def _render_promoted(result: Json, budget: CommandBudget) -> str:
-    """The task to ask for, then what the command printed so far."""
+    """The task to query, then the output so far."""
     task = one_line(result["task_handle"]["task_id"])
     heading = f"Command promoted to background task\nTask: {task}"
     body = body_of(result, "initial_output", budget.spare_chars, "Initial output")
@@ -252,7 +252,7 @@ def _render_promoted(result: Json, budget: CommandBudget) -> str:
 
 
 def _render_running(result: Json) -> str:
-    """The task that runs the command, and what is known of it."""
+    """The task that runs the command, with its status and summary."""
     lines = ["Command is already running as a background task"]
     lines += labelled(result["task_handle"], {"task_id": "Task", "status": "Status"})
     if "command" in result:
@@ -262,11 +262,11 @@ def _render_running(result: Json) -> str:
 
 
 _HEADINGS = {"combined_output": "output", "stdout": "stdout", "stderr": "stderr"}
-"""What stands above each stream of a finished command."""
+"""The heading of each stream of a finished command."""
 
 
 def printed_texts(result: Json) -> dict[str, tuple[str, bool]]:
-    """What a command printed, by heading: each text that is not empty, and whether it was cut."""
+    """The output of a command by heading: each text that is not empty, and whether it was cut."""
     return {
         heading: (result[f"{name}_preview"], result.get(f"{name}_truncated", False))
         for name, heading in _HEADINGS.items()
@@ -275,7 +275,7 @@ def printed_texts(result: Json) -> dict[str, tuple[str, bool]]:
 
 
 def command_roles(result: Json) -> dict[int, str]:
-    """What each artifact of a finished command is, by index."""
+    """The role of each artifact of a finished command, by index."""
     roles = artifact_roles(result)
     return {n: role.removesuffix("_output") for n, role in roles.items()}
 

@@ -1,7 +1,7 @@
-"""The command batch family: several commands in one call, one after the other.
+"""The command batch family: several commands in one call, run one after the other.
 
-A command that exits with 1 did run: it is completed. Failed is one that could not be run, rejected
-one that was not allowed to, skipped one whose turn did not come.
+A command that ran is `completed`, even if it exited with 1. A command that could not be run is
+`failed`, one that was not allowed is `rejected`, and one that was not reached is `skipped`.
 """
 
 from collections import Counter
@@ -60,13 +60,13 @@ class BatchItem(Record):
     """One command of a batch.
 
     Attributes:
-        cmd: what was to be run, as a shell would spell it.
-        status: what became of it.
-        result: how it ended; exactly when it is completed. The roles of its streams must begin
-            with the number of the item, `1.stdout` for instance.
-        error_kind: a `snake_case` word, when it failed or was rejected.
-        error_message: one sentence, the same.
-        duration_ms: how long it ran.
+        cmd: the command line, as a shell would spell it.
+        status: the outcome of the command.
+        result: how the command ended; present exactly if it is completed. The roles of its streams
+            must begin with the number of the item, for example `1.stdout`.
+        error_kind: a `snake_case` word; present exactly if the command failed or was rejected.
+        error_message: the error in one sentence; present like `error_kind`.
+        duration_ms: run time of the command.
     """
 
     cmd: str
@@ -90,8 +90,8 @@ class CommandBatchOutput(FamilyOutput):
     """The complete result of a batch.
 
     Attributes:
-        stop_on_error: whether items after one that did not succeed were to be skipped.
-        items: all commands in their order.
+        stop_on_error: whether the items after an unsuccessful one should be skipped.
+        items: all commands, in order.
     """
 
     stop_on_error: bool = False
@@ -106,11 +106,11 @@ class CommandBatchOutput(FamilyOutput):
         return self
 
     def count(self, status: ItemStatus) -> int:
-        """How many items have this status."""
+        """The number of items with this status."""
         return sum(item.status == status for item in self.items)
 
     def summary(self) -> str:
-        """How many of the commands ran."""
+        """The number of commands that ran."""
         noun = "command" if len(self.items) == 1 else "commands"
         return f"{self.count('completed'):,} of {len(self.items):,} {noun} completed"
 
@@ -118,7 +118,7 @@ class CommandBatchOutput(FamilyOutput):
 def project_command_batch(
     result: CommandBatchOutput, budget: CommandBatchBudget, cutter: Cutter
 ) -> Json:
-    """Bound each command, all previews within one budget. The counts are of all items."""
+    """Bound each command, with all previews in one budget. The counts include all items."""
     count = cutter.sharing.fitting(map(_printed, result.items), budget)
     shown = cutter.items("items", result.items, count, budget.max_items)
     rooms = _rooms(shown, budget.preview_chars, cutter.sharing)
@@ -131,7 +131,7 @@ def project_command_batch(
 
 
 def _rooms(items: Sequence[BatchItem], total: int, sharing: Sharing) -> list[int]:
-    """The characters for the previews of each item: its least, and a fair share of the rest."""
+    """The characters for the previews of each item: its minimum, and a fair share of the rest."""
     printed = [_printed(item) for item in items]
     sizes = [sum(map(sharing.need, streams)) for streams in printed]
     return fair_shares_of_at_least(sizes, [*map(sharing.least, printed)], total)
@@ -157,7 +157,7 @@ def _project_item(item: BatchItem, n: int, room: int, cutter: Cutter) -> Json:
 
 
 def render_command_batch(canonical: CanonicalResult, budget: CommandBatchBudget) -> str:
-    """How many commands ran, then how each ended and what it printed."""
+    """Render how many commands ran, then the outcome and the output of each."""
     batch = json_of(canonical)
     count = f"{batch['completed_count']:,}/{batch['item_count']:,}"
     heading = f"{one_line(canonical.tool_name)} completed {count} items\n"
@@ -167,7 +167,7 @@ def render_command_batch(canonical: CanonicalResult, budget: CommandBatchBudget)
 
 
 def _item_sections(heading: str, items: Sequence[Json], room: int) -> Iterator[str]:
-    """Items that printed nothing need no empty line behind them."""
+    """The items as sections; items without output are joined to the next one."""
     printed = [printed_texts(item.get("result", {})) for item in items]
     bodies = iter(readable(chain.from_iterable(texts.values() for texts in printed), room))
     section = heading
@@ -184,7 +184,7 @@ def _item_sections(heading: str, items: Sequence[Json], room: int) -> Iterator[s
 
 
 def _item_line(item: Json) -> str:
-    """Columns apart by more white space than a label can hold."""
+    """The columns, separated by more white space than a label can contain."""
     columns = [f"[{item['index']}] {one_line(item['cmd'])}", _outcome(item)]
     if "duration_ms" in item:
         columns.append(seconds(item["duration_ms"]))

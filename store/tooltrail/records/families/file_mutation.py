@@ -1,6 +1,6 @@
 """The file mutation family: files that a tool added, changed, moved or deleted.
 
-The receipt names the files and repeats no diff: the model has just written what is in them.
+The receipt names the files and contains no diff: the model has just written their content.
 """
 
 from collections.abc import Sequence
@@ -32,7 +32,7 @@ Action = Literal["add", "modify", "delete", "move"]
 
 
 class Hunk(Record):
-    """Where a diff changed a file, as `@@ -old_start,old_lines +new_start,new_lines @@` says."""
+    """A changed range of a file, as in `@@ -old_start,old_lines +new_start,new_lines @@`."""
 
     old_start: Number
     old_lines: Number
@@ -41,14 +41,14 @@ class Hunk(Record):
 
 
 class FileChange(Record):
-    """What happened to one file.
+    """The change of one file.
 
     Attributes:
-        action: what was done; a move may change the content too.
-        path: where the file is now, or was before it was deleted.
-        from_path: where it was before; given for a move alone.
-        hunks: where its content changed.
-        diff: the unified diff; its role must be `diff.N`, N the place of the file from 0.
+        action: kind of change; a move may change the content too.
+        path: current path of the file, or its path before it was deleted.
+        from_path: previous path; given only for a move.
+        hunks: changed ranges of the content.
+        diff: the unified diff; its role must be `diff.N`, where N is the file's index from 0.
     """
 
     action: Action
@@ -65,19 +65,19 @@ class FileChange(Record):
 
 
 _LETTERS: dict[Action, str] = {"add": "A", "modify": "M", "delete": "D", "move": "R"}
-"""As `git status` abbreviates them."""
+"""The letters of `git status`."""
 
 
 class FileMutationBudget(Budget):
     """Bounds of the file mutation family: `max_items` files, and as many diagnostics.
 
     Attributes:
-        diff_lines: lines of a diff that are shown for one file, the marker of a cut among them.
-        max_hunks: hunks that are listed for one file.
+        diff_lines: most lines of a diff that are shown for one file, including the marker of a cut.
+        max_hunks: most hunks that are listed for one file.
     """
 
     item_chars: ClassVar[int] = 840
-    """A file with two paths, its artifact with a third, and the end of a diagnostic."""
+    """Room for a file with two paths, its artifact with a third, and the end of a diagnostic."""
 
     receipt_chars: ReceiptChars = 50_000
     diff_lines: Annotated[int, Field(ge=2, le=10_000)] = 80
@@ -88,8 +88,8 @@ class FileMutationOutput(FamilyOutput):
     """The complete result of a tool that changes files.
 
     Attributes:
-        changed_files: in the tool's order.
-        diagnostics: what a linter or a compiler says of the files now, a finding each.
+        changed_files: the changed files, in the tool's order.
+        diagnostics: findings of a linter or a compiler about the changed files.
     """
 
     changed_files: tuple[FileChange, ...] = ()
@@ -103,7 +103,7 @@ class FileMutationOutput(FamilyOutput):
         return self
 
     def summary(self) -> str:
-        """How many files were changed."""
+        """The number of changed files."""
         count = len(self.changed_files)
         if count == 0:
             return "no file was changed"
@@ -134,7 +134,7 @@ def project_file_mutation(
 
 
 def _project_change(n: int, file: FileChange, diff: Shown, max_hunks: int, cutter: Cutter) -> Json:
-    """Bound one file, the entry `n` of the list; `diff` is what the cutter made of its diff."""
+    """Bound one file, the entry `n` of the list; `diff` is the already cut diff."""
     field = f"changed_files[{n}]"
     from_path = file.from_path
     if from_path is not None:
@@ -146,7 +146,7 @@ def _project_change(n: int, file: FileChange, diff: Shown, max_hunks: int, cutte
 
 
 def render_file_mutation(canonical: CanonicalResult, _budget: FileMutationBudget) -> str:
-    """A line for each file, then what was found in them."""
+    """Render a line for each file, then the diagnostics."""
     result = json_of(canonical)
     files, diagnostics = result["changed_files"], result.get("diagnostics", [])
     sections = ["\n".join(_file_lines(result))]
@@ -172,7 +172,7 @@ def _file_lines(result: Json) -> list[str]:
 def _bound_diagnostics(
     diagnostics: Sequence[str], budget: FileMutationBudget, cutter: Cutter
 ) -> list[str]:
-    """Diagnostics take the room that diffs do not need, as the receipt repeats no diff."""
+    """Bound the diagnostics. They may use the room of diffs, which the receipt does not show."""
     shown = cutter.items("diagnostics", diagnostics, budget.max_items)
     needs = [min(len(text), SENTENCE_CHARS) for text in shown]
     shares = fair_shares(needs, budget.preview_chars)

@@ -1,7 +1,7 @@
-"""The file read family: what is in a file, or in some lines of it.
+"""The file read family: the content of a file, or of some of its lines.
 
-The receipt of a whole content is that content and nothing else, laid out as it is: what the model
-edits next must be what it has read.
+The receipt of a complete content is exactly that content, without reformatting: the model may edit
+the file next, and must see what is really in it.
 """
 
 from typing import Annotated, Self
@@ -18,11 +18,11 @@ from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
 Line = Annotated[int, Field(ge=1, le=2**63 - 1)]
-"""Number of a line of a file, the first is 1."""
+"""Number of a line in a file; the first line is 1."""
 
 
 class LineRange(Record):
-    """The lines that were read, the first and the last among them."""
+    """The range of lines that were read; `start` and `end` are included."""
 
     start: Line
     end: Line
@@ -38,9 +38,9 @@ class FileReadOutput(FamilyOutput):
     """The complete result of reading a file.
 
     Attributes:
-        path: the file, as it was asked for.
-        content: what was read, without line numbers or other frames; its role is `content`.
-        line_range: the lines that were asked for; None for the whole file.
+        path: path of the file as requested.
+        content: the content without line numbers or other additions; its role is `content`.
+        line_range: the requested lines; None for the complete file.
     """
 
     path: FilePath
@@ -48,12 +48,12 @@ class FileReadOutput(FamilyOutput):
     line_range: LineRange | None = None
 
     def summary(self) -> str:
-        """How much was read of which file."""
+        """The number of bytes that were read, and the file."""
         return f"read {self.content.produced_size:,} bytes of {one_line_path(self.path)}"
 
 
 def project_file_read(result: FileReadOutput, budget: Budget, cutter: Cutter) -> Json:
-    """Bound the content. `size` is what was read of the file, in bytes."""
+    """Bound the content. `size` is the number of bytes that were read."""
     content = cutter.stream(result.content, budget.preview_chars).named("content")
     path = path_label(cutter, "path", result.path)
     size = result.content.produced_size
@@ -61,14 +61,14 @@ def project_file_read(result: FileReadOutput, budget: Budget, cutter: Cutter) ->
 
 
 def render_file_read(canonical: CanonicalResult, _budget: Budget) -> str:
-    """The content itself; when it is a part of a file, which part."""
+    """Render the content itself; for a part of a file, name the part first."""
     result = json_of(canonical)
     lines, which = result.get("line_range"), ""
     if lines is not None:
         start, end = lines["start"], lines["end"]
         which = f"Lines {start}-{end}" if end > start else f"Line {start}"
         which += f" of {result['path']}\n"
-    # No room to indent: JSON is shown as the file has it, and only named when it is cut.
+    # Room 0 prevents indentation: JSON is shown as it is in the file, and marked if it is cut.
     empty = "(empty file)" if lines is None else "(no content)"
     (body,) = body_of(result, "content", 0) or [empty]
     return receipt([which + body], result)

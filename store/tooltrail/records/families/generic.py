@@ -1,6 +1,6 @@
-"""The generic family: every tool without a family of its own, MCP tools included.
+"""The generic family: every tool without its own family, including MCP tools.
 
-Its result is a list of content items in order, text or bytes of a media type, and optionally one
+The result is an ordered list of content items (text, or bytes of a media type), and optionally one
 structured JSON value.
 """
 
@@ -34,21 +34,21 @@ from tooltrail.records.streams import StreamRecord
 TEXT = "text/plain"
 
 _MEDIA_TYPE_CHARS = 24
-"""Characters of a media type that are shown however long the path of its artifact is."""
+"""Characters of a media type that are always shown, even beside a long artifact path."""
 
 
 _SUFFIXES = ("+json", "+xml", "+yaml")
-"""Structured syntaxes (RFC 6838, section 4.2.8) that are text whatever is said in them."""
+"""Suffixes of structured syntaxes (RFC 6838, section 4.2.8) that are always text."""
 
 _TEXTUAL = re.compile(
     "application/(x-)?(ecmascript|graphql|javascript|json|json-seq|json5|jsonl|ndjson|sh|sql|toml"
     "|typescript|www-form-urlencoded|xml|xml-dtd|yaml)"
 )
-"""Types outside of `text/` that have no suffix and are text all the same."""
+"""Media types of text that are neither in `text/` nor have one of the suffixes."""
 
 
 def is_text_type(media_type: str) -> bool:
-    """Whether a media type is one of text; its case and its parameters do not matter."""
+    """Whether a media type is a type of text; case and parameters are ignored."""
     essence = media_type.partition(";")[0].strip().lower()
     return (
         essence.startswith("text/")
@@ -58,7 +58,7 @@ def is_text_type(media_type: str) -> bool:
 
 
 class ContentItem(Record):
-    """One piece of content: text, JSON and the like among it, or bytes of another media type."""
+    """One piece of content: text (including JSON and the like), or bytes of another media type."""
 
     media_type: Annotated[Sentence, Field(min_length=1, max_length=255)] = TEXT
     stream: StreamRecord
@@ -73,7 +73,7 @@ class GenericBudget(Budget):
 
 
 class GenericOutput(FamilyOutput):
-    """The complete result of a tool without a family of its own.
+    """The complete result of a tool without its own family.
 
     Attributes:
         content: the items in the tool's order.
@@ -97,7 +97,7 @@ class GenericOutput(FamilyOutput):
         return cls(content=items, structured=value)
 
     def summary(self) -> str:
-        """How much the tool returned."""
+        """The number of content items."""
         count = len(self.content)
         return f"tool returned {count} content {'item' if count == 1 else 'items'}"
 
@@ -105,9 +105,9 @@ class GenericOutput(FamilyOutput):
 def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter) -> Json:
     """Bound every item and the structured value within one shared budget.
 
-    `hidden_artifact` lists the items beyond those of `content`. One list, however many items there
-    are, keeps the result bounded; their bytes belong to the complete output. A structured value
-    that does not fit stands in `structured_preview`, made smaller by its structure.
+    The artifact at `hidden_artifact` lists the items that are not in `content`. A single list keeps
+    the result bounded for any number of items; their bytes are in the complete output. A structured
+    value that does not fit is shortened by its structure, in `structured_preview`.
     """
     texts_of_items = ((_text_of(item),) for item in result.content)
     count = cutter.sharing.fitting(texts_of_items, budget, beside=result.structured)
@@ -124,7 +124,7 @@ def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter
 
 
 def render_generic(canonical: CanonicalResult, budget: GenericBudget) -> str:
-    """A receipt that is the content itself: texts as they are, other types by description."""
+    """Render the content itself: texts as they are, other types by description."""
     result = json_of(canonical)
     items = result["content"]
     texts = [(i["text_preview"], i["truncated"]) for i in items if i.get("text_preview")]
@@ -143,7 +143,7 @@ def render_generic(canonical: CanonicalResult, budget: GenericBudget) -> str:
 
 
 def _is_said_in_text(result: Json) -> bool:
-    """Whether a text item is the structured value, which MCP asks servers to repeat as text."""
+    """Whether a text item equals the structured value: MCP asks servers to repeat it as text."""
     if "structured" not in result:
         return False
     wanted = canonical_json.encode(result["structured"])
@@ -167,17 +167,17 @@ def _item(number: int, part: str | bytes) -> ContentItem:
         return ContentItem(
             media_type="application/octet-stream", stream=StreamRecord.from_bytes(role, part)
         )
-    # A lone surrogate cannot be UTF-8; surrogatepass keeps it, and the preview spells it out.
+    # Strict UTF-8 cannot hold a lone surrogate; surrogatepass keeps it, and the preview escapes it.
     return ContentItem(stream=StreamRecord.from_bytes(role, part.encode("utf-8", "surrogatepass")))
 
 
 def _text_of(item: ContentItem) -> StreamRecord | None:
-    """What of an item can have a preview."""
+    """The stream of an item, if it can have a preview."""
     return item.stream if is_text_type(item.media_type) else None
 
 
 def _project_item(cutter: Cutter, item: ContentItem, shown: Shown) -> Json:
-    """Text has a preview, other media types only their size."""
+    """Bound one item: text gets a preview, other media types only their size."""
     is_text = is_text_type(item.media_type)
     if not is_text:
         shown = cutter.unseen(item.stream, f"{_label(item.media_type)} is not shown")
@@ -212,7 +212,7 @@ def _structured_texts(result: Json) -> list[tuple[str, bool]]:
 
 
 def _shortened_notice(result: Json) -> str:
-    """The line behind a value that was made smaller by its structure."""
+    """The line after a value that was shortened by its structure."""
     if not isinstance(result.get("structured_preview"), dict | list):
         return ""
     where = ""

@@ -1,7 +1,7 @@
-"""The notification family: somebody was notified, or could not be.
+"""The notification family: a notification was delivered, or could not be.
 
-The smallest family there is, and the one to copy for a new one: a budget, a complete output, a
-projector that makes the canonical result of it, a renderer, and the family itself.
+This is the smallest family, and the one to copy for a new family: a budget, a complete output, a
+projector that makes the canonical result, a renderer, and the family itself.
 """
 
 from typing import Annotated
@@ -24,12 +24,12 @@ from tooltrail.records.family import Family
 
 
 class NotificationOutput(FamilyOutput):
-    """What the tool knows, whole. A text of any length would be a `StreamRecord`.
+    """The complete result of a notification. A text of any length would be a `StreamRecord`.
 
     Attributes:
-        delivered: whether the channel took the notification.
-        channel: where it went: `slack`, `email`, `#on-call`, …
-        notification_id: what the channel calls it.
+        delivered: whether the channel accepted the notification.
+        channel: the channel: `slack`, `email`, `#on-call`, …
+        notification_id: the channel's id of the notification.
     """
 
     delivered: bool
@@ -37,18 +37,18 @@ class NotificationOutput(FamilyOutput):
     notification_id: Identifier | None = None
 
     def summary(self) -> str:
-        """Whether it was delivered, and where."""
+        """Whether the notification was delivered, and to which channel."""
         return f"notification {_outcome(delivered=self.delivered)}: {self.channel}"
 
 
 def project_notification(result: NotificationOutput, _budget: Budget, cutter: Cutter) -> Json:
-    """Bound the channel. Whatever the cutter leaves out, it counts; an identifier is kept whole."""
+    """Bound the channel. The cutter counts what it leaves out; identifiers are never cut."""
     channel = cutter.text("channel", result.channel, NAME_CHARS)
     return confirming(result, cutter, channel=channel)
 
 
 def render_notification(canonical: CanonicalResult, _budget: Budget) -> str:
-    """One line, the outcome first. `one_line` keeps a name from passing for a second one."""
+    """Render one line, the outcome first. `one_line` prevents a name from adding a second line."""
     result = json_of(canonical)
     name = result.get("notification_id")
     known_as = "" if name is None else f" ({one_line(name)})"

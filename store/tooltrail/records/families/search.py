@@ -1,4 +1,4 @@
-"""The search family: lines, files or entries of a folder that a tool found."""
+"""The search family: lines, files or folder entries that a tool found."""
 
 from typing import Self
 
@@ -23,9 +23,9 @@ class SearchOutput(FamilyOutput):
     """The complete result of a search.
 
     Attributes:
-        match_count: what was found.
-        returned: what the tool gave back of it; less when the tool has a limit of its own.
-        matches: the text that it gave back; its role is `matches`.
+        match_count: number of matches found.
+        returned: number of matches that the tool returned; less if the tool has its own limit.
+        matches: the text that the tool returned; its role is `matches`.
     """
 
     match_count: Number
@@ -39,19 +39,19 @@ class SearchOutput(FamilyOutput):
         return self
 
     def summary(self) -> str:
-        """How much was found."""
+        """The number of matches."""
         return _outcome(self.match_count, self.returned).lower()
 
 
 def project_search(result: SearchOutput, budget: Budget, cutter: Cutter) -> Json:
-    """Bound the text of the matches. What the tool held back is the difference of both counts."""
+    """Bound the text of the matches. The difference of both counts is what the tool held back."""
     matches = cutter.stream(result.matches, budget.preview_chars).named("matches")
     del matches["matches_truncated"]  # nothing else is cut
     return bounded(result, cutter, {"matches_preview"}, **matches)
 
 
 def render_search(canonical: CanonicalResult, budget: Budget) -> str:
-    """How much was found, then what."""
+    """Render the number of matches, then the matches."""
     result = json_of(canonical)
     text = (result["matches_preview"] or "", result["truncated"])
     (body,) = readable([text], budget.spare_chars)

@@ -1,6 +1,6 @@
 """The structured output family: a value that an agent submits as its result, and its validation.
 
-A value that its schema refuses is a success of the tool: the tool did check it.
+A value that does not match its schema is still a success of the tool, which did check the value.
 """
 
 from collections.abc import Iterable
@@ -31,7 +31,7 @@ from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
 MAX_ATTEMPTS = (1 << 31) - 1
-"""The largest number of an attempt that every database holds in an integer."""
+"""The largest attempt number; every database can store it as an integer."""
 
 _ERROR_LIMITS = {"path": NAME_CHARS, "message": SENTENCE_CHARS}
 
@@ -42,17 +42,17 @@ class StructuredOutputBudget(Budget):
     """Bounds of the family: `preview_chars` for the value, `max_items` validation errors."""
 
     item_chars: ClassVar[int] = 960
-    """A line with a path and a message."""
+    """Room for a line with a path and a message."""
 
     receipt_chars: ReceiptChars = 53_000
 
 
 class SchemaViolation(Record):
-    """Where a value breaks its schema, and how.
+    """A violation of the schema by a value.
 
     Attributes:
-        path: JSON pointer or the like to the place in the value; empty for the value itself.
-        message: what is wrong there, in one sentence.
+        path: location in the value, as a JSON pointer or the like; empty for the value itself.
+        message: the violation in one sentence.
     """
 
     path: Sentence
@@ -64,11 +64,11 @@ class StructuredOutput(FamilyOutput):
 
     Attributes:
         agent: the agent that submitted it.
-        schema_digest: of the schema that it had to match.
-        valid: whether it does.
+        schema_digest: digest of the schema.
+        valid: whether the value matches the schema.
         value: the canonical JSON of the value.
-        errors: every way in which the value breaks the schema; none for a valid one.
-        attempt: which attempt of the agent this is, from 1.
+        errors: all violations of the schema; empty for a valid value.
+        attempt: number of the agent's attempt, from 1.
     """
 
     agent: Identifier
@@ -94,7 +94,7 @@ class StructuredOutput(FamilyOutput):
         attempt: int = 1,
         errors: Iterable[SchemaViolation] = (),
     ) -> Self:
-        """The submission of a value; it is valid when there are no errors.
+        """The submission of a value; it is valid if `errors` is empty.
 
         Raises:
             InvalidRecordError: `value` is not made of JSON types.
@@ -121,8 +121,8 @@ def project_structured_output(
 ) -> Json:
     """Bound the value and the list of errors.
 
-    The value stands in `value`, or in `value_preview`: made smaller by its structure, or as text
-    when it is `null`, too deep, or a long text. `error_count` counts all errors.
+    The value is in `value`, or else in `value_preview`: shortened by its structure, or as text if
+    it is `null`, too deep, or a long text. `error_count` counts all errors.
     """
     listed = cutter.items("errors", result.errors, budget.max_items)
     errors = tuple(
@@ -134,7 +134,7 @@ def project_structured_output(
 
 
 def render_structured_output(canonical: CanonicalResult, _budget: StructuredOutputBudget) -> str:
-    """The verdict and the errors. The value is not repeated: the model has just written it."""
+    """Render the verdict and the errors. The value is omitted: the model has just written it."""
     result = json_of(canonical)
     errors = result.get("errors", [])
     lines = [f"Result {_verdict(valid=result['valid'])} (attempt {result['attempt']:,})"]

@@ -1,6 +1,6 @@
-"""The task control family: look at background tasks, list them, stop one, write to one.
+"""The task control family: query background tasks, list them, stop one, write to one.
 
-An input that a task refuses is an answer, not an error.
+If a task refuses an input, the result is a success with that answer, not an error.
 """
 
 from typing import ClassVar, Literal
@@ -24,7 +24,7 @@ from tooltrail.records.family import Family
 
 
 class TaskControlBudget(Budget):
-    """Bounds of the task control family: `max_items` tasks of a list. There are no previews."""
+    """Bounds of the task control family: `max_items` tasks in a list. There are no previews."""
 
     item_chars: ClassVar[int] = 640
 
@@ -33,23 +33,23 @@ class TaskControlBudget(Budget):
 
 
 class TaskStatusOutput(FamilyOutput):
-    """Where a task stands."""
+    """The current state of a task."""
 
     action: Literal["status"] = "status"
     task: Task
 
     def summary(self) -> str:
-        """Where the task stands."""
+        """The state of the task."""
         return f"task is {self.task.status}"
 
 
 class TaskListOutput(FamilyOutput):
-    """The tasks that there are.
+    """A list of tasks.
 
     Attributes:
-        total_active: how many tasks have not ended.
-        limit: how many were asked for; None when the tool takes no limit.
-        tasks: those that the tool gave.
+        total_active: number of tasks that have not ended.
+        limit: most tasks that were requested; None if the tool accepts no limit.
+        tasks: the tasks that the tool returned.
     """
 
     action: Literal["list"] = "list"
@@ -58,7 +58,7 @@ class TaskListOutput(FamilyOutput):
     tasks: tuple[Task, ...] = ()
 
     def summary(self) -> str:
-        """How many tasks there are."""
+        """The number of active tasks and of returned tasks."""
         return f"{_counted(self.total_active, 'active task')}, {len(self.tasks)} returned"
 
 
@@ -67,8 +67,8 @@ class TaskStopOutput(FamilyOutput):
 
     Attributes:
         task: the task after the request.
-        stop_requested: whether it was asked to end; not when it had ended.
-        force_stop_requested: whether it was ended by force.
+        stop_requested: whether the task was asked to end; false if it had already ended.
+        force_stop_requested: whether a forced stop was requested.
     """
 
     action: Literal["stop"] = "stop"
@@ -77,7 +77,7 @@ class TaskStopOutput(FamilyOutput):
     force_stop_requested: bool = False
 
     def summary(self) -> str:
-        """What was asked of the task."""
+        """The request and the state of the task."""
         request = _request(self.stop_requested, self.force_stop_requested)
         return f"{request[0].lower()}{request[1:]}; task is {self.task.status}"
 
@@ -87,8 +87,8 @@ class TaskInputOutput(FamilyOutput):
 
     Attributes:
         task: the task after the input.
-        accepted_input: whether it took the input.
-        bytes_written: how much of the input it took.
+        accepted_input: whether the task accepted the input.
+        bytes_written: bytes of the input that the task accepted.
     """
 
     action: Literal["input"] = "input"
@@ -97,7 +97,7 @@ class TaskInputOutput(FamilyOutput):
     bytes_written: Number | None = None
 
     def summary(self) -> str:
-        """Whether the task took the input."""
+        """Whether the task accepted the input."""
         outcome = "accepted" if self.accepted_input else "refused"
         return f"input {outcome}; task is {self.task.status}"
 
@@ -110,7 +110,7 @@ def project_task_control(
 ) -> Json:
     """Bound the number of tasks and the sentences about them.
 
-    Of a list, `returned` tasks were given, and the first of them are in the result.
+    For a list, `returned` counts the tasks that the tool returned; the result has the first ones.
     """
     if not isinstance(result, TaskListOutput):
         task = bound_task(result.task, "task", SENTENCE_CHARS, cutter)
@@ -124,7 +124,7 @@ def project_task_control(
 
 
 def render_task_control(canonical: CanonicalResult, _budget: TaskControlBudget) -> str:
-    """A line or two about one task, a line each for a list."""
+    """Render one or two lines about a task, or a list with one line per task."""
     result = json_of(canonical)
     match result["action"]:
         case "list":
@@ -164,7 +164,7 @@ def _list_lines(result: Json) -> list[str]:
 
 
 def _list_line(task: Json) -> str:
-    """Columns apart by more white space than a label can hold."""
+    """The columns, separated by more white space than a label can contain."""
     columns = [one_line(task["task_id"]), task["status"], one_line(task["kind"])]
     if "exit_status" in task:
         columns.append(f"exit={task['exit_status']}")

@@ -1,6 +1,6 @@
-"""The task output family: what a background task printed so far, or until its end.
+"""The task output family: the output of a background task so far, or until its end.
 
-That a task is not ready, or that the wait for it timed out, is a success of the tool.
+If the task is not ready, or the wait for it timed out, the call is still a success of the tool.
 """
 
 from typing import Literal
@@ -45,12 +45,12 @@ _OUTCOMES: dict[RetrievalStatus, str] = {
 
 
 class ObservedTask(Task):
-    """A task and what it printed.
+    """A task with its output.
 
     Attributes:
-        output: what it printed; None when nothing was asked for or can be had.
-        result_summary: a sentence about what came out of it.
-        failure: the log of its failure, role `failure`, of which nothing is shown.
+        output: the output; None if it was not requested or is not available.
+        result_summary: a sentence about the task's result.
+        failure: the log of the task's failure, role `failure`; it is never shown.
     """
 
     output: StreamRecord | None = None
@@ -59,18 +59,18 @@ class ObservedTask(Task):
 
 
 class TaskOutput(FamilyOutput):
-    """The complete answer to a question for a task's output.
+    """The complete result of a request for a task's output.
 
     Attributes:
-        retrieval_status: whether the output was there, and if not, why.
-        task: the task as it was then.
+        retrieval_status: whether the output was available, and if not, why.
+        task: the task at that time.
     """
 
     retrieval_status: RetrievalStatus
     task: ObservedTask
 
     def summary(self) -> str:
-        """Whether the output was there, and where the task stands."""
+        """Whether the output was available, and the state of the task."""
         outcome = _OUTCOMES[self.retrieval_status]
         return f"{outcome[0].lower()}{outcome[1:]}; task is {self.task.status}"
 
@@ -96,7 +96,7 @@ def project_task_output(result: TaskOutput, budget: Budget, cutter: Cutter) -> J
 
 
 def render_task_output(canonical: CanonicalResult, budget: Budget) -> str:
-    """Whether the output was there, where the task stands, then the output."""
+    """Render whether the output was available, the state of the task, then the output."""
     result = json_of(canonical)
     task = result["task"]
     lines = [_OUTCOMES[result["retrieval_status"]], *labelled(task, _LABELS)]

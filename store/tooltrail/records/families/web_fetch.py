@@ -1,7 +1,7 @@
-"""The web fetch family: a document of the web, and where it really came from.
+"""The web fetch family: a web document, and the address that it finally came from.
 
-A page that answers with 404 is a success of the tool: the tool did fetch it. That a host could not
-be reached is an error.
+A response with status 404 is a success of the tool: the tool did fetch it. If the host is
+unreachable, the call is an error.
 """
 
 from typing import Annotated
@@ -28,7 +28,7 @@ from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
 CONTENT_TYPE_CHARS = 120
-"""Longest media type with its parameters that is repeated in a result."""
+"""Longest media type, with its parameters, that a result includes."""
 
 _TEXT_LIMITS = {
     "url": SENTENCE_CHARS,
@@ -40,16 +40,16 @@ HttpStatus = Annotated[int, Field(ge=100, le=599)]
 
 
 class WebFetchOutput(FamilyOutput):
-    """A document of the web.
+    """A fetched web document.
 
     Attributes:
-        url: what was asked for; a name and password in it are dropped.
-        final_url: where the document was after all redirections, the same.
-        status: of HTTP.
-        content_type: as the server gave it.
-        bytes_read: of the document, before it was made into text.
+        url: the requested address, without any name and password.
+        final_url: the address after all redirects, without any name and password.
+        status: the HTTP status.
+        content_type: the media type that the server sent.
+        bytes_read: size of the document in bytes, before its conversion to text.
         sha256: the digest of those bytes, spelled `sha256:<hex>`.
-        fetched_at: when it was asked for.
+        fetched_at: time of the request.
         text: the document as text; its role is `text`.
     """
 
@@ -63,14 +63,14 @@ class WebFetchOutput(FamilyOutput):
     text: StreamRecord
 
     def summary(self) -> str:
-        """What was fetched, and how the server answered."""
+        """The HTTP status and the requested address."""
         return f"status {self.status} from {one_line(self.url)}"
 
 
 def project_web_fetch(result: WebFetchOutput, budget: Budget, cutter: Cutter) -> Json:
     """Bound the text and the addresses.
 
-    `redirected` says that the addresses differ, also where what is shown of them does not.
+    `redirected` is true if the complete addresses differ, even if the shown parts are equal.
     """
     text = cutter.stream(result.text, budget.preview_chars).named("text")
     named = bound_texts(result, "", _TEXT_LIMITS, cutter)
@@ -79,7 +79,7 @@ def project_web_fetch(result: WebFetchOutput, budget: Budget, cutter: Cutter) ->
 
 
 def render_web_fetch(canonical: CanonicalResult, budget: Budget) -> str:
-    """What was fetched from where, then its text."""
+    """Render the address, status, type and size of the document, then its text."""
     result = json_of(canonical)
     kind = one_line(result["content_type"])
     facts = [str(result["status"]), kind, f"{result['bytes_read']:,} bytes"]

@@ -1,4 +1,4 @@
-"""The web search family: pages that a search engine names for a query."""
+"""The web search family: pages that a search engine found for a query."""
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
@@ -26,7 +26,7 @@ class WebSearchBudget(Budget):
     """Bounds of the web search family: `max_items` pages, their snippets in one preview budget."""
 
     item_chars: ClassVar[int] = 980
-    """A title, an address, and what stands in front of them and of a snippet."""
+    """Room for a title, an address, and the prefixes of their lines and of the snippet's line."""
 
     receipt_chars: ReceiptChars = 42_000
     max_items: ItemCount = 20
@@ -36,9 +36,9 @@ class WebSearchHit(SparseRecord):
     """A page that was found.
 
     Attributes:
-        title: of the page; may be empty.
-        url: where it is; a name and password in it are dropped.
-        snippet: what the engine quotes of it.
+        title: title of the page; may be empty.
+        url: address of the page, without any name and password.
+        snippet: the engine's excerpt from the page.
     """
 
     title: Sentence
@@ -47,13 +47,13 @@ class WebSearchHit(SparseRecord):
 
 
 class WebSearchOutput(FamilyOutput):
-    """The complete result of a search of the web.
+    """The complete result of a web search.
 
     Attributes:
-        query: what was looked for.
+        query: the search query.
         provider: the search engine.
-        results: in the engine's order.
-        fetched_at: when it was asked.
+        results: the pages, in the engine's order.
+        fetched_at: time of the request.
     """
 
     query: Sentence
@@ -62,12 +62,12 @@ class WebSearchOutput(FamilyOutput):
     fetched_at: Moment
 
     def summary(self) -> str:
-        """How much was found for what."""
+        """The number of results, and the query."""
         return _outcome(len(self.results), self.query)
 
 
 def project_web_search(result: WebSearchOutput, budget: WebSearchBudget, cutter: Cutter) -> Json:
-    """Bound the list, and all that is said of a page. `result_count` counts all pages."""
+    """Bound the list, and every text about a page. `result_count` counts all pages."""
     named = bound_texts(result, "", {"query": SENTENCE_CHARS, "provider": NAME_CHARS}, cutter)
     hits = cutter.items("results", result.results, budget.max_items)
     results, count = [*_project_hits(hits, budget, cutter)], len(result.results)
@@ -75,7 +75,7 @@ def project_web_search(result: WebSearchOutput, budget: WebSearchBudget, cutter:
 
 
 def render_web_search(canonical: CanonicalResult, _budget: WebSearchBudget) -> str:
-    """How much was found, then each page with its address."""
+    """Render the number of results, then each page with its address."""
     result = json_of(canonical)
     lines = [_outcome(result["result_count"], result["query"])]
     for n, hit in enumerate(result["results"], 1):

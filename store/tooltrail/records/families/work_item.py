@@ -23,21 +23,21 @@ from tooltrail.records.families._shared import (
 from tooltrail.records.family import Family
 
 STATUS_CHARS = 64
-"""Longest status that is repeated; those in use are one or two words."""
+"""Longest status that a result includes; common ones are one or two words."""
 
 _ITEM_LIMITS = {"title": NAME_CHARS, "status": STATUS_CHARS, "description": SENTENCE_CHARS}
 
 Action = Literal["created", "updated", "completed", "picked", "got", "listed"]
 
 _DESCRIBING: frozenset[Action] = frozenset({"picked", "got"})
-"""Actions whose caller does not know the description yet."""
+"""Actions after which the receipt has the description, since the caller does not know it yet."""
 
 
 class WorkItemBudget(Budget):
-    """Bounds of the work item family: `max_items` items of a list, and as many warnings."""
+    """Bounds of the work item family: `max_items` items in a list, and as many warnings."""
 
     item_chars: ClassVar[int] = 820
-    """A line with status, identifier and title, and a line with a warning."""
+    """Room for a line with status, identifier and title, and a line with a warning."""
 
     preview_chars: PreviewChars = 1_000
     receipt_chars: ReceiptChars = 56_000
@@ -48,10 +48,10 @@ class WorkItem(SparseRecord):
     """A snapshot of one item, complete or bounded.
 
     Attributes:
-        work_item_id: what the queue calls it.
-        title: what is to be done, in one line.
-        status: in the words of the queue: `open`, `in_progress`, …
-        description: what is to be done, at length.
+        work_item_id: the queue's id of the item.
+        title: the task in one line.
+        status: status in the queue's own terms: `open`, `in_progress`, …
+        description: the task in detail.
     """
 
     work_item_id: Identifier
@@ -75,11 +75,11 @@ class WorkItemOutput(FamilyOutput):
     """The complete result: either one item, or a list that may be empty.
 
     Attributes:
-        action: what was done.
-        item: the item after it.
+        action: the action that was done.
+        item: the item after the action.
         items: all items, in the order of the queue.
-        transition: how the status of the item changed.
-        warnings: what the queue has to say about it, one sentence each.
+        transition: the change of the item's status.
+        warnings: warnings of the queue, one sentence each.
     """
 
     action: Action
@@ -95,7 +95,7 @@ class WorkItemOutput(FamilyOutput):
         return self
 
     def summary(self) -> str:
-        """What was done, to which item or to how many."""
+        """The action, with the item or the number of items."""
         if self.item is not None:
             return f"work item {self.action}: {self.item.title}"
         count = len(self.items or ())
@@ -125,7 +125,7 @@ def project_work_item(result: WorkItemOutput, budget: WorkItemBudget, cutter: Cu
 
 
 def render_work_item(canonical: CanonicalResult, _budget: WorkItemBudget) -> str:
-    """A line for the item, or one for each item of a list, and a line for each warning."""
+    """Render a line for each item, and a line for each warning."""
     result = json_of(canonical)
     warnings = result.get("warnings", [])
     lines = _item_lines(result) if "item" in result else _list_lines(result)

@@ -1,4 +1,4 @@
-"""The workspace family: which workspace or projection is active now, and how it came to be so."""
+"""The workspace family: the active workspace or projection, and how the call changed it."""
 
 from typing import Annotated
 
@@ -22,7 +22,7 @@ from tooltrail.records.families._shared import (
 from tooltrail.records.family import Family
 
 PATH_CHARS = 4096
-"""Longest path of a workspace that is repeated; the longest path that Linux takes."""
+"""Longest path of a workspace that a result includes; the longest path that Linux accepts."""
 
 _NAME_LIMITS = {"branch": NAME_CHARS, "kind": NAME_CHARS, "head": NAME_CHARS}
 
@@ -34,10 +34,10 @@ class Workspace(SparseRecord):
     """A workspace, complete or bounded.
 
     Attributes:
-        workspace_id: what the runtime calls it.
-        path: its folder.
+        workspace_id: the runtime's id of the workspace.
+        path: folder of the workspace.
         branch: the branch that is checked out.
-        kind: what sort of workspace it is, `worktree` for instance.
+        kind: kind of workspace, for example `worktree`.
         head: the commit that is checked out.
     """
 
@@ -49,12 +49,12 @@ class Workspace(SparseRecord):
 
 
 class WorkspaceOutput(FamilyOutput):
-    """What is active after the call.
+    """The active workspace after the call.
 
     Attributes:
-        disposition: how the call changed it.
-        workspace: the active one; None when there is none.
-        projection: the view of the workspace that is active, as the runtime names it.
+        disposition: how the call changed the active workspace.
+        workspace: the active workspace; None if there is none.
+        projection: the runtime's name of the active view of the workspace.
     """
 
     disposition: Disposition
@@ -62,7 +62,7 @@ class WorkspaceOutput(FamilyOutput):
     projection: Sentence | None = None
 
     def summary(self) -> str:
-        """What happened, and where."""
+        """The disposition and the path of the workspace."""
         happened = f"workspace {_spaced(self.disposition)}"
         return happened if self.workspace is None else f"{happened}: {self.workspace.path}"
 
@@ -78,7 +78,7 @@ def project_workspace(result: WorkspaceOutput, budget: Budget, cutter: Cutter) -
 
 
 def render_workspace(canonical: CanonicalResult, _budget: Budget) -> str:
-    """A line with what is active now, and one with how the runtime calls it."""
+    """Render a line with the active workspace, and a line with its id and its projection."""
     result = json_of(canonical)
     workspace = result.get("workspace", {})
     where = f": {_worded(workspace)}" if workspace else ""
