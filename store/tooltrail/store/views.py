@@ -102,7 +102,7 @@ class InvocationView:
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """One stream of a complete output; `Reader.open_stream` gives its bytes.
+    """One stream of a complete output; `Reader.open_stream` returns its bytes.
 
     Attributes:
         role: `stdout`, `stderr`, `order`, `content.0`, …

@@ -19,7 +19,7 @@ _MOST_IDLE: Final = 8
 _READ: Final = ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _WRITE: Final = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
 """How a write begins on SQLite and on PostgreSQL. An SQLite transaction that reads before it writes
-could fail; one of PostgreSQL must see what was committed while it waited for a lock."""
+could fail; one of PostgreSQL must see commits made while it waited for a lock."""
 
 
 @dataclass

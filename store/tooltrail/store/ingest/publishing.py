@@ -219,7 +219,7 @@ class Publisher:
             )
 
     def _send(self, artifact: PendingArtifact) -> StoredArtifact:
-        # The sink does not need to know what the stream lost.
+        # The sink stores the kept bytes only, so the loss of the stream is left out.
         stream = artifact.stream.replaced(
             produced_size=artifact.stream.size,
             produced_line_count=artifact.stream.line_count,
