@@ -78,7 +78,7 @@ def translated_errors(target: Target) -> Generator[None]:
     Raises:
         UnavailableError: locked, read-only, unreachable; a retry may succeed.
         AccessRefusedError: the server refuses the user.
-        DiskFullError: there is no room on the disk.
+        DiskFullError: the disk is full.
         DamageError: the database is corrupt, tables are missing, or a text is not UTF-8.
         InvalidRecordError: the database refuses a value.
     """

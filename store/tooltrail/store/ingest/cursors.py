@@ -137,7 +137,7 @@ def _is_in(folder: Path, place: Place) -> bool:
     """Whether a journal holds the frame before a place, or the segments behind that frame."""
     numbers = segment_numbers(folder)
     if place.cursor.segment not in numbers:
-        # The segment was ingested to its end, and may have been deleted.
+        # A segment that was ingested to its end is deleted: later segments show that.
         return bool(numbers) and numbers[-1] > place.cursor.segment
     if place.frame_offset is None:
         return True
