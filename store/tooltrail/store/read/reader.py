@@ -156,7 +156,7 @@ class Reader:
 
         Raises:
             NotFoundError: the bytes are erased.
-            UnavailableError: the bytes wait in this spool (see `repair`), or no sink answers.
+            UnavailableError: bytes wait in this spool (see `repair`), or the sink is unreachable.
             DamageError: the bytes are missing, cut or altered. A later read may raise this, too.
                 `MissingArtifactError` if they were not stored and are not in this spool either.
         """
