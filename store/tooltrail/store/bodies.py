@@ -1,8 +1,8 @@
 """Bodies and facts as the database stores them: compressed.
 
-A body is a byte string that is stored once by digest, compressed when that makes it smaller. A fact
-is mostly member names, so a dictionary that holds them makes its JSON three times as small. The
-first byte names the dictionary. A dictionary is never changed: a better one gets the next number.
+A body is a byte string that is stored once by digest, compressed if that makes it smaller. A fact
+is mostly member names: a dictionary of these names makes the JSON three times as small. The first
+byte of a packed fact names the dictionary. Dictionaries never change: a new one gets a new number.
 
     >>> unpack_fact(pack_fact(b'{"kind":"session.closed"}'))
     b'{"kind":"session.closed"}'
@@ -16,13 +16,13 @@ import zstandard
 from tooltrail.records import DamageError, DigestMismatchError, digest_of
 
 _MIN_COMPRESSED = 64
-"""Bytes below which the frame of zstd costs more than it saves."""
+"""Smallest body that is compressed, in bytes: for less, a zstd frame costs more than it saves."""
 
 _LEVEL = 3
 
 _NUMBER: Final = 1
 _MOST_BYTES: Final = 1 << 30
-"""Longest fact; the longest frame of a journal."""
+"""Largest fact in bytes: the largest frame of a journal."""
 
 _WORDS_1: Final = (
     '{"at":"2026-01-01T00:00:00.000000Z","document":"sha256:","id":"","kind":"agent.leg",'
@@ -60,9 +60,9 @@ _DICTIONARY: Final = zstandard.ZstdCompressionDict(
 
 
 class _Codec(threading.local):
-    """A pair for each thread, since neither may be shared.
+    """A compressor and a decompressor per thread: threads may not share them.
 
-    To make one takes as long as to compress a short output.
+    Making a pair takes as long as compressing a short output.
     """
 
     def __init__(self, dictionary: zstandard.ZstdCompressionDict | None = None) -> None:
@@ -89,7 +89,7 @@ def decode_body(digest: str, size: int, encoding: str, data: bytes | None) -> by
     """The bytes of a body, checked.
 
     Raises:
-        DamageError: the stored bytes are not those that were stored, or were erased.
+        DamageError: the stored bytes were altered or erased.
     """
     if data is None:
         raise DamageError(f"body {digest} was erased or lost", path=digest)
@@ -115,9 +115,9 @@ def unpack_fact(packed: object) -> bytes:
     """The canonical JSON of a stored fact.
 
     Raises:
-        DamageError: the bytes are not what `pack_fact` made.
+        DamageError: the bytes do not come from `pack_fact`.
     """
-    # SQLite keeps any value in any column.
+    # SQLite accepts any type in any column.
     if not isinstance(packed, bytes) or packed[:1] != bytes([_NUMBER]):
         raise DamageError("a ledger entry is damaged: its fact is not readable", path="ledger")
     frame = packed[1:]

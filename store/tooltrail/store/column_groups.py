@@ -1,4 +1,4 @@
-"""Columns that one fact fills together, for the ingester, the triggers and `verify`."""
+"""Groups of columns that one fact fills, for the ingester, the triggers and `verify`."""
 
 from typing import Final
 

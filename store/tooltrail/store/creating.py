@@ -1,8 +1,8 @@
 """Creates a store: the schema, the row of the store, and the mark of its artifact root.
 
-Schema and row appear in one transaction. The mark is written before the commit, so that no store is
-without one. An `init` that was killed between the two leaves a mark that names this host and this
-database, which the next `init` takes over.
+One transaction creates schema and row. The mark is written before the commit, so that every store
+has one. An `init` that is killed between mark and commit leaves a mark that names this host and
+this database. The next `init` uses that mark.
 """
 
 from contextlib import closing, suppress
@@ -25,17 +25,17 @@ from tooltrail.store.marks import find_own_mark, mark_root, refuse_others, unmar
 from tooltrail.store.roots import resolve_root
 
 SCHEMA_LOCK = 0x746F6F6C
-"""PostgreSQL advisory lock of those who change the schema ("tool" in ASCII)."""
+"""PostgreSQL advisory lock for changes of the schema ("tool" in ASCII)."""
 
 
 def create(target: Target, root: str) -> UUID:
-    """Make a new store, and return its id. Of several processes that try at once, one does.
+    """Create a store and return its id. Of several processes that try at once, one succeeds.
 
-    The root is the artifact root, as the store remembers it.
+    `root` is the artifact root in the form that the store keeps (`remembered_root`).
 
     Raises:
-        StoreExistsError: there is a store already; it is left as it is.
-        InvalidRecordError: the root is that of another store, or cannot be used.
+        StoreExistsError: there is a store already; it is not changed.
+        InvalidRecordError: the root belongs to another store, or cannot be used.
         UnavailableError: the database or the root cannot be reached or written.
     """
     with closing(Database(target)) as database:
@@ -43,7 +43,7 @@ def create(target: Target, root: str) -> UUID:
             _prepare_file(database, target, root)
         with database.write() as connection:
             if not connection.is_sqlite:
-                # Keeps others from changing the schema until the transaction ends.
+                # Prevents other schema changes until the transaction ends.
                 connection.query("SELECT pg_advisory_xact_lock(?)", (SCHEMA_LOCK,))
             _refuse_store(connection)
             store_id = _make_schema_and_mark(connection, root)
@@ -52,9 +52,9 @@ def create(target: Target, root: str) -> UUID:
 
 
 def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:
-    """Make an empty database that only its owner may read, unless there is a file.
+    """Create an empty database that only its owner may read, unless the file exists.
 
-    An artifact root that cannot be used raises before a file is made or changed.
+    An artifact root that cannot be used raises before any file is created or changed.
     """
     if is_there(target):
         with database.read() as connection:
@@ -63,7 +63,7 @@ def _prepare_file(database: Database, target: SqliteTarget, root: str) -> None:
     refuse_others(sink, find_own_mark(sink, str(target)))
     try:
         make_durable_folders(target.path.parent)
-        # SQLite would make the file readable for everybody, and its WAL like the file.
+        # SQLite would create a file that every user may read. The WAL gets the mode of the file.
         target.path.touch(mode=PRIVATE_FILE)
     except OSError as error:
         raise UnavailableError(f"database {target} cannot be made: {error.strerror}") from error

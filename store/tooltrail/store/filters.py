@@ -1,6 +1,6 @@
-"""Which invocations are meant. A field with several values is OR, different fields are AND.
+"""A filter for invocations. Values of one field are joined by OR, different fields by AND.
 
-A plain value; `read.conditions` makes SQL of it.
+The filter is a plain value; `read.conditions` turns it into SQL.
 """
 
 from dataclasses import dataclass, fields
@@ -15,31 +15,31 @@ STATES_OF_STATUS: dict[str, tuple[InvocationState, ...]] = {
     "success": ("success",),
     "error": ("error", "interrupted", "denied", "cancelled"),
 }
-"""The state says the status too, so that a list need not look into the canonical results."""
+"""The states of each status, so that a list does not have to read the canonical results."""
 
 
 STATES: tuple[str, ...] = get_args(InvocationState)
-"""Every state that an invocation can be in."""
+"""Every state of an invocation."""
 
 MOST_VALUES = 30_000
-"""Values of one filter; a statement of SQLite takes 32,766, with keys of invocations among them."""
+"""Most values of one filter. An SQLite statement accepts 32,766, including invocation keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class InvocationFilter:
-    """Conditions on invocations; an empty one means all.
+    """Conditions on invocations. An empty filter matches all.
 
-    Raises `InvalidRecordError` for an unknown state or status, or text where a tuple of texts
-    belongs: a filter that can fit nothing is a mistake that an empty list would hide. Likewise for
-    a time without a zone, and for more than `MOST_VALUES` values in all.
+    Raises `InvalidRecordError` for an unknown state or status, and for a text instead of a tuple of
+    texts: such a filter matches nothing, and an empty list would hide the mistake. Also raises it
+    for a time without a zone, and for more than `MOST_VALUES` values in total.
 
     Attributes:
         sessions: ids of sessions.
-        statuses: `success` or `error` of the canonical result.
-        agents: names of agents that held the session.
+        statuses: `success` or `error`, the status of the canonical result.
+        agents: names of the agents of the session.
         since: started at this time or later, aware.
         until: started before this time, aware.
-        min_size: produced at least so many bytes.
+        min_size: least number of bytes that the tool produced.
     """
 
     sessions: tuple[UUID, ...] = ()
@@ -77,6 +77,6 @@ class InvocationFilter:
 
 
 LISTS = tuple(one.name for one in fields(InvocationFilter) if one.default == ())
-"""The fields that take several values."""
+"""The fields that accept several values."""
 
 ALL = InvocationFilter()

@@ -1,4 +1,4 @@
-"""What a store knows about itself, and whether this program can read it."""
+"""Id, format and artifact root of a store, and the check that this program can read the store."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,14 +11,14 @@ from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import moment_of, uuid_from
 
 FORMAT: Final = 1
-"""The layout of artifacts and ledger; raised when an older program could not read it."""
+"""Format of artifacts and ledger; a change that older programs cannot read gets the next number."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreInfo:
     """One store.
 
-    `artifact_root` is a URL or a path; a relative one starts at the folder of the database file.
+    `artifact_root` is a URL or a path. A relative path starts at the folder of the database file.
     """
 
     id: UUID
@@ -28,7 +28,7 @@ class StoreInfo:
 
 
 def read_revision(connection: Connection) -> str | None:
-    """The schema revision; None when the database holds no store."""
+    """The schema revision; None if the database has no store."""
     if not connection.has_table(VERSION_TABLE):
         return None
     row = connection.query_one(f"SELECT version_num FROM {VERSION_TABLE}")  # noqa: S608  a constant
@@ -36,7 +36,7 @@ def read_revision(connection: Connection) -> str | None:
 
 
 def required_revision(connection: Connection) -> str:
-    """The schema revision of a store; raises `StoreNotFoundError` where there is none."""
+    """The schema revision of a store; raises `StoreNotFoundError` if there is none."""
     found = read_revision(connection)
     if found is None:
         raise StoreNotFoundError(
@@ -46,7 +46,7 @@ def required_revision(connection: Connection) -> str:
 
 
 def check_revision(connection: Connection) -> None:
-    """Raise unless there is a store at head: `SchemaMismatchError`, or see `required_revision`."""
+    """Raise `SchemaMismatchError` unless the store is at head. See also `required_revision`."""
     found = required_revision(connection)
     if found != HEAD_REVISION:
         raise SchemaMismatchError(
@@ -58,11 +58,11 @@ def check_revision(connection: Connection) -> None:
 
 
 def read_info(connection: Connection) -> StoreInfo:
-    """Read the one row of the store.
+    """Read the only row of `store_info`.
 
     Raises:
         StoreNotFoundError: the row is missing.
-        DamageError: the row does not hold what was stored.
+        DamageError: a value of the row is damaged.
         SchemaMismatchError: the store has a newer format.
     """
     row = connection.query_one("SELECT id, format, artifact_root, created_at FROM store_info")

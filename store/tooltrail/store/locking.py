@@ -1,7 +1,7 @@
-"""The locks on ingestion, which recorders never take: they append to a journal.
+"""The locks on ingestion. Recorders never take them: they only append to a journal.
 
-Of each journal there is one ingester at a time. Ingesters share the ingest lock of a store, and
-maintenance has it alone.
+Each journal has one ingester at a time. Ingesters hold the ingest lock of a store in shared mode,
+maintenance holds it exclusively.
 """
 
 import fcntl
@@ -19,38 +19,38 @@ from tooltrail.store.engines.targets import SqliteTarget
 from tooltrail.store.ingest.behind import find_cursor
 
 _LOCK: Final = 0x696E67
-"""First half of the advisory lock of PostgreSQL ("ing" in ASCII); the schema is the second."""
+"""First half of the PostgreSQL advisory lock ("ing" in ASCII); the schema is the second half."""
 
 _INTERVAL_S: Final = 0.005
-"""Seconds between two attempts at the lock of a journal; a short batch takes about as long."""
+"""Seconds between two attempts to lock a journal: about the time of a short batch."""
 
 
 @contextmanager
 def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Callable[[], None]]:
     """Hold the ingest lock of a store.
 
-    Waits for it: on SQLite as long as it takes, on PostgreSQL half a minute (`lock_timeout`).
+    Waits for the lock: on SQLite without limit, on PostgreSQL half a minute (`lock_timeout`).
 
-    The block gets a function that raises `UnavailableError` once the lock is lost, which it is with
-    the connection to a server. Maintenance asks before each step that cannot be undone.
+    Yields a function that raises `UnavailableError` if the lock is lost, as it is with the
+    connection to a server. Maintenance calls it before each step that cannot be undone.
 
-    On SQLite it is a lock on a file beside the database; on PostgreSQL an advisory lock of a
-    session, which a pooler that shares sessions between transactions does not support.
+    On SQLite the lock is a lock on a file beside the database. On PostgreSQL it is an advisory lock
+    of a session: a pooler that shares sessions between transactions does not support it.
 
     Args:
-        database: of the store.
-        exclusive: whether to keep all ingesters out, for maintenance.
+        database: the database of the store.
+        exclusive: whether to exclude all ingesters, for maintenance.
 
     Raises:
-        UnavailableError: the lock file cannot be opened, the server cannot be reached, or others
-            held the lock for too long.
+        UnavailableError: the lock file cannot be opened, the server cannot be reached, or other
+            processes held the lock for too long.
     """
     target = database.target
     if isinstance(target, SqliteTarget):
         path = target.path.with_name(f"{target.path.name}-ingest.lock")
         with _lock_file(path, f"lock {path} cannot be opened") as descriptor:
             fcntl.flock(descriptor, fcntl.LOCK_EX if exclusive else fcntl.LOCK_SH)
-            yield lambda: None  # the lock of a file lasts as long as the file is open
+            yield lambda: None  # a file lock lasts while the file is open
         return
     kind = "" if exclusive else "_shared"
     with database.autocommit() as connection:
@@ -67,10 +67,10 @@ def ingest_lock(database: Database, *, exclusive: bool = False) -> Generator[Cal
 def journal_lock(
     database: Database, folder: Path, *, is_required: bool
 ) -> Generator[Cursor | None]:
-    """Hold the lock on the ingestion of a journal for a block, and yield None.
+    """Hold the lock on the ingestion of a journal, and yield None.
 
-    Unless the lock is required, yields the cursor instead as soon as another ingester has committed
-    everything that was in the journal when this began.
+    If the lock is not required, yields the cursor instead as soon as another ingester has committed
+    everything that the journal held at the time of the call.
 
     Raises:
         UnavailableError: the lock cannot be opened, or the database cannot be read.
@@ -100,7 +100,7 @@ def _lock_or_pass(database: Database, folder: Path, descriptor: int) -> Cursor |
 
 @contextmanager
 def _lock_file(path: Path, problem: str) -> Generator[int]:
-    """The descriptor of a file, made when it is missing; `UnavailableError` with these words."""
+    """The descriptor of a file, created if missing; `problem` begins the `UnavailableError`."""
     flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
     try:
         descriptor = os.open(path, flags, 0o600)

@@ -1,11 +1,11 @@
 """The mark of an artifact root: an object that says which store the root belongs to.
 
-The mark shows that a disk is mounted, and keeps two stores from sharing a root: the objects of the
-other one would look like garbage. A store never removes the mark of another store. Of several
-stores that mark a root at the same time, at most one keeps it: each one looks again after it wrote
-its mark.
+The mark shows that a disk is mounted, and prevents two stores from sharing a root: each would see
+the objects of the other as garbage. A store never removes the mark of another store. If several
+stores mark a root at the same time, at most one gets it: each checks for other marks after it wrote
+its own.
 
-Every function raises `UnavailableError` when the root cannot be read or written.
+Every function raises `UnavailableError` if the root cannot be read or written.
 """
 
 import os
@@ -20,21 +20,21 @@ from tooltrail.records import InvalidRecordError, MissingArtifactError, Unavaila
 from tooltrail.store.roots import MARK_PREFIX, mark_path
 
 _MOST_BYTES: Final = 65_536
-"""More than any mark has."""
+"""Most bytes to read of a mark; no mark is as long."""
 
 
 def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None = None) -> None:
-    """Mark a root as that of a store, durably; nothing happens when it is.
+    """Mark a root as the root of a store, durably. Does nothing if the mark exists.
 
     Args:
-        sink: at the root.
-        store_id: of the store.
-        place: of its database, without credentials; for whoever reads the mark.
-        scratch: folder for a temporary file, which is made when it is missing; the system's by
-            default.
+        sink: the sink at the root.
+        store_id: the id of the store.
+        place: location of its database, without credentials; for people who read the mark.
+        scratch: folder for a temporary file, created if missing; by default the temporary folder of
+            the system.
 
     Raises:
-        InvalidRecordError: the root is that of another store.
+        InvalidRecordError: the root belongs to another store.
     """
     refuse_others(sink, store_id)
     if not put_mark(sink, store_id, place, scratch):
@@ -47,7 +47,7 @@ def mark_root(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | No
 
 
 def find_own_mark(sink: ArtifactSink, place: str) -> UUID | None:
-    """The id in a mark that this host wrote for the database of this place; None without one."""
+    """The store id in the mark of this host for the database at `place`; None if there is none."""
     for found in sink.list(MARK_PREFIX):
         with suppress(ValueError, MissingArtifactError), sink.open(found.path) as file:
             store_id = UUID(found.path.removeprefix(MARK_PREFIX))
@@ -57,15 +57,15 @@ def find_own_mark(sink: ArtifactSink, place: str) -> UUID | None:
 
 
 def unmark_root(sink: ArtifactSink, store_id: UUID) -> None:
-    """Remove the mark of a store; nothing happens when there is none."""
+    """Remove the mark of a store, if there is one."""
     with suppress(MissingArtifactError):
         sink.delete(mark_path(store_id))
 
 
 def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
-    """Raise `InvalidRecordError` unless a root is that of a store, and of no other."""
+    """Raise `InvalidRecordError` unless a root has the mark of this store and no other mark."""
     refuse_others(sink, store_id)
-    # From the list: asking for the mark by name reports a missing one as an unmounted disk.
+    # List the marks: a read by name reports a missing mark as an unmounted disk.
     if not any(stat.path == mark_path(store_id) for stat in sink.list(MARK_PREFIX)):
         raise InvalidRecordError(
             f"{sink.url} is not marked as the artifact root of this store: there is no file "
@@ -74,7 +74,7 @@ def refuse_other_roots(sink: ArtifactSink, store_id: UUID) -> None:
 
 
 def refuse_others(sink: ArtifactSink, store_id: UUID | None) -> None:
-    """Raise `InvalidRecordError` when a root has the mark of a store with another id."""
+    """Raise `InvalidRecordError` if a root has the mark of a store with another id."""
     own = None if store_id is None else mark_path(store_id)
     for other in sink.list(MARK_PREFIX):
         if other.path != own:
@@ -85,7 +85,7 @@ def refuse_others(sink: ArtifactSink, store_id: UUID | None) -> None:
 
 
 def put_mark(sink: ArtifactSink, store_id: UUID, place: str, scratch: Path | None) -> bool:
-    """Put the mark of a store; False when it stands already. See `mark_root`."""
+    """Write the mark of a store; False if the mark exists already. See `mark_root`."""
     try:
         if scratch is not None:
             make_private_folders(scratch)

@@ -1,4 +1,4 @@
-"""Opening and creating a store: the functions that do work, so that constructors need not."""
+"""Functions that open and create a store: constructors only assign."""
 
 from contextlib import closing
 from pathlib import Path
@@ -28,34 +28,34 @@ def open_store(
     free_bytes: int | None = None,
     create: bool = True,
 ) -> Store:
-    """Open a store, which is created when there is none.
+    """Open a store. A missing store is created when it is first needed.
 
         with open_store("trail.db") as store:
             print(store.reader.invocations(limit=20))
 
-    Nothing is contacted yet: a program records while the database is away. The first to read or
-    ingest gets the errors of `Store.info`.
+    Connects to nothing yet: a program can record while the database is unreachable. The first read
+    or ingest raises the errors of `Store.info`.
 
     Args:
         database: a file path, `sqlite:///PATH` or `postgresql://…`.
-        artifacts: folder or URL of the artifact root, for a new store or when the root is not where
-            the store remembers it. For SQLite it defaults to `artifacts` beside the database file.
-        spool: local folder of the journal and of output that is being captured; beside an SQLite
-            file by default, else in the user's state folder.
-        policy: the budgets of new records; each family's own by default.
-        families: the tool families; all built-in ones by default.
-        acknowledge: what a record survives once it is acknowledged: `process` the end of this
-            program, `journal` a power cut of this machine, `store` the loss of this machine. By
-            default `journal`, and `store` when the database is a server.
-        strict: whether `store` raises an error when the database cannot be reached in time.
-            Otherwise such a record is acknowledged as `journal`, and says so.
-        free_bytes: what captures leave free on the disk of the spool; 1/1000 of the disk, at most
-            64 MiB, by default.
+        artifacts: folder or URL of the artifact root, for a new store or if the root has moved.
+            For SQLite it defaults to `artifacts` beside the database file.
+        spool: local folder of the journal and of output that is being captured. Default: beside an
+            SQLite file, else in the user's state folder.
+        policy: the budgets of new records. Default: the budgets of each family.
+        families: the tool families. Default: all built-in families.
+        acknowledge: what an acknowledged record survives: `process` the end of this program,
+            `journal` a power cut of this machine, `store` the loss of this machine. Default:
+            `journal`, or `store` if the database is a server.
+        strict: whether `acknowledge="store"` raises if the database cannot be reached in time.
+            Otherwise such a record is acknowledged as `journal` (`Finished.acknowledged`).
+        free_bytes: bytes that captures leave free on the disk of the spool. Default: 1/1000 of the
+            disk, at most 64 MiB.
         create: whether a missing store is created.
 
     Raises:
-        InvalidRecordError: the database cannot be what was named.
-        StoreNotFoundError: there is no such file, and none is to be created.
+        InvalidRecordError: `database` does not name an SQLite file or a PostgreSQL server.
+        StoreNotFoundError: there is no such file, and `create` is False.
     """
     target = parse_target(database)
     opened = Database(target) if create else open_existing(target)
@@ -86,9 +86,9 @@ def create_store(
     """Create a store and open it. For the arguments see `open_store`.
 
     Raises:
-        StoreExistsError: there is a store already; it is left as it is.
-        InvalidRecordError: the database or the artifact root cannot be what was named, or the root
-            is that of another store.
+        StoreExistsError: there is a store already; it is not changed.
+        InvalidRecordError: the database or the artifact root cannot be used as named, or the root
+            belongs to another store.
         UnavailableError: the database or the artifact root cannot be reached or written.
     """
     from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
@@ -108,12 +108,12 @@ def create_store(
 
 
 def open_existing(target: Target) -> Database:
-    """A database that is there, with a store of any revision.
+    """Open an existing database, with a store of any revision.
 
     Raises:
         StoreNotFoundError: there is no file.
-        InvalidRecordError: there is a folder.
-        UnavailableError: the folder above cannot be read.
+        InvalidRecordError: the path is a folder.
+        UnavailableError: the parent folder cannot be read.
     """
     if not is_there(target):
         raise StoreNotFoundError(f"no store at {target}; create one with `tooltrail init`")

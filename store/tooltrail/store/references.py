@@ -1,12 +1,12 @@
-"""Stored documents without the parts that stand elsewhere in the same row.
+"""Stored documents with references instead of parts that are stored elsewhere in the same row.
 
 A canonical result mostly repeats the receipt, and a complete output describes streams that its fact
-describes, too. So a long text that stands in the receipt is stored there alone, and a stream by its
-number. `canonical_json` escapes a `$` at the start of foreign keys, so a key of this form is always
-ours.
+describes, too. So a long text of the receipt is replaced by its offset and size, and a stream by
+its number. `canonical_json` escapes a `$` at the start of foreign keys, so a key of this form is
+always ours.
 
     {"$tooltrail.receipt":[OFFSET,SIZE]}    a text: SIZE bytes of the receipt from byte OFFSET on
-    {"$tooltrail.stream":N}                 what the fact says of stream N, without where it is
+    {"$tooltrail.stream":N}                 stream N of the fact, without the place of its bytes
 """
 
 import json
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _PREFIX: Final = '{"$tooltrail.'
 _TEXT: Final = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+":?')
-"""A text, or a key with its colon."""
+"""A JSON string, or a key with its colon."""
 
 _RECEIPT: Final = re.compile(r'\{"\$tooltrail\.receipt":\[(\d+),(\d+)\]\}')
 _STREAM: Final = re.compile(r'\{"\$tooltrail\.stream":(\d+)\}')
@@ -36,16 +36,16 @@ _MEMBERS: Final = (
     "loss_reason",
 )
 _MIN_CHARS: Final = 64
-"""A shorter text costs less than a reference saves."""
+"""Shortest text to replace, in characters: for less, a reference saves nothing."""
 
 
 def has_references(document: str) -> bool:
-    """Whether a document has references, or foreign text that looks like one."""
+    """Whether a document has references, or foreign text that looks like a reference."""
     return _PREFIX in document
 
 
 def shorten_canonical(canonical: str, receipt: bytes) -> str:
-    """A canonical result in which long texts are references into the receipt."""
+    """Replace long texts of a canonical result by references into the receipt."""
 
     def reference(found: re.Match[str]) -> str:
         quoted = found[0]
@@ -71,7 +71,7 @@ def expand_canonical(canonical: str, receipt: bytes) -> str:
 
 
 def shorten_output(document: str, streams: Sequence["StreamFact"]) -> str:
-    """A complete output in which streams are numbers."""
+    """Replace the streams of a complete output by their numbers."""
     for n, stream in enumerate(streams):
         spelled = _spelled(stream_members(stream))
         document = document.replace(spelled, f'{{"$tooltrail.stream":{n}}}', 1)
@@ -79,7 +79,7 @@ def shorten_output(document: str, streams: Sequence["StreamFact"]) -> str:
 
 
 def expand_output(document: str, streams: Sequence[Mapping[str, Any]]) -> str:
-    """The reverse of `shorten_output`, from the members of the streams in the fact."""
+    """The reverse of `shorten_output`; `streams` has the members of each stream in the fact."""
 
     def spelled(found: re.Match[str]) -> str:
         n = int(found[1])
@@ -89,10 +89,10 @@ def expand_output(document: str, streams: Sequence[Mapping[str, Any]]) -> str:
 
 
 def stream_members(stream: "StreamFact") -> dict[str, Any]:
-    """The members of a stream that a complete output spells."""
+    """The members of a stream that a complete output contains."""
     return {name: getattr(stream, name) for name in _MEMBERS}
 
 
 def _spelled(stream: Mapping[str, Any]) -> str:
-    """A stream as a complete output spells it; see `StreamRecord`."""
+    """The JSON of a stream in a complete output; see `StreamRecord`."""
     return encode_simple({name: stream.get(name) for name in _MEMBERS}).decode()

@@ -1,7 +1,7 @@
-"""Where a store keeps what is not in its database: its artifact root, and its spool.
+"""The locations of a store outside its database: artifact root and spool.
 
-The artifact root is marked as the store's own; see `marks`. The spool is the folder of the journal
-and of output that is being captured.
+The artifact root has the mark of the store; see `marks`. The spool is the folder of the journal and
+of output that is being captured.
 """
 
 import hashlib
@@ -15,31 +15,31 @@ from tooltrail.records.plain_text import storable
 from tooltrail.store.engines.targets import SqliteTarget, Target, absolute_path
 
 MARK_PREFIX: Final = "store-"
-"""How the path of every mark begins, relative to its artifact root."""
+"""Prefix of the path of every mark, relative to its artifact root."""
 
 _DIGITS: Final = 12
 
 
 def mark_path(store_id: UUID) -> str:
-    """Where the mark of a store is, relative to its artifact root."""
+    """The path of the mark of a store, relative to its artifact root."""
     return f"{MARK_PREFIX}{store_id}"
 
 
 def is_mark(path: str) -> bool:
-    """Whether an object is the mark of some store."""
+    """Whether an object is the mark of a store."""
     return path.startswith(MARK_PREFIX)
 
 
 def named_root(artifacts: str) -> str:
-    """What the caller named; a path from the current folder is made absolute."""
+    """The artifact root that the caller named; a relative path is made absolute."""
     return artifacts if "://" in artifacts else str(absolute_path(artifacts))
 
 
 def remembered_root(target: Target, artifacts: str | None) -> str:
-    """What a store remembers: a folder beside an SQLite file relative to that file.
+    """The root in the form that the store keeps: a folder beside an SQLite file stays relative.
 
     Raises:
-        InvalidRecordError: no root was named where there is no default, or its name is not text.
+        InvalidRecordError: no root was named and there is no default, or the name is not text.
     """
     folder = target.path.parent if isinstance(target, SqliteTarget) else None
     if artifacts is None:
@@ -57,7 +57,7 @@ def remembered_root(target: Target, artifacts: str | None) -> str:
 
 
 def resolve_root(target: Target, root: str) -> str:
-    """The artifact root that a store remembers, as a URL or an absolute path."""
+    """The artifact root that a store keeps, as a URL or an absolute path."""
     if "://" in root or not isinstance(target, SqliteTarget):
         return root
     return str(target.path.parent / root)
@@ -66,7 +66,7 @@ def resolve_root(target: Target, root: str) -> str:
 def default_spool(target: Target) -> Path:
     """The spool of a store: beside a database file, else in the user's state folder.
 
-    The state folder is that of the XDG Base Directory Specification.
+    The state folder follows the XDG Base Directory Specification.
 
     Raises:
         InvalidRecordError: the user has no home folder.
@@ -79,6 +79,6 @@ def default_spool(target: Target) -> Path:
         raise InvalidRecordError(
             "there is no home folder for the spool; name one (--spool)"
         ) from error
-    # One for each database: a spool belongs to one store.
+    # One spool per database: a spool belongs to one store.
     name = hashlib.sha256(str(target).encode()).hexdigest()[:_DIGITS]
     return Path(state) / "tooltrail" / f"spool-{name}"

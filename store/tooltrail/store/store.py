@@ -1,12 +1,12 @@
-"""A store that is open: where sessions begin, and where everything recorded is read.
+"""An open store: begins sessions, and reads everything that was recorded.
 
     with open_store("trail.db") as store, store.open_session(title="nightly") as session:
         invocation = session.start(ToolCall.of("Bash", {"command": "make"}))
         ...
         finished = invocation.finish(output)
 
-Recording appends to the journal in the spool and never needs the database. A thread of this process
-moves the facts into the database meanwhile.
+Recording appends to the journal in the spool and never needs the database. A background thread of
+this process moves the facts into the database.
 """
 
 from contextlib import suppress
@@ -56,7 +56,7 @@ class Settings:
 
 
 class _made_once(cached_property[T]):  # noqa: N801  a decorator
-    """A cached property that two threads never make twice."""
+    """A cached property that is computed once, even if several threads read it."""
 
     if not TYPE_CHECKING:
 
@@ -68,13 +68,13 @@ class _made_once(cached_property[T]):  # noqa: N801  a decorator
 class Store:
     """An open store. Safe to share between threads and tasks.
 
-    Made by `open_store` or `create_store`. Any number of processes may have the same store open. A
-    forked child may go on recording; to read, it opens the store anew.
+    Made by `open_store` or `create_store`. Any number of processes may open the same store. A
+    forked child may continue to record; to read, it must open the store again.
 
     Attributes:
-        database: the connection.
+        database: the database of the store.
         spool: folder of the journal and of output that is being captured.
-        settings: how the store was opened.
+        settings: the arguments of `open_store`.
     """
 
     def __init__(self, database: Database, spool: Path, settings: Settings) -> None:
@@ -116,11 +116,11 @@ class Store:
 
     @property
     def info(self) -> StoreInfo:
-        """What the store knows about itself.
+        """Id, format and artifact root of the store.
 
         Raises:
-            StoreNotFoundError: there is no store in the database, and none is to be created.
-            SchemaMismatchError: the store is of another revision than this program's.
+            StoreNotFoundError: there is no store in the database, and `create` is False.
+            SchemaMismatchError: the store has another schema revision than this program.
             DamageError, UnavailableError: the database cannot be read.
         """
         if self.settings.creates:
@@ -131,7 +131,7 @@ class Store:
 
     @property
     def archive(self) -> "ArtifactArchive":
-        """The artifacts, where they are now: `relocate` may have moved them.
+        """The artifacts, at their current root: `relocate` may have moved them.
 
         Raises:
             TooltrailError: see `info`.
@@ -150,10 +150,10 @@ class Store:
 
     @property
     def reader(self) -> "Reader":
-        """Everything that can be asked of the store.
+        """Reads the store.
 
-        Every fact that was acknowledged on this host before is ingested first. Where the database
-        cannot be written, what can be read is read, and `lag` says why the rest is missing.
+        Every fact that was acknowledged on this host before is ingested first. If the database
+        cannot be written, the reader returns what is there, and `lag` says why the rest is missing.
 
         Raises:
             TooltrailError: see `info`.
@@ -165,10 +165,10 @@ class Store:
         return Reader(self.database, lambda: self.archive, self.spool)
 
     lag: TooltrailError | None = None
-    """Why the facts of the journal could not be ingested when `reader` was last asked for."""
+    """Why the last use of `reader` could not ingest the facts of the journal; None if it could."""
 
     def open_session(self, **options: "Unpack[SessionOptions]") -> "Session":
-        """Begin a conversation; see `Session.open`."""
+        """Begin a session; see `Session.open`."""
         from tooltrail.journal.session import Session  # noqa: PLC0415  see `families`
 
         return Session.open(self.recorder, **options)
@@ -180,7 +180,7 @@ class Store:
         return await Session.aopen(self.recorder, **options)
 
     def join_session(self, session: UUID | str) -> "Session":
-        """Go on with a session of this or any other process; see `Session.join`."""
+        """Continue a session of this or another process; see `Session.join`."""
         from tooltrail.journal.session import Session  # noqa: PLC0415  see `families`
 
         return Session.join(self.recorder, session)
@@ -188,7 +188,7 @@ class Store:
     def ingest(self) -> "Ingested":
         """Move every fact that was appended before this call into the database.
 
-        Calls whose program died are ended, and artifacts that wait for the sink are published.
+        Also ends calls whose program died, and publishes artifacts that wait for the sink.
 
         Raises:
             UnavailableError: the database or the spool cannot be used now.
@@ -197,7 +197,7 @@ class Store:
         return self._ingester.ingest(thoroughly=True)
 
     def close(self) -> None:
-        """Ingest what was recorded, if the database can be used, and give everything back.
+        """Ingest what was recorded, if the database can be used, and release all resources.
 
         Open sessions stay open.
         """
@@ -241,7 +241,7 @@ class Store:
                     return
         from tooltrail.store.creating import create  # noqa: PLC0415  once in the life of a store
 
-        with suppress(StoreExistsError):  # another process created it meanwhile
+        with suppress(StoreExistsError):  # another process created it first
             create(target, remembered_root(target, self.settings.artifacts))
 
     def __enter__(self) -> Self:

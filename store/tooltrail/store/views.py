@@ -1,8 +1,8 @@
-"""What reading gives back: plain values that hold no connection.
+"""The values that reading returns. They are plain values without a connection.
 
-Times are aware UTC, and sizes are bytes. `damage` says what of a row cannot be read, and is None
-when all can. In the place of such a value stands None where the field may be None, else an empty
-text, 0, the year 1970 or an id of zeros.
+Times are aware UTC, and sizes are bytes. `damage` says which values of a row cannot be read; it is
+None if all can be read. An unreadable value is replaced by None if the field may be None, else by
+an empty text, 0, the year 1970 or an id of zeros.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """Something that retention removed on purpose. The digest stays, and the record verifies.
+    """Content that retention removed on purpose. The digest stays, and the record still verifies.
 
     `name` is a column, the role of a stream, or `body DIGEST`.
     """
@@ -38,7 +38,7 @@ class Erasure:
 
     @property
     def sentence(self) -> str:
-        """For people."""
+        """The erasure in one sentence, for people."""
         day = self.removed_at.date().isoformat()
         return f"{self.name} was erased on {day} by the rule {self.rule}: {self.reason}"
 
@@ -49,12 +49,12 @@ class SessionView:
 
     Attributes:
         parent_id: the session that started it.
-        agent: who held it.
+        agent: name of the agent of the session.
         environment: canonical JSON of host, user, folder and program.
-        closed_at: None while it takes records.
+        closed_at: None while the session is open.
         open_count: invocations that have not ended.
-        name: by which producers join it.
-        close_reason: None where it ended by itself, or not yet.
+        name: the name by which producers join it.
+        close_reason: None if the session ended normally, or has not ended.
     """
 
     id: UUID
@@ -73,10 +73,10 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class InvocationView:
-    """One row of a list: small facts only.
+    """One row of a list: short values only.
 
-    `output_size` is what the tool produced, `lost_size` what of that was not kept; both are None
-    until it has ended.
+    `output_size` is the size that the tool produced, `lost_size` the part that was not kept. Both
+    are None until the invocation has ended.
     """
 
     id: UUID
@@ -102,17 +102,17 @@ class InvocationView:
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
-    """One stream of a complete output; `Reader.open_stream` gives its bytes.
+    """One stream of a complete output; `Reader.open_stream` returns its bytes.
 
     Attributes:
         role: `stdout`, `stderr`, `order`, `content.0`, …
-        digest: of the kept bytes, as `size` and `line_count` are theirs.
-        loss_reason: why not all that the tool produced was kept.
-        artifact_path: where the bytes are in the sink; None for a body in the database.
-        pending_reason: why they could not be stored at once; None when they were.
-        receipt_offset: where the bytes begin in the receipt of the invocation, in bytes; None when
-            they are stored by themselves.
-        erasure: who removed the bytes and why; None while they are there.
+        digest: digest of the kept bytes; `size` and `line_count` count the kept bytes, too.
+        loss_reason: why some of the output was not kept.
+        artifact_path: path of the bytes in the sink; None for a body in the database.
+        pending_reason: why the bytes could not be stored at once; None if they were.
+        receipt_offset: byte offset at which the bytes begin in the receipt of the invocation; None
+            if they are stored separately.
+        erasure: how retention removed the bytes; None if it did not.
     """
 
     role: str
@@ -131,7 +131,7 @@ class StreamView:
 
 @dataclass(frozen=True, slots=True)
 class ReceiptView:
-    """What the model was shown, and who worded it with which budgets."""
+    """The text that the model was shown, with its renderer and the digest of its budgets."""
 
     text: str
     digest: Digest
@@ -154,24 +154,24 @@ class OmissionView:
 
 @dataclass(frozen=True, slots=True)
 class InvocationDetail:
-    """One invocation with all of its surfaces; those of an open one are None.
+    """One invocation with all of its surfaces, which are None while the invocation is open.
 
     Attributes:
-        arguments: as the model sent them.
-        policy_digest: of the budgets.
-        complete_json: the complete output without its bytes. A transcript does not read it, and has
-            None here and no streams.
+        arguments: the arguments, byte for byte as the model sent them.
+        policy_digest: digest of the budgets.
+        complete_json: the complete output without its bytes. None, and no streams, if outputs were
+            not read, as for a transcript.
         artifacts: role and path of each artifact of the canonical result, by index.
         receipt: the first receipt.
         omissions: what each stage left out.
-        message_id: of the message that asked for it; None where none did.
-        position: of the call among those of the message.
-        ended_at_seq: how many entries of its session had begun when it ended: the one with this
-            `seq` and all behind it began later. Of one that was read with its session; None where
-            it has not ended, or the ledger does not say.
-        damage: of one that was read with its session.
-        erased: the texts that retention removed, by the names `arguments`, `output`, `canonical`
-            and `receipt`; in their place stands None, and empty bytes for the arguments.
+        message_id: id of the message that asked for the call; None if no message did.
+        position: position of the call among the calls of the message.
+        ended_at_seq: entries of its session with this `seq` or a greater one began after it ended.
+            Only set if it was read with its session; None if it has not ended, or the ledger does
+            not say.
+        damage: what is damaged; only set if the invocation was read with its session.
+        erased: the texts that retention removed, named `arguments`, `output`, `canonical` and
+            `receipt`. Such a text is None; erased arguments are empty bytes.
     """
 
     summary: InvocationView
@@ -190,11 +190,11 @@ class InvocationDetail:
     erased: tuple[Erasure, ...] = ()
 
     def stream(self, role: str) -> StreamView | None:
-        """The stream of this role."""
+        """The stream with this role, if there is one."""
         return next((stream for stream in self.streams if stream.role == role), None)
 
     def as_started(self) -> InvocationDetail:
-        """The invocation as it was before it ended: what was known when it started."""
+        """The invocation before its end: only what was known when it started."""
         unknown: dict[str, Any] = {one: None for one in ENDING if one in InvocationView.__slots__}
         return InvocationDetail(
             replace(self.summary, **unknown | {"state": "started"}),
@@ -211,17 +211,17 @@ class MessageView:
     """One message of a conversation.
 
     Attributes:
-        seq: its place in the session.
-        role: who says it.
-        document: the whole of it as canonical JSON, see `tooltrail.records.Message`; None where the
-            text is all.
-        payload: what a provider sent of it, byte for byte; None where that is nothing, or was not
-            asked for.
-        wire_format: of the payload.
-        tools: those that it says are on offer from there on; None where it says nothing of them.
+        seq: position in the session.
+        role: author of the message.
+        document: the complete message as canonical JSON, see `tooltrail.records.Message`; None if
+            it is only text.
+        payload: the bytes that a provider sent; None if there are none, or if payloads were not
+            requested.
+        wire_format: wire format of the payload.
+        tools: the tools on offer from this message on; None if it does not change the offer.
         leg: the start or the end of a leg of an agent run; None for any other message. No model
-            was shown it.
-        erased: what retention removed of it, by the names `text`, `document` and `payload`.
+            was shown this message.
+        erased: the parts that retention removed, named `text`, `document` and `payload`.
     """
 
     id: UUID
@@ -243,11 +243,11 @@ class ToolView:
     """One version of a tool that was offered to a model.
 
     Attributes:
-        digest: of its definition.
-        family: of its results; None where the store does not know it.
-        offered_at: when it was offered first in this store.
-        definition_json: canonical JSON of the definition; None where that is damaged or erased.
-        erasure: who removed the definition and why.
+        digest: digest of its definition.
+        family: family of its results; None if the store does not know it.
+        offered_at: time of the first offer in this store.
+        definition_json: canonical JSON of the definition; None if it is damaged or erased.
+        erasure: how retention removed the definition; None if it did not.
     """
 
     digest: Digest
@@ -260,10 +260,10 @@ class ToolView:
 
     @property
     def definition(self) -> ToolDefinition:
-        """The definition; one of the name alone where `definition_json` is None.
+        """The definition. It has only the name if `definition_json` is None.
 
         Raises:
-            DamageError: the JSON is not that of a definition.
+            DamageError: the JSON is not a definition.
         """
         from tooltrail.records.conversations import ToolDefinition  # noqa: PLC0415  pydantic
 
@@ -279,7 +279,7 @@ class ToolView:
 class ArtifactView:
     """One artifact that the store knows.
 
-    `digest`, `size` and `line_count` are those of the plain bytes; `path` is relative to the
+    `digest`, `size` and `line_count` describe the uncompressed bytes. `path` is relative to the
     artifact root.
     """
 
@@ -294,12 +294,12 @@ class ArtifactView:
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """A part of a list, in the order asked for.
+    """One page of a list, in the requested order.
 
-    On PostgreSQL a record that was begun earlier but committed later than the newest of a page
-    can appear before its cursor: a reader that follows a store must look back a little.
+    On PostgreSQL a record that began before the newest record of a page, but was committed later,
+    can appear before the cursor: a reader that follows a store must look back a little.
 
-    `next_cursor` gives what follows when it is handed in again, and is None at the end.
+    Pass `next_cursor` as `cursor` to read the next page; it is None at the end.
     """
 
     items: tuple[T, ...]
@@ -311,15 +311,15 @@ class StoreCounts:
     """Totals of a store.
 
     Attributes:
-        invocations: all invocations by state.
+        invocations: number of invocations in each state.
         produced_bytes: bytes that tools produced.
-        lost_bytes: those of them that were not kept.
-        lossy_count: invocations of which some were not kept.
-        body_count: bodies in the database; these three are None unless they were asked for.
-        body_bytes: their plain bytes.
-        body_stored_bytes: their bytes in the database.
-        artifact_bytes: plain bytes of artifacts.
-        artifact_stored_bytes: their bytes in the sink.
+        lost_bytes: produced bytes that were not kept.
+        lossy_count: invocations with lost bytes.
+        body_count: bodies in the database. The three totals of bodies are None unless requested.
+        body_bytes: uncompressed bytes of bodies.
+        body_stored_bytes: stored bytes of bodies.
+        artifact_bytes: uncompressed bytes of artifacts.
+        artifact_stored_bytes: stored bytes of artifacts in the sink.
     """
 
     sessions: int

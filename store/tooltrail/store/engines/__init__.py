@@ -1,1 +1,1 @@
-"""Connections to SQLite and PostgreSQL, by their drivers. Only this package knows the drivers."""
+"""Connections to SQLite and PostgreSQL. Only this package knows the drivers."""

@@ -1,7 +1,7 @@
-"""A transaction of either database, with one spelling of statements and values.
+"""A transaction of either database, with the same syntax of statements and values.
 
-Statements are plain SQL with `?` for each value. They go to the driver directly: that is several
-times as fast as a layer between, and starts several times as fast.
+Statements are plain SQL with `?` for each value. They go to the driver directly: both statements
+and imports are several times as fast as with a layer between.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,11 +23,11 @@ Row: TypeAlias = dict[str, Any]
 Values: TypeAlias = tuple[Any, ...]
 
 _AT_ONCE: Final = 500
-"""Values in one query; older versions of SQLite take 999."""
+"""Values in one query; older versions of SQLite accept 999."""
 
 
 class DriverCursor(Protocol):
-    """What sqlite3 and psycopg have in common."""
+    """The common interface of cursors of sqlite3 and psycopg."""
 
     rowcount: int
     description: Any
@@ -44,7 +44,7 @@ class DriverCursor(Protocol):
 
 
 class DriverConnection(Protocol):
-    """What sqlite3 and psycopg have in common."""
+    """The common interface of connections of sqlite3 and psycopg."""
 
     def cursor(self) -> Any: ...
 
@@ -71,19 +71,19 @@ class Connection:
         self._statements: dict[tuple[str, ...], tuple[str, Callable[[Row], Sequence[object]]]] = {}
 
     def uuid(self, value: UUID | None) -> object:
-        """An id as the driver takes it."""
+        """An id in the type that the driver expects."""
         return value.bytes if self.is_sqlite and value is not None else value
 
     def moment(self, value: datetime | None) -> object:
-        """A time as the driver takes it."""
+        """A time in the type that the driver expects."""
         return microseconds_of(value) if self.is_sqlite and value is not None else value
 
     def sha(self, value: Digest | None) -> bytes | None:
-        """A digest as the driver takes it."""
+        """A digest in the type that the driver expects."""
         return None if value is None else bytes.fromhex(hex_of(value))
 
     def text(self, value: str | None) -> str | None:
-        """A text as both databases can store it: NUL and lone surrogates become escapes."""
+        """A text that both databases can store: NUL and lone surrogates become escapes."""
         if value is None or (value.isascii() and "\0" not in value):
             return value
         return storable(value)
@@ -95,12 +95,12 @@ class Connection:
             return self._cursor.fetchall()
 
     def query_one(self, sql: str, values: Sequence[object] = ()) -> Values | None:
-        """The first row of a query; None when there is none."""
+        """The first row of a query; None if there is none."""
         rows = self.query(sql, values)
         return rows[0] if rows else None
 
     def query_each(self, sql: str, values: Sequence[object]) -> list[Values]:
-        """All rows of a query whose `(?)` stands for any number of values."""
+        """All rows of a query in which `(?)` is a list of any number of values."""
         found: list[Values] = []
         for some in in_parts(values):
             marks = ", ".join("?" * len(some))
@@ -108,13 +108,13 @@ class Connection:
         return found
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> int:
-        """Run a statement, and return how many rows it changed."""
+        """Run a statement, and return the number of changed rows."""
         with translated_errors(self.target):
             self._cursor.execute(self._marked(sql), values)
             return self._cursor.rowcount
 
     def run(self, sql: str) -> None:
-        """Run a statement without values, as it is spelled."""
+        """Run a statement without values, unchanged."""
         with translated_errors(self.target):
             self._cursor.execute(sql)
 
@@ -140,7 +140,7 @@ class Connection:
                 copy.write_row(tuple(row.values()))
 
     def insert_once(self, table: str, rows: Sequence[Row]) -> None:
-        """Insert rows unless the table has them; rows that many facts name."""
+        """Insert rows unless the table has them: for rows that many facts name."""
         if not rows:
             return
         if self.is_sqlite:
@@ -149,7 +149,7 @@ class Connection:
             self._execute_many(table, rows, "INSERT INTO", " ON CONFLICT DO NOTHING")
 
     def has_table(self, name: str) -> bool:
-        """Whether there is a table of this name in the schema that is in use."""
+        """Whether the current schema has a table of this name."""
         if self.is_sqlite:
             sql = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?"
         else:
@@ -157,13 +157,13 @@ class Connection:
         return bool(self.query(sql, (name,)))
 
     def column_names(self, table: str) -> list[str]:
-        """The columns of a table, in their order."""
+        """The names of the columns of a table, in order."""
         with translated_errors(self.target):
             self._cursor.execute(f"SELECT * FROM {table} LIMIT 0")  # noqa: S608  our own names
             return [str(column[0]) for column in self._cursor.description]
 
     def close(self) -> None:
-        """Give the cursor back."""
+        """Close the cursor."""
         self._cursor.close()
 
     def _marked(self, sql: str) -> str:
@@ -190,5 +190,5 @@ def _values_of(names: tuple[str, ...]) -> Callable[[Row], Sequence[object]]:
 
 
 def in_parts(values: Sequence[T]) -> Iterator[Sequence[T]]:
-    """Any number of values, as many at once as one query takes."""
+    """Split values into parts that fit into one query."""
     return (values[begin : begin + _AT_ONCE] for begin in range(0, len(values), _AT_ONCE))

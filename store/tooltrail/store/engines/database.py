@@ -1,4 +1,4 @@
-"""A database of either kind, with transactions for reading and for writing."""
+"""A database of either engine, with transactions for reading and for writing."""
 
 import os
 import threading
@@ -14,22 +14,22 @@ from tooltrail.store.engines.failures import damage_if_unreadable, translated_er
 from tooltrail.store.engines.targets import SqliteTarget, Target
 
 _MOST_IDLE: Final = 8
-"""Connections that are kept for the next transaction."""
+"""Most idle connections that are kept for later transactions."""
 
 _READ: Final = ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _WRITE: Final = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
-"""How a transaction begins on SQLite and on PostgreSQL. One of SQLite that reads first and writes
-later could fail; one of PostgreSQL must see what was committed while it waited for a lock."""
+"""How a write begins on SQLite and on PostgreSQL. An SQLite transaction that reads before it writes
+could fail; one of PostgreSQL must see commits made while it waited for a lock."""
 
 
 @dataclass
 class Database:
-    """Where a database is. Nothing is contacted before the first transaction.
+    """A database. Does not connect before the first transaction.
 
-    Safe to share between threads. A forked child cannot use the parent's: it opens the store anew.
+    Safe to share between threads. A forked child cannot use it: the child opens the store again.
 
     Attributes:
-        target: which database.
+        target: the file or the server.
     """
 
     target: Target
@@ -39,12 +39,12 @@ class Database:
 
     @property
     def is_server(self) -> bool:
-        """Whether the database is reached by way of a network."""
+        """Whether the database is on a server."""
         return not isinstance(self.target, SqliteTarget)
 
     @contextmanager
     def write(self) -> Generator[Connection]:
-        """One transaction that is committed when the block ends, or leaves no trace.
+        """One transaction. It is committed at the end of the block, or rolled back on an error.
 
         Raises:
             UnavailableError, DamageError, InvalidRecordError: see `translated_errors`.
@@ -54,10 +54,10 @@ class Database:
 
     @contextmanager
     def read(self) -> Generator[Connection]:
-        """One snapshot of the database; nothing can be written through it.
+        """One read-only snapshot of the database.
 
         Raises:
-            UnavailableError, DamageError: see `translated_errors`; a stored value that cannot be
+            UnavailableError, DamageError: see `translated_errors`. A stored value that cannot be
                 read is damage, too.
         """
         with damage_if_unreadable(self.target), self.snapshot() as connection:
@@ -71,7 +71,7 @@ class Database:
 
     @contextmanager
     def autocommit(self) -> Generator[Connection]:
-        """A connection on which every statement is a transaction of its own."""
+        """A connection on which every statement is a separate transaction."""
         driver = self._connect()
         connection = Connection(self.target, driver)
         try:
@@ -81,7 +81,7 @@ class Database:
             self._give_back(driver)
 
     def close(self) -> None:
-        """Give idle connections back. The database can be used again."""
+        """Close idle connections. The database can still be used afterwards."""
         with self._lock:
             idle, self._idle = self._idle, []
         if self._pid == os.getpid():
@@ -101,7 +101,7 @@ class Database:
         self._give_back(driver)
 
     def _begun(self, begin: str) -> DriverConnection:
-        """A connection inside a transaction. An idle one may have been lost meanwhile."""
+        """A connection inside a transaction. A lost idle connection is replaced."""
         while True:
             self._refuse_fork()
             with self._lock:
@@ -127,10 +127,10 @@ class Database:
             return postgres.connect(self.target)
 
     def _roll_back(self, driver: DriverConnection) -> None:
-        """End a transaction that failed. A connection that cannot do so is closed."""
+        """Roll back a failed transaction, or close the connection if that fails."""
         try:
             driver.cursor().execute("ROLLBACK")
-        except Exception:  # noqa: BLE001  what went wrong before is raised
+        except Exception:  # noqa: BLE001  the first error is raised
             _close(driver)
         else:
             self._give_back(driver)
@@ -159,11 +159,11 @@ def ensure_wal(database: Database) -> None:
     if not database.is_server:
         with database.autocommit() as connection:
             if connection.query_one("PRAGMA journal_mode") != ("wal",):
-                # For an empty file only; later it changes nothing.
+                # Only has an effect on an empty file.
                 connection.query(f"PRAGMA page_size = {sqlite.PAGE_BYTES}")
                 connection.query("PRAGMA journal_mode = WAL")
 
 
 def _close(driver: DriverConnection) -> None:
-    with suppress(Exception):  # it is of no use any more
+    with suppress(Exception):  # the connection is no longer needed
         driver.close()

@@ -1,4 +1,4 @@
-"""What a driver's error means to the caller: locked, full, damaged, unreachable or refused."""
+"""Translates errors of the drivers: locked, full, damaged, unreachable or refused."""
 
 import sys
 from collections.abc import Generator
@@ -18,16 +18,16 @@ from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget, Target
 
 _PRIMARY_CODE: Final = 0xFF
-"""SQLite's extended result codes carry the primary code in the low byte."""
+"""Mask of the primary code: the low byte of an extended result code of SQLite."""
 
 _UNDEFINED: Final = "42P01"
-"""SQLSTATE of a table that is not there; SQLite has one code for everything of the kind."""
+"""SQLSTATE of a missing table; SQLite has one code for all errors of this kind."""
 
 _NO_RIGHT: Final = "42501"
 """SQLSTATE of a user who may not read or write a table."""
 
 _NOT_LET_IN: Final = ("28", "3D000")
-"""SQLSTATE class "invalid authorization", and that of a database that is not there."""
+"""SQLSTATE class "invalid authorization", and the SQLSTATE of a missing database."""
 
 _LOCKED: Final = "it is locked by another process"
 _FULL: Final[set[int | str]] = {sqlite3.SQLITE_FULL, "53100"}
@@ -64,11 +64,11 @@ _REFUSALS: Final = (
     "certificate verify failed",
     "is not permitted to log in",
 )
-"""Parts of what a server says when it refuses a user. libpq has no SQLSTATE for a connection that
-was not made."""
+"""Parts of the messages of a server that refuses a user. libpq has no SQLSTATE for a failed
+connection."""
 
 _BAD_OPTION: Final = "invalid "
-"""Begins what libpq says of an option that it does not know, before it connects."""
+"""Beginning of the message of libpq about an unknown option, before it connects."""
 
 
 @contextmanager
@@ -78,7 +78,7 @@ def translated_errors(target: Target) -> Generator[None]:
     Raises:
         UnavailableError: locked, read-only, unreachable; a retry may succeed.
         AccessRefusedError: the server refuses the user.
-        DiskFullError: there is no room on the disk.
+        DiskFullError: the disk is full.
         DamageError: the database is corrupt, tables are missing, or a text is not UTF-8.
         InvalidRecordError: the database refuses a value.
     """
@@ -93,32 +93,32 @@ def translated_errors(target: Target) -> Generator[None]:
     except (TypeError, UnicodeEncodeError) as error:
         raise InvalidRecordError(f"a value cannot be stored: {error}") from error
     except OverflowError as error:
-        # sqlite3 raises it bare for an integer beyond 64 bits, which PostgreSQL calls a data error.
+        # sqlite3 raises `OverflowError` for an integer beyond 64 bits; PostgreSQL has a data error.
         raise InvalidRecordError(f"database {target}: an integer is out of range") from error
 
 
 @contextmanager
 def damage_if_unreadable(target: Target) -> Generator[None]:
-    """Turn errors about a stored value, a time that is no time for instance, into `DamageError`.
+    """Turn errors about a stored value, such as an invalid time, into `DamageError`.
 
     For blocks that only read.
 
     Raises:
-        DamageError: a stored value is not of its column's kind.
+        DamageError: a stored value does not have the type of its column.
     """
     try:
         yield
     except TooltrailError:
         raise
     except (ValueError, TypeError, LookupError, AttributeError) as error:
-        # The error's own words would quote the value.
+        # The message of the driver would quote the value.
         raise DamageError(
             f"database {target} is damaged: a row holds what was never stored", path=str(target)
         ) from error
 
 
 def _driver_errors(target: Target) -> tuple[type[Exception], ...]:
-    """The errors of the target's driver, which is imported already when it raises one."""
+    """The error classes of the driver. A driver that raised an error is imported already."""
     if isinstance(target, SqliteTarget):
         return (sqlite3.Error,)
     psycopg: Any = sys.modules.get("psycopg")
@@ -141,33 +141,33 @@ def _translated(error: Exception, target: Target) -> TooltrailError:
 
 
 def _of_server(code: str, sentence: str, words: str, target: Target) -> TooltrailError:
-    """The meaning of a server's error, or of libpq's, which has no code."""
+    """Translate an error of a server, or of libpq, which has no code."""
     if code.startswith(_NOT_LET_IN) or (not code and any(one in words for one in _REFUSALS)):
         return AccessRefusedError(f"database {target}: {sentence}")
     if not code and (words.startswith(_BAD_OPTION) or f"bad: {_BAD_OPTION}" in words):
         return InvalidRecordError(f"database {target}: {sentence}")
-    # Classes 08, 53, 57, 58: connection, resources, operator's intervention, system.
+    # Classes 08, 53, 57, 58: connection, resources, operator intervention, system.
     if not code or code[:2] in ("08", "53", "57", "58"):
         return UnavailableError(f"database {target}: {sentence}")
     return InvalidRecordError(f"database {target} refused the record: {sentence}")
 
 
 def _has_no_room(target: Target) -> bool:
-    """SQLite reports a full disk as many things, since its side files need room too."""
+    """Whether the disk is full. SQLite reports various errors, since side files need room, too."""
     return isinstance(target, SqliteTarget) and is_below(target.path.parent, SIDE_FILES_BYTES)
 
 
 def _sentence_of(error: Exception) -> str:
-    """The driver's words without the details, which quote what was stored."""
+    """The message of the driver without the details, which quote stored values."""
     return str(error).strip().split("\n")[0].partition(" with text ")[0]
 
 
 def _code_of(error: Exception) -> int | str:
-    """SQLite's primary result code, or PostgreSQL's SQLSTATE; "" when libpq has none."""
+    """The primary result code of SQLite, or the SQLSTATE of PostgreSQL; "" if libpq has none."""
     if not isinstance(error, sqlite3.Error):
         state: object = getattr(error, "sqlstate", None)
         if state is None and type(error).__name__ in ("DataError", "ProgrammingError"):
-            return "22000"  # psycopg refuses a value itself
+            return "22000"  # psycopg itself refuses a value
         return state if isinstance(state, str) else ""
     code: object = getattr(error, "sqlite_errorcode", None)
     if code == sqlite3.SQLITE_ERROR and str(error).startswith("no such "):

@@ -1,6 +1,6 @@
-"""Connections to a PostgreSQL server, which may be away, slow, or stand still.
+"""Connections to a PostgreSQL server, which may be unreachable, slow or hung.
 
-Settings that the URL names take precedence over the ones below.
+Settings in the URL take precedence over the defaults below.
 """
 
 import time
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT_S: Final = 10
 ANSWER_TIMEOUT_S: Final = 120.0
-"""Seconds that a server may take to send a part of an answer. A server that stands still while its
-network works is noticed by nothing else."""
+"""Seconds that a server may take to send a part of an answer. No other setting detects a server
+that hangs while its network works."""
 
 _LOCK_TIMEOUT_S: Final = 30
 _IDLE_TIMEOUT_S: Final = 60
-"""Seconds that a program may stand still inside a transaction, which may hold locks."""
+"""Seconds that a program may be idle inside a transaction, which may hold locks."""
 
 _DEFAULTS: Final[Mapping[str, int | str]] = {
     "connect_timeout": CONNECT_TIMEOUT_S,
@@ -32,18 +32,18 @@ _DEFAULTS: Final[Mapping[str, int | str]] = {
     "keepalives_count": 3,
     "tcp_user_timeout": 20_000,
 }
-"""A network that is gone is noticed within 25 seconds."""
+"""Connection settings: a lost network is detected within 25 seconds."""
 
 _OPTIONS: Final = (
     "-c timezone=UTC -c synchronous_commit=off -c client_min_messages=warning"
     f" -c lock_timeout={_LOCK_TIMEOUT_S}s"
     f" -c idle_in_transaction_session_timeout={_IDLE_TIMEOUT_S}s"
 )
-"""Commits are made durable by `make_durable` before the journal gives up its copy."""
+"""Session settings. `make_durable` makes commits durable before the journal deletes its copy."""
 
 
 def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
-    """A connection in autocommit mode, so that every transaction begins with our own words.
+    """A connection in autocommit mode, so that `Database` begins every transaction itself.
 
     Raises:
         UnavailableError: the driver is not installed.
@@ -63,11 +63,11 @@ def connect(target: PostgresTarget) -> "psycopg.Connection[tuple[Any, ...]]":
     try:
         conninfo = make_conninfo(target.url, options=options, **settings)
     except psycopg.ProgrammingError:
-        # Without the cause, which may quote a part of a password.
+        # No cause: it may quote a part of a password.
         raise InvalidRecordError("the database URL cannot be read") from None
 
     class PunctualConnection(psycopg.Connection[tuple[Any, ...]]):
-        """Gives up a server that does not answer."""
+        """A connection that fails if the server does not answer in time."""
 
         def wait(self, gen: Any, *args: Any, **kwargs: Any) -> Any:
             """Wait for an answer; psycopg resumes the generator every tenth of a second."""

@@ -1,4 +1,4 @@
-"""Connections to an SQLite file, and how much room there is on its disk."""
+"""Connections to an SQLite file, and the free space on its disk."""
 
 import os
 from pathlib import Path
@@ -11,27 +11,27 @@ BUSY_TIMEOUT_S: Final = 30.0
 """Seconds that a transaction waits for the lock of another process."""
 
 PAGE_BYTES: Final = 2048
-"""Page size of a new file. Rows with texts of some KiB waste half a page on average."""
+"""Page size of a new file. Rows with texts of a few KiB waste half a page on average."""
 
 _WAL_BYTES: Final = 64 * 1024 * 1024
-"""Bytes to which the WAL file shrinks when it begins anew."""
+"""Bytes to which the WAL file is truncated when it restarts."""
 
 SIDE_FILES_BYTES: Final = 64 * 1024
-"""Room below which SQLite may fail to make the files beside a database: 32 KiB are for its index
-of the log alone."""
+"""Free bytes below which SQLite may fail to create the files beside a database: the WAL index alone
+needs 32 KiB."""
 
 
 def connect(path: Path, *, is_migration: bool = False) -> sqlite3.Connection:
-    """A connection that is set up, to a file that exists.
+    """Open a connection to an existing file, with all settings.
 
     Commits survive the end of the program; `make_durable` makes them survive a power cut.
 
     Args:
-        path: of the file.
+        path: the file.
         is_migration: whether tables are rebuilt, which must not delete child rows.
 
     Raises:
-        sqlite3.Error: as SQLite says it.
+        sqlite3.Error: SQLite cannot open the file.
     """
     connection = sqlite3.connect(
         _uri(path),
@@ -41,7 +41,7 @@ def connect(path: Path, *, is_migration: bool = False) -> sqlite3.Connection:
         check_same_thread=False,
     )
     if not is_migration:
-        # Without it, INSERT OR REPLACE would delete rows behind the append-only triggers.
+        # Otherwise INSERT OR REPLACE would delete rows without firing the append-only triggers.
         connection.execute("PRAGMA recursive_triggers = ON")
     connection.execute("PRAGMA synchronous = NORMAL")
     connection.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
@@ -49,9 +49,9 @@ def connect(path: Path, *, is_migration: bool = False) -> sqlite3.Connection:
 
 
 def _uri(path: Path) -> str:
-    # Not rwc: opening a missing store must not leave an empty file. `immutable` is for a folder in
-    # which SQLite cannot make the shared memory file that WAL mode needs. No other process can
-    # write there either, and the main file has everything.
+    # Not rwc: opening a missing store must not create an empty file. `immutable` is for a folder in
+    # which SQLite cannot create the shared memory file that WAL mode needs. No other process can
+    # write there either, and the main file is complete.
     has_wal, folder = path.with_name(f"{path.name}-wal").exists(), path.parent
     has_room = os.access(folder, os.W_OK) and not is_below(folder, SIDE_FILES_BYTES)
     mode = "rw" if has_wal or has_room else "ro&immutable=1"
@@ -59,7 +59,7 @@ def _uri(path: Path) -> str:
 
 
 def free_bytes(folder: Path) -> int | None:
-    """Bytes that may be written to the disk of a folder; None when it cannot be asked."""
+    """Free bytes on the disk of a folder; None if unknown."""
     try:
         status = os.statvfs(folder)
     except OSError:
@@ -68,6 +68,6 @@ def free_bytes(folder: Path) -> int | None:
 
 
 def is_below(folder: Path, size: int) -> bool:
-    """Whether less than so many bytes are free; False when that cannot be found out."""
+    """Whether less than `size` bytes are free; False if unknown."""
     free = free_bytes(folder)
     return free is not None and free < size

@@ -1,8 +1,8 @@
-"""The SQLite that is used: the newer one of `pysqlite3` where it is installed, else Python's own.
+"""The SQLite library in use: the newer one of `pysqlite3` if installed, else that of Python.
 
-Python brings the library of the system that it was built on. Those from 3.7.0 to 3.51.2 have a
-fault that can corrupt a database in WAL mode which several processes write; the extra `sqlite`
-brings a newer one. The whole program uses one library. If a second library in this process closes
+Python brings the library of the system that it was built on. Versions 3.7.0 to 3.51.2 have a fault
+that can corrupt a database in WAL mode if several processes write to it; the extra `sqlite` brings
+a newer version. The complete program uses one library. If a second library in this process closes
 a database file, POSIX drops all locks of the process on that file.
 """
 
@@ -15,7 +15,7 @@ __all__ = ["sqlite3"]
 
 
 def newest() -> ModuleType:
-    """The module of the newer library; both are the same code around it, with one interface."""
+    """The module of the newer library. Both modules have the same code and interface."""
     try:
         other = import_module("pysqlite3.dbapi2")
     except ImportError:

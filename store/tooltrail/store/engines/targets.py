@@ -1,4 +1,4 @@
-"""Which database is meant: an SQLite file or a PostgreSQL server. Credentials are never shown."""
+"""The location of a database: an SQLite file or a PostgreSQL server. Never shows credentials."""
 
 import os
 import re
@@ -14,7 +14,7 @@ class SqliteTarget(Frozen):
     """A database file.
 
     Attributes:
-        path: of the file itself, without symbolic links: SQLite keeps its other files beside it.
+        path: real path of the file, without symbolic links: SQLite keeps its other files beside it.
     """
 
     path: Path
@@ -27,13 +27,13 @@ class PostgresTarget(Frozen):
     """A database of a PostgreSQL server.
 
     Attributes:
-        url: a connection URI of libpq, with all credentials and options. It is never printed.
+        url: a connection URI of libpq, with all credentials and options. Never print it.
     """
 
     url: str
 
     def __str__(self) -> str:
-        """The server and the database, the same for all users; no credentials."""
+        """The server and the database, without user and credentials."""
         parts = urlsplit(self.url)
         hosts = parts.netloc.rpartition("@")[2]
         if hosts and not re.search(r":\d+$", hosts) and "," not in hosts:
@@ -49,10 +49,10 @@ Target = SqliteTarget | PostgresTarget
 
 _PORT: Final = 5432
 _WHERE: Final = frozenset({"host", "hostaddr", "port", "dbname", "service"})
-"""Members of a URL's query that say which database is meant."""
+"""Members of the query of a URL that select the database."""
 
 _BROKEN_URL: Final = re.compile(r"postgres(ql)?(\+\w*)?:", re.IGNORECASE)
-"""The beginning of a URL that lacks a slash, such as `postgresql:/user:password@host`."""
+"""The beginning of a URL without `//`, such as `postgresql:/user:password@host`."""
 
 
 def parse_target(database: str | Path) -> Target:
@@ -68,7 +68,7 @@ def parse_target(database: str | Path) -> Target:
         raise InvalidRecordError("a store needs a file: a path, or sqlite:///PATH")
     if isinstance(database, Path) or "://" not in database:
         if _BROKEN_URL.match(str(database)):
-            # Not a file name, which would be printed: a password may stand in it.
+            # Not treated as a file name, which would be printed: it may contain a password.
             raise InvalidRecordError("the database URL cannot be read")
         return _file_target(database)
     scheme, _, rest = database.partition("://")
@@ -84,10 +84,10 @@ def parse_target(database: str | Path) -> Target:
 
 
 def absolute_path(name: str | Path) -> Path:
-    """A path with `~` and `~user` replaced, from the current folder.
+    """An absolute path, with `~` and `~user` replaced.
 
     Raises:
-        InvalidRecordError: there is no such user, or none with a home folder.
+        InvalidRecordError: the user does not exist, or has no home folder.
     """
     try:
         return Path(name).expanduser().absolute()
@@ -99,8 +99,8 @@ def is_there(target: Target) -> bool:
     """Whether there is a database file; True for a server.
 
     Raises:
-        InvalidRecordError: there is a folder.
-        UnavailableError: the folder above cannot be read.
+        InvalidRecordError: the path is a folder.
+        UnavailableError: the parent folder cannot be read.
     """
     if not isinstance(target, SqliteTarget):
         return True
@@ -125,6 +125,6 @@ def _server_target(rest: str) -> PostgresTarget:
         if "," not in parts.netloc:
             _ = parts.port
     except ValueError:
-        # Without the cause, which may quote a part of a password that was taken for a port.
+        # No cause: it may quote a part of a password that was parsed as a port.
         raise InvalidRecordError("the database URL cannot be read") from None
     return PostgresTarget(url)

@@ -1,4 +1,4 @@
-"""How values are stored: short on SQLite, native on PostgreSQL."""
+"""Converts stored values: compact types on SQLite, native types on PostgreSQL."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Final, cast
@@ -16,17 +16,17 @@ def microseconds_of(at: datetime) -> int:
 
 
 def digest_from(value: bytes) -> Digest:
-    """A digest as a driver gives it."""
+    """The digest in a value of a driver."""
     return Digest(f"{ALGORITHM}:{bytes(value).hex()}")
 
 
 def moment_of(value: object) -> datetime:
-    """A time as a driver gives it."""
+    """The time in a value of a driver."""
     if isinstance(value, int):
         return EPOCH + timedelta(microseconds=value)
     return cast("datetime", value)
 
 
 def uuid_from(value: object) -> UUID:
-    """An id as a driver gives it."""
+    """The id in a value of a driver."""
     return UUID(bytes=value) if isinstance(value, bytes) else cast("UUID", value)

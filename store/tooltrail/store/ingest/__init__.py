@@ -1,1 +1,1 @@
-"""The one function that writes rows: facts of journals become rows of the store."""
+"""Ingestion: turns facts of journals into rows of the store."""

@@ -1,4 +1,4 @@
-"""Ingests in a thread of a long-lived recording process."""
+"""A background thread that ingests, for a long-lived recording process."""
 
 import os
 import random
@@ -12,14 +12,14 @@ from tooltrail.records.errors import UnavailableError
 from tooltrail.store.ingest.ingester import Ingester
 
 LAG_S: Final = 0.05
-"""Seconds in which facts are gathered before they are ingested together."""
+"""Seconds to collect facts before they are ingested together."""
 
 _FIRST_PAUSE_S: Final = 0.1
 _LONGEST_PAUSE_S: Final = 5.0
-"""Back-off while the database or the sink cannot be used: doubled after each failure."""
+"""Longest back-off in seconds while the database or the sink fails; doubled after each failure."""
 
 _FORK_GATE: Final = threading.RLock()
-"""Held while a thread is inside a database driver, which a fork must not cut in half."""
+"""Held while a thread is inside a database driver: a fork must not interrupt the driver."""
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
@@ -33,8 +33,8 @@ class BackgroundIngester:
     """Keeps the database up to date with one journal. Safe for threads and forked children.
 
     Args:
-        connect: gives the ingester of the journal; raises while the store cannot be opened.
-        timeout_s: seconds that `wait` waits at most.
+        connect: returns the ingester of the journal; raises while the store cannot be opened.
+        timeout_s: longest time that `wait` waits, in seconds.
     """
 
     def __init__(self, connect: Callable[[], Ingester], *, timeout_s: float = 30.0) -> None:
@@ -52,7 +52,7 @@ class BackgroundIngester:
         self._problem: Exception | None = None
 
     def notice(self) -> None:
-        """Say that facts were appended. Returns at once."""
+        """Wake the thread after facts were appended. Returns at once."""
         if self._is_in_child():
             return
         with self._state:
@@ -68,10 +68,10 @@ class BackgroundIngester:
         """Return when facts are committed in the database and their artifacts are in the sink.
 
         Args:
-            positions: of the facts, in their order.
+            positions: positions of the facts, in order.
 
         Raises:
-            UnavailableError: the database or the sink cannot be used, or not in time.
+            UnavailableError: the database or the sink cannot be used, or the time is over.
             InvalidRecordError: one of the facts was rejected.
         """
         if self._is_in_child():
@@ -93,7 +93,7 @@ class BackgroundIngester:
         ingester.check_kept(positions)
 
     def close(self) -> None:
-        """Ingest what was appended until now, if that is possible, and stop the thread."""
+        """Ingest the facts that were appended so far, if possible, and stop the thread."""
         if self._is_in_child():
             return
         with self._state:
@@ -104,8 +104,8 @@ class BackgroundIngester:
             thread.join()
 
     def _is_in_child(self) -> bool:
-        # A forked child appends alone; its parent or the next reader ingests. It has no thread, and
-        # its copy of `_state` may be locked for ever.
+        # A forked child only appends; its parent or the next reader ingests. A child has no thread,
+        # and its copy of `_state` may be locked for ever.
         return self._pid != os.getpid()
 
     def _run(self) -> None:
@@ -125,7 +125,7 @@ class BackgroundIngester:
                 return
 
     def _ingest(self, pause: float) -> float:
-        """One attempt; how long to pause before the next one."""
+        """Try to ingest once, and return the pause in seconds before the next attempt."""
         problem: Exception | None = None
         try:
             with _FORK_GATE:
@@ -137,7 +137,7 @@ class BackgroundIngester:
         with self._state:
             self._problem = problem
             self._round += 1
-            # What failed is tried again, whether or not more is appended.
+            # A failure is retried even if no more facts are appended.
             self._is_noticed |= problem is not None
             self._state.notify_all()
         if problem is None:

@@ -1,11 +1,11 @@
 """Applies a batch of facts: turns each into rows, or into a rejected fact.
 
 A call whose start and end are in the same batch becomes one row. Every frame becomes a ledger
-entry, whether or not its fact can be applied. A fact is checked before anything of it is kept: one
-that is rejected leaves its ledger entry and its bytes, and nothing else.
+entry, whether or not its fact can be applied. A fact is checked before any of it is stored: a
+rejected fact leaves only its ledger entry and its bytes.
 
-Ingesters of several machines insert the same bodies, tools and sessions. They insert them sorted,
-so that no two wait for each other.
+Ingesters of several machines insert the same bodies, tools and sessions. They insert in sorted
+order, so that they cannot deadlock.
 """
 
 from collections import defaultdict
@@ -51,7 +51,7 @@ _NOT_COMPARED: Final = frozenset(
     {"at", "duration_ms", "environment", "owner", "policy", "shown", "title"}
 )
 """Members that may differ between two facts with one id. They describe the recorder, not the call.
-So a newer importer can import again what an older one recorded."""
+So a newer importer can import the same source again after an older one."""
 
 _INSERTED_ONCE: Final = frozenset({"open_answers", "rejected_facts"})
 """Tables that may have a row already."""
@@ -77,12 +77,12 @@ def write_batch(
 
     Args:
         connection: the connection.
-        journal_key: of the journal that is read.
-        items: frames and gaps, in their order.
-        bodies: bodies to store that no fact of the batch brings.
+        journal_key: key of the journal.
+        items: frames and gaps, in order.
+        bodies: further bodies to store, which do not travel with a fact of the batch.
 
     Returns:
-        How many facts could not be applied, damaged places included.
+        The number of facts that could not be applied, including damaged places.
 
     Raises:
         InvalidRecordError: the database refuses the batch.
@@ -97,10 +97,10 @@ def write_batch(
 
 
 class _Batch:
-    """The rows of a batch as they gather.
+    """Collects the rows of a batch.
 
     Attributes:
-        bodies: by digest.
+        bodies: bodies to store, by digest.
         rejected_count: facts that could not be applied, and damaged places.
     """
 
@@ -135,7 +135,7 @@ class _Batch:
         connection = self._connection
         made = [rows.body_row(connection, *one) for one in sorted(self.bodies.items())]
         connection.insert_once("bodies", made)
-        # Another machine may have opened one meanwhile: then the database refuses the batch.
+        # If another machine has opened one since `load_known`, the database refuses the batch.
         connection.insert("sessions", [row for _, row in sorted(self._new_sessions.items())])
         tools = sorted(self._rows.pop("tools", []), key=itemgetter("digest"))
         connection.insert_once("tools", tools)
@@ -159,7 +159,7 @@ class _Batch:
         )
 
     def _reject(self, source: Frame | Gap, reason: str, subject: object) -> None:
-        """Keep the bytes of a fact that cannot be applied, or of a damaged place."""
+        """Store the bytes of a fact that cannot be applied, or of a damaged place."""
         self.rejected_count += 1
         index, data = (
             (None, source.data)
@@ -211,7 +211,7 @@ class _Batch:
     def _apply_closed(self, fact: SessionClosed, entry: Entry) -> None:
         closing = rows.closing_columns(self._connection, fact, entry)
         session = self._session_of(fact.session, fact.at)
-        if not session.is_closed:  # closed twice is closed
+        if not session.is_closed:  # only the first close counts
             session.is_closed = True
             self._change_session(fact.session, closing)
 
@@ -270,7 +270,7 @@ class _Batch:
         text, is_exact = text_of(bodies[fact.arguments])
         row = rows.start_row(self._connection, fact, entry)
         session = self._session_of(fact.session, fact.at)
-        # A call whose policy or environment was lost with a damaged frame is evidence all the same.
+        # A call is evidence even if its policy or environment was lost with a damaged frame.
         self._keep(bodies, fact.policy, fact.environment, is_needed=False)
         if not is_exact:
             self._keep(bodies, fact.arguments)
@@ -317,7 +317,7 @@ class _Batch:
         self._changes[_END_SURFACES].append((*texts.values(), outcome.is_exact, call.key))
 
     def _session_of(self, session_id: UUID, at: datetime) -> Session:
-        """The session of a fact. One that nobody has seen yet begins with it."""
+        """The session of a fact. A session that the store does not know begins with this fact."""
         session = self._known.sessions.get(session_id)
         if session is None:
             key = next(self._known.new_keys["sessions"])
@@ -343,7 +343,7 @@ class _Batch:
         """Store bodies of a fact, all or none.
 
         Raises:
-            InvalidRecordError: one that is needed neither travels with the fact nor is stored.
+            InvalidRecordError: a needed body neither travels with the fact nor is stored.
         """
         named = [one for one in digests if one is not None]
         stored = (bodies, self.bodies, self._known.bodies)
@@ -353,10 +353,10 @@ class _Batch:
         self.bodies.update((one, bodies[one]) for one in named if one in bodies)
 
     def _refuse_other(self, what: str, subject: UUID, stored: Entry, entry: Entry) -> None:
-        """Raise unless two facts of one id say the same.
+        """Check that two facts with one id agree.
 
         Raises:
-            InvalidRecordError: they differ.
+            InvalidRecordError: the facts differ.
         """
         differing = differing_members(self._fact_at(stored), self._fact_at(entry))
         if differing:
@@ -378,13 +378,13 @@ class _Batch:
 
 
 def subject_of(fact: Fact) -> UUID:
-    """The id of what a fact is about, as its ledger entry has it."""
+    """The id of the subject of a fact, as in its ledger entry."""
     return fact.session if isinstance(fact, SessionOpened | SessionClosed) else fact.id
 
 
 def differing_members(before_json: bytes, now_json: bytes) -> list[str]:
-    """The members by which a fact contradicts an earlier one of the same id."""
+    """The members in which a fact contradicts an earlier fact with the same id."""
     before, now = (cast("dict[str, Any]", decode(one)) for one in (before_json, now_json))
-    # A program that opens a session by its name alone says less than the one that opened it.
+    # A program that opens a session by name alone gives fewer members than the first opener.
     names = now.keys() if now["kind"] == "session.opened" else before.keys() | now.keys()
     return sorted(name for name in names - _NOT_COMPARED if before.get(name) != now.get(name))

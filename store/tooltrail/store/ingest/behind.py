@@ -1,4 +1,4 @@
-"""Whether the database lacks facts of a journal. Cheap, since every reading command asks."""
+"""Checks if the database lacks facts of a journal. Cheap, since every reading command does it."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -21,13 +21,13 @@ Behind: TypeAlias = Literal["facts", "dead program"]
 
 _OPEN: Final = (
     "SELECT e.fact FROM ("
-    # The first condition is that of the index.
+    # The first condition selects the partial index.
     "SELECT id, 'call.ended' AS kind, journal_key, start_entry AS entry FROM invocations"
     " WHERE state <> 'success' AND state = 'started' AND journal_key = ? AND owner IS NOT NULL"
     " UNION ALL SELECT message_id, 'message', journal_key, entry FROM open_answers"
     " WHERE journal_key = ?) AS o"
     " JOIN ledger_entries AS e ON e.journal_key = o.journal_key AND e.n = o.entry"
-    # A call whose end was rejected did end.
+    # A call whose end was rejected has ended.
     " WHERE NOT EXISTS (SELECT 1 FROM rejected_facts AS r"
     " JOIN ledger_entries AS l ON l.journal_key = r.journal_key AND l.n = r.n"
     " WHERE r.subject_id = o.id AND l.kind = o.kind)"
@@ -35,10 +35,10 @@ _OPEN: Final = (
 
 
 def what_is_behind(connection: Connection, spool: Path) -> Behind | None:
-    """What there is to ingest: facts, or else the end of a call whose program died.
+    """What waits to be ingested: facts, or else the end of a call whose program died.
 
     Raises:
-        DamageError: the heads of all segments are altered.
+        DamageError: the heads of all segments are damaged.
         UnavailableError: the database or the journal cannot be read.
     """
     folder = spool / JOURNAL_FOLDER
@@ -52,7 +52,7 @@ def what_is_behind(connection: Connection, spool: Path) -> Behind | None:
 
 
 def find_cursor(connection: Connection, journal: UUID) -> tuple[int | None, Cursor]:
-    """The key of a journal's row, and the place up to which the journal is ingested."""
+    """The key of the row of a journal, and the cursor behind its last ingested frame."""
     name = connection.uuid(journal)
     row = connection.query_one(
         f"SELECT key, {CURSOR} FROM journals WHERE id = ? OR branch_of = ?"
@@ -63,24 +63,24 @@ def find_cursor(connection: Connection, journal: UUID) -> tuple[int | None, Curs
 
 
 def cursor_in(connection: Connection, journal: UUID, row: Sequence[Any]) -> Cursor:
-    """The cursor in the columns `CURSOR` of a journal's row.
+    """The cursor in the columns `CURSOR` of the row of a journal.
 
     Raises:
-        DamageError: a column holds what was never stored.
+        DamageError: a column holds an impossible value.
     """
     for name, value in zip(CURSOR.split(", "), row, strict=True):
         if not isinstance(value, _KINDS.get(name, int)):
             message = f"journals.{name} of journal {journal} is damaged; run `tooltrail verify`"
             raise DamageError(message, path=str(connection.target))
     segment, offset, index, head, _, count = row
-    # Before its first frame a journal has a hash that is no hash of a frame.
+    # The hash before the first frame of a journal is a constant, not the hash of a frame.
     return Cursor(segment, offset, index, head if index or count else Cursor().hash)
 
 
 def find_open(connection: Connection, journal_key: int) -> "Iterator[CallStarted | AnswerStarted]":
-    """The facts that began the calls and answers of a journal that have not ended."""
+    """The facts that began the open calls and answers of a journal."""
     for (packed,) in connection.query(_OPEN, (journal_key, journal_key)):
-        # Rarely needed.
+        # Imported late, since rarely needed.
         from tooltrail.records.fact_spelling import read_fact  # noqa: PLC0415
         from tooltrail.records.facts import AnswerStarted, CallStarted  # noqa: PLC0415
         from tooltrail.store.bodies import unpack_fact  # noqa: PLC0415
@@ -95,7 +95,7 @@ def find_dead(connection: Connection, spool: Path, journal_key: int) -> dict[UUI
     """The owner locks of the open calls and answers whose program is dead, by id.
 
     Raises:
-        UnavailableError: the database or an owner lock cannot be read now.
+        UnavailableError: the database or an owner lock cannot be read.
     """
     found = list(find_open(connection, journal_key))
     owners = {one.id: one.owner for one in found if one.owner is not None}

@@ -1,7 +1,7 @@
-"""Where an ingester is in a journal: the row of the journal, which moves with its facts.
+"""The position of an ingester in a journal: the row of the journal, updated with its facts.
 
-A folder that was restored from an older copy lacks the frame before the cursor. What is appended
-to it is a branch: the ledger goes on there as a journal of its own.
+A folder that was restored from an older copy lacks the frame before the cursor. New facts in such a
+folder are a branch: the ledger continues with them as a separate journal.
 """
 
 import hashlib
@@ -23,11 +23,11 @@ from tooltrail.store.ingest.behind import CURSOR, cursor_in
 
 _AT_ONCE: Final = 512
 WHOLE_JOURNAL: Final = (0, 0)
-"""Segment and offset of a rejected fact that is about a journal, and not about a place in it."""
+"""Segment and offset of a rejected fact about a complete journal, not about a place in it."""
 
 
 class CursorMovedError(UnavailableError):
-    """Another transaction moved the cursor meanwhile; read it again."""
+    """Another transaction moved the cursor; read it again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +35,14 @@ class Place:
     """How far a journal is ingested.
 
     Attributes:
-        key: of the row of the journal; 0 before the first commit.
+        key: key of the row of the journal; 0 before the first commit.
         journal: id of the journal.
         branch_of: id of the journal from which this one branched off.
-        cursor: behind the last ingested frame.
-        frame_offset: first byte of that frame; None where it is not known.
-        entry_count: ledger entries.
-        notice: what is to be reported of the journal with the next commit.
-        is_cut: whether the journal has fewer frames than were ingested, and no others.
+        cursor: cursor behind the last ingested frame.
+        frame_offset: offset of that frame; None if unknown.
+        entry_count: number of ledger entries.
+        notice: problem of the journal to report with the next commit.
+        is_cut: whether the journal lacks ingested frames, and has no new ones.
     """
 
     key: int
@@ -76,13 +76,13 @@ def find_place(connection: Connection, folder: Path, journal: UUID) -> Place:
 def move_place(
     connection: Connection, place: Place, items: Sequence[Frame | Gap], spool: Path
 ) -> Place:
-    """Write that some frames and gaps are ingested. The row is made when it is missing, and locked.
+    """Move the row of a journal behind some frames and gaps. Creates a missing row; locks the row.
 
     Returns:
-        The place behind them.
+        The new place.
 
     Raises:
-        CursorMovedError: the row is not at the first place any more.
+        CursorMovedError: the row is no longer at `place`.
     """
     name, at, old = connection.uuid(place.journal), connection.moment(now()), place.cursor
     if not place.key:
@@ -137,7 +137,7 @@ def _is_in(folder: Path, place: Place) -> bool:
     """Whether a journal holds the frame before a place, or the segments behind that frame."""
     numbers = segment_numbers(folder)
     if place.cursor.segment not in numbers:
-        # The segment was ingested to its end, and is not needed any more.
+        # A segment that was ingested to its end is deleted: later segments show that.
         return bool(numbers) and numbers[-1] > place.cursor.segment
     if place.frame_offset is None:
         return True
@@ -147,7 +147,7 @@ def _is_in(folder: Path, place: Place) -> bool:
 
 
 def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Place]) -> Place:
-    """The place where a restored journal goes on differently than the ledger."""
+    """The place where a restored journal departs from the ledger."""
     numbers = segment_numbers(folder)
     cursor = Cursor(numbers[0] if numbers else 1, hash=None)
     newest = places[0]
@@ -159,7 +159,7 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
     while some := list(islice(frames, _AT_ONCE)):
         found = _first_unknown(connection, some, places)
         if found is not None:
-            # The same branch has the same id, whoever finds it.
+            # The id is derived, so that every ingester gives the branch the same id.
             digest = bytearray(hashlib.sha256(journal.bytes + found.hash).digest()[:16])
             digest[6], digest[8] = digest[6] & 0x0F | 0x80, digest[8] & 0x3F | 0x80
             return Place(
@@ -175,7 +175,7 @@ def _branch(connection: Connection, folder: Path, journal: UUID, places: list[Pl
 def _first_unknown(
     connection: Connection, frames: list[Frame], places: list[Place]
 ) -> Frame | None:
-    """The first of some frames that the ledger does not have."""
+    """The first of these frames that is not in the ledger."""
     known = {
         (n, bytes(stored))
         for place in places

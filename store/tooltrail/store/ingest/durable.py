@@ -1,4 +1,4 @@
-"""Makes what was committed survive a power cut, before the journal gives up its copy."""
+"""Makes commits survive a power cut, before the journal deletes its copy of the facts."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from tooltrail.store.engines.targets import SqliteTarget
 
 
 def make_durable(database: Database) -> None:
-    """Return when every committed transaction survives a power cut.
+    """Wait until every committed transaction survives a power cut.
 
     Commits of the ingester do not wait for the disk, since the journal still has their facts.
 
@@ -18,20 +18,20 @@ def make_durable(database: Database) -> None:
     """
     if isinstance(database.target, SqliteTarget):
         path = database.target.path
-        # What is not in the log any more was synced when SQLite moved it. The database itself must
-        # not be opened here: closing it would give up the locks of this process.
+        # Pages that left the WAL were synced by the checkpoint. The database file must not be
+        # opened here: closing it would drop all locks of this process on it.
         sync(path.with_name(f"{path.name}-wal"))
         sync(path.parent)
         return
     with database.write() as connection:
-        # A commit that waits for the disk waits for all commits before it. Only a transaction with
-        # an id is written there.
+        # A commit that waits for the disk also waits for all earlier commits. Only a transaction
+        # with an id writes a commit record.
         connection.query("SELECT set_config('synchronous_commit', 'on', true)")
         connection.query("SELECT txid_current()")
 
 
 def sync(path: Path) -> None:
-    """Make a file or the names in a folder survive a power cut, if the path is there.
+    """Make a file, or the names in a folder, survive a power cut, if the path exists.
 
     Raises:
         UnavailableError: the disk failed.

@@ -3,9 +3,9 @@
     read frames behind the cursor → project and render → publish artifacts
     → one transaction: ledger, rows, cursor → delete what is no longer needed
 
-Rows and cursor are committed together. So an ingester that is killed, or that loses the answer to a
-COMMIT, reads the cursor and knows. One ingester works on a journal at a time; the ingesters of many
-machines work side by side.
+One transaction commits rows and cursor. So after a kill, or a lost answer to a COMMIT, the cursor
+shows what was committed. One ingester works on a journal at a time; the ingesters of many machines
+work in parallel.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -56,13 +56,13 @@ BATCH_BYTES: Final = 8 << 20
 
 @dataclass(frozen=True, slots=True)
 class Ingested:
-    """What one run of the ingester did.
+    """The result of one run of the ingester.
 
     Attributes:
-        frame_count: facts that are in the database now.
-        rejected_count: those of them that could not be applied, and damaged places.
-        pending_count: artifacts that began to wait for the sink.
-        published_count: artifacts that waited and are in the sink now.
+        frame_count: facts that were ingested.
+        rejected_count: facts that could not be applied, and damaged places.
+        pending_count: new artifacts that wait for the sink.
+        published_count: waiting artifacts that are in the sink now.
         recovered_count: calls and answers that were ended because their program had died.
     """
 
@@ -80,11 +80,11 @@ class Ingester:
     """Ingests the journal of one spool. Safe to share between threads and processes.
 
     Args:
-        database: where rows go.
-        archive: where artifacts go.
+        database: the database for the rows.
+        archive: the archive for the artifacts.
         spool: the folder with the journal and the captured streams.
-        families: the tool families, for calls whose result nobody was shown.
-        prepare: is called under the ingest lock before facts are read.
+        families: the tool families, for calls whose fact does not say what was shown.
+        prepare: called under the ingest lock before facts are read.
     """
 
     def __init__(
@@ -108,17 +108,17 @@ class Ingester:
     def ingest(self, *, thoroughly: bool = False) -> Ingested:
         """Move every fact that was appended before this call into the database.
 
-        Calls and answers whose program died are ended, and artifacts that wait for the sink are
-        published. When nothing was appended since the last run of this ingester, nothing is looked
-        at. While another ingester works on the journal, this one only waits until the other one has
+        Also ends calls and answers whose program died, and publishes artifacts that wait for the
+        sink. Does nothing if nothing was appended since the last run of this ingester. While
+        another ingester works on the journal, this one only waits until the other one has
         committed these facts.
 
         Args:
-            thoroughly: whether to look for dead programs and waiting artifacts in any case.
+            thoroughly: whether to check for dead programs and waiting artifacts in any case.
 
         Raises:
             UnavailableError: the database, the spool or a spooled stream cannot be used now.
-                What was committed before stays.
+                Earlier commits of this run stay.
             DamageError: the database is damaged, or no segment of the journal has a head.
         """
         cursor = self._cursor
@@ -136,7 +136,7 @@ class Ingester:
                     return self._ingest_locked(is_first=cursor is None, thoroughly=thoroughly)
         except UnavailableError:
             if not self._database.is_server:
-                # SQLite keeps a connection read-only that it opened while the disk was.
+                # A connection that SQLite opened on a read-only disk stays read-only.
                 self._database.close()
             raise
 
@@ -159,7 +159,7 @@ class Ingester:
         return cursor is not None and cursor.index > position.index
 
     def check_kept(self, positions: Sequence[Position]) -> None:
-        """Return if facts that were ingested are kept, and all of their output is in the sink.
+        """Check that ingested facts were applied, and that all of their output is in the sink.
 
         Raises:
             InvalidRecordError: one of the facts was rejected.
@@ -190,7 +190,7 @@ class Ingester:
             raise UnavailableError(f"output waits for the artifact root: {waiting[0][0]}")
 
     def _ingest_to_end(self, journal: UUID) -> tuple[Ingested, Place]:
-        """Ingest what the journal holds now. Facts appended later may be left for the next run."""
+        """Ingest the facts in the journal. Facts appended later may wait for the next run."""
         done, end = Ingested(), furthest_end(self._folder)
         while True:
             with self._database.read() as connection:
@@ -214,9 +214,9 @@ class Ingester:
             return done, place
 
     def _ingest_items(self, place: Place, items: Sequence[Item]) -> tuple[Ingested, Place]:
-        """Ingest a batch; one that the database refuses is split until the culprit is alone."""
+        """Ingest a batch. If the database refuses it, halve it until the refused frame is alone."""
         problem = ""
-        # The second time for what another machine recorded meanwhile.
+        # Retry once: another machine may have committed the same rows in between.
         for _ in range(2):
             try:
                 return self._write(place, items)
@@ -234,7 +234,7 @@ class Ingester:
 
         Raises:
             InvalidRecordError: the database refuses the batch, or a spooled stream is missing.
-            CursorMovedError: the journal was ingested to another place.
+            CursorMovedError: another transaction moved the cursor.
         """
         published = self._publisher.publish(
             artifact
@@ -243,7 +243,7 @@ class Ingester:
             for artifact in one.outcome.published
         )
         for segment in {one.source.segment for one in items}:
-            # The cursor must never be ahead of what survives a power cut.
+            # After a power cut, the cursor must never be ahead of the journal.
             sync_segment(self._folder, segment)
         unsent = {
             stream.digest: content
@@ -257,7 +257,7 @@ class Ingester:
             moved = move_place(connection, place, [one.source for one in items], self._spool)
             rejected_count = write_batch(connection, moved.key, [*notices, *items], unsent)
             write_artifacts(connection, moved.key, published)
-            # Without the lock, an artifact that was published may be deleted already.
+            # If the lock was lost, `prune` may have deleted a published artifact.
             self._confirm()
         ended = {one.fact.id for one in items if isinstance(one.fact, CallEnded | MessageAdded)}
         self._publisher.remove_folders(moved.key, ended)

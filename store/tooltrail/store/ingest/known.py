@@ -1,4 +1,4 @@
-"""What the store knows already of the sessions, calls and messages that a batch of facts names."""
+"""Loads the stored state of the sessions, calls and messages that a batch of facts names."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -25,11 +25,11 @@ from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import digest_from, uuid_from
 
 FIRST_SEQ: Final = 1
-"""Place of the first entry of a session."""
+"""Position of the first entry of a session."""
 
 
 class Entry(NamedTuple):
-    """Where the fact behind a row is: a ledger entry."""
+    """The ledger entry of the fact behind a row."""
 
     journal_key: int
     n: int
@@ -40,10 +40,10 @@ class Session:
     """One session while a batch is applied.
 
     Attributes:
-        key: of its row.
-        opening: entry of its `session.opened`; None until that was applied.
+        key: key of its row.
+        opening: entry of its `session.opened`; None until that fact is applied.
         is_closed: whether its `session.closed` was applied.
-        next_seq: place of its next entry; 0 until `take_seq` asks.
+        next_seq: position of its next entry; 0 until `take_seq` reads it.
     """
 
     key: int
@@ -57,12 +57,12 @@ class Call:
     """One invocation while a batch is applied.
 
     Attributes:
-        key: of its row.
+        key: key of its row.
         session: id of its session.
-        family: of its result.
+        family: family of its result.
         policy: digest of its policy.
         start: entry of its `call.started`.
-        end: entry of its `call.ended`; None until that was applied.
+        end: entry of its `call.ended`; None until that fact is applied.
     """
 
     key: int
@@ -75,13 +75,13 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What the store knows of the ids that a batch names.
+    """The stored state of the ids that a batch names.
 
     Attributes:
-        sessions: by id.
-        calls: by id.
-        messages: the entry of each, by id.
-        bodies: those of the named digests that are stored and do not travel with their fact.
+        sessions: sessions by id.
+        calls: calls by id.
+        messages: the ledger entry of each message, by id.
+        bodies: the named bodies that are stored and do not travel with their fact.
         open_answers: ids of the named messages that are still being streamed.
         new_keys: keys for new rows of `sessions`, `invocations` and `messages`.
     """
@@ -95,13 +95,13 @@ class Known:
 
 
 MessageFact = MessageAdded | ToolsOffered | AgentLeg | AgentOutcome
-"""Facts that take a place among the messages of their session."""
+"""Facts that become a message of their session."""
 
 
 def load_known(
     connection: Connection, facts: Iterable[tuple[Fact, Mapping[Digest, bytes]]]
 ) -> Known:
-    """Look up what facts with their bodies name. The rows of their sessions are locked."""
+    """Look up everything that facts and their bodies name. Locks the rows of their sessions."""
     sessions: set[UUID] = set()
     calls: set[UUID] = set()
     messages: set[UUID] = set()
@@ -115,8 +115,8 @@ def load_known(
             messages.add(fact.id)
         if not isinstance(fact, CallEnded):
             absent.update(one for one in body_digests(fact) if one not in bodies)
-    # Ingesters of several machines may append to one session. Each waits for the other. All lock in
-    # the same order, so that no two wait for each other.
+    # Ingesters of several machines may append to one session: one waits for the other. All lock in
+    # the same order, so that they cannot deadlock.
     lock = "" if connection.is_sqlite else " ORDER BY id FOR UPDATE"
     found_sessions = _find(
         connection,
@@ -153,7 +153,7 @@ def load_known(
 
 
 def load_calls(connection: Connection, ids: Iterable[UUID]) -> dict[UUID, Call]:
-    """The calls with these ids that the store has."""
+    """The stored calls with these ids."""
     found = _find(
         connection,
         "SELECT i.id, i.key, s.id, i.family, i.policy, i.journal_key, i.start_entry,"
@@ -188,7 +188,7 @@ def load_bodies(connection: Connection, digests: Iterable[Digest]) -> dict[Diges
 
 
 def take_seq(connection: Connection, session: Session) -> int:
-    """The place of the next entry of a session, which is taken."""
+    """Reserve and return the position of the next entry of a session."""
     if not session.next_seq:
         ((last,),) = connection.query(
             "SELECT max(seq) FROM ("
@@ -202,7 +202,7 @@ def take_seq(connection: Connection, session: Session) -> int:
 
 
 def _next_keys(connection: Connection, table: str, count: int) -> Iterable[int]:
-    """Keys for new rows; on PostgreSQL other ingesters take some at the same time."""
+    """Keys for new rows; from a sequence on PostgreSQL, where other ingesters insert, too."""
     if not count:
         return []
     if connection.is_sqlite:
@@ -216,6 +216,6 @@ def _next_keys(connection: Connection, table: str, count: int) -> Iterable[int]:
 
 
 def _find(connection: Connection, sql: str, ids: Iterable[UUID]) -> dict[UUID, tuple[Any, ...]]:
-    """Rows by id. The id is their first column, and is left out."""
+    """Rows by id. The id is the first column of the query, and is not in the values."""
     found = connection.query_each(sql, [connection.uuid(one) for one in ids])
     return {uuid_from(name): tuple(others) for name, *others in found}

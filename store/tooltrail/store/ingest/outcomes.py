@@ -1,8 +1,8 @@
-"""What a call came to, ready to be written: the texts of its surfaces and everything beside them.
+"""The outcome of a call, ready to be written: the texts of its surfaces and all rows beside them.
 
-A fact that carries what its caller was shown is taken as it is. For any other the canonical result
-is projected and the receipt rendered here, with the policy that the fact names: the same input
-gives the same bytes.
+A fact that says what the caller was shown is used unchanged. For any other fact, the canonical
+result is projected and the receipt rendered here, with the policy that the fact names: the same
+input gives the same bytes.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -57,19 +57,19 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is written of the end of a call, without the keys of its rows.
+    """The values to write for the end of a call, without the keys of its rows.
 
     Attributes:
         output: document of the complete output.
         canonical: the canonical result; see `shorten_canonical`.
-        receipt: what was shown.
-        shown: what the caller got; made here where the fact does not say.
-        made: digest of the JSON of `shown` where it was made here; else None.
+        receipt: the receipt.
+        shown: what the caller was shown; made here if the fact does not say.
+        made: digest of the JSON of `shown` if it was made here; else None.
         is_exact: whether the three texts are stored byte for byte.
-        streams: each with the place of its bytes in the receipt, if they stand there.
+        streams: each stream, and the offset of its bytes in the receipt, if they are in it.
         bodies: bytes to store by digest.
         published: the artifacts to publish.
-        verdict: of a structured output.
+        verdict: the verdict on a structured output, if this is one.
     """
 
     output: str
@@ -89,8 +89,8 @@ class OutcomeMaker:
 
     Args:
         families: the tool families.
-        read_spooled: gives the record of a spooled stream with its two ends of so many bytes; see
-            `Publisher.read_spooled`.
+        read_spooled: returns the record of a spooled stream, with this many bytes of its head and
+            tail; see `Publisher.read_spooled`.
     """
 
     def __init__(
@@ -101,14 +101,14 @@ class OutcomeMaker:
         self._policies: dict[Digest, Policy] = {}
 
     def knows_policy(self, digest: Digest) -> bool:
-        """Whether the policy was learned."""
+        """Whether `learn_policy` has this policy."""
         return digest in self._policies
 
     def learn_policy(self, digest: Digest, document: bytes) -> None:
-        """Keep a policy for the calls that name it, unless it was learned.
+        """Keep a policy for the calls that name it, unless it is known.
 
         Raises:
-            InvalidRecordError: not a policy that this program can apply.
+            InvalidRecordError: this program cannot apply the policy.
         """
         if digest not in self._policies:
             self._policies[digest] = stored_policy(document, self._families)
@@ -116,10 +116,10 @@ class OutcomeMaker:
     def outcome(
         self, fact: CallEnded, bodies: Mapping[Digest, bytes], family: str, policy: Digest
     ) -> Outcome:
-        """What a call came to, from its end and the bodies that travel with that.
+        """The outcome of a call, from its end and the bodies that travel with that fact.
 
         Raises:
-            InvalidRecordError: a body is missing, or the output is not one of its family.
+            InvalidRecordError: a body is missing, or the output does not fit the family.
             UnavailableError: a spooled stream cannot be read now.
         """
         try:
@@ -178,7 +178,7 @@ def read_output(
     """The complete output whose canonical JSON names each of its streams by role and digest.
 
     Raises:
-        InvalidRecordError: no output of this family has this JSON.
+        InvalidRecordError: the JSON is not an output of this family.
     """
     members = decode(document)
     if not isinstance(members, dict):
@@ -199,7 +199,7 @@ def read_output(
 
 
 def text_of(data: bytes) -> tuple[str, bool]:
-    """A text as databases can store it, and whether it is exact."""
+    """Bytes as a text that databases can store, and whether that text is exact."""
     try:
         text = data.decode()
     except UnicodeDecodeError:
@@ -208,7 +208,7 @@ def text_of(data: bytes) -> tuple[str, bool]:
 
 
 def _filled(value: object, streams: Mapping[str, StreamRecord]) -> object:
-    """A result with its streams where its JSON names them."""
+    """Replace the references to streams in the JSON of a result by the streams."""
     match value:
         case {"role": str(role), "digest": str(), "produced_size": int()}:
             if role not in streams:
@@ -230,9 +230,9 @@ def _assembled(
     bodies: Mapping[Digest, bytes],
     attached: Mapping[Digest, StreamRecord],
 ) -> Outcome:
-    """The outcome of a call whose output, canonical result and receipt are given."""
+    """The outcome of a call, from its output, canonical result and receipt."""
     (output, canonical, receipt), is_exact = zip(*map(text_of, texts), strict=True)
-    # A foreign reference must not be followed.
+    # Text of a tool that looks like a reference must not be expanded.
     foreign = (has_references(output), has_references(canonical), False)
     stored = {
         digest_of(data): data
@@ -279,10 +279,10 @@ def _assembled(
 
 
 def is_body(fact: CallEnded, stream: StreamFact) -> bool:
-    """Whether the bytes of a stream belong in the database, unless they are an artifact.
+    """Whether the bytes of a stream are stored as a body, unless they are an artifact.
 
-    True for streams in the fact. If the ingester makes the result, also for short streams in the
-    spool.
+    True for streams that travel with the fact. If the ingester makes the result, also true for
+    short streams in the spool.
     """
     return stream.spooled is None or (fact.shown is None and stream.size <= INLINE_BYTES)
 
@@ -290,7 +290,7 @@ def is_body(fact: CallEnded, stream: StreamFact) -> bool:
 def _published(
     fact: CallEnded, shown: Shown, attached: Mapping[Digest, StreamRecord]
 ) -> list[PendingArtifact]:
-    """The artifacts in the spool, and those whose bytes are in memory and not in the spool."""
+    """The artifacts to publish, from the spool or from memory."""
     named = {one.digest for one in shown.artifacts}
     files = [one for one in fact.all_streams if one.spooled is not None]
     spooled = {one.digest: one for one in files if one.digest in named or not is_body(fact, one)}
@@ -302,9 +302,9 @@ def _published(
 
 
 def made_shown(shown: Shown) -> Shown:
-    """What the ingester made of a fact that does not say what was shown.
+    """The `Shown` to store for a fact that does not say what was shown.
 
-    Its texts are spelled as databases store them, so that `verify` gets the same from the rows.
+    Its texts are escaped as databases store them, so that `verify` gets the same from the rows.
     """
     return shown.replaced(
         renderer=storable(shown.renderer),
@@ -317,7 +317,7 @@ def made_shown(shown: Shown) -> Shown:
 
 
 def verdict_of(canonical: bytes) -> Verdict | None:
-    """The verdict in a canonical result; None for an error, or a family of the same name."""
+    """The verdict in a canonical result; None for an error, or another family of this name."""
     result: dict[str, Any] = {**(CanonicalResult.from_json(canonical).result or {})}
     if not result.keys() >= _VERDICT:
         return None

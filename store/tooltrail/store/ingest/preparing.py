@@ -1,6 +1,6 @@
-"""Reads the facts of a batch, and makes what is to be written of the calls that ended.
+"""Reads the facts of a batch, and makes the outcomes of the calls that ended.
 
-No transaction is open meanwhile: to project and render takes longer than to write.
+No transaction is open during this step: projecting and rendering take longer than writing.
 """
 
 import struct
@@ -23,10 +23,10 @@ class Item(NamedTuple):
 
     Attributes:
         source: the frame or the gap.
-        fact: of the frame; None where it cannot be read.
-        bodies: that travel with the fact, and the empty one.
-        outcome: of a `call.ended` that is news.
-        problem: why the fact cannot be applied; None where nothing is known against it.
+        fact: fact of the frame; None if it cannot be read.
+        bodies: bodies that travel with the fact, and the empty body.
+        outcome: outcome of a `call.ended`, unless the end is stored already.
+        problem: why the fact cannot be applied; None if no problem is known.
     """
 
     source: Frame | Gap
@@ -51,7 +51,7 @@ def prepare(database: Database, maker: OutcomeMaker, sources: Sequence[Frame | G
     policies: dict[Digest, bytes] = {}
     for one in items:
         if isinstance(one.fact, CallStarted):
-            # Of two different starts the first one counts.
+            # If two starts differ, the first one counts.
             policy = starts.setdefault(one.fact.id, one.fact).policy
             if policy in one.bodies:
                 policies[policy] = one.bodies[policy]
@@ -61,7 +61,7 @@ def prepare(database: Database, maker: OutcomeMaker, sources: Sequence[Frame | G
         unknown = [one for one in wanted if not maker.knows_policy(one)]
         policies |= load_bodies(connection, unknown)
     for digest, document in policies.items():
-        with suppress(InvalidRecordError):  # the calls that need it are rejected, with their bytes
+        with suppress(InvalidRecordError):  # calls that need it are rejected, with their bytes
             maker.learn_policy(digest, document)
     return [_with_outcome(maker, one, starts) for one in items]
 

@@ -1,7 +1,7 @@
-"""Publishes artifacts: those of a batch before its commit, those that wait when the sink is back.
+"""Publishes artifacts: of a batch before its commit, waiting ones when the sink is available again.
 
-What the sink does not take now waits in the spool, or as a body. Folders of the spool that are not
-needed any more are removed.
+An artifact that the sink does not accept now waits in the spool, or as a body. Folders of the spool
+that are no longer needed are removed.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ from tooltrail.store.ingest.known import load_bodies
 from tooltrail.store.references import stream_members
 
 RETRY_AFTER_S: Final = 30.0
-"""Seconds after which an unreachable sink is tried again."""
+"""Seconds before an unreachable sink is retried."""
 
 _SCRATCH: Final = "publishing"
 """Folder of the spool for temporary files."""
@@ -51,9 +51,9 @@ class PendingArtifact(NamedTuple):
     """An artifact whose bytes are not in the sink yet.
 
     Attributes:
-        stream: what is known of it; where it names no file of the spool, the bytes are in memory.
-        content: its bytes in memory; else None.
-        reason: why it waits.
+        stream: the stream; if it does not name a file of the spool, `content` has the bytes.
+        content: the bytes in memory; None if they are in the spool.
+        reason: why the artifact waits.
     """
 
     stream: StreamFact
@@ -62,11 +62,11 @@ class PendingArtifact(NamedTuple):
 
 
 class Published(NamedTuple):
-    """What became of the artifacts of a batch.
+    """The artifacts of a batch after the attempt to publish them.
 
     Attributes:
-        stored: those in the sink.
-        waiting: those that the sink did not take now.
+        stored: artifacts in the sink.
+        waiting: artifacts that the sink did not accept now.
     """
 
     stored: list[StoredArtifact]
@@ -77,8 +77,8 @@ class Publisher:
     """Publishes the artifacts of one journal from its spool. For one thread.
 
     Args:
-        database: with the rows.
-        archive: where artifacts go.
+        database: the database with the rows.
+        archive: the archive for the artifacts.
         spool: the folder with the captured streams.
     """
 
@@ -89,10 +89,10 @@ class Publisher:
         self._retry_at = 0.0
 
     def read_spooled(self, stream: StreamFact, edge_bytes: int) -> StreamRecord:
-        """The record of a spooled stream with its two ends.
+        """The record of a spooled stream, with `edge_bytes` of its head and its tail.
 
         Raises:
-            InvalidRecordError: the file is missing, or holds other bytes than the fact says.
+            InvalidRecordError: the file is missing, or its bytes differ from the fact.
             UnavailableError: the file cannot be read now.
         """
         path = self._spool / check_path(stream.spooled or "")
@@ -117,10 +117,10 @@ class Publisher:
         return StreamRecord(**stream_members(stream), head=head, tail=tail[len(tail) - rest :])
 
     def publish(self, artifacts: Iterable[PendingArtifact]) -> Published:
-        """Make content durable in the sink; what the sink does not take now waits.
+        """Make artifacts durable in the sink. An artifact that the sink does not accept now waits.
 
         Raises:
-            InvalidRecordError: a file of the spool is missing, or is named by no proper path.
+            InvalidRecordError: a file of the spool is missing, or its path is invalid.
         """
         found, sink_error = Published([], []), ""
         by_digest = {one.stream.digest: one for one in artifacts}
@@ -134,7 +134,7 @@ class Publisher:
                 except UnavailableError as error:
                     reason = sink_error = str(error)
                 except DamageError as error:
-                    # Of this one alone: the object in the sink is damaged and was not replaced.
+                    # About this artifact only: its damaged object in the sink was not replaced.
                     reason = str(error)
             found.waiting.append(one._replace(reason=reason))
         if by_digest:
@@ -142,9 +142,9 @@ class Publisher:
         return found
 
     def publish_pending(self, journal_key: int, *, at_once: bool = False) -> int:
-        """Publish what waits, as far as the sink takes it, and return how many artifacts that were.
+        """Publish waiting artifacts as far as the sink accepts them, and return their number.
 
-        With `at_once`, a sink that was unreachable just now is tried, too.
+        With `at_once`, a sink that was unreachable less than `RETRY_AFTER_S` ago is tried, too.
 
         Raises:
             UnavailableError: the database cannot be used now.
@@ -161,16 +161,16 @@ class Publisher:
                 self._retry_at = time.monotonic() + RETRY_AFTER_S
                 break
             except (DamageError, InvalidRecordError):
-                continue  # the row says that it waits; `verify` says what is wrong with it
+                continue  # its row still says that it waits; `verify` reports the problem
             done += 1
         if done:
             self.remove_folders(journal_key)
         return done
 
     def remove_folders(self, journal_key: int, ended: Collection[UUID] | None = None) -> None:
-        """Remove the folders of calls and answers that ended and of which nothing waits.
+        """Remove the folders of ended calls and answers, unless an artifact of them waits.
 
-        With `ended`, these alone; by default also those that a killed ingester left.
+        `ended` limits this to some ids. By default, folders left by a killed ingester go, too.
 
         Raises:
             UnavailableError: the database or the spool cannot be used now.
@@ -191,7 +191,7 @@ class Publisher:
             done = connection.query_each(
                 "SELECT id FROM invocations WHERE state <> 'started' AND id IN (?)", named
             ) + connection.query_each("SELECT id FROM messages WHERE id IN (?)", named)
-            # The bytes that a rejected fact names are in its folder alone.
+            # The bytes that a rejected fact names are only in its folder.
             rejected = connection.query_each(
                 "SELECT subject_id FROM rejected_facts WHERE subject_id IN (?)", named
             )
@@ -202,7 +202,7 @@ class Publisher:
             # After a power cut the database must not be older than the spool.
             make_durable(self._database)
         for name in names:
-            # A folder that cannot be removed is tried again later.
+            # A folder that cannot be removed is retried later.
             shutil.rmtree(self._spool / name, ignore_errors=True)
 
     def _publish_one(self, journal_key: int, stream: StreamFact) -> None:
@@ -219,7 +219,7 @@ class Publisher:
             )
 
     def _send(self, artifact: PendingArtifact) -> StoredArtifact:
-        # What was lost of the stream does not matter to the sink.
+        # The sink stores the kept bytes only, so the loss of the stream is left out.
         stream = artifact.stream.replaced(
             produced_size=artifact.stream.size,
             produced_line_count=artifact.stream.line_count,
@@ -233,7 +233,7 @@ class Publisher:
         return self._archive.publish(captured, scratch=self._spool / _SCRATCH)
 
     def _file_of(self, stream: StreamFact) -> Path | None:
-        """The file of a stream, which must be there; None for content in memory."""
+        """The file of a stream; raises if it is missing. None for content in memory."""
         if stream.spooled is None:
             return None
         path = self._spool / check_path(stream.spooled)
@@ -243,7 +243,7 @@ class Publisher:
 
 
 def write_artifacts(connection: Connection, journal_key: int, published: Published) -> None:
-    """Insert what is in the sink, and what waits for the sink, once each."""
+    """Insert the rows of stored and waiting artifacts, unless they exist."""
     at = connection.moment(now())
     connection.insert_once(
         "artifacts",

@@ -1,7 +1,7 @@
 """Ends calls and answers whose program died: makes the facts that the program could not append.
 
-A call and a streamed answer name the owner lock of their program. Where the lock is free, the
-program is dead, and the spool has all of its output, as far as that can be decoded.
+A call and a streamed answer name the owner lock of their program. If the lock is free, the program
+is dead, and the spool has all of its output that can be decoded.
 """
 
 from contextlib import suppress
@@ -28,24 +28,24 @@ _REASON: Final = (
     " may be missing"
 )
 _EDGE_BYTES: Final = 4 << 10
-"""Bytes that a capture keeps of both ends. The ingester reads the file again, and ignores them."""
+"""Bytes of head and tail that a capture keeps. The ingester ignores them and reads the file."""
 
 _DAMAGED: Final = "damaged"
-"""Folder of the spool for files that could not be read to their end: evidence, kept for people."""
+"""Folder of the spool for files that could not be read to the end: evidence for people."""
 
 _SUFFIX: Final = ".zst"
 _RECOVERED: Final = ".recovered.zst"
 
 
 def ending_entries(spool: Path, started: CallStarted | AnswerStarted) -> list[Entry]:
-    """The facts that end a call or an answer, with what its program left in the spool.
+    """The facts that end a call or an answer, with the output that its program left in the spool.
 
     Raises:
         UnavailableError: the spool cannot be read or written now.
     """
     if isinstance(started, CallStarted):
         return [_interrupted(spool, started, _read_left_output(spool, started))]
-    # Most ingesters never read an answer, and start without the wire formats.
+    # Most ingesters never read an answer, and need not import the wire formats.
     from tooltrail.journal.answers import PAYLOAD, cut_off_entries  # noqa: PLC0415
 
     captured = _read_left_output(spool, started)
@@ -54,7 +54,7 @@ def ending_entries(spool: Path, started: CallStarted | AnswerStarted) -> list[En
 
 
 def _interrupted(spool: Path, started: CallStarted, captured: list[CapturedStream]) -> Entry:
-    """The end of a call: an error that names what the tool had printed."""
+    """The end of a call: an error, with the output so far."""
     records = [one.record for one in captured]
     name, error = storable(started.tool_name), error_of_interruption(_REASON)
     document = CompleteOutput.failure(name, error, records).to_json()
@@ -88,7 +88,7 @@ def _stream_fact(spool: Path, captured: CapturedStream) -> StreamFact:
 
 
 def _read_left_output(spool: Path, started: CallStarted | AnswerStarted) -> list[CapturedStream]:
-    """The streams in the folder of a call or of an answer, captured once more and synced."""
+    """Capture again and sync the streams in the folder of a call or of an answer."""
     folder = spool / str(started.id)
     try:
         found = list[CapturedStream]()
@@ -105,10 +105,10 @@ def _read_left_output(spool: Path, started: CallStarted | AnswerStarted) -> list
 
 
 def _salvage(file: Path, kept: Path) -> CapturedStream:
-    """What can be decoded of a file; a damaged file is kept at another place, too."""
+    """Capture the part of a file that can be decoded; a damaged file is also kept in `kept`."""
     role = file.name.removesuffix(_SUFFIX)
     staged = file.with_name(f"{role}{_RECOVERED}")
-    # An ingester that was killed may have left one.
+    # A killed ingester may have left a file.
     staged.unlink(missing_ok=True)
     salvaged = salvage(file, role, staged, edge_bytes=_EDGE_BYTES, moves_to=kept)
     if salvaged.problem is not None:

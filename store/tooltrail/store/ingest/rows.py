@@ -1,4 +1,4 @@
-"""Rows of the tables, made of facts. Pure: nothing is read or written here."""
+"""Turns facts into rows of the tables. Pure functions: nothing is read or written."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple, cast
@@ -39,10 +39,10 @@ NO_OUTCOME: Final[Row] = dict.fromkeys(OUTCOME)
 
 
 class MessageRows(NamedTuple):
-    """A message, and the rows that say what it is besides.
+    """The rows of a message.
 
     Attributes:
-        columns: of the message.
+        columns: columns of the row in `messages`.
         children: rows that refer to it, by table.
         tools: new rows of `tools`.
     """
@@ -53,7 +53,7 @@ class MessageRows(NamedTuple):
 
 
 def body_row(connection: Connection, digest: Digest, data: bytes) -> Row:
-    """A short byte string, compressed where that saves room."""
+    """The row of a body, compressed if that saves space."""
     encoding, packed = encode_body(data)
     return {
         "digest": connection.sha(digest),
@@ -64,7 +64,7 @@ def body_row(connection: Connection, digest: Digest, data: bytes) -> Row:
 
 
 def opening_columns(connection: Connection, fact: SessionOpened, entry: Entry) -> Row:
-    """What a session is, in the order of `OPENING`."""
+    """The columns `OPENING` of a session, in that order."""
     return {
         "name": connection.text(fact.name),
         "parent_id": connection.uuid(fact.parent),
@@ -77,13 +77,13 @@ def opening_columns(connection: Connection, fact: SessionOpened, entry: Entry) -
 
 
 def closing_columns(connection: Connection, fact: SessionClosed, entry: Entry) -> Row:
-    """How a session ended, in the order of `CLOSING`."""
+    """The columns `CLOSING` of a session, in that order."""
     values = (connection.moment(fact.at), connection.text(fact.reason), *entry)
     return dict(zip(CLOSING, values, strict=True))
 
 
 def start_row(connection: Connection, fact: CallStarted, entry: Entry) -> Row:
-    """A call that starts, without the keys and the place in its session."""
+    """The row of a call that starts, without its keys and its position in the session."""
     return {
         "id": connection.uuid(fact.id),
         "state": "started",
@@ -105,7 +105,7 @@ def start_row(connection: Connection, fact: CallStarted, entry: Entry) -> Row:
 def end_columns(
     connection: Connection, fact: CallEnded, omissions: Sequence[OmissionFact], entry: Entry
 ) -> Row:
-    """How a call ended, in the order of `ENDING`."""
+    """The columns `ENDING` of a call, in that order."""
     shown = [one for one in fact.streams if one.role != ORDER_ROLE]
     return {
         "state": fact.state,
@@ -124,7 +124,7 @@ def end_columns(
 
 
 def surface_columns(connection: Connection, outcome: Outcome) -> Row:
-    """The texts of a call that ended, in the order of `OUTCOME`."""
+    """The columns `OUTCOME` of a call that ended, in that order."""
     return {
         "output": outcome.output,
         "canonical": outcome.canonical,
@@ -136,7 +136,7 @@ def surface_columns(connection: Connection, outcome: Outcome) -> Row:
 
 
 def outcome_rows(connection: Connection, key: int, outcome: Outcome) -> dict[str, list[Row]]:
-    """The rows that refer to a call that ended."""
+    """The rows that refer to a call that ended, by table."""
     rows = {
         "streams": stream_rows(connection, key, outcome.streams),
         "omissions": omission_rows(connection, key, outcome.shown.omissions),
@@ -150,7 +150,7 @@ def outcome_rows(connection: Connection, key: int, outcome: Outcome) -> dict[str
 def stream_rows(
     connection: Connection, key: int, streams: Iterable[tuple[StreamFact, int | None]]
 ) -> list[Row]:
-    """The streams of a call, each with the place of its bytes in the receipt."""
+    """The rows of the streams of a call, from each stream and its offset in the receipt."""
     rows = [
         {
             **stream_members(one),
@@ -165,7 +165,7 @@ def stream_rows(
 
 
 def omission_rows(connection: Connection, key: int, omissions: Iterable[OmissionFact]) -> list[Row]:
-    """What the stages of a call left out."""
+    """The rows of the omissions of a call."""
     rows = [
         {
             "stage": connection.text(one.stage),
@@ -181,18 +181,18 @@ def omission_rows(connection: Connection, key: int, omissions: Iterable[Omission
 
 
 def artifact_rows(connection: Connection, key: int, artifacts: Iterable[ArtifactFact]) -> list[Row]:
-    """The artifacts of the result of a call."""
+    """The rows of the artifacts of the result of a call."""
     members = ((connection.text(one.role), connection.sha(one.digest)) for one in artifacts)
     return _numbered(key, [{"role": role, "digest": digest} for role, digest in members])
 
 
 def _numbered(key: int, rows: Iterable[Row]) -> list[Row]:
-    """Rows that belong to a call, each with its number."""
+    """Add to rows the key of their call and a number."""
     return [{"invocation_key": key, "n": n, **row} for n, row in enumerate(rows)]
 
 
 def verdict_row(connection: Connection, key: int, verdict: Verdict) -> Row:
-    """One attempt of an agent to submit its structured result."""
+    """The row of one attempt of an agent to submit its structured result."""
     return {
         "invocation_key": key,
         "schema": connection.sha(verdict.schema),
@@ -203,11 +203,11 @@ def verdict_row(connection: Connection, key: int, verdict: Verdict) -> Row:
 
 
 def message_rows(connection: Connection, fact: MessageFact, bodies: Bodies) -> MessageRows:
-    """A message of any kind.
+    """The rows of a message of any kind.
 
     Raises:
         InvalidRecordError: a body that describes the message is missing or not a JSON object.
-        LookupError, TypeError, ValueError: such a body lacks a member, or has a bad one.
+        LookupError, TypeError, ValueError: such a body lacks a member, or has an invalid one.
     """
     match fact:
         case MessageAdded():
@@ -229,7 +229,7 @@ def message_rows(connection: Connection, fact: MessageFact, bodies: Bodies) -> M
                     "created_at": connection.moment(fact.at),
                 }
                 for one in fact.tools
-                if one in bodies  # else it was offered before
+                if one in bodies  # others were offered before
             ]
             return MessageRows(
                 _message_columns(connection, "tools", None), {"tool_offers": offers}, tools
@@ -254,7 +254,7 @@ def _message_columns(connection: Connection, role: str, document: Digest | None)
 
 
 def tool_name(connection: Connection, digest: Digest, bodies: Bodies) -> str | None:
-    """The name in the definition of a tool, with its server."""
+    """The name in the definition of a tool, including its server."""
     definition = _object(bodies, digest)
     server = _text(definition, "namespace") if definition.get("namespace") else None
     return connection.text(name_with_server(server, _text(definition, "name")))
@@ -286,7 +286,7 @@ def _outcome_row(connection: Connection, fact: AgentOutcome, bodies: Bodies) -> 
 
 
 def _object(bodies: Bodies, digest: Digest) -> dict[str, Any]:
-    """The JSON object that a body holds."""
+    """The JSON object in a body."""
     if digest not in bodies:
         raise InvalidRecordError(f"body {digest} is missing")
     found = decode(bodies[digest])

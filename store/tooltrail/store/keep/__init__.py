@@ -1,1 +1,1 @@
-"""Maintenance: create, upgrade, check, back up, relocate and collect garbage."""
+"""Maintenance of a store: create, upgrade, check, back up, relocate and collect garbage."""

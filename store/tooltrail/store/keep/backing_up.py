@@ -1,11 +1,11 @@
-"""Copying the database of a store into one file while others record and ingest.
+"""Copies the database of a store into one file while other programs record and ingest.
 
-SQLite's backup interface copies in steps, within a read transaction. So the copy is of one moment,
-nobody waits for it, and it can be interrupted. Without the transaction SQLite would begin anew
-after each commit of somebody else.
+The backup interface of SQLite copies in steps, within a read transaction. So the copy is one
+snapshot, blocks no other program, and can be interrupted. Without the transaction, SQLite would
+restart after each commit of another program.
 
-The file is made under another name, which is locked while somebody writes it. It gets its own name
-when it is whole and on the disk. The next backup to the same place replaces what a killed one left.
+The file has a temporary name, and is locked, while it is written. It gets its final name when it
+is complete and on the disk. The next backup to the same path removes what a killed backup left.
 """
 
 import errno
@@ -30,27 +30,27 @@ from tooltrail.store.opening import open_existing
 from tooltrail.store.roots import named_root, resolve_root
 
 _STEP_PAGES = 1_024
-"""Pages between two reports: 4 MiB, some milliseconds."""
+"""Pages per step, between two calls of `OnBytes`: 4 MiB, a few milliseconds."""
 
 _SIDE_FILES = ("-wal", "-shm", "-journal")
-"""What SQLite takes for parts of a database, whatever database they are of."""
+"""Suffixes of files that SQLite treats as parts of a database, even of another database."""
 
 _NO_LINKS = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
-"""What file systems say that have no hard links, as those of memory cards."""
+"""Errors of file systems without hard links, such as those of memory cards."""
 
 _FULL = "database or disk is full"
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """A backup that was made.
+    """A finished backup.
 
     Attributes:
-        path: of the file.
-        size: its bytes.
-        revision: of its schema.
-        store_id: of the store.
-        artifacts: where the artifacts of the store are, which are not in the backup.
+        path: path of the file.
+        size: size of the file in bytes.
+        revision: schema revision.
+        store_id: id of the store.
+        artifacts: root of the artifacts of the store, which are not in the backup.
     """
 
     path: str
@@ -61,8 +61,8 @@ class Backup:
 
 
 OnBytes = Callable[[int, int], None]
-"""Called after each step with the bytes that are copied and all there are. What it raises ends the
-backup, and leaves nothing."""
+"""Called after each step with the copied and the total bytes. An exception ends the backup, and its
+file is removed."""
 
 
 def back_up_store(
@@ -72,23 +72,23 @@ def back_up_store(
     artifacts: str | None = None,
     on_progress: OnBytes | None = None,
 ) -> Backup:
-    """Copy the database of a store, of whichever revision, as it is at one moment.
+    """Copy a snapshot of the database of a store, of any schema revision.
 
-    Safe beside any number of ingesters and readers; the log of the database grows by what they
-    write until the copy is made. The file survives a power cut. Memory is constant.
+    Safe beside any number of ingesters and readers. The WAL of the database grows by their writes
+    until the copy is finished. The file survives a power cut. Uses constant memory.
 
     Args:
         database: the file of a store.
-        path: the file to make, which only its owner may read.
-        artifacts: where the artifact root is now, when it is not where the store remembers it.
+        path: the file to create, which only its owner may read.
+        artifacts: the current artifact root, if the root has moved.
         on_progress: see `OnBytes`.
 
     Raises:
-        InvalidRecordError: something is at `path`, which is left as it is; or no file can have
-            that name, or the store is on a server.
-        DiskFullError: there is no room for the copy.
+        InvalidRecordError: `path` exists, and is not changed; or no file can have that name, or the
+            store is on a server.
+        DiskFullError: there is not enough space for the copy.
         StoreNotFoundError, DamageError, UnavailableError: see `open_store`.
-        UnavailableError: the file cannot be made, or somebody else is making it.
+        UnavailableError: the file cannot be created, or another backup is writing it.
     """
     target = parse_target(database)
     if not isinstance(target, SqliteTarget):
@@ -102,7 +102,7 @@ def back_up_store(
         opened.snapshot() as connection,
         _new_file(wanted) as part,
     ):
-        # The first look at the database fixes the moment. Only this is about its rows.
+        # The first read determines the snapshot. Only these two reads are about rows.
         with damage_if_unreadable(target):
             revision = required_revision(connection)
             info = read_info(connection)
@@ -139,12 +139,12 @@ def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> No
     try:
         uri = f"file:{quote(os.fsencode(part))}?mode=rw"
         with closing(sqlite3.connect(uri, uri=True, isolation_level=None)) as copy:
-            # Nobody reads it before it is whole, and it is synced then.
+            # The file is not read before it is complete and synced.
             copy.execute("PRAGMA journal_mode = OFF")
             copy.execute("PRAGMA synchronous = OFF")
             source.backup(copy, pages=_STEP_PAGES, progress=tell)
     except sqlite3.Error as error:
-        # A copy that fails has no code by every library; these words belong to one code alone.
+        # Not every library has a code for a failed copy. This message belongs to one code only.
         if str(error) == _FULL or is_below(part.parent, _STEP_PAGES * page_size):
             raise _no_room(part.parent) from error
         raise UnavailableError(f"the backup cannot be made in {part.parent}: {error}") from error
@@ -152,7 +152,7 @@ def _copy(connection: Connection, part: Path, on_progress: OnBytes | None) -> No
 
 @contextmanager
 def _new_file(path: Path) -> Generator[Path]:
-    """Another name to write a file under, which gets its own when the block has ended well."""
+    """A temporary file, which gets the name `path` if the block ends without an error."""
     _refuse_existing(path)
     part = path.with_name(f".{path.name}.part")
     with _translated(path):
@@ -166,20 +166,20 @@ def _new_file(path: Path) -> Generator[Path]:
             _name(part, path)
             sync_folder(path.parent)
     finally:
-        # As long as it is locked, since afterwards it may be somebody else's.
+        # Only while it is locked: afterwards it may belong to another backup.
         if _is_at(descriptor, part):
             part.unlink()
         os.close(descriptor)
 
 
 def _claimed(part: Path) -> int:
-    """A new file, open and locked. One that a killed process left is removed first.
+    """Create, open and lock a file. A file that a killed process left is removed first.
 
-    What was left is never written to: it may be a finished backup that has two names.
+    Never writes to an existing file: it may be a finished backup that has two names.
 
     Raises:
-        UnavailableError: somebody is writing it.
-        OSError: whatever the file system says.
+        UnavailableError: another backup is writing the file.
+        OSError: the file cannot be created.
     """
     while True:
         flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -200,7 +200,7 @@ def _claimed(part: Path) -> int:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether an open file still has this name."""
+    """Whether an open file is still the file at `path`."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.lstat())
     except FileNotFoundError:
@@ -208,7 +208,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 
 
 def _name(part: Path, path: Path) -> None:
-    """Give the file its name, unless something has it."""
+    """Give the file its final name, unless that name exists."""
     try:
         os.link(part, path)
     except OSError as error:

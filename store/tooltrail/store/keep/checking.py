@@ -1,4 +1,4 @@
-"""Is the database itself sound: its pages, its schema, the store's own row?"""
+"""Checks the database itself: its pages, its schema, and the row of `store_info`."""
 
 import re
 from collections.abc import Callable, Container, Generator, Iterable, Iterator
@@ -13,18 +13,18 @@ from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.info import check_revision
 
 OnStep = Callable[[int, int], None]
-"""Called with the steps that are done and those that there are."""
+"""Called with the number of finished steps and the number of all steps."""
 
 Part: TypeAlias = tuple[str, str]
 """A part of a schema: its kind, such as `index`, and its name."""
 
 Shape: TypeAlias = dict[Part, str | None]
-"""The parts of a schema, each with its definition where the database gives one."""
+"""The parts of a schema, each with its definition if the database has one."""
 
 _MADE: Final = re.compile(r"CREATE (TABLE|TRIGGER|VIEW|INDEX) (\w+)")
 _COLUMN: Final = re.compile(r"^\s+\"?([a-z]\w*)", re.MULTILINE)
 _INDEXED: Final = re.compile(r"CONSTRAINT (\w+) (?:PRIMARY KEY|UNIQUE)")
-"""How a script names what it makes, the columns of a table, and the constraints with an index."""
+"""Patterns of a script: created objects, columns of a table, and constraints with an index."""
 
 
 _PARTS_OF_FILE: Final = "SELECT type, name, tbl_name, sql FROM sqlite_master"
@@ -42,27 +42,27 @@ UNION ALL SELECT 'trigger', t.tgname, c.relname, t.tgenabled::text
     FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
     WHERE c.relnamespace = current_schema()::regnamespace AND NOT t.tgisinternal
 """
-"""Kind, name, table and definition: of a trigger whether it is enabled, else NULL."""
+"""Selects kind, name, table and definition: `tgenabled` for a trigger, else NULL."""
 
 _ENABLED: Final = "O"
-"""A trigger that fires, as `pg_trigger.tgenabled` spells it."""
+"""`pg_trigger.tgenabled` of an enabled trigger."""
 
 
 def check_database(database: Database) -> list[str]:
-    """Every problem that `iter_problems` finds; none means that the database is sound."""
+    """Every problem that `iter_problems` finds; empty if the database is sound."""
     return list(iter_problems(database))
 
 
 def iter_problems(database: Database, on_step: OnStep | None = None) -> Generator[str]:
     """Every problem of a database at head, one sentence each.
 
-    SQLite: all pages are read, and every definition in the schema is compared. PostgreSQL keeps its
-    pages itself: the names in the schema are compared, and no trigger may be disabled. What damage
-    keeps from being checked is a problem, and all else is checked still. Nothing is written.
+    SQLite: reads all pages, and compares every definition in the schema. PostgreSQL manages its
+    pages itself: only names in the schema are compared, and no trigger may be disabled. If damage
+    prevents a check, that is a problem, too, and the other checks still run. Writes nothing.
 
     Args:
-        database: of a store.
-        on_step: called after each step, of which the first is by far the longest.
+        database: the database of a store.
+        on_step: called after each step; the first step is by far the longest.
 
     Raises:
         StoreNotFoundError, SchemaMismatchError: there is no store at head.
@@ -72,14 +72,14 @@ def iter_problems(database: Database, on_step: OnStep | None = None) -> Generato
         with database.read() as connection:
             check_revision(connection)
     except DamageError as error:
-        # Nothing else can be asked then.
+        # No other check is possible.
         yield str(error)
         return
     steps = [("the schema", _schema), ("the store's own row", _own_row)]
     if not database.is_server:
         steps.insert(0, ("the file as a whole", _pages))
     for number, (subject, problems) in enumerate(steps, 1):
-        # Each has a snapshot of its own: one for all would keep SQLite's log from shrinking.
+        # One snapshot per step: a single one would prevent the WAL of SQLite from shrinking.
         try:
             with database.read() as connection:
                 yield from problems(connection)
@@ -93,7 +93,7 @@ def _pages(connection: Connection) -> Iterator[str]:
     try:
         yield from _answers(connection, "PRAGMA integrity_check")
     except DamageError:
-        # SQLite gives up at a table that it cannot begin to read. The quick check may know more.
+        # SQLite stops at a table that it cannot start to read. The quick check may find more.
         with suppress(DamageError):
             yield from _answers(connection, "PRAGMA quick_check")
         for (table,) in connection.query("SELECT name FROM sqlite_master WHERE type = 'table'"):
@@ -106,7 +106,7 @@ def _pages(connection: Connection) -> Iterator[str]:
 
 
 def _answers(connection: Connection, asked: str) -> Iterator[str]:
-    # SQLite stops after a hundred findings, which are enough to know that a page is damaged.
+    # SQLite stops after a hundred findings, which is enough to show damage.
     for (answer,) in connection.query(asked):
         if answer != "ok":
             yield f"integrity check: {answer}"
@@ -137,9 +137,9 @@ def _named(part: Part) -> str:
 
 
 def _shape(rows: Iterable[Values], ours: Container[str]) -> Shape:
-    """The parts of our own tables; other programs may have theirs in the same database.
+    """The parts of our own tables; other programs may have tables in the same database.
 
-    The version table is made by alembic or without it, in other words.
+    The definition of the version table is ignored: alembic creates the table with other SQL.
     """
     return {
         (kind, name): None if table == VERSION_TABLE else definition
@@ -158,7 +158,7 @@ def _made_of_file() -> Shape:
 
 
 def _made_on_server() -> Shape:
-    """The parts that the statements name; what they name otherwise, the server compares itself."""
+    """The parts that the statements create by name, as `_PARTS_ON_SERVER` lists them."""
     shape: Shape = {
         ("table", VERSION_TABLE): None,
         ("column", f"{VERSION_TABLE}.version_num"): None,

@@ -1,4 +1,4 @@
-"""The condition of a store: what waits, what was rejected or lost, and how much room there is."""
+"""The condition of a store: waiting, rejected and lost data, and free disk space."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -22,10 +22,10 @@ if TYPE_CHECKING:
     from tooltrail.store.store import Store
 
 _LISTED: Final = 100
-"""Rejected facts and waiting artifacts that are listed; all are counted."""
+"""Most rejected facts and waiting artifacts that are listed; all are counted."""
 
 _COUNTS: Final = {
-    # The index is over `state <> 'success'`.
+    # The partial index has the condition `state <> 'success'`.
     "open_count": "count(*) FROM invocations WHERE state <> 'success' AND state = 'started'",
     "rejected_count": "count(n) FROM rejected_facts",
     "damaged_count": "count(*) - count(n) FROM rejected_facts",
@@ -42,12 +42,12 @@ class JournalState:
     """One journal that was ingested.
 
     Attributes:
-        id: of the journal.
-        host: of the machine that has it.
-        spool: the folder there.
+        id: id of the journal.
+        host: host name of the machine that has it.
+        spool: the spool on that machine.
         branch_of: id of the journal from which it branched off when the folder was restored.
-        entry_count: its facts in the ledger.
-        ingested_at: when the last of them was committed.
+        entry_count: number of its facts in the ledger.
+        ingested_at: time of the commit of the last fact.
     """
 
     id: UUID
@@ -64,10 +64,10 @@ class RejectedFact:
 
     Attributes:
         journal: id of the journal.
-        n: its ledger entry; None for damage, which has none.
-        subject: what it is about, as far as that is known.
+        n: its ledger entry; None for a damaged place, which has none.
+        subject: id of the subject of the fact, if known.
         reason: one sentence.
-        rejected_at: when.
+        rejected_at: time of the rejection.
     """
 
     journal: UUID | None
@@ -82,13 +82,13 @@ class PendingArtifact:
     """Content that waits for the sink.
 
     Attributes:
-        digest: of the content.
-        role: what it is for.
-        size: its bytes.
-        host: of the machine that has it.
-        spool: the folder there.
+        digest: digest of the content.
+        role: role of the artifact.
+        size: size in bytes.
+        host: host name of the machine that has it.
+        spool: the spool on that machine.
         reason: why it waits.
-        noticed_at: since when.
+        noticed_at: since when it waits.
     """
 
     digest: Digest
@@ -102,24 +102,24 @@ class PendingArtifact:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What needs attention in a store, and on the disks of this machine.
+    """Problems of a store that need attention, and free space on the disks of this machine.
 
     Attributes:
-        read_at: when this was read.
-        waiting_count: facts in the journal of this spool that are not ingested; None where the
+        read_at: time of this report.
+        waiting_count: facts in the journal of this spool that are not ingested; None if the
             journal cannot be read.
         open_count: calls that have not ended.
         rejected_count: facts that could not be applied.
         damaged_count: damaged places of journals.
-        rejected: the newest of both.
+        rejected: the newest rejected facts and damaged places.
         pending_count: artifacts that wait for the sink.
-        pending_bytes: their bytes.
-        pending: those that have waited longest.
-        lossy_count: streams of which bytes were not kept, such as on a full disk.
-        lost_bytes: those bytes.
+        pending_bytes: bytes of these artifacts.
+        pending: the artifacts that have waited longest.
+        lossy_count: streams with bytes that were not kept, for example on a full disk.
+        lost_bytes: number of these bytes.
         journals: every journal that was ingested.
-        database_free_bytes: room on the disk of an SQLite file; None for a server.
-        spool_free_bytes: room on the disk of the spool; None where it cannot be asked.
+        database_free_bytes: free bytes on the disk of an SQLite file; None for a server.
+        spool_free_bytes: free bytes on the disk of the spool; None if unknown.
     """
 
     read_at: datetime
@@ -139,7 +139,7 @@ class Condition:
 
 
 def read_condition(store: "Store") -> Condition:
-    """The condition of a store, from one snapshot. Nothing is ingested.
+    """Read the condition of a store, from one snapshot. Ingests nothing.
 
     Raises:
         TooltrailError: see `Store.info`.

@@ -1,4 +1,4 @@
-"""What pruning and relocation share: amounts, who refers to an object, and the account of a run."""
+"""Shared by pruning and relocation: amounts, references to objects, and the account of a run."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
@@ -20,30 +20,30 @@ from tooltrail.records.facts import Maintenance
 from tooltrail.store.engines.database import Database
 
 _ASKED_AT_ONCE: Final = 500
-"""Objects in one question: far below what either engine takes as parameters."""
+"""Objects per query: far below the limit of parameters of either engine."""
 
 _TABLES: Final = ("artifacts", "streams", "invocation_artifacts", "pending_artifacts")
-"""In a sound store each artifact that is referred to is in `artifacts` or `pending_artifacts`. The
-other tables are what would dangle in a damaged one."""
+"""Tables that refer to artifacts. In a sound store, `artifacts` and `pending_artifacts` have every
+artifact of the other two tables. In a damaged store, the other two may refer to further objects."""
 
 Progress = Callable[[int, int], None]
-"""Called after each step with the objects that are done, and their stored bytes."""
+"""Called after each step with the number of finished objects, and their stored bytes."""
 
 
 @dataclass(slots=True)
 class Amount:
-    """So many objects, and their bytes as stored."""
+    """A number of objects, and their stored bytes."""
 
     count: int = 0
     stored_bytes: int = 0
 
     def add(self, stored_bytes: int) -> None:
-        """Count one more."""
+        """Count one more object."""
         self.count += 1
         self.stored_bytes += stored_bytes
 
     def __add__(self, other: "Amount") -> "Amount":
-        """Both together."""
+        """The sum of both amounts."""
         return Amount(self.count + other.count, self.stored_bytes + other.stored_bytes)
 
 
@@ -52,7 +52,7 @@ def with_references(
 ) -> Iterator[tuple[ObjectStat, bool]]:
     """Each object of a sink, and whether a row of the store refers to it.
 
-    Many are asked for in one transaction, which ends before the first of them is given.
+    Checks many objects in one transaction, which ends before the first of them is yielded.
     """
     rest = iter(stats)
     while some := list(islice(rest, _ASKED_AT_ONCE)):
@@ -79,7 +79,7 @@ def is_artifact(path: str) -> bool:
 
 
 def append_account(spool: Path, run_id: UUID, action: str, details: Mapping[str, Any]) -> None:
-    """Append what a run of `gc` or `relocate` did to the journal, durably.
+    """Append a fact with the results of a `gc` or `relocate` run to the journal, durably.
 
     Raises:
         UnavailableError: the journal cannot be written.

@@ -1,8 +1,8 @@
 """Pruning: deletes the objects of an artifact root that no record refers to.
 
-Crashes leave such objects: an artifact is published first, and referred to by a later commit. Both
-happen under the ingest lock. Pruning has that lock alone, so what is unreferenced then stays so.
-Recorders do not wait for it: they append to journals.
+A crash can leave such objects: an artifact is published before the commit that refers to it. Both
+happen under the ingest lock. Pruning holds this lock exclusively, so that an unreferenced object
+stays unreferenced. Recorders do not wait for the lock: they append to journals.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
     from tooltrail.store.store import Store
 
 DEFAULT_GRACE: Final = timedelta(hours=24)
-"""Age below which an object is left alone, so that people may look at it."""
+"""Default age below which an object is kept, so that people can examine it."""
 
 
 @dataclass(slots=True)
 class PruningPlan:
-    """What lies in an artifact root, and what of it would be pruned.
+    """The contents of an artifact root, and the objects to prune.
 
     Attributes:
         root: URL of the artifact root.
-        grace: age below which an object is left alone.
+        grace: age below which an object is kept.
         unreferenced: objects that no record refers to, older than the grace.
         leftovers: parts of objects that were never finished, older than the grace.
         referenced: objects that records refer to.
         young: objects that no record refers to, and parts, younger than the grace.
-        damaged: damaged objects that were set apart as evidence.
+        damaged: damaged objects that were moved to a separate folder as evidence.
         foreign: files that Tooltrail did not make.
     """
 
@@ -67,10 +67,10 @@ class PruningPlan:
 
 @dataclass(slots=True)
 class PruningReport:
-    """What a run deleted.
+    """The result of a run.
 
     Attributes:
-        run_id: of its maintenance fact.
+        run_id: id of its maintenance fact.
         unreferenced: objects that were deleted.
         leftovers: parts that were deleted.
     """
@@ -86,26 +86,26 @@ class PruningReport:
 
 
 def total_of(stats: Sequence[ObjectStat]) -> Amount:
-    """How many objects, and how large."""
+    """The amount of some objects."""
     return Amount(len(stats), sum(stat.stored_size for stat in stats))
 
 
 def plan_pruning(
     store: "Store", grace: timedelta = DEFAULT_GRACE, *, on_progress: Progress | None = None
 ) -> PruningPlan:
-    """Look at every object of a store and say what would be pruned. Changes nothing.
+    """Check every object of a store and list the objects to prune. Changes nothing.
 
-    Reads the names of all objects and asks the database about each. What would be pruned is held in
+    Reads the names of all objects and looks up each in the database. Holds the objects to prune in
     memory.
 
     Args:
-        store: whose objects.
-        grace: age below which an object is left alone; not negative.
+        store: the store.
+        grace: age below which an object is kept; not negative.
         on_progress: see `Progress`.
 
     Raises:
-        InvalidRecordError: the artifact root is not marked as that of this store alone, or nothing
-            of what the store refers to is in it.
+        InvalidRecordError: the artifact root does not have the mark of this store only, or none of
+            the artifacts of the store are in it.
         UnavailableError: the database or the root cannot be read.
     """
     store_id, sink = store.info.id, store.archive.sink
@@ -126,7 +126,7 @@ def plan_pruning(
         else:
             plan.young.add(part.stored_size)
     if known and not plan.referenced.count and (plan.unreferenced or plan.leftovers):
-        # What is left where everything else is gone may be all that there is.
+        # If all known artifacts are gone, the unreferenced ones may be the only copies left.
         raise InvalidRecordError(
             f"none of the {known:,} artifacts that the store refers to is in {plan.root}: "
             "all of them are lost, or this database is not the store's newest"
@@ -152,11 +152,11 @@ def _sort_in(plan: PruningPlan, stat: ObjectStat, *, is_referenced: bool, is_old
 def prune(
     store: "Store", plan: PruningPlan, *, on_progress: Progress | None = None
 ) -> PruningReport:
-    """Delete what a plan names, unless a record refers to it by now.
+    """Delete the objects of a plan, unless a record refers to them by now.
 
-    Safe beside any number of recorders, ingesters, readers and other runs; ingesters wait. A run
-    that deleted anything ends with a fact in the journal that says how much, also when it failed or
-    was interrupted. A run that is killed leaves none.
+    Safe beside any number of recorders, ingesters, readers and other runs; ingesters wait. If a run
+    deleted anything, it ends with a fact in the journal that counts the objects, even if it failed
+    or was interrupted. A killed run leaves no fact.
 
     Raises:
         UnavailableError: the store, the root or the journal cannot be written, or the artifacts
@@ -164,7 +164,7 @@ def prune(
     """
     report = PruningReport(new_id())
     with ingest_lock(store.database, exclusive=True) as confirm:
-        _ = store.info  # follows the artifacts where they are now
+        _ = store.info  # reads the current artifact root
         if plan.root != store.archive.sink.url:
             raise UnavailableError(f"the artifacts were moved from {plan.root}; plan anew")
         try:
@@ -181,7 +181,7 @@ def prune(
 def _deletions(
     store: "Store", plan: PruningPlan, report: PruningReport, confirm: Callable[[], None]
 ) -> Iterator[None]:
-    """Delete one object after the other."""
+    """Delete one object after the other. Yields after each."""
     sink = store.archive.sink
     for stat, is_referenced in with_references(store.database, plan.unreferenced):
         if not is_referenced:

@@ -1,11 +1,11 @@
-"""Moving the artifacts of a store to another root.
+"""Moves the artifacts of a store to another root.
 
-Every object that the store refers to is copied, and read back at the new root through its digest.
-Then the store remembers the new root. What stands there already is read and not copied again, so an
-interrupted run is simply repeated.
+Every object that the store refers to is copied, read back at the new root and checked against its
+digest. Then the new root is stored in `store_info`. An object that is at the new root already is
+read and not copied again, so that an interrupted run can simply be repeated.
 
-No ingester works meanwhile. Recorders append to their journals, and open stores find the new root
-when they next read or ingest. Objects that nobody refers to stay behind, for `prune` judges them.
+No ingester runs at the same time. Recorders still append to their journals. Open stores use the new
+root at their next read or ingest. Unreferenced objects are not moved: `prune` handles them.
 """
 
 import io
@@ -47,32 +47,32 @@ if TYPE_CHECKING:
     from tooltrail.store.store import Store
 
 SCRATCH: Final = "relocating"
-"""Folder of the spool for the object that is being copied. The next run removes what a killed run
-left in it."""
+"""Folder of the spool for the object that is being copied. The next run removes the files that a
+killed run left in it."""
 
 _PAGE_ROWS: Final = 500
-"""Rows of one question about the artifacts."""
+"""Rows per query of the artifacts."""
 
 _BLOCK: Final = 1 << 20
-"""Bytes that are held at once."""
+"""Bytes that are compared at once."""
 
 _NAMED: Final = 100
-"""Paths that the account of a run names; it counts all."""
+"""Most paths that the account of a run names; all are counted."""
 
 
 @dataclass(slots=True)
 class RelocationReport:
-    """What became of a relocation.
+    """The result of a relocation.
 
     Attributes:
-        run_id: of its maintenance fact.
+        run_id: id of its maintenance fact.
         root_before: the URL from which objects were copied.
         root_after: the URL of the new root.
         copied: objects that were copied and read back.
-        sound: objects that stood at the new root already and were read through.
+        sound: objects that were at the new root already and were read to their end.
         damaged: paths of artifacts that are damaged at the old root.
-        missing: paths of artifacts that are not where they should be.
-        switched: whether the store remembers the new root now.
+        missing: paths of artifacts that are missing at the old root.
+        switched: whether the store uses the new root now.
         deleted: objects that were deleted at the old root.
     """
 
@@ -87,7 +87,7 @@ class RelocationReport:
     deleted: Amount = field(default_factory=Amount)
 
     def details(self) -> dict[str, Any]:
-        """The report as the maintenance fact says it."""
+        """The report as JSON members for the maintenance fact."""
         named = {"damaged": self.damaged[:_NAMED], "missing": self.missing[:_NAMED]}
         counted = {"damaged_count": len(self.damaged), "missing_count": len(self.missing)}
         return {**asdict(self), "run_id": str(self.run_id), **named, **counted}
@@ -97,8 +97,8 @@ class ObjectCopier:
     """Copies objects one by one, at constant memory. For one thread.
 
     Args:
-        old: from where.
-        new: to where; what stands there is believed only after it was read.
+        old: the source.
+        new: the target; an object there is trusted only after it was read.
         scratch: a local folder for the object that is being copied; see `ArtifactArchive.publish`.
     """
 
@@ -108,20 +108,20 @@ class ObjectCopier:
         self._scratch = scratch
 
     def ensure(self, path: str, size: int | None = None) -> bool:
-        """Make sure that an object stands at the new root, by reading it there to its end.
+        """Make sure that an object is at the new root: copy it if needed, and read it to its end.
 
         Args:
-            path: of the object.
-            size: plain bytes of an artifact, which is compared with its digest. None for an object
-                that is compared with the stored bytes at the old root, such as a damaged one.
+            path: path of the object.
+            size: uncompressed size of an artifact, which is compared with its digest. None for an
+                object to compare with the stored bytes at the old root, such as a damaged one.
 
         Returns:
-            Whether it was copied; else it was there already.
+            True if the object was copied, False if it was there already.
 
         Raises:
-            MissingArtifactError: it does not stand at the old root.
-            DamageError: the artifact is damaged there; the new root does not have it then.
-            UnavailableError: a root cannot serve, or the new one gives back something else.
+            MissingArtifactError: the object is not at the old root.
+            DamageError: the artifact is damaged at the old root; the new root does not have it.
+            UnavailableError: a root cannot be used, or the new root returns other bytes.
         """
         if self._new.sink.exists(path):
             if self._has_arrived(path, size):
@@ -131,17 +131,17 @@ class ObjectCopier:
         if not self._has_arrived(path, size):
             self._new.sink.delete(path)
             if size is not None:
-                self._old.verify(path, size=size)  # raises when it is the old one that is damaged
+                self._old.verify(path, size=size)  # raises if the object at the old root is damaged
             raise UnavailableError(
                 f"{self._new.sink.url} does not give back what was put at {path}"
             )
         return True
 
     def refuse_same_place(self) -> None:
-        """Raise when an object that is put at the new root shows at the old one, too.
+        """Check that the roots are different places: a probe at the new root is not at the old one.
 
         Raises:
-            InvalidRecordError: it does.
+            InvalidRecordError: both roots are the same place.
         """
         path, content = f"probe-{new_id()}", b"whether two artifact roots are one place\n"
         with copy_of(io.BytesIO(content), path, self._scratch) as copy:
@@ -181,30 +181,30 @@ def relocate(
     delete_old: bool = False,
     on_progress: Progress | None = None,
 ) -> RelocationReport:
-    """Move the artifacts of a store to another root and remember that.
+    """Move the artifacts of a store to another root, and store the new root in the database.
 
-    A run that changed anything ends with a fact in the journal, also when it failed or was
-    interrupted. A run that is killed leaves none.
+    If a run changed anything, it ends with a fact in the journal, even if it failed or was
+    interrupted. A killed run leaves no fact.
 
     Args:
-        store: whose artifacts; copied from where it was opened with.
-        new_root: folder or URL; a folder is made when it is not there.
-        allow_damage: move although artifacts are damaged or missing, which they are then at the new
-            root as well. Otherwise the store stays where it is when there are any.
-        delete_old: delete at the old root what was read back from the new one.
+        store: the store. Copies from the artifact root with which it was opened.
+        new_root: folder or URL; a missing folder is created.
+        allow_damage: move even if artifacts are damaged or missing; they are then also damaged or
+            missing at the new root. Otherwise such artifacts prevent the move.
+        delete_old: delete objects at the old root that were read back from the new one.
         on_progress: see `Progress`.
 
     Raises:
         InvalidRecordError: the new root is the old one, or one is inside the other. Or the new one
-            does not last, is that of another store, or holds artifacts of something else. Or the
-            old one is not marked as that of this store.
-        UnavailableError: the store, a root or the journal cannot be used, or the new root does not
-            give back what was put there.
+            is not durable, belongs to another store, or holds artifacts of something else. Or the
+            old one does not have the mark of this store.
+        UnavailableError: the store, a root or the journal cannot be used, or the new root returns
+            other bytes than were written.
     """
     target = store.database.target
     remembered = remembered_root(target, new_root)
     with ingest_lock(store.database, exclusive=True) as confirm:
-        old = store.archive.sink  # the archive of the store follows to the new root
+        old = store.archive.sink  # `store.archive` will move to the new root
         refuse_other_roots(old, store.info.id)
         new = _open_new_root(store, old.url, resolve_root(target, remembered))
         scratch = store.spool / SCRATCH
@@ -236,10 +236,10 @@ def relocate(
 def _marked(
     store: "Store", new: ArtifactSink, remembered: str, report: RelocationReport
 ) -> Generator[None]:
-    """The new root is marked as the store's, and stays so when the store comes to use it.
+    """Mark the new root, and remove a new mark if the store does not use the root in the end.
 
-    A mark on a folder that does not have the artifacts would say that it has. It stays also where
-    nobody can say whether the store uses the root, since the database is away.
+    A mark on a root without the artifacts would be wrong. The mark also stays if the database is
+    unreachable, since then it is unknown whether the store uses the root.
     """
     store_id = store.info.id
     was_marked = new.exists(mark_path(store_id))
@@ -258,7 +258,7 @@ def _marked(
 def _copies(
     database: Database, old: ArtifactSink, copier: ObjectCopier, report: RelocationReport
 ) -> Iterator[None]:
-    """Copy one object after the other. Yields after each object that arrived."""
+    """Copy one object after the other. Yields after each object that is at the new root."""
     for path, size, stored_size in _objects(database, old):
         try:
             is_new = copier.ensure(path, size)
@@ -272,7 +272,7 @@ def _copies(
 
 
 def _switch(store: "Store", remembered: str, report: RelocationReport) -> None:
-    """Let the store remember the new root, durably, and go on there."""
+    """Store the new root in the database, durably, and use it from now on."""
     with store.database.write() as connection:
         connection.execute("UPDATE store_info SET artifact_root = ?", (remembered,))
     report.switched = True
@@ -284,29 +284,29 @@ def _switch(store: "Store", remembered: str, report: RelocationReport) -> None:
 def _delete_old(
     store: "Store", old: ArtifactSink, report: RelocationReport, confirm: Callable[[], None]
 ) -> None:
-    """Delete at the old root what was read back from the new one, and then its mark."""
+    """Delete the objects at the old root that were read back from the new one, then the mark."""
     kept = {*report.damaged, *report.missing}
     for path, _, stored_size in _objects(store.database, old):
         if path not in kept:
             confirm()
-            with suppress(MissingArtifactError):  # deleted by a run that was killed
+            with suppress(MissingArtifactError):  # deleted by a killed run
                 old.delete(path)
                 report.deleted.add(stored_size)
-    # Last: without it nobody could tell what is gone from what is on a disk that is away.
+    # Last: without the mark, a cleared root would look like an unmounted disk.
     unmark_root(old, store.info.id)
 
 
 def _objects(database: Database, old: ArtifactSink) -> Iterator[tuple[str, int | None, int]]:
     """Path, size and stored size of each object that moves.
 
-    These are the artifacts of the store, of which those erased have no object, and the damaged
-    objects that were set apart, whose size nobody knows.
+    These are the artifacts of the store without the erased ones, which have no object, and the
+    damaged objects in the separate folder, whose size is unknown.
     """
     for stat in old.list(f"{DAMAGED}/"):
         yield stat.path, None, stat.stored_size
     last = -1
     while True:
-        # Page by page: a server ends a transaction that waits for a slow root.
+        # One transaction per page: a server ends a transaction that waits for a slow root.
         with database.read() as connection:
             rows = connection.query(
                 "SELECT key, digest, size, stored_size FROM artifacts WHERE key > ? AND digest"

@@ -1,8 +1,8 @@
-"""What today's renderer gives for one call, beside what the model was shown.
+"""Renders the receipt of one call with the current renderer, and compares it with the stored one.
 
-A stored receipt is never made anew in place: this compares, and writes nothing. It words the stored
-canonical result with the stored policy. `verify` with families goes further for all calls: it makes
-the canonical result anew, too, from the complete output.
+A stored receipt is never replaced: this module writes nothing. It renders the stored canonical
+result with the stored policy. `verify` with families does more, and for all calls: it also makes
+the canonical result again, from the complete output.
 """
 
 from dataclasses import dataclass
@@ -17,20 +17,20 @@ if TYPE_CHECKING:
     from tooltrail.store.views import InvocationDetail
 
 _REASON_CHARS: Final = 300
-"""Longest quotation of an error, which a family may word as it likes."""
+"""Most characters to quote of an error, whose message a family may choose."""
 
 RerenderingState = Literal["same", "drifted", "incomparable", "open"]
 
 
 class Policies(Protocol):
-    """The stored policies; a `Reader`."""
+    """A source of stored policies, such as a `Reader`."""
 
     def policy_json(self, digest: Digest) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The text of a receipt and who worded it."""
+    """The text of a receipt, and its renderer."""
 
     text: str
     renderer_name: str
@@ -38,21 +38,21 @@ class Wording:
 
     @property
     def renderer(self) -> str:
-        """Name and version."""
+        """Name and version of the renderer."""
         return f"{self.renderer_name} {self.renderer_version}"
 
 
 @dataclass(frozen=True, slots=True)
 class Rerendering:
-    """One receipt, then and today.
+    """The stored and the current receipt of one invocation.
 
     Attributes:
-        invocation_id: of the invocation.
+        invocation_id: id of the invocation.
         state: `same` text; `drifted`; `incomparable`, because this program lacks the family or
             cannot read the policy; `open`, because the invocation has not ended.
         reason: one sentence; empty for `same`.
-        stored: what the model was shown; None when there is no receipt.
-        today: what the renderer gives now; None when it gives nothing.
+        stored: the receipt that the model was shown; None if there is none.
+        today: the receipt of the current renderer; None if it makes none.
     """
 
     invocation_id: UUID
@@ -63,14 +63,14 @@ class Rerendering:
 
     @property
     def drifted(self) -> bool:
-        """Whether today's renderer gives another text, or none at all."""
+        """Whether the current renderer makes another text, or none at all."""
         return self.state == "drifted"
 
 
 def rerender(
     policies: Policies, detail: "InvocationDetail", families: FamilyRegistry
 ) -> Rerendering:
-    """Compare the receipt of an invocation with what its family's renderer gives today.
+    """Compare the receipt of an invocation with the output of the current renderer of its family.
 
     Raises:
         DamageError: a surface or the policy is missing or altered.
@@ -88,14 +88,14 @@ def rerender(
         return Rerendering(found, "incomparable", reason, stored)
     family = families.of_receipt(receipt.renderer_name, family)
     try:
-        # With this family alone: the budgets of others stay as they are written.
+        # Only with this family: the budgets of other families stay as stored.
         policy = stored_policy(document, FamilyRegistry(family))
     except InvalidRecordError as error:
         reason = f"the policy is not readable: {_why(error)}"
         return Rerendering(found, "incomparable", reason, stored)
     try:
         made = render(CanonicalResult.from_json(detail.canonical_json), family, policy)
-    except Exception as error:  # noqa: BLE001  a family is anybody's code, and reads old results
+    except Exception as error:  # noqa: BLE001  foreign code of a family reads old results
         reason = f"today's {family.name} family cannot word the canonical result: {_why(error)}"
         return Rerendering(found, "drifted", reason, stored)
     today = Wording(made.text, made.renderer_name, made.renderer_version)
@@ -109,7 +109,7 @@ def rerender(
 
 
 def _why(error: BaseException) -> str:
-    """An error in one line, without the values that it is about."""
+    """An error in one line, without the values that it quotes."""
     from pydantic import ValidationError  # noqa: PLC0415  loaded by the families by now
 
     from tooltrail.records.policy_documents import first_complaint  # noqa: PLC0415  the same

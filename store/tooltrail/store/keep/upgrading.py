@@ -1,6 +1,6 @@
-"""Upgrades the schema of a store, in one transaction: all of it or nothing.
+"""Upgrades the schema of a store, completely or not at all: in one transaction.
 
-Programs that upgrade one store at the same time wait for each other.
+Programs that upgrade the same store at the same time wait for each other.
 """
 
 from collections.abc import Generator
@@ -25,18 +25,18 @@ if TYPE_CHECKING:
 
 
 def upgrade_store(database: str | Path) -> tuple[str, str]:
-    """Bring a store's schema to head.
+    """Upgrade the schema of a store to head.
 
     Returns:
         The revision before and after.
 
     Raises:
-        StoreNotFoundError: there is no store here.
-        SchemaMismatchError: the store is of a revision that this program does not know.
+        StoreNotFoundError: there is no store.
+        SchemaMismatchError: this program does not know the revision of the store.
         DamageError, UnavailableError: the database cannot be read; see `translated_errors`.
     """
     target = parse_target(database)
-    # No ingester works meanwhile, and no other program upgrades the schema.
+    # Excludes ingesters, and other programs that upgrade the schema.
     with closing(open_existing(target)) as opened, ingest_lock(opened, exclusive=True):
         with opened.read() as connection:
             before = required_revision(connection)
@@ -56,11 +56,11 @@ def upgrade_store(database: str | Path) -> tuple[str, str]:
 
 
 def migrate(target: Target) -> None:
-    """Run the migrations to head, in one transaction, in a database that exists.
+    """Run the migrations to head, in one transaction, in an existing database.
 
     Raises:
         InvalidRecordError, DamageError, UnavailableError: see `translated_errors`.
-        CommandError: the database is at a revision that this program does not know; alembic's.
+        CommandError: alembic does not know the revision of the database.
     """
     from alembic import command  # noqa: PLC0415  see `upgrade_store`
     from alembic.config import Config  # noqa: PLC0415  see `upgrade_store`
@@ -77,7 +77,7 @@ def _transaction(target: Target) -> "Generator[sqlalchemy.Connection]":
     from sqlalchemy import create_engine  # noqa: PLC0415  see `upgrade_store`
     from sqlalchemy.exc import DBAPIError  # noqa: PLC0415  see `upgrade_store`
 
-    # The driver is in autocommit mode, so that the transaction begins with our own words.
+    # The driver is in autocommit mode, so that `begin` below starts the transaction.
     if isinstance(target, SqliteTarget):
         path, begin = target.path, ["BEGIN IMMEDIATE"]
         engine = create_engine(

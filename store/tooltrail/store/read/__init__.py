@@ -1,1 +1,1 @@
-"""The reading room: questions to a store, and the views that answer them."""
+"""Reading: queries to a store, which return views."""

@@ -1,7 +1,7 @@
-"""Reading agent runs: their legs with all submissions, versions of agents, accepted results.
+"""Reads agent runs: legs with all submissions, versions of agents, accepted results.
 
-Every question raises `UnavailableError` when the store cannot be reached, and `DamageError` when
-something that it asks for is not what was recorded.
+Every function raises `UnavailableError` if the store cannot be reached, and `DamageError` if
+something that it reads is damaged.
 """
 
 from collections import defaultdict
@@ -35,12 +35,12 @@ from tooltrail.store.read.rows import Row, Sql, fetch, where
 Fact = TypeVar("Fact", LegStarted, LegEnded)
 
 PAGE: Final = 200
-"""Legs that are read at once."""
+"""Legs that one transaction reads."""
 
 SUBMISSION: Final = "submit_result"
 """The name of the tool whose calls are submissions."""
 
-# Of several outcomes of a leg, the first one counts.
+# If a leg has several outcomes, the first one counts.
 _LEGS: Final = """
 SELECT l.message_key, l.session_key, s.id, l.started_at, m.document, e.document
 FROM agent_legs AS l
@@ -57,7 +57,7 @@ WHERE i.tool_name = '{SUBMISSION}' AND i.session_key IN (?) ORDER BY i.session_k
 
 @dataclass(frozen=True, slots=True)
 class _Errors:
-    """What a verdict says of errors: those that it lists, and how many there are in all."""
+    """The errors that a verdict lists, and the number of all errors."""
 
     errors: tuple[SchemaViolation, ...] = ()
     error_count: int = 0
@@ -71,12 +71,12 @@ class AttemptView:
     """One submission of a result.
 
     Attributes:
-        invocation_id: of the call.
-        state: of the call; `error` when its arguments could not be read.
-        attempt: its number, from 1; None where there is no verdict.
-        valid: the verdict; None where there is none.
-        errors: ways in which the schema was broken, as many as the canonical result lists.
-        error_count: of all of them.
+        invocation_id: id of the call.
+        state: state of the call; `error` if its arguments could not be read.
+        attempt: number of the attempt, from 1; None if there is no verdict.
+        valid: the verdict; None if there is none.
+        errors: violations of the schema that the canonical result lists.
+        error_count: number of all violations.
     """
 
     invocation_id: UUID
@@ -89,9 +89,9 @@ class AttemptView:
 
 @dataclass(frozen=True, slots=True)
 class LegView:
-    """One leg of an agent run, with its submissions; the leg is a session.
+    """One leg of an agent run, with its submissions. A leg is a session.
 
-    `ended` is None until that is recorded.
+    `ended` is None until the end is recorded.
     """
 
     session_id: UUID
@@ -114,7 +114,7 @@ class AgentVersionView:
 
 @dataclass(frozen=True, slots=True)
 class AcceptedValue:
-    """A result that was submitted, and accepted by the schema."""
+    """A submitted result that fits the schema."""
 
     invocation_id: UUID
     schema_digest: Digest
@@ -128,13 +128,13 @@ def iter_legs(
     since: datetime | None = None,
     until: datetime | None = None,
 ) -> Iterator[LegView]:
-    """The legs that began in a time, the oldest first; at constant memory.
+    """The legs that began in a period, the oldest first. Uses constant memory.
 
     Args:
-        reader: of the store.
-        agent: the id of one agent; all agents when None.
-        since: aware; from the first leg on when None.
-        until: aware, itself not included; to the last leg when None.
+        reader: reader of the store.
+        agent: the id of one agent; None for all agents.
+        since: aware, inclusive; None for no limit.
+        until: aware, exclusive; None for no limit.
     """
     asked = {"l.agent_id = ?": agent, "l.started_at >= ?": since, "l.started_at < ?": until}
     conditions = [Sql(one, (value,)) for one, value in asked.items() if value is not None]
@@ -152,17 +152,17 @@ def iter_legs(
 
 
 def agent_versions(reader: Reader, agent: str | None = None) -> list[AgentVersionView]:
-    """The versions that were run of one agent or of all, by agent and then by time."""
+    """The versions of one agent, or of all, that were run; ordered by agent, then by time."""
     return _versions(reader, agent=agent)
 
 
 def agent_version(reader: Reader, name: str) -> AgentVersionView:
-    """One version of an agent, by its digest or a unique beginning of it.
+    """One version of an agent, by its digest or a unique prefix of it.
 
-    The beginning `sha256:` may be left out.
+    The prefix `sha256:` may be omitted.
 
     Raises:
-        NotFoundError: no version has this name; AmbiguousNameError: several have.
+        NotFoundError, AmbiguousNameError: no version has this name, or several have.
     """
     part = name if name.startswith("sha256:") else f"sha256:{name}"
     found = _versions(reader, beginning=part)
@@ -174,7 +174,7 @@ def agent_version(reader: Reader, name: str) -> AgentVersionView:
 
 
 def iter_accepted_values(reader: Reader, agent: str) -> Iterator[AcceptedValue]:
-    """Every result of an agent that was accepted, the oldest first; each is read as a whole."""
+    """Every accepted result of an agent, the oldest first. Each result is read into memory."""
     for leg in iter_legs(reader, agent=agent):
         for attempt in leg.attempts:
             if attempt.valid and leg.started.schema_digest is not None:
@@ -199,7 +199,7 @@ def _leg_views(connection: Connection, legs: Sequence[Row]) -> list[LegView]:
 
 
 def _fact(bodies: Mapping[Digest, Body], document: bytes, kind: type[Fact]) -> Fact:
-    """The fact about a leg that a body holds."""
+    """Read the fact about a leg from a body."""
     try:
         fact = read_leg_fact(bodies[digest_from(document)].read().decode())
     except (InvalidRecordError, UnicodeDecodeError) as error:
@@ -233,7 +233,7 @@ def _errors(document: str) -> _Errors:
 def _versions(
     reader: Reader, *, agent: str | None = None, beginning: str = ""
 ) -> list[AgentVersionView]:
-    """The versions of one agent or of all, whose digests begin so."""
+    """The versions of one agent, or of all, whose digests begin with `beginning`."""
     query = Sql("SELECT agent, agent_id, min(agent_version), min(started_at) FROM agent_legs")
     only = [] if agent is None else [Sql("agent_id = ?", (agent,))]
     order = " GROUP BY agent, agent_id ORDER BY agent_id, min(started_at), agent"

@@ -1,4 +1,4 @@
-"""Bodies: short byte strings in the database, by digest; and what retention removed of them."""
+"""Reads bodies, short byte strings in the database, by digest; reports those that are erased."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final, NamedTuple
@@ -15,12 +15,12 @@ _TOMBSTONE: Final = Columns("tombstones: digest reason rule removed_at")
 
 
 class Body(NamedTuple):
-    """One body, or why there is none.
+    """One body, or why its bytes are missing.
 
     Attributes:
         data: the bytes.
-        erasure: who removed them and why.
-        damage: why they cannot be read, where nobody removed them.
+        erasure: how retention removed the bytes, if it did.
+        damage: why the bytes cannot be read, if they were not erased.
     """
 
     data: bytes | None = None
@@ -31,8 +31,8 @@ class Body(NamedTuple):
         """The bytes.
 
         Raises:
-            NotFoundError: they are erased.
-            DamageError: they are missing or altered.
+            NotFoundError: the bytes are erased.
+            DamageError: the bytes are missing or altered.
         """
         if self.data is not None:
             return self.data
@@ -42,7 +42,7 @@ class Body(NamedTuple):
 
 
 def load_bodies(connection: Connection, digests: Iterable[Digest]) -> Mapping[Digest, Body]:
-    """Each body of some digests; damage of one is kept until that one is read."""
+    """The bodies of some digests. The damage of a body is raised later, by `Body.read`."""
     found = {one: Body(damage=DamageError(f"body {one} is missing", path=one)) for one in digests}
     wanted = [connection.sha(one) for one in found]
     found[EMPTY] = Body(b"")

@@ -1,7 +1,7 @@
-"""What the columns of the tables hold, and how values are read that may be of any other kind.
+"""The kinds of the columns of the tables, and a reader for values that may have another kind.
 
-SQLite keeps a text in a column of integers when somebody writes one there. `Columns.read` replaces
-such a value by a neutral one, and names it as damage. A damaged row never hides another.
+SQLite stores a text in a column of integers if a program writes one. `Columns.read` replaces such a
+value by a neutral one, and reports the damage. A damaged row never hides another row.
 
 A test compares `COLUMNS` with the tables, which `docs/tables.md` describes.
 """
@@ -19,10 +19,10 @@ from tooltrail.store.engines.values import EPOCH, digest_from, moment_of
 View = TypeVar("View")
 
 LARGE_BYTES: Final = 32_768
-"""Outputs of this size and more are indexed."""
+"""Smallest size of an output that is indexed, in bytes."""
 
 NO_ID: Final = UUID(int=0)
-"""Stands where an id cannot be read."""
+"""Replaces an id that cannot be read."""
 
 _DIGEST_BYTES: Final = 32
 
@@ -36,7 +36,7 @@ _KINDS: Final[Mapping[str, tuple[type | None, object]]] = {
     "bytes": (bytes, b""),
     "integer": (int, 0),
 }
-"""For each kind: the type whose values are taken unchanged, and what stands for a damaged value."""
+"""For each kind: the type whose values need no conversion, and the value that replaces damage."""
 
 _TABLES: Final = {
     "artifacts": "key:integer digest:digest size:integer stored_size:integer line_count:integer"
@@ -62,14 +62,14 @@ _TABLES: Final = {
     "tombstones": "digest:digest reason:text rule:text removed_at:time",
     "tools": "digest:digest name:text created_at:time",
 }
-"""The columns that are read. A `?` marks those that may be NULL."""
+"""The columns that are read, with their kinds. `?` marks columns that may be NULL."""
 
 COLUMNS: Final = {
     f"{table}.{name}": (kind.rstrip("?"), kind.endswith("?"))
     for table, columns in _TABLES.items()
     for name, _, kind in (one.partition(":") for one in columns.split())
 }
-"""Kind of each column, and whether the column may be NULL."""
+"""The kind of each column, and whether the column may be NULL."""
 
 
 class Computed(NamedTuple):
@@ -81,12 +81,12 @@ class Computed(NamedTuple):
 
 
 class Columns:
-    """Columns of a query, and how their driver values are read. Unchanged once made.
+    """The columns of a query, and how to read their driver values. Immutable.
 
     Args:
-        columns: as `table: name name …`, or computed. A column may be NULL where the table says so;
-            a computed one may not.
-        optional: further ones that may be NULL, such as those of an outer join.
+        columns: texts `table: name name …`, or computed columns. Such a column may be NULL if the
+            table allows it; a computed column may not.
+        optional: further columns that may be NULL, such as those of an outer join.
     """
 
     def __init__(self, *columns: str | Computed, optional: Sequence[str | Computed] = ()) -> None:
@@ -105,12 +105,12 @@ class Columns:
                 sources.append(f"{table}.{name}")
         self._types = [_KINDS[kind][0] for _, kind, _ in self._columns]
         self.sql = ", ".join(sources)
-        """What a query selects."""
+        """The column list of the query."""
 
     def read(self, row: Sequence[Any]) -> tuple[dict[str, Any], list[str]]:
-        """The values of a row by name, and what cannot be read, as `duration_ms holds no integer`.
+        """The values of a row by name, and its problems, such as `duration_ms holds no integer`.
 
-        There may be more values behind those of the columns.
+        The row may have further values behind these columns.
         """
         values: dict[str, Any] = {}
         problems: list[str] = []
@@ -129,7 +129,7 @@ class Columns:
 
 
 def _converted(kind: str, value: object) -> object:
-    """A value that a driver gives in another type; raises `TypeError` for one of another kind."""
+    """Convert a driver value to the type of its kind; `TypeError` for a value of another kind."""
     if kind == "time" and isinstance(value, int):
         return moment_of(value)
     if kind == "time" and isinstance(value, datetime):
@@ -144,7 +144,7 @@ def _converted(kind: str, value: object) -> object:
 
 
 def make_view(view: Callable[..., View], values: Mapping[str, Any], **more: Any) -> View:
-    """A view whose fields have the values of these names. A missing value is None."""
+    """Make a view from values with the names of its fields. A missing value is None."""
     return view(*map({**values, **more}.get, _names_of(view)))
 
 
@@ -154,7 +154,7 @@ def _names_of(view: Any) -> tuple[str, ...]:
 
 
 def damage_of(table: str, key: object, problems: Sequence[str]) -> str | None:
-    """The damage of a row in one sentence; None where nothing is wrong."""
+    """The damage of a row in one sentence; None if there is none."""
     if not problems:
         return None
     return f"row {key} of {table} is damaged: {', '.join(dict.fromkeys(problems))}"

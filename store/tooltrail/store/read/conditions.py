@@ -1,10 +1,10 @@
 """Filters as SQL over `invocations`.
 
-A partial index is used only where the SQL says in the words of the index that nothing else is asked
-for. So these conditions say that, although another condition implies it.
+A partial index is used only if the query repeats the condition of the index. So these conditions
+repeat it, although another condition implies it.
 
-SQLite keeps no statistics of a store and would take any index that fits. Where a page is led by one
-list of a filter, the conditions of the others have a hint that keeps SQLite from their indexes.
+SQLite has no statistics of a store and may choose any index that fits. If one list of a filter
+leads a page, a hint in the conditions of the other lists prevents SQLite from using their indexes.
 """
 
 from collections.abc import Sequence
@@ -28,9 +28,9 @@ _COLUMNS: Final = {
 
 
 def conditions_of(filters: InvocationFilter, *, lead: str | None = None) -> list[Sql]:
-    """The conditions of a filter; all of them must hold. Empty for the filter of all.
+    """The conditions of a filter, joined by AND. Empty for an empty filter.
 
-    The lead is the member whose index SQLite is to use, or `started_at`; any when None.
+    `lead` is the member whose index SQLite should use, or `started_at`; None for any index.
     """
     found: list[Sql] = []
     for name in (*LISTS, "min_size"):
@@ -60,7 +60,7 @@ def time_conditions(filters: InvocationFilter, *, indexed: bool = True) -> list[
 def _list_conditions(name: str, values: Sequence[Any], *, indexed: bool) -> list[Sql]:
     column = _column(_COLUMNS[name], indexed=indexed)
     if name == "agents" and not indexed:
-        # An agent has very many sessions, and to list all of them for a page takes longer.
+        # An agent has very many sessions; listing all of them for a page would take longer.
         mine = "SELECT 1 FROM sessions AS held WHERE held.key = invocations.session_key AND "
         return [Sql(f"EXISTS ({mine}") + is_in("held.agent", values) + ")"]
     if name in ("sessions", "agents"):

@@ -1,4 +1,4 @@
-"""The messages of a session, and how its entries stand to each other in time."""
+"""Reads the messages and invocations of a session, and the order of their beginnings and ends."""
 
 from bisect import bisect_left
 from collections import defaultdict
@@ -18,7 +18,7 @@ from tooltrail.store.read.texts import text_from
 from tooltrail.store.views import Erasure, InvocationDetail, MessageView, ToolView
 
 AGENT_RUN: Final = "agent"
-"""The role of messages that tell a fact about a leg of an agent run."""
+"""The role of messages with a fact about a leg of an agent run."""
 
 _LEG_ROLES: Final = ("agent_leg", "agent_outcome")
 
@@ -30,13 +30,13 @@ _LEGS: Final = """
 SELECT message_key FROM agent_legs WHERE session_key = ?
 UNION ALL SELECT message_key FROM agent_outcomes WHERE session_key = ?"""
 
-# Journal, ledger entry and place of every entry of a session, in the order of the ledger.
+# Journal, ledger entry and `seq` of every entry of a session, in the order of the ledger.
 _BEGINNINGS: Final = """
 SELECT journal_key, entry, seq FROM messages WHERE session_key = ?
 UNION ALL SELECT journal_key, start_entry, seq FROM invocations WHERE session_key = ?
 ORDER BY 1, 2"""
 
-# Another journal than that of the start may have the end.
+# The end may be in another journal than the start.
 _ENDS: Final = """
 SELECT seq, end_journal_key, end_entry FROM invocations
 WHERE session_key = ? AND end_entry IS NOT NULL"""
@@ -45,9 +45,9 @@ WHERE session_key = ? AND end_entry IS NOT NULL"""
 def messages_of(
     connection: Connection, session_key: int, *, payloads: bool = False
 ) -> list[MessageView]:
-    """The messages of a session in their order; a damaged one says so.
+    """The messages of a session in order. A damaged message has `damage`.
 
-    With `payloads`, what providers sent of the messages is read, too.
+    With `payloads`, also reads the bytes that providers sent.
     """
     read = [_MESSAGE.read(row) for row in fetch(connection, Sql(_MESSAGES, (session_key,)))]
     names = _BODIES if payloads else _BODIES[:-1]
@@ -78,7 +78,7 @@ def messages_of(
 def invocations_of(
     connection: Connection, session_key: int, *, outputs: bool
 ) -> list[InvocationDetail]:
-    """All invocations of a session in their order, each with `ended_at_seq`."""
+    """All invocations of a session in order, with their `ended_at_seq`."""
     ends = _ends(connection, session_key)
     mine = Sql("invocations.session_key = ?", (session_key,))
     return details_of(connection, mine, outputs=outputs, ends=ends)
@@ -87,8 +87,8 @@ def invocations_of(
 def _ends(connection: Connection, session_key: int) -> Mapping[int, int]:
     """For each `seq` of an ended invocation, the `seq` of the first entry that began later.
 
-    By the order of the ledger; clocks of several machines differ. Entries of other journals than
-    that of the end say nothing.
+    Uses the order of the ledger, since clocks of several machines differ. Only entries in the
+    journal of the end can be compared; other entries are ignored.
     """
     entries: dict[int, list[int]] = defaultdict(list)
     last_seqs: dict[int, list[int]] = defaultdict(list)
@@ -104,14 +104,14 @@ def _ends(connection: Connection, session_key: int) -> Mapping[int, int]:
 
 
 def _integers(rows: Sequence[Row]) -> list[Row]:
-    """The rows that hold integers and nothing else; others are damaged, and named elsewhere."""
+    """The rows that hold only integers. Other rows are damaged, which is reported elsewhere."""
     return [row for row in rows if all(isinstance(value, int) for value in row)]
 
 
 def _message(
     role: str, found: Mapping[str, bytes], tools: Sequence[ToolView], problems: list[str]
 ) -> dict[str, Any]:
-    """What an ordinary message says."""
+    """The values of the view of an ordinary message."""
     text = found.get("text", b"")
     offers = bool(tools) or (role == OFFERING and not text)
     problems += [f"tool {tool.name}: {tool.damage}" for tool in tools if tool.damage]
@@ -120,7 +120,7 @@ def _message(
 
 
 def _leg(found: Mapping[str, bytes], problems: list[str]) -> dict[str, Any]:
-    """What a message says that tells of a leg. Its text is for people alone."""
+    """The values of the view of a message about a leg. Its text is only for people."""
     from tooltrail.records.agent_runs import read_leg_fact  # noqa: PLC0415  imports pydantic
 
     leg = None
@@ -135,7 +135,7 @@ def _leg(found: Mapping[str, bytes], problems: list[str]) -> dict[str, Any]:
 def _contents(
     named: Mapping[str, Digest], bodies: Mapping[Digest, Body], problems: list[str]
 ) -> tuple[dict[str, bytes], tuple[Erasure, ...]]:
-    """The bytes of the bodies of a message by name, and those that are erased."""
+    """The bytes of the bodies of a message by name, and the erased bodies."""
     found: dict[str, bytes] = {}
     erased: list[Erasure] = []
     for name, digest in named.items():

@@ -1,6 +1,6 @@
-"""Invocations with all their surfaces, in a fixed handful of queries whatever their number.
+"""Reads invocations with all their surfaces. The number of queries does not depend on theirs.
 
-A damaged invocation is named in its own view, and the others are read all the same.
+The view of a damaged invocation reports its damage. The other invocations are still read.
 """
 
 from collections import defaultdict
@@ -47,7 +47,7 @@ def detail_of(connection: Connection, key: int) -> InvocationDetail:
     """One invocation.
 
     Raises:
-        DamageError: a row or a text of it is not what was recorded.
+        DamageError: a row or a text of the invocation is damaged.
     """
     detail = details_of(connection, Sql("invocations.key = ?", (key,)))[0]
     if detail.damage is not None:
@@ -62,13 +62,13 @@ def details_of(
     outputs: bool = True,
     ends: Mapping[int, int] = MappingProxyType({}),
 ) -> list[InvocationDetail]:
-    """Some invocations in their order; a damaged one says so, and has no surfaces.
+    """Some invocations in order. A damaged invocation has `damage` and no surfaces.
 
     Args:
         connection: a snapshot.
-        which: the condition that they fulfil.
+        which: the condition that selects them.
         outputs: whether to read the complete outputs with their streams, too.
-        ends: the `ended_at_seq` of each `seq`, where it is known.
+        ends: the `ended_at_seq` by `seq`, if known.
     """
     order = " ORDER BY invocations.session_key, invocations.seq"
     read = [_DETAIL.read(row) for row in fetch(connection, Sql(_DETAILS) + where([which]) + order)]

@@ -1,4 +1,4 @@
-"""Which invocations began or ended since the last look, for those who follow a store."""
+"""Reports invocations that began or ended since the last poll, for programs that follow a store."""
 
 from typing import Final
 
@@ -11,23 +11,23 @@ from tooltrail.store.read.rows import Sql, fetch, fetch_each, fetch_value, joine
 from tooltrail.store.views import InvocationView
 
 _LOOK_BACK: Final = 1_000
-"""Keys before the newest that are read again. On PostgreSQL, a smaller key may be committed later
-than a greater one."""
+"""Number of keys before the newest to read again. On PostgreSQL, a smaller key may be committed
+later than a greater one."""
 
-# The first condition is that of the partial index.
+# The first condition selects the partial index.
 _OPEN: Final = Sql("SELECT key FROM invocations WHERE state <> 'success' AND state = 'started'")
 
 _ORDER: Final = " ORDER BY invocations.key"
 
 
 class InvocationFeed:
-    """What begins and ends in a store from the first look on. One thread.
+    """Follows the beginnings and ends of invocations from the first poll on. For one thread.
 
-    Each look costs two index scans, whatever the size of the store.
+    Each poll costs two index scans, whatever the size of the store.
 
     Args:
-        reader: of the store.
-        where: give these alone, each as it is when it is given.
+        reader: reader of the store.
+        where: the invocations to report. The filter is applied at the time of the poll.
     """
 
     def __init__(self, reader: Reader, where: InvocationFilter = ALL) -> None:
@@ -38,14 +38,14 @@ class InvocationFeed:
         self._open: set[int] = set()
 
     def poll(self) -> list[InvocationView]:
-        """The invocations that began or ended since the last look, in the order of their keys.
+        """The invocations that began or ended since the last poll, in the order of their keys.
 
-        The first look gives none. An invocation that began and ended since is given once.
+        The first poll returns none. An invocation that began and ended is returned once.
 
         Raises:
             DamageError, UnavailableError: see `Reader`.
         """
-        # No index of the filter: the keys are few.
+        # The lead is the key: few keys are read, so no index of the filter is needed.
         fits = [one + " AND " for one in conditions_of(self._where, lead="key")]
         query = Sql(f"SELECT {SMALL.sql} FROM {WITH_SESSION} WHERE ") + joined("", fits)
         with self._database.read() as connection:
@@ -54,7 +54,7 @@ class InvocationFeed:
             return [invocation_view(row) for row in rows]
 
     def _changes(self, connection: Connection) -> set[int]:
-        """The keys of what began or ended."""
+        """The keys of the invocations that began or ended."""
         still_open = _keys(connection, _OPEN)
         ended, self._open = self._open - still_open, still_open
         is_first, newest = self._newest is None, self._newest

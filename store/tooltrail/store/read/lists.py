@@ -1,4 +1,4 @@
-"""Sessions, artifacts and tools as lists show them, and the totals of a store.
+"""Lists of sessions, artifacts and tools, and the totals of a store.
 
 The path of an artifact follows from its digest, so the order of paths is the order of digests.
 """
@@ -45,7 +45,7 @@ _DIGITS: Final = 64
 _HEX: Final = re.compile(r"[0-9a-f]{0,64}")
 
 OFFERING: Final = "tools"
-"""The role of messages that say which tools are on offer."""
+"""The role of messages that offer tools."""
 
 # The family of the latest call of a tool.
 _FAMILY: Final = (
@@ -62,20 +62,20 @@ _TOOL: Final = Columns(
     optional=(Computed(_FAMILY, "family", "text"),),
 )
 
-# The last join is an outer one, so that a lost version is damage, and not a tool less.
+# An outer join, so that a lost version is reported as damage and not left out.
 _OFFERED: Final = f"""
 SELECT tool_offers.message_key, {_TOOL.sql} FROM tool_offers
 JOIN messages ON messages.key = tool_offers.message_key
 LEFT JOIN tools ON tools.digest = tool_offers.tool"""
 
-# What a runtime says in that role is text, and offers nothing.
+# A message of a runtime may also have this role: it has a text, and offers nothing.
 _LAST_OFFERING: Final = """
 SELECT key FROM messages WHERE session_key = ? AND role = ?
 AND (text = ? OR key IN (SELECT message_key FROM tool_offers)) ORDER BY seq DESC LIMIT 1"""
 
 
 def _sum(of: str) -> str:
-    """The sum, 0 of no rows; an integer, where PostgreSQL gives a decimal."""
+    """SQL for a sum: 0 for no rows, and an integer, since PostgreSQL returns a decimal."""
     return f"CAST(coalesce(sum({of}), 0) AS bigint)"
 
 
@@ -121,7 +121,7 @@ def _session_views(connection: Connection, rows: Sequence[Row]) -> list[SessionV
     bodies = load_bodies(connection, (one for one in digests if one is not None))
     views: list[SessionView] = []
     for values, problems in read:
-        # A session whose opening the store has not seen has no environment.
+        # A session without a `session.opened` so far has no environment.
         body = bodies.get(values["environment"], Body())
         if body.damage is not None:
             problems.append("environment names a body that is missing or damaged")
@@ -177,7 +177,7 @@ def artifact_owners(connection: Connection, path: str) -> list[UUID]:
 
 
 def _digits_of(path: str) -> str | None:
-    """The digits with which the digest begins where the path begins so; None for no path."""
+    """The first digits of the digest in the beginning of a path; None if it is not one."""
     if f"{ALGORITHM}/".startswith(path):
         return ""
     folder, _, name = path.removeprefix(f"{ALGORITHM}/").partition("/")
@@ -195,7 +195,7 @@ def _artifact_view(row: Row) -> ArtifactView:
 
 
 def list_tools(connection: Connection, name: str | None, *, latest: bool) -> list[ToolView]:
-    """Every version of every tool, or of each tool the one that was offered last; by name."""
+    """See `Reader.tools`."""
     only = [] if name is None else [Sql("tools.name = ?", (name,))]
     order = _LATEST_LAST if latest else _BY_OFFER
     behind = f" ORDER BY tools.name, {order}, tools.digest"
@@ -207,7 +207,7 @@ def list_tools(connection: Connection, name: str | None, *, latest: bool) -> lis
 
 
 def offered_tools(connection: Connection, session_key: int) -> list[ToolView]:
-    """What a session offered last, in its order."""
+    """The last offer of a session, in order."""
     query = Sql(_LAST_OFFERING, (session_key, OFFERING, connection.sha(EMPTY)))
     last = fetch_value(connection, query)
     offers = {} if last is None else offers_of(connection, Sql("messages.key = ?", (last,)))
@@ -215,7 +215,7 @@ def offered_tools(connection: Connection, session_key: int) -> list[ToolView]:
 
 
 def offers_of(connection: Connection, which: Sql) -> dict[int, list[ToolView]]:
-    """What some messages offer, each in its order, by the key of the message."""
+    """The offers of some messages, by the key of the message; each offer is in order."""
     order = " ORDER BY messages.seq, tool_offers.position"
     rows = fetch(connection, Sql(_OFFERED) + where([which]) + order)
     offers: dict[int, list[ToolView]] = defaultdict(list)

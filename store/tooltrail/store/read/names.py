@@ -1,6 +1,6 @@
-"""Finds an invocation or a session by id, part of an id, name, place in a session, or `@last`.
+"""Finds an invocation or a session by id, part of an id, name, `SESSION#SEQ`, or `@last`.
 
-A name is resolved to the key of a row, so that a row with a damaged id can be reached by its place.
+A name is resolved to the key of a row, so that `SESSION#SEQ` finds a row with a damaged id, too.
 """
 
 import re
@@ -19,20 +19,20 @@ LAST: Final = "@last"
 _CANDIDATES: Final = 5
 _ID_DIGITS: Final = 32
 _PART: Final = re.compile(r"[0-9a-f]{4,32}")
-"""An id, or some digits of one; fewer than four fit too many."""
+"""An id, or some digits of an id; fewer than four would fit too many ids."""
 
 _NAMED: Final = Columns("invocations: key id")
-"""Key and id of what has a name; the same for sessions."""
+"""Key and id; also used for sessions, whose columns have the same kinds."""
 
 
 def find_invocation(connection: Connection, name: str) -> int:
-    """The key of the invocation that a name means.
+    """The key of the invocation with a name.
 
-    A name is an id, a unique beginning or end of it, `SESSION#SEQ`, `@last` or `@last:TOOL`.
+    A name is an id, a unique beginning or end of an id, `SESSION#SEQ`, `@last` or `@last:TOOL`.
 
     Raises:
         NotFoundError: no invocation has this name.
-        AmbiguousNameError: more than one has.
+        AmbiguousNameError: several invocations have this name.
     """
     if name == LAST or name.startswith(f"{LAST}:"):
         tool = name.partition(":")[2]
@@ -52,19 +52,19 @@ def find_invocation(connection: Connection, name: str) -> int:
 
 
 def find_session(connection: Connection, name: str) -> int:
-    """The key of the session that a name means.
+    """The key of the session with a name.
 
-    A name is an id, a unique beginning or end of one, that by which producers join, or `@last`.
+    A name is an id, a unique beginning or end of an id, the name for joining, or `@last`.
 
     Raises:
         NotFoundError: no session has this name.
-        AmbiguousNameError: more than one has.
+        AmbiguousNameError: several sessions have this name.
     """
     if name == LAST:
         newest = Sql("SELECT key FROM sessions ORDER BY opened_at DESC, key DESC LIMIT 1")
         return _key(connection, newest, "the store has no session yet")
     if len(_digits_of(name)) != _ID_DIGITS:
-        # A session that was only joined has no name of its own, but an id made of the name.
+        # A session that was only joined has no name, but an id that is derived from the name.
         keyed = keyed_id("name", name) if 0 < len(name) <= MAX_KEY_CHARS else None
         query = "SELECT key, id FROM sessions WHERE name = ? OR id = ? ORDER BY key DESC LIMIT ?"
         if named := _found(connection, Sql(query, (name, keyed, _CANDIDATES))):
@@ -81,19 +81,19 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
         fits.append(_ends_so(digits, is_sqlite=connection.is_sqlite))
     found: dict[str, int] = {}
     for one in fits:
-        # By id, which is by time: so an index of the ids alone is read.
+        # The order of ids is the order of time, and needs only the index of ids.
         newest = f" ORDER BY id DESC LIMIT {_CANDIDATES}"
         found |= _found(connection, Sql(f"SELECT key, id FROM {table} WHERE ") + one + newest)
     return _only(found, name, table.removesuffix("s"))
 
 
 def _ends_so(part: str, *, is_sqlite: bool) -> Sql:
-    """The condition that an id ends with some digits; reads the index of all ids."""
+    """The condition that an id ends with some digits. Scans the index of all ids."""
     if not is_sqlite:
         return Sql(f"right(replace(CAST(id AS text), '-', ''), {len(part)}) = ?", (part,))
     ending = f"substr(CAST(id AS BLOB), -{(len(part) + 1) // 2})"
     if len(part) % 2 == 0:
-        # Bytes are compared in a sixth of the time that digits take.
+        # Comparing bytes takes a sixth of the time of comparing digits.
         return Sql(f"{ending} = ?", (bytes.fromhex(part),))
     return Sql(f"lower(substr(hex({ending}), 2)) = ?", (part,))
 
@@ -105,7 +105,7 @@ def _digits_of(name: str) -> str:
 
 
 def _key(connection: Connection, query: Sql, problem: str) -> int:
-    """The key that a query finds; raises `NotFoundError` with these words where it finds none."""
+    """The key that a query finds; raises `NotFoundError` with `problem` if it finds none."""
     key = fetch_value(connection, query)
     if key is None:
         raise NotFoundError(problem)
@@ -113,13 +113,13 @@ def _key(connection: Connection, query: Sql, problem: str) -> int:
 
 
 def _found(connection: Connection, query: Sql) -> Mapping[str, int]:
-    """The keys that a query finds, by id; a damaged id is not what anybody means."""
+    """The keys that a query finds, by id. Rows with a damaged id are left out."""
     read = [_NAMED.read(row) for row in fetch(connection, query)]
     return {str(values["id"]): values["key"] for values, problems in read if not problems}
 
 
 def _only(found: Mapping[str, int], name: str, kind: str) -> int:
-    """The key of the only row that was found."""
+    """The key of the only row that was found; raises if there is none, or more than one."""
     if not found:
         raise NotFoundError(f"no {kind} is named {name!r}")
     if len(found) > 1:

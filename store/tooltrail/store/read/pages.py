@@ -1,14 +1,14 @@
-"""Pages of invocations by keyset, and how many a filter means.
+"""Pages of invocations by keyset, and counts of invocations.
 
-A page is in the order of `started_at` and then of the key; a page of one session is in the order of
-its `seq`. A cursor is the key of the last invocation of a page.
+A page is in the order of `started_at`, then of the key. A page of one session is in the order of
+`seq`. A cursor is the key of the last invocation of a page.
 
-    all; one session; one list that has   read from that index; several values of a list are
+    all; one session; one list that has   read from this index; several values of a list are
     an index in the order of a page       merged
     a filter whose members have no index  read by time until the page is full
-    anything else                         first among the next `NEARBY` invocations, which have what
-                                          is common; then by the index of that member of the filter
-                                          that means the fewest invocations
+    anything else                         first among the next `NEARBY` invocations, which is enough
+                                          for common values; then by the index of the member of the
+                                          filter that matches the fewest invocations
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,21 +51,21 @@ SMALL_COLUMNS: Final = (
     "invocations: started_at finished_at duration_ms error_kind exit_status signal timed_out",
     "invocations: output_size truncated lost_size",
 )
-"""The key, and what an `InvocationView` holds."""
+"""The key, and the columns of an `InvocationView`."""
 
 SMALL: Final = Columns(*SMALL_COLUMNS)
 
-# The session may be lost. Its invocations must not be lost with it.
+# An outer join: if the row of a session is lost, its invocations are still listed.
 WITH_SESSION: Final = "invocations LEFT JOIN sessions ON sessions.key = invocations.session_key"
 
 NEARBY: Final = 4_000
-"""Invocations that are looked through before an index is."""
+"""Invocations to search in the order of the page, before an index of the filter is used."""
 
 _COUNTED: Final = 20_000
-"""Entries of an index that are counted to find out how many invocations a list means."""
+"""Most entries of an index that are counted to estimate how many invocations a list matches."""
 
 _MOST_MERGED: Final = 16
-"""Values of a list that are read from an index one by one."""
+"""Most values of a list that are read from an index one by one and merged."""
 
 _ORDERED: Final = ("exit_statuses", "error_kinds", "states", "tools", "families")
 """Lists of a filter with an index in the order of a page."""
@@ -74,13 +74,13 @@ _SELECTED: Final = f"SELECT {SMALL.sql} FROM {WITH_SESSION}"
 
 
 class Order(NamedTuple):
-    """The order of a page, and where it begins.
+    """The order of a page, and its first position.
 
     Attributes:
         column: `started_at` or `seq`.
-        oldest_first: whether it ascends.
+        oldest_first: whether the order is ascending.
         after: key of the last invocation of the page before.
-        indexed: whether SQLite is to read an index in this order.
+        indexed: whether SQLite should read an index in this order.
     """
 
     column: str
@@ -90,12 +90,12 @@ class Order(NamedTuple):
 
     @property
     def clause(self) -> str:
-        """ORDER BY."""
+        """The ORDER BY clause."""
         way = "ASC" if self.oldest_first else "DESC"
         return f" ORDER BY {self._place} {way}, invocations.key {way}"
 
     def conditions(self) -> list[Sql]:
-        """What follows the page before. The database compares even times that are no times."""
+        """Conditions for rows behind the page before. The database compares damaged times, too."""
         if self.after is None:
             return []
         sign = ">" if self.oldest_first else "<"
@@ -119,10 +119,10 @@ def page(
     *,
     oldest_first: bool,
 ) -> Page[InvocationView]:
-    """What follows the cursor in the order asked for.
+    """The invocations behind the cursor in the requested order.
 
     Raises:
-        InvalidRecordError: a cursor that no page gave, or a limit below 1.
+        InvalidRecordError: the cursor does not come from a page, or the limit is below 1.
     """
     check_limit(limit)
     after = None if cursor is None else _key_of(cursor)
@@ -151,16 +151,16 @@ def _found(
     if len(rows) == limit:
         return rows
     counts = zip(leads, fetch(connection, _select_numbers(filters, leads))[0], strict=True)
-    # All that a lead without an order means is read and sorted.
+    # A lead whose index does not have the order of the page is read completely and sorted.
     few = {name: count for name, count in counts if name in _ORDERED or count <= NEARBY}
     lead = min(few, key=few.__getitem__, default="started_at")
     return fetch(connection, _select_page(filters, order, limit, lead))
 
 
 def _select_page(filters: InvocationFilter, order: Order, limit: int, lead: str) -> Sql:
-    """The first invocations that a filter means, `SMALL` of each.
+    """Select `SMALL` of the first invocations that match a filter.
 
-    The lead is the member of the filter whose index is read; `started_at` for the index of all.
+    `lead` is the member of the filter whose index is read, or `started_at` for all invocations.
     """
     parts = [filters]
     if lead in _ORDERED:
@@ -177,7 +177,7 @@ def _select_page(filters: InvocationFilter, order: Order, limit: int, lead: str)
 
 
 def _select_nearby(filters: InvocationFilter, order: Order, limit: int) -> Sql:
-    """As `_select_page`, among the next `NEARBY` invocations; finds none where there are fewer."""
+    """Like `_select_page`, among the next `NEARBY` invocations. Finds none if there are fewer."""
     end = (
         Sql("SELECT invocations.started_at FROM invocations")
         + where([*time_conditions(filters), *order.conditions()])
@@ -185,14 +185,14 @@ def _select_nearby(filters: InvocationFilter, order: Order, limit: int) -> Sql:
         + Sql(" LIMIT 1 OFFSET ?", (NEARBY,))
     )
     is_near = Sql(f"invocations.started_at {'<' if order.oldest_first else '>'} (") + end + ")"
-    # Of two bounds on one side SQLite uses the first; the nearer one implies the other.
+    # If there are two bounds on one side, SQLite uses the first. The nearer bound is enough.
     one_bound: dict[str, Any] = {"until": None} if order.oldest_first else {"since": None}
     fits = conditions_of(replace(filters, **one_bound), lead="started_at")
     return _selected([*fits, *order.conditions(), is_near], order, limit)
 
 
 def _select_numbers(filters: InvocationFilter, leads: Sequence[str]) -> Sql:
-    """How many invocations some members of a filter mean, each by itself; `_COUNTED` at most."""
+    """Count the invocations that each of some members of a filter matches, up to `_COUNTED`."""
     counted = [
         Sql("(SELECT count(*) FROM (SELECT invocations.key FROM invocations")
         + where(member_conditions(filters, name))
@@ -203,13 +203,13 @@ def _select_numbers(filters: InvocationFilter, leads: Sequence[str]) -> Sql:
 
 
 def count(connection: Connection, filters: InvocationFilter) -> int:
-    """How many invocations a filter means."""
+    """The number of invocations that match a filter."""
     query = Sql("SELECT count(*) FROM invocations") + where(conditions_of(filters))
     return int(fetch_value(connection, query))
 
 
 def _leads_of(filters: InvocationFilter) -> list[str]:
-    """Members of a filter with an index; one of them may lead a page."""
+    """The members of a filter whose index may lead a page."""
     for name in ("invocations", "sessions"):
         if getattr(filters, name):
             return [name]
@@ -226,10 +226,10 @@ def _selected(conditions: Sequence[Sql], order: Order, limit: int | None) -> Sql
 
 
 def select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str) -> Sql:
-    """The keys of the first invocations that a filter means, read from the index of the lead."""
+    """Select the keys of the first invocations that match a filter, from the index of the lead."""
     conditions = [*conditions_of(filters, lead=lead), *order.conditions()]
     if lead == "started_at":
-        # Without a bound, and with a small LIMIT, SQLite reads the whole table and sorts it.
+        # Without a bound, and with a small LIMIT, SQLite reads the complete table and sorts it.
         first = "(SELECT min(first.started_at) FROM invocations AS first)"
         conditions.append(Sql(f"invocations.started_at >= {first}"))
     keys = Sql("SELECT invocations.key FROM invocations")
@@ -237,28 +237,28 @@ def select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str) 
 
 
 def _simplified(filters: InvocationFilter) -> InvocationFilter:
-    """The same filter without values that stand there twice, and without statuses if possible.
+    """The same filter without duplicate values, and without statuses if possible.
 
-    Each status is a few states.
+    A status becomes its states.
     """
     once: dict[str, Any] = {name: tuple(dict.fromkeys(getattr(filters, name))) for name in LISTS}
     named = [state for one in filters.statuses for state in STATES_OF_STATUS[one]]
     states = once["states"]
     both = tuple(one for one in named if not states or one in states)
-    # Where no state has the status, both stay, and nothing fits.
+    # If no state has the status, both lists stay, and match nothing.
     if both:
         once |= {"states": both, "statuses": ()}
     return replace(filters, **once)
 
 
 def _is_ordered(name: str, values: Sequence[Any]) -> bool:
-    """Whether an index gives each value of a list in the order of a page."""
+    """Whether an index has the order of a page for each value of a list."""
     common = {"states": "success", "exit_statuses": 0}
     return 0 < len(values) <= _MOST_MERGED and (name not in common or common[name] not in values)
 
 
 def _is_direct(filters: InvocationFilter, leads: Sequence[str]) -> bool:
-    """Whether the page is read from one index, without a filter that passes many entries over."""
+    """Whether one index is enough for the page, without a filter that skips many entries."""
     if not leads or leads[0] in ("invocations", "sessions"):
         return True
     members = [name for name in LISTS if getattr(filters, name)]
@@ -285,6 +285,6 @@ def invocation_view(row: Row) -> InvocationView:
 
 
 def view_of(values: Mapping[str, Any], damage: str | None) -> InvocationView:
-    """The view of values that have the names of `SMALL`, among others."""
+    """The view of values with the names of `SMALL`; further values are ignored."""
     preview = preview_arguments(values["arguments_preview"])
     return make_view(InvocationView, values, arguments_preview=preview, damage=damage)

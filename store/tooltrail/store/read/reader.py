@@ -1,6 +1,6 @@
-"""Reading a store: lists by key, one invocation with all its surfaces, a stream's bytes.
+"""Reads a store: pages of lists, one invocation with all its surfaces, the bytes of a stream.
 
-A list does not wait for the modules that only the texts of a call need: they are imported late.
+Modules that only the texts of a call need are imported late, so that a list does not import them.
 """
 
 from collections.abc import Callable
@@ -37,21 +37,21 @@ if TYPE_CHECKING:
 
 
 class Reader:
-    """Questions to a store. Each answer is one snapshot; safe to share between threads.
+    """Reads a store. Each method reads one snapshot. Safe to share between threads.
 
-    A damaged row is named in its own view (`damage`), and the other rows of a list are answered.
-    Every method raises `UnavailableError` when the store cannot be reached, and `DamageError` when
-    the only thing that it was asked for is not what was recorded. A method with a `limit`, at most
-    so many, raises `InvalidRecordError` for one below 1.
+    In a list, the view of a damaged row reports its `damage`; the other rows are not affected.
+    Every method raises `UnavailableError` if the store cannot be reached. A method that returns one
+    thing raises `DamageError` if that thing is damaged. `limit` is the greatest number of results;
+    a `limit` below 1 raises `InvalidRecordError`.
 
-    An invocation is named by its id, a unique beginning or end of it, `SESSION#SEQ`, `@last` or
-    `@last:TOOL`. A session is named by its id, the name by which producers join it, a unique
-    beginning or end of its id, or `@last`. A method that takes a name raises `NotFoundError` where
-    nothing has this name, and `AmbiguousNameError` where several have.
+    The name of an invocation is its id, a unique beginning or end of the id, `SESSION#SEQ`, `@last`
+    or `@last:TOOL`. The name of a session is its id, the name by which producers join it, a unique
+    beginning or end of the id, or `@last`. A method that accepts a name raises `NotFoundError` if
+    nothing has this name, and `AmbiguousNameError` if several things have it.
 
     Attributes:
-        database: where it asks.
-        spool: where output may wait that is not stored yet.
+        database: the database of the store.
+        spool: the folder in which output may wait to be stored.
     """
 
     def __init__(
@@ -69,16 +69,16 @@ class Reader:
         cursor: str | None = None,
         oldest_first: bool = False,
     ) -> Page[InvocationView]:
-        """A page of invocations, the newest first unless asked otherwise.
+        """A page of invocations, by default the newest first.
 
-        Those of one session come in the order of the session, any others by the time of their
-        start. Raises `InvalidRecordError` for a cursor that no page gave.
+        If the filter names one session, the order is that of the session, else the time of the
+        start. Raises `InvalidRecordError` for a cursor that does not come from a page.
         """
         with self.database.read() as connection:
             return pages.page(connection, where, limit, cursor, oldest_first=oldest_first)
 
     def count_invocations(self, where: InvocationFilter = ALL) -> int:
-        """How many invocations a filter means; reads an index, or all rows for some filters."""
+        """The number of invocations that match. Reads an index, or all rows for some filters."""
         with self.database.read() as connection:
             return pages.count(connection, where)
 
@@ -90,7 +90,7 @@ class Reader:
             return detail_of(connection, names.find_invocation(connection, str(name)))
 
     def is_running(self, name: str | UUID) -> bool:
-        """Whether an invocation has not ended, and its program lives and uses this spool."""
+        """Whether an invocation has not ended, and its program is alive and uses this spool."""
         with self.database.read() as connection:
             key = names.find_invocation(connection, str(name))
             query = "SELECT owner FROM invocations WHERE key = ? AND state = 'started'"
@@ -107,8 +107,8 @@ class Reader:
     ) -> list[SessionView]:
         """Sessions, the newest first.
 
-        With a cursor, those behind the session with this id, the last of the page before. Raises
-        `NotFoundError` where there is no such session.
+        The cursor is the id of the last session of the page before. Raises `NotFoundError` if there
+        is no such session.
         """
         with self.database.read() as connection:
             return lists.list_sessions(connection, limit=limit, cursor=cursor)
@@ -119,8 +119,8 @@ class Reader:
         """Everything of one session, each part in the order of its `seq`, from one snapshot.
 
         Args:
-            name: of the session.
-            payloads: whether to read what providers sent of the messages, too.
+            name: name of the session.
+            payloads: whether to read the bytes that providers sent, too.
             outputs: whether to read the complete outputs of the calls with their streams, too.
         """
         from tooltrail.store.read.conversations import invocations_of, messages_of
@@ -134,20 +134,20 @@ class Reader:
             )
 
     def tools(self, name: str | None = None, *, latest: bool = False) -> list[ToolView]:
-        """Every version of one tool, or of all that models were offered, by name and then by time.
+        """Every version of one tool, or of all tools offered to models; by name, then by time.
 
-        With `latest`, of each tool only the version that was offered last.
+        With `latest`, only the version of each tool that was offered last.
         """
         with self.database.read() as connection:
             return lists.list_tools(connection, name, latest=latest)
 
     def offered_tools(self, session: str | UUID) -> list[ToolView]:
-        """The tools that a session offered last, in its order."""
+        """The tools of the last offer in a session, in the order of the offer."""
         with self.database.read() as connection:
             return lists.offered_tools(connection, names.find_session(connection, str(session)))
 
     def policy_json(self, digest: Digest) -> str:
-        """The canonical JSON of a policy of a record; raises `NotFoundError` when it is erased."""
+        """The canonical JSON of a policy of a record; raises `NotFoundError` if it is erased."""
         with self.database.read() as connection:
             return read_body(connection, digest).decode()
 
@@ -156,9 +156,9 @@ class Reader:
 
         Raises:
             NotFoundError: the bytes are erased.
-            UnavailableError: they wait in this spool, see `repair`; or the sink cannot be reached.
-            DamageError: the bytes are missing, cut or altered; here or at a later read.
-                `MissingArtifactError` when they were not stored and are not in this spool either.
+            UnavailableError: bytes wait in this spool (see `repair`), or the sink is unreachable.
+            DamageError: the bytes are missing, cut or altered. A later read may raise this, too.
+                `MissingArtifactError` if they were not stored and are not in this spool either.
         """
         if stream.erasure is not None:
             raise NotFoundError(f"stream {stream.erasure.sentence}")
@@ -170,7 +170,7 @@ class Reader:
                 return streams.open_in_database(connection, stream)
         with self.database.read() as connection:
             files = streams.waiting_files(connection, stream.digest)
-        if not files:  # stored a moment ago
+        if not files:  # stored since the view was read
             return self._open_archive().open(path, size=stream.size)
         if any(streams.may_be_file(self.spool / one) for one in files):
             raise UnavailableError(
@@ -193,15 +193,15 @@ class Reader:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> list[ArtifactView]:
-        """The artifacts that the store knows, by path.
+        """The artifacts of the store, by path.
 
         Args:
-            invocation: those of this invocation alone.
-            session: those of this session alone.
-            beginning: those whose path begins so; a whole path is the beginning of itself.
-            limit: at most so many.
-            cursor: go on behind this path, the last of the page before; `InvalidRecordError` when
-                it is not the path of an artifact.
+            invocation: only the artifacts of this invocation.
+            session: only the artifacts of this session.
+            beginning: only artifacts whose path has this prefix, or is this path.
+            limit: greatest number of artifacts.
+            cursor: the last path of the page before; `InvalidRecordError` if it is not the path of
+                an artifact.
         """
         with self.database.read() as connection:
             return lists.list_artifacts(
@@ -216,15 +216,15 @@ class Reader:
     def artifact_owners(self, path: str) -> list[UUID]:
         """The invocations that refer to an artifact, the oldest first; `NO_ID` for a damaged id.
 
-        Raises `InvalidRecordError` for what is not the path of an artifact.
+        Raises `InvalidRecordError` if `path` is not the path of an artifact.
         """
         with self.database.read() as connection:
             return lists.artifact_owners(connection, path)
 
     def counts(self, *, with_bodies: bool = False) -> StoreCounts:
-        """Totals of the store, of the bodies only on demand; reads all rows of the counted tables.
+        """Totals of the store. Reads all rows of the counted tables.
 
-        The bodies are by far the largest table. A number that is damaged counts as 0.
+        Bodies, by far the largest table, are only counted on demand. A damaged number counts as 0.
         """
         with self.database.read() as connection:
             return lists.count_store(connection, with_bodies=with_bodies)

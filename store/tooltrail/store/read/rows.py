@@ -1,4 +1,4 @@
-"""Statements that are put together of pieces, and their rows, whatever these hold."""
+"""Builds statements from pieces, and fetches rows that may hold any value."""
 
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -13,47 +13,47 @@ from tooltrail.store.engines.connection import Connection, in_parts
 Row: TypeAlias = Sequence[Any]
 
 MAX_KEY_DIGITS: Final = 18
-"""Decimal digits that surely fit into the 64 bits of a key."""
+"""Most decimal digits that always fit into the 64 bits of a key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sql:
     """A piece of SQL, and the values of its `?`.
 
-    A `+` before a column keeps SQLite from using an index for it, as SQLite's documentation of the
-    query planner says. `fetch` removes these hints for PostgreSQL. No piece has another `+`.
+    A `+` before a column prevents SQLite from using an index for it, see the documentation of the
+    query planner. `fetch` removes these hints for PostgreSQL. `+` has no other use in a piece.
     """
 
     text: str
     values: tuple[object, ...] = ()
 
     def __add__(self, other: "Sql | str") -> "Sql":
-        """Both, one behind the other."""
+        """Both pieces, one behind the other."""
         if isinstance(other, str):
             return Sql(self.text + other, self.values)
         return Sql(self.text + other.text, self.values + other.values)
 
 
 def joined(separator: str, pieces: Iterable[Sql]) -> Sql:
-    """Pieces with a separator between."""
+    """Pieces joined by a separator."""
     every = tuple(pieces)
     values = tuple(value for one in every for value in one.values)
     return Sql(separator.join(one.text for one in every), values)
 
 
 def where(conditions: Sequence[Sql]) -> Sql:
-    """The clause for conditions that must all hold."""
+    """The WHERE clause of conditions that must all be true; empty if there are none."""
     return Sql(" WHERE ") + joined(" AND ", conditions) if conditions else Sql("")
 
 
 def check_limit(limit: int | None) -> None:
-    """Raise `InvalidRecordError` for a list of nothing, with a limit below 1."""
+    """Raise `InvalidRecordError` for a limit below 1."""
     if limit is not None and limit < 1:
         raise InvalidRecordError(f"a list of at most {limit} rows shows nothing; ask for 1 or more")
 
 
 def limited(limit: int | None) -> Sql:
-    """The clause for at most so many rows; all when None."""
+    """The LIMIT clause; empty if `limit` is None."""
     return Sql("") if limit is None else Sql(" LIMIT ?", (limit,))
 
 
@@ -64,10 +64,10 @@ def is_in(column: str, values: Sequence[object]) -> Sql:
 
 
 def fetch(connection: Connection, statement: Sql) -> Sequence[Row]:
-    """All rows of a query, whatever they hold.
+    """All rows of a query, even if values are damaged.
 
-    A text that is not UTF-8 comes as bytes, a time beyond those of Python as text. The usual way of
-    the driver is several times as fast, and is tried first.
+    A text that is not UTF-8 becomes bytes, a time outside the range of Python becomes text. The
+    normal conversion of the driver is several times as fast, and is tried first.
     """
     text = statement.text if connection.is_sqlite else statement.text.replace("+", "")
     values = [_driver_value(connection, one) for one in statement.values]
@@ -83,13 +83,13 @@ def fetch(connection: Connection, statement: Sql) -> Sequence[Row]:
 def fetch_each(
     connection: Connection, query: Sql, column: str, values: Sequence[object], order: str = ""
 ) -> list[Row]:
-    """All rows of a query whose last condition, a column with any of many values, is missing."""
+    """All rows of a query without its last condition: that a column has one of these values."""
     parts = in_parts(values)
     return [row for part in parts for row in fetch(connection, query + is_in(column, part) + order)]
 
 
 def fetch_value(connection: Connection, statement: Sql) -> Any:
-    """The first value of the first row; None when there is no row."""
+    """The first value of the first row; None if there is no row."""
     rows = fetch(connection, statement)
     return rows[0][0] if rows else None
 
@@ -108,7 +108,7 @@ def _driver_value(connection: Connection, value: object) -> object:
 
 @contextmanager
 def _lenient(connection: Connection) -> Generator[Connection]:
-    """The same transaction, in which a driver has a Python value for whatever a row holds."""
+    """The same transaction, with a driver that converts any value of a row to a Python value."""
     driver: Any = connection.driver
     if connection.is_sqlite:
         driver.text_factory = _text_or_bytes
@@ -128,7 +128,7 @@ def _lenient(connection: Connection) -> Generator[Connection]:
                 return bytes(data).decode()
 
     driver.adapters.register_loader("timestamptz", TimeOrText)
-    # A cursor that was made before reads values as it did before.
+    # Existing cursors keep the old loader, so a new one is needed.
     again = Connection(connection.target, driver)
     try:
         yield again

@@ -1,4 +1,4 @@
-"""Streams of complete outputs: where their bytes are, and the bytes.
+"""Reads streams of complete outputs: the location of their bytes, and the bytes.
 
 The bytes of a stream are a part of the receipt, else a body, else an artifact, else they wait in a
 spool.
@@ -52,16 +52,16 @@ JOIN surfaces ON surfaces.invocation_key = invocations.key WHERE invocations.id 
 
 
 def select_streams(which: Sql) -> Sql:
-    """The streams of some invocations, in their order."""
+    """Select the streams of some invocations, in order."""
     return Sql(_STREAMS) + where([which]) + " ORDER BY streams.invocation_key, streams.n"
 
 
 def stream_view(
     row: Row, owner: UUID, erasures: Mapping[str, Erasure]
 ) -> tuple[StreamView, list[str]]:
-    """The view of a row of `select_streams`, and what of the row cannot be read.
+    """The view of a row of `select_streams`, and the problems of the row.
 
-    The owner is the invocation; the erasures are those of its texts, by name.
+    `owner` is the invocation; `erasures` are the erasures of its texts, by name.
     """
     values, problems = _STREAM.read(row)
     erasure = None if values["receipt_offset"] is None else erasures.get("receipt")
@@ -99,13 +99,13 @@ def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
 
 
 def waiting_files(connection: Connection, digest: Digest) -> list[str]:
-    """The files of spools from which an artifact is to be stored, each relative to its spool."""
+    """The files that wait to be stored as an artifact, each relative to its spool."""
     rows = fetch(connection, Sql(_WAITING_FILES, (connection.sha(digest),)))
     return [str(row[0]) for row in rows]
 
 
 def may_be_file(path: Path) -> bool:
-    """Whether there is such a file, or nobody can tell."""
+    """Whether there is such a file; True if that cannot be checked."""
     try:
         return S_ISREG(path.stat().st_mode)
     except (FileNotFoundError, NotADirectoryError):

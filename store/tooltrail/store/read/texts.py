@@ -1,10 +1,10 @@
-"""The texts of invocations, byte for byte, checked against the facts of their ledger entries.
+"""Reads the texts of invocations, byte for byte, and checks them against the facts of the ledger.
 
-A column of `surfaces` holds the exact text, unless no database can store it. The exact bytes are
-then a body, by the digest that the fact names. The same digest shows a text that was altered.
+A column of `surfaces` holds the exact text, unless no database can store that text. The exact bytes
+are then a body, with the digest that the fact names. This digest also shows an altered text.
 
-Facts are canonical JSON: the bytes of a member can stand in one place alone. So a digest is looked
-for in the bytes of a fact, and a fact is parsed only where a text is not in its column.
+Facts are canonical JSON: the bytes of a member can only be in one place. So a digest is searched in
+the bytes of a fact, and a fact is parsed only if a text is not in its column.
 """
 
 import json
@@ -24,7 +24,7 @@ from tooltrail.store.views import Erasure
 
 
 class Surfaces(NamedTuple):
-    """The texts of an invocation by name, those that are erased, and what is wrong with them."""
+    """The texts of an invocation by name, the erased texts, and the damage."""
 
     texts: Mapping[str, bytes]
     erased: tuple[Erasure, ...] = ()
@@ -35,11 +35,11 @@ class _Text(NamedTuple):
     """One text.
 
     Attributes:
-        name: of its column.
-        exact: the bytes of the column, where they are right.
+        name: name of its column.
+        exact: the bytes of the column, if they are correct.
         is_gone: whether the column is NULL.
-        digest: of the right bytes; None where no fact names it, and the column is all there is.
-        tombstone: the digest by which retention names the text.
+        digest: digest of the correct bytes; None if no fact names it: only the column counts.
+        tombstone: the digest that the tombstone of an erased text has.
     """
 
     name: str
@@ -49,7 +49,7 @@ class _Text(NamedTuple):
     tombstone: Digest | None = None
 
     def body(self, bodies: Mapping[Digest, Body]) -> Body:
-        """The right bytes, or why there are none; damage without words."""
+        """The correct bytes, or an erasure; an empty `Body` means damage."""
         if self.digest is not None and bodies[self.digest].data is not None:
             return bodies[self.digest]
         if self.is_gone and self.tombstone is not None:
@@ -60,15 +60,15 @@ class _Text(NamedTuple):
 def read_texts(
     connection: Connection, rows: Sequence[Mapping[str, Any]], *, outputs: bool
 ) -> list[Surfaces]:
-    """The exact texts of some invocations; of a damaged one, none.
+    """The exact texts of some invocations. A damaged invocation has no texts.
 
     Args:
         connection: a snapshot.
-        rows: of each its `id`, its `state`, the columns of its `surfaces`, and the packed facts
+        rows: for each invocation `id`, `state`, the columns of its `surfaces`, and the packed facts
             `start_fact` and `end_fact`.
         outputs: whether to read the complete outputs, too.
     """
-    # Where the columns cannot hold what the ingester made, a body says what that was.
+    # If the columns cannot hold the texts that the ingester made, a body has their digests.
     inexact = (row["shown"] for row in rows if row["is_exact"] is False)
     made = load_bodies(connection, (one for one in inexact if one is not None))
     found: list[list[_Text] | str] = []
@@ -87,7 +87,7 @@ def read_texts(
 
 
 def text_from(data: bytes) -> str:
-    """A text behind its bytes, whatever they are: lone surrogates and other bytes survive."""
+    """Decode any bytes to a text: lone surrogates and other bytes survive."""
     for errors in ("strict", "surrogatepass"):
         with suppress(UnicodeDecodeError):
             return data.decode("utf-8", errors)
@@ -119,14 +119,14 @@ def _texts_of(row: Mapping[str, Any], made: Mapping[Digest, Body], *, outputs: b
     canonical = row["canonical"]
     if canonical is not None and has_references(canonical):
         if row["receipt"] is None:
-            # A part of the canonical result is erased or lost with the receipt.
+            # The parts of the canonical result in the receipt are erased or lost, too.
             return [*texts, receipt._replace(name="canonical")]
         canonical = expand_canonical(canonical, row["receipt"].encode())
     return [*texts, _text("canonical", canonical, shown, row["shown"])]
 
 
 def _text(name: str, column: str | None, fact: bytes | None, shown: Digest | None = None) -> _Text:
-    """The text of a column, compared with what a fact names, if any does."""
+    """The text of a column, compared with the digest in a fact, if there is one."""
     stored = None if column is None else column.encode()
     if stored is not None and (fact is None or f'"{name}":"{digest_of(stored)}"'.encode() in fact):
         return _Text(name, stored)
@@ -141,7 +141,7 @@ def _fact(packed: bytes | None, owner: str, which: str, kind: str) -> bytes:
     """The canonical JSON of a fact about the call.
 
     Raises:
-        DamageError: the row names no such fact.
+        DamageError: the row does not name such a fact.
     """
     fact = b"" if packed is None else unpack_fact(packed)
     if f'"id":"{owner}","kind":"{kind}"'.encode() not in fact:

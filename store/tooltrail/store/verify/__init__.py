@@ -2,13 +2,13 @@
 
 `verify` does not notice:
 
-- a change of what no fact says: unused keys of the database, when something was published or
-  rejected, what a tombstone says of retention;
-- facts and rows that were altered alike, with all hashes and the kept head computed again;
-- a body or an artifact that nothing names;
-- a removed `receipt_offset` of a stream whose bytes are a body, too;
-- the bytes that were kept of a damaged place of a journal;
-- in a store with several journals, whether a call is late, and its exact place in its session.
+- a change of values that no fact contains: unused keys of the database, times of publication and
+  rejection, the details of tombstones;
+- facts and rows that were altered consistently, with all hashes and the stored head recomputed;
+- a body or an artifact that nothing refers to;
+- a removed `receipt_offset` of a stream whose bytes are also a body;
+- altered bytes of a damaged place of a journal;
+- in a store with several journals, a change of `is_late` or of the exact position in a session.
 """
 
 from tooltrail.store.verify.checking import Finding, FindingKind, Totals

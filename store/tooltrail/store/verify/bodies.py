@@ -1,4 +1,4 @@
-"""Checks that every body and every artifact that something names is there, and unaltered."""
+"""Checks that every body and every artifact that a fact names exists and is unaltered."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -13,19 +13,19 @@ from tooltrail.store.verify.checking import Checking, Finding
 from tooltrail.store.verify.source import Source, Unreadable
 
 _BODIES_AT_ONCE: Final = 64
-"""Bodies are small as a rule; an importer may store long ones."""
+"""Bodies per batch. Bodies are usually small, but an importer may store long ones."""
 
 _ROWS_AT_ONCE: Final = 500
 
 
 @dataclass
 class Needed:
-    """What the facts of a batch name, by digest, with the first subject that names it.
+    """The digests that the facts of a batch name, each with the first subject that names it.
 
     Attributes:
-        bodies: must be in the database.
+        bodies: bodies that must be in the database.
         optional: bodies that may be lost with a damaged place of the journal.
-        artifacts: must be in the sink, or wait for it.
+        artifacts: artifacts that must be in the sink, or wait for it.
     """
 
     bodies: dict[Digest, str] = field(default_factory=dict[Digest, str])
@@ -33,7 +33,7 @@ class Needed:
     artifacts: dict[Digest, str] = field(default_factory=dict[Digest, str])
 
     def check(self, checking: Checking, *, is_damaged: bool) -> None:
-        """Report what is missing. Retention removes bytes and leaves the row.
+        """Report missing rows. Retention removes bytes but keeps the row.
 
         With `is_damaged`, some frames of the journal are lost.
         """
@@ -55,7 +55,7 @@ class Needed:
 def _without(
     checking: Checking, table: str, wanted: dict[Digest, str], where: str = "TRUE"
 ) -> dict[Digest, str]:
-    """Those digests that a table does not have, in rows for which a condition is true."""
+    """The digests without a row in a table; only rows that fulfil `where` count."""
     keys = [checking.connection.sha(one) for one in wanted]
     rows = checking.source.rows(table, "digest", keys, where, columns=["digest"])
     found = {checking.digest(one["digest"]) for one in rows}
@@ -114,8 +114,8 @@ def check_artifacts(
 ) -> Iterator[list[Finding]]:
     """Read every artifact in the sink, and compare it with its digest and its row.
 
-    The database is not kept waiting meanwhile: each batch of rows has a snapshot of its own. What
-    is published after the first one is left out.
+    No transaction is open while artifacts are read: each batch of rows has its own snapshot.
+    Artifacts that are published after the first snapshot are left out.
     """
     with database.snapshot() as connection:
         ((last,),) = connection.query("SELECT coalesce(max(key), 0) FROM artifacts")

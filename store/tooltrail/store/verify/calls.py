@@ -1,4 +1,4 @@
-"""Compares calls with their facts: the row, the texts, and every row that belongs to a call."""
+"""Compares calls with their facts: the row, the texts, and every child row."""
 
 from collections.abc import Collection, Sequence
 from typing import Any, Final
@@ -18,7 +18,7 @@ from tooltrail.store.verify.source import Unreadable
 from tooltrail.store.verify.surfaces import Call, check_shown
 
 OF_CALLS: Final = ("streams", "omissions", "invocation_artifacts", "structured_outputs")
-"""Tables whose rows belong to a call besides its texts. They are there once the call has ended."""
+"""Tables with further rows of a call besides its texts. The rows exist once the call has ended."""
 
 
 def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, Call]:
@@ -40,7 +40,7 @@ def load_calls(checking: Checking, ids: Sequence[UUID]) -> dict[UUID, Call]:
 def check_start(
     checking: Checking, call: Call, fact: CallStarted, entry: Entry, expected: Row
 ) -> None:
-    """Compare what is known of a call when it starts; `expected` is what the session says of it."""
+    """Compare the values of a start; `expected` has the values that follow from the session."""
     subject = call.subject
     expected |= rows.start_row(checking.connection, fact, entry)
     has_ended = call.row["end_entry"] is not None
@@ -67,7 +67,7 @@ def check_start(
 def check_end(
     checking: Checking, call: Call, fact: CallEnded, entry: Entry, needed: Needed
 ) -> None:
-    """Compare what is known of a call when it has ended."""
+    """Compare the values of the end of a call."""
     connection, subject, key = checking.connection, call.subject, call.row["key"]
     call.streams = fact.streams
     call.check(checking, "output", fact.output)
@@ -93,7 +93,7 @@ def check_end(
 
 
 def _check_arguments(checking: Checking, call: Call) -> None:
-    """Compare the arguments of a call that an earlier batch started, to know if they are exact."""
+    """Compare the arguments of a call that began in an earlier batch, to know if they are exact."""
     start = checking.fact_json(call.row["journal_key"], call.row["start_entry"])
     try:
         fact = None if start is None else read_fact(start)
@@ -106,7 +106,7 @@ def _check_arguments(checking: Checking, call: Call) -> None:
 
 
 def _verdict_rows(checking: Checking, call: Call, shown: Shown) -> list[Row] | None:
-    """The row of a structured output; None where what was shown cannot be read."""
+    """The row of a structured output, if it is one; None if the shown result cannot be read."""
     if shown.renderer != VERDICTS:
         return [] if shown.renderer else None
     try:
@@ -125,7 +125,7 @@ def _check_streams(
     bodies: Collection[Digest],
     needed: Needed,
 ) -> None:
-    """Check that the bytes of every stream are where its row says."""
+    """Check that the bytes of every stream are at the location in its row."""
     receipt = call.exact.get("receipt")
     for stream, offset in placed:
         if offset is None:

@@ -1,4 +1,4 @@
-"""What all checks share: the rows, the findings so far, and what is known across batches."""
+"""The shared state of all checks: the rows, the findings, and the state across batches."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from tooltrail.store.ingest.known import FIRST_SEQ
 from tooltrail.store.verify.source import Source
 
 _KNOWN_SESSIONS: Final = 20_000
-"""Sessions that are remembered. With more in one journal, places are compared less strictly."""
+"""Most sessions in memory. With more in one journal, positions are compared less strictly."""
 
 
 FindingKind = Literal["damage", "incomplete"]
@@ -22,15 +22,15 @@ FindingKind = Literal["damage", "incomplete"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is not as it should be.
+    """One problem that a verification found.
 
     Attributes:
-        kind: `damage` where something was altered, removed or added; `incomplete` where something
-            is missing and the store says so itself: an open call, an artifact that waits in a
+        kind: `damage` if something was altered, removed or added; `incomplete` if something is
+            missing and the store itself records that: an open call, an artifact that waits in a
             spool, a fact that could not be applied.
-        subject: the thing, in words: `call 0198…`, `session 0198…`, `body sha256:…`.
-        table: where it was noticed.
-        column: of that table; None where a row as a whole is meant.
+        subject: the affected thing: `call 0198…`, `session 0198…`, `body sha256:…`.
+        table: the table with the problem.
+        column: the column of that table; None for a complete row.
         message: one sentence that names the thing.
     """
 
@@ -43,12 +43,12 @@ class Finding:
 
 @dataclass
 class Totals:
-    """What was compared, and what came of it.
+    """The totals of a verification.
 
     Attributes:
-        checked: how many things of each kind were compared: `calls`, `messages`, …
-        damage_count: findings of damage so far.
-        incomplete_count: findings of what is incomplete so far.
+        checked: number of compared things of each kind: `calls`, `messages`, …
+        damage_count: findings of kind `damage` so far.
+        incomplete_count: findings of kind `incomplete` so far.
     """
 
     checked: Counter[str] = field(default_factory=Counter[str])
@@ -58,11 +58,11 @@ class Totals:
 
 @dataclass(slots=True)
 class SessionState:
-    """A session, as the facts of one journal have left it so far.
+    """The state of a session after the facts of one journal so far.
 
     Attributes:
-        row: of `sessions`; None where it is missing.
-        next_seq: the place of the next message or call.
+        row: row of `sessions`; None if it is missing.
+        next_seq: the position of the next message or call.
         is_closed: whether a fact closed it.
     """
 
@@ -76,13 +76,13 @@ class Checking:
     """The state of one verification.
 
     Attributes:
-        totals: what was compared.
-        source: the rows.
-        has_one_journal: whether the store has one journal.
-        has_forgotten: whether there were more sessions than are remembered.
-        sessions: those that the journal at hand has named.
-        tools: for each tool on offer, whether an offer was made when its row says.
-        matched: how many rows have the entry of a fact that was compared, by column.
+        totals: the totals so far.
+        source: reads the rows.
+        has_one_journal: whether the store has exactly one journal.
+        has_forgotten: whether there were too many sessions to keep in memory.
+        sessions: the sessions that the current journal has named.
+        tools: for each offered tool, whether an offer has the time in its row.
+        matched: number of rows whose entry is a compared fact, by column.
     """
 
     totals: Totals
@@ -96,22 +96,22 @@ class Checking:
 
     @property
     def is_strict(self) -> bool:
-        """Whether the ledger determines every place in a session, and whether a call is late."""
+        """Whether the ledger determines every position in a session, and `is_late` of a call."""
         return self.has_one_journal and not self.has_forgotten
 
     @property
     def connection(self) -> Connection:
-        """Spells values as the driver does."""
+        """The connection, which converts values to the types of the driver."""
         return self.source.connection
 
     def forget_sessions(self) -> None:
-        """Forget the sessions that were named so far, if there are too many."""
+        """Forget the sessions so far, if there are too many."""
         if len(self.sessions) > _KNOWN_SESSIONS:
             self.sessions.clear()
             self.has_forgotten = True
 
     def take(self) -> list[Finding]:
-        """The findings since the last time."""
+        """Return and clear the findings since the last call."""
         found, self._found = self._found, []
         return found
 
@@ -121,7 +121,7 @@ class Checking:
         self._found.append(Finding("damage", subject, table, column, message))
 
     def incomplete(self, subject: str, table: str, column: str | None, message: str) -> None:
-        """Report what is incomplete, and is said to be."""
+        """Report something that the store itself records as incomplete."""
         self.totals.incomplete_count += 1
         self._found.append(Finding("incomplete", subject, table, column, message))
 
@@ -130,7 +130,7 @@ class Checking:
         self.damage(subject, table, None, f"{subject} is missing")
 
     def unreadable(self, table: str, row: str, column: str | None) -> None:
-        """Report what the database cannot read."""
+        """Report a row or a value that the database cannot read."""
         what = table if column is None else f"{table}.{column}"
         subject = f"row with {row} of {table}"
         self.damage(subject, table, column, f"{what} of the row with {row} cannot be read")
@@ -138,7 +138,7 @@ class Checking:
     def compare(
         self, subject: str, table: str, expected: Mapping[str, object], stored: Row
     ) -> None:
-        """Compare a row with what its fact makes of it, column by column."""
+        """Compare a row with the values from its fact, column by column."""
         for name, wanted in expected.items():
             if wanted != stored[name]:
                 message = f"{table}.{name} of {subject} is not what its fact says"
@@ -147,7 +147,7 @@ class Checking:
     def compare_rows(
         self, subject: str, table: str, expected: Sequence[Row], stored: Sequence[Row]
     ) -> None:
-        """Compare the rows of one owner with those that its fact makes, in their order."""
+        """Compare the rows of one owner with the rows from its fact, in order."""
         for wanted, found in zip(expected, stored, strict=False):
             self.compare(subject, table, wanted, found)
         if len(expected) != len(stored):
@@ -155,7 +155,7 @@ class Checking:
             self.damage(subject, table, None, message)
 
     def body(self, digest: Digest) -> bytes | None:
-        """The bytes of a body; None where it is missing or damaged, which is reported elsewhere."""
+        """The bytes of a body; None if it is missing or damaged, which is reported elsewhere."""
         rows = self.source.rows("bodies", "digest", [self.connection.sha(digest)])
         try:
             return self.content(rows[0]) if rows else None
@@ -171,7 +171,7 @@ class Checking:
         return decode_body(self.digest(row["digest"]), row["size"], row["encoding"], row["data"])
 
     def fact_json(self, journal: Any, n: Any) -> bytes | None:
-        """The fact of a ledger entry; None where there is none that can be read."""
+        """The JSON of the fact of a ledger entry; None if it is missing or cannot be read."""
         if not isinstance(journal, int) or not isinstance(n, int):
             return None
         rows = self.source.rows("ledger_entries", "n", [n], f"journal_key = {journal}")
@@ -181,10 +181,10 @@ class Checking:
             return None
 
     def is_removed(self, digest: Digest) -> bool:
-        """Whether retention removed the body of a digest."""
+        """Whether retention removed the body with a digest."""
         keys = [self.connection.sha(digest)]
         return bool(self.source.rows("tombstones", "digest", keys, "kind = 'body'"))
 
     def digest(self, value: Any) -> Digest:
-        """A stored digest in words."""
+        """A stored digest as text."""
         return Digest(f"{ALGORITHM}:{value.hex()}" if isinstance(value, bytes) else repr(value))

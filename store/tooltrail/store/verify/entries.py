@@ -1,4 +1,4 @@
-"""Compares each fact of the ledger, in order, with the rows that it makes."""
+"""Compares each fact of the ledger, in order, with its rows."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -28,13 +28,13 @@ from tooltrail.store.verify.ledger import AppliedFact, Journal
 from tooltrail.store.verify.surfaces import Receipts
 
 OF_MESSAGES: Final = ("tool_offers", "agent_legs", "agent_outcomes")
-"""Tables whose rows say what a message is besides."""
+"""Tables with further rows of a message."""
 
 _IDENTITY: Final = frozenset({"kind", "id", "session"})
 
 
 class EntryChecks:
-    """The checks of the entries of one journal. With `receipts`, receipts are made anew."""
+    """Checks the entries of one journal. With `receipts`, receipts are rendered again."""
 
     def __init__(self, checking: Checking, journal: Journal, receipts: Receipts | None) -> None:
         self._checking = checking
@@ -43,7 +43,7 @@ class EntryChecks:
         self._receipts = receipts
 
     def check(self, entries: Sequence[AppliedFact]) -> None:
-        """Compare the next entries, whose rows are read at once, and find all that they name."""
+        """Read all rows of the next entries at once, compare them, and check all that they name."""
         self._needed = Needed()
         self._load([entry.fact for entry in entries])
         for entry in entries:
@@ -104,7 +104,7 @@ class EntryChecks:
             self._needed.optional.setdefault(fact.environment, subject)
 
     def _check_closed(self, entry: AppliedFact, fact: SessionClosed) -> None:
-        """Compare how a session ended. Of several facts that close it the first one counts."""
+        """Compare the end of a session. If several facts close it, the first one counts."""
         session = self._session_of(fact)
         was_closed, session.is_closed = session.is_closed, True
         row = session.row
@@ -127,7 +127,7 @@ class EntryChecks:
             self._check_tools(fact)
         made = self._message_rows(fact)
         if made is None:
-            return  # a body that describes the message is missing or damaged, and is reported
+            return  # a missing or damaged body that describes the message is reported elsewhere
         expected |= made.columns
         expected["created_at"] = self._connection.moment(fact.at)
         expected["journal_key"], expected["entry"] = entry.place
@@ -168,7 +168,7 @@ class EntryChecks:
                 self._receipts.check_end(self._checking, call, fact)
 
     def _session_of(self, fact: Any) -> SessionState:
-        """The session of a fact. The first fact of a session says when the session began."""
+        """The session of a fact. The first fact of a session determines when it began."""
         checking, journal = self._checking, self._journal.key
         known = checking.sessions.get(fact.session)
         if known is not None:
@@ -192,9 +192,9 @@ class EntryChecks:
         table: str,
         row: Row | None,
     ) -> Row | None:
-        """What a row of a session must say of its place; None where there is nothing to compare.
+        """The position and session that a row must have; None if there is nothing to compare.
 
-        With one journal each row has the place behind the one before. Journals share places.
+        With one journal, positions have no gaps. Several journals share the positions of a session.
         """
         session, checking = self._session_of(fact), self._checking
         column = "start_entry" if table == "invocations" else "entry"
@@ -214,9 +214,9 @@ class EntryChecks:
         return expected
 
     def _is_repeated(self, entry: AppliedFact, subject: str, journal: Any, n: Any) -> bool:
-        """Whether a fact repeats an earlier one, which is the entry that the row names.
+        """Whether a fact repeats an earlier fact, whose entry the row names.
 
-        A row that names any other entry was altered: it is compared, which shows that.
+        A row that names any other entry was altered: the comparison with its fact shows that.
         """
         here = entry.place
         if journal == here.journal_key and (n == here.n or not isinstance(n, int) or n > here.n):
@@ -237,7 +237,7 @@ class EntryChecks:
         return True
 
     def _message_rows(self, fact: MessageFact) -> rows.MessageRows | None:
-        """The rows that a fact makes; None where a body that says so is missing."""
+        """The rows of a fact; None if a body that describes them is missing."""
         bodies: dict[Digest, bytes] = {}
         if isinstance(fact, AgentLeg | AgentOutcome):
             document = self._checking.body(fact.document)
@@ -250,7 +250,7 @@ class EntryChecks:
             return None
 
     def _check_tools(self, fact: ToolsOffered) -> None:
-        """Compare the rows of tools with an offer that names them, and with their definitions."""
+        """Compare the rows of tools with an offer of them, and with their definitions."""
         checking, offered_at = self._checking, self._connection.moment(fact.at)
         for digest in fact.tools:
             row, is_known = self._tools.get(self._connection.sha(digest)), digest in checking.tools
@@ -278,7 +278,7 @@ class EntryChecks:
 
 
 def check_tool_times(checking: Checking) -> None:
-    """Report the tools whose time is not that of an offer. Call it when all were compared."""
+    """Report tools whose time is not the time of an offer. Call this after all facts."""
     for digest, is_made in checking.tools.items():
         if not is_made:
             message = f"tools.created_at of tool {digest} is not the time of its first offer"

@@ -1,4 +1,4 @@
-"""Finds rows that no fact explains."""
+"""Finds rows without a fact."""
 
 from collections.abc import Iterator
 from typing import Final, NamedTuple
@@ -10,19 +10,19 @@ from tooltrail.store.verify.checking import Checking, Finding
 from tooltrail.store.verify.entries import OF_MESSAGES
 
 _AT_ONCE: Final = 200
-"""Extra rows that are named of one table; more are counted."""
+"""Most extra rows that a rule reports; a last finding says that there may be more."""
 
 
 class _Rule(NamedTuple):
-    """Which rows of a table no fact explains.
+    """Selects the rows of a table that have no fact.
 
     Attributes:
-        table: whose rows are looked at.
-        subject: what a row is about, in words.
-        extra: which rows have no fact; `t` is the table.
-        column: that names a fact. Rows are looked at only if more of them name one than were
-            compared; all rows are where this is None.
-        names: columns that name the row.
+        table: the table.
+        subject: the kind of thing in a row, such as `call`.
+        extra: condition of rows without a fact; `t` is the table.
+        column: column that names a fact. Rows are only searched if more rows name a fact than
+            were compared. None: rows are always searched.
+        names: columns that identify the row.
     """
 
     table: str
@@ -33,7 +33,7 @@ class _Rule(NamedTuple):
 
 
 def _of_fact(table: str, column: str, kinds: str, journal: str = "journal_key") -> _Rule:
-    """Rows whose entry is no fact of theirs."""
+    """Rows that name an entry which is not their fact."""
     extra = (
         f"t.{column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM ledger_entries AS l"
         f" WHERE l.journal_key = t.{journal} AND l.n = t.{column} AND l.kind IN ({kinds})"
@@ -44,7 +44,7 @@ def _of_fact(table: str, column: str, kinds: str, journal: str = "journal_key") 
 
 
 def _of_owner(table: str, owner: str, what: str) -> _Rule:
-    """Rows whose call or message is not there."""
+    """Rows whose call or message is missing."""
     column = f"t.{owner}_key"
     extra = f"NOT EXISTS (SELECT 1 FROM {owner}s AS o WHERE o.key = {column})"
     return _Rule(table, f"row of {table} of {what}", extra, names=column)
@@ -77,7 +77,7 @@ _RULES: Final = (
 
 
 def check_extras(checking: Checking) -> Iterator[list[Finding]]:
-    """Report the rows that no fact explains. Call it when all facts were compared."""
+    """Report the rows without a fact. Call this after all facts were compared."""
     for rule in _RULES:
         try:
             if rule.column is not None:
@@ -107,7 +107,7 @@ def _name_extras(checking: Checking, rule: _Rule) -> None:
 
 
 def _spelled(checking: Checking, value: object) -> str:
-    """A value that names a row, in words."""
+    """A value that identifies a row, as text."""
     if not isinstance(value, bytes):
         return str(value)
     is_id = len(value) == 16

@@ -18,13 +18,13 @@ from tooltrail.store.verify.source import Unreadable
 
 _BATCH_ENTRIES: Final = 512
 _MAX_HOLES: Final = 1_000
-"""Holes of one journal that are reported one by one."""
+"""Most holes of one journal that are reported."""
 
 _LEDGER: Final = "ledger_entries"
 _COUNTED: Final = {"call.started": "calls", "message": "messages", "session.opened": "sessions"}
-"""The totals that count facts of a kind."""
+"""The totals that count facts, by kind."""
 
-# Each journal is found by one step in the index.
+# Finds each journal by one step in the index.
 _UNKNOWN_JOURNALS: Final = """
 WITH RECURSIVE named (key) AS (
     SELECT min(journal_key) FROM ledger_entries
@@ -37,13 +37,13 @@ SELECT key FROM named WHERE key IS NOT NULL AND key NOT IN (SELECT key FROM jour
 
 
 class Journal(NamedTuple):
-    """What the store keeps of one journal.
+    """One journal in the store.
 
     Attributes:
-        key: of its row.
-        name: in words.
-        row: of `journals`; None where it is missing.
-        gap_count: damaged places that were kept.
+        key: key of its row.
+        name: name for messages.
+        row: row of `journals`; None if it is missing.
+        gap_count: number of damaged places whose bytes are stored.
     """
 
     key: int
@@ -61,7 +61,7 @@ class AppliedFact(NamedTuple):
 
 
 def read_journals(checking: Checking) -> list[Journal]:
-    """The journals, and those that the ledger has although their row is missing."""
+    """The journals, including journals that have ledger entries but no row."""
     gaps = dict[Any, int]()
     for rows in checking.source.scan("rejected_facts", "key", 500, "n IS NULL"):
         for row in rows:
@@ -95,7 +95,7 @@ def read_journals(checking: Checking) -> list[Journal]:
 
 
 class Ledger:
-    """The entries of one journal, which are read once."""
+    """The entries of one journal, for one pass."""
 
     def __init__(self, checking: Checking, journal: Journal) -> None:
         self._checking = checking
@@ -103,11 +103,11 @@ class Ledger:
         self._next = 0
         self._count = 0
         self._holes: list[tuple[int, int]] = []
-        # What the hash of the entry before may be; None where that is not known.
+        # Possible hashes of the entry before; None if unknown.
         self._hashes: tuple[Any, ...] | None = (FIRST_HASH,)
 
     def entries(self) -> Iterator[list[AppliedFact]]:
-        """The applied facts, in batches. What is wrong with the ledger is reported."""
+        """The applied facts, in batches. Reports problems of the ledger."""
         source, of_journal = self._checking.source, f"journal_key = {self._journal.key}"
         for rows in source.scan(_LEDGER, "n", _BATCH_ENTRIES, of_journal):
             numbers = range(rows[0]["n"], rows[-1]["n"] + 1) if rows else range(0)
@@ -121,7 +121,7 @@ class Ledger:
             self._check_head(self._journal.row)
 
     def _read(self, row: Row, rejected: Row | None) -> AppliedFact | None:
-        """The entry of a row; None where its fact was rejected, or cannot be read."""
+        """The applied fact in a row; None if the fact was rejected, or cannot be read."""
         checking, n = self._checking, row["n"]
         subject = f"entry {n} of {self._journal.name}"
         data = self._unpacked(subject, row["fact"])
@@ -154,7 +154,7 @@ class Ledger:
         return None
 
     def _unpacked(self, subject: str, packed: Any) -> bytes | None:
-        """The bytes of a fact; None where they cannot be read, which is reported."""
+        """The bytes of a fact; None if they cannot be read, which is reported."""
         if isinstance(packed, Unreadable):
             return None
         try:
@@ -178,7 +178,7 @@ class Ledger:
         if self._hashes is None or stored in expected:
             self._hashes = (stored,)
             return True
-        # The fact was altered, and the next entry continues the stored hash; or the hash was.
+        # If the fact was altered, the next entry continues the stored hash; else the expected one.
         self._hashes = (stored, *expected)
         message = f"{subject} does not continue the chain: its fact or its hash was altered"
         self._checking.damage(subject, _LEDGER, "hash", message)
@@ -197,7 +197,7 @@ class Ledger:
                 checking.damage(subject, _LEDGER, None, f"{subject}: removed from the ledger")
 
     def _check_head(self, row: Row) -> None:
-        """Compare where the ledger ends with what the row of the journal says."""
+        """Compare the end of the ledger with the row of the journal."""
         checking, name, has_gaps = self._checking, self._journal.name, self._journal.gap_count > 0
         if row["entry_count"] != self._count:
             message = f"{name} has {self._count:,} entries, not {row['entry_count']}"
@@ -219,7 +219,7 @@ class Ledger:
 
 
 def _is_kept(fact: Fact | None, data: bytes, kept: Any) -> bool:
-    """Whether the bytes of a rejected fact are the fact, and bodies that it names."""
+    """Whether the stored bytes of a rejected fact are the fact, and bodies that it names."""
     if isinstance(kept, Unreadable):
         return True
     if not isinstance(kept, bytes) or not kept.startswith(data):

@@ -1,7 +1,7 @@
 """Reads rows of a store that may be damaged, in large batches.
 
-A batch that cannot be read is halved until the row that is to blame stands alone. Of that row every
-column is read for itself. What cannot be read is reported, and the rest goes on.
+A batch that cannot be read is halved until only the damaged row is left. The columns of that row
+are then read one by one. Values that cannot be read are reported, and the verification continues.
 """
 
 from collections import defaultdict
@@ -13,20 +13,20 @@ from tooltrail.store.engines.connection import Connection, Row, Values, in_parts
 from tooltrail.store.engines.failures import damage_if_unreadable
 
 ReportUnreadable = Callable[[str, str, str | None], None]
-"""Takes the table, the key of the row in words, and the column; None for the whole row."""
+"""Accepts the table, the key of the row as text, and the column; None for the complete row."""
 
 _FIRST: Final = -(1 << 63)
 
 
 class Unreadable:
-    """A value that the engine cannot read. Equal to all others: it was reported already."""
+    """A value that the engine cannot read. Equal to every value, since it was reported already."""
 
     def __eq__(self, other: object) -> bool:
-        """True."""
+        """Return True for every value."""
         return True
 
     def __hash__(self) -> int:
-        """One for all."""
+        """Return the same hash for all."""
         return 0
 
 
@@ -34,7 +34,7 @@ UNREADABLE: Final = Unreadable()
 
 
 class _Selection(NamedTuple):
-    """Which rows of a table are read, and in which order."""
+    """The rows of a table to read, and their order."""
 
     table: str
     by: str
@@ -42,7 +42,7 @@ class _Selection(NamedTuple):
     order: str
 
     def query(self, columns: Iterable[str], keys: Sequence[Any]) -> tuple[str, Sequence[Any]]:
-        """The statement that reads some columns of the rows of some keys, and its values."""
+        """The statement that reads some columns of the rows with some keys, and its values."""
         names = ", ".join(f'"{name}"' for name in columns)
         if isinstance(keys, range):
             wanted, keys = "BETWEEN ? AND ?", (keys[0], keys[-1])
@@ -57,8 +57,8 @@ class Source:
     """The rows of one snapshot. For one thread.
 
     Args:
-        connection: inside a transaction.
-        report: is called for each value or row that cannot be read.
+        connection: a connection inside a transaction.
+        report: called for each value or row that cannot be read.
     """
 
     def __init__(self, connection: Connection, report: ReportUnreadable) -> None:
@@ -70,13 +70,13 @@ class Source:
         """All rows of a query. `?` marks a value.
 
         Raises:
-            DamageError, InvalidRecordError: the engine cannot read them.
+            DamageError, InvalidRecordError: the engine cannot read the rows.
             UnavailableError: the database cannot be reached.
         """
         with damage_if_unreadable(self.connection.target):
             if self.connection.is_sqlite:
                 return self.connection.query(sql, values)
-            # A statement that fails ends the transaction of a server, and with it the snapshot.
+            # On a server, a failed statement would end the transaction, and with it the snapshot.
             self.connection.execute("SAVEPOINT verifying")
             try:
                 return self.connection.query(sql, values)
@@ -96,9 +96,9 @@ class Source:
         columns: Sequence[str] = (),
         order: str = "",
     ) -> list[Row]:
-        """Rows whose column `by` has one of some values, in the order of some columns.
+        """Rows whose column `by` has one of the values `keys`, ordered by the columns in `order`.
 
-        The condition `where` must be true besides. All columns are read unless some are named.
+        The condition `where` must also be true. By default, all columns are read.
         """
         selection = _Selection(table, by, where, order)
         names = columns or self._columns_of(table)
@@ -110,7 +110,7 @@ class Source:
         return found
 
     def owned(self, table: str, owner: str, keys: Sequence[Any]) -> dict[Any, list[Row]]:
-        """The rows of a table that refer to some others, by the column `owner`, in their order."""
+        """The rows of a table by the owner that their column `owner` names, in order."""
         numbers = [one for one in self._columns_of(table) if one in {"n", "position"}]
         owned: dict[Any, list[Row]] = defaultdict(list)
         for row in self.rows(table, owner, keys, order=", ".join([owner, *numbers])):
@@ -159,7 +159,7 @@ class Source:
     def _salvaged(
         self, selection: _Selection, columns: Sequence[str], keys: Sequence[Any]
     ) -> list[Row]:
-        """Rows of one key, read column by column."""
+        """Rows with one key, read column by column."""
         read: dict[str, list[Any]] = {}
         for name in columns:
             try:

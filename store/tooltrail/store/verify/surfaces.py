@@ -1,7 +1,7 @@
 """Compares the texts of a call with the digests that its facts name.
 
-A fact that does not say what was shown names neither canonical result nor receipt. Then
-`surfaces.shown` is compared with what the rows say; only `Receipts` makes both anew.
+A fact that does not say what was shown names neither canonical result nor receipt. Then the rows
+are compared with the digest in `surfaces.shown`; only `Receipts` makes both texts again.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,15 +26,15 @@ _NOTHING: Final = Shown(canonical=EMPTY, receipt=EMPTY, renderer="", renderer_ve
 
 @dataclass
 class Call:
-    """The stored rows of one call, and what is known of its texts.
+    """The stored rows of one call, and the state of its texts.
 
     Attributes:
-        subject: in words.
-        row: of `invocations`.
-        texts: of `surfaces`; empty where the row is missing, which is reported.
+        subject: name of the call in findings.
+        row: row of `invocations`.
+        texts: row of `surfaces`; empty if it is missing, which is reported.
         children: the other rows, by table.
-        streams: what the fact of the end says of the streams.
-        exact: the exact bytes of each text that was compared; None where it is damaged or removed.
+        streams: the streams in the fact of the end.
+        exact: the exact bytes of each compared text; None if the text is damaged or removed.
         inexact: the texts whose columns hold substitutes.
     """
 
@@ -71,16 +71,16 @@ class Call:
         checking.damage(self.subject, "surfaces", name, message)
 
     def check_exactness(self, checking: Checking) -> None:
-        """Compare `is_exact` with the texts; call it when all of them were compared.
+        """Compare `is_exact` with the texts. Call this after all texts were compared.
 
-        That it is false because of the arguments alone is compared with the start of the call.
+        If only the arguments are inexact, the check of the start compares `is_exact`.
         """
         if self.texts and None not in self.exact.values() and self.inexact != {"arguments"}:
             expected = {"is_exact": not self.inexact}
             checking.compare(self.subject, "surfaces", expected, self.texts)
 
     def plain(self, name: str) -> bytes | None:
-        """The bytes of a text, with the parts that stand elsewhere."""
+        """The bytes of a text, with its references expanded."""
         stored = self.texts[name]
         if not isinstance(stored, str):
             return None
@@ -95,14 +95,14 @@ def check_shown(checking: Checking, call: Call, fact: CallEnded) -> Shown:
     """Compare canonical result and receipt with what the caller was shown.
 
     Returns:
-        What was shown, as far as it is known.
+        What was shown, as far as known.
     """
     if not call.texts:
         return fact.shown or _NOTHING
     shown = fact.shown or _kept_shown(checking, call)
     if shown is None:
         return _check_made(checking, call)
-    # The receipt first: the canonical result refers to it.
+    # The receipt first: the canonical result may refer to it.
     call.check(checking, "receipt", shown.receipt)
     call.check(checking, "canonical", shown.canonical)
     connection, key = checking.connection, call.row["key"]
@@ -122,7 +122,7 @@ def check_shown(checking: Checking, call: Call, fact: CallEnded) -> Shown:
 
 
 def _kept_shown(checking: Checking, call: Call) -> Shown | None:
-    """What the ingester made, where the columns cannot hold that and a body does."""
+    """The `Shown` that the ingester made of inexact texts, from a body; None if there is none."""
     stored = call.texts["shown"]
     if call.texts["is_exact"] or not isinstance(stored, bytes):
         return None
@@ -131,7 +131,7 @@ def _kept_shown(checking: Checking, call: Call) -> Shown | None:
 
 
 def _check_made(checking: Checking, call: Call) -> Shown:
-    """Compare what the ingester made with its digest."""
+    """Compare the rows that the ingester made with the digest `shown`."""
     stored, texts, found = call.texts["shown"], call.texts, None
     try:
         found = _made(call)
@@ -154,10 +154,10 @@ def _check_made(checking: Checking, call: Call) -> Shown:
 
 
 def _made(call: Call) -> Shown:
-    """What was shown, as the rows say.
+    """What was shown, computed from the rows.
 
     Raises:
-        AttributeError, TypeError, ValueError: a row holds what it never held.
+        AttributeError, TypeError, ValueError: a row holds an impossible value.
     """
     omissions, artifacts = call.children["omissions"], call.children["invocation_artifacts"]
     for table in (omissions, artifacts):
@@ -185,11 +185,11 @@ def _omission(row: Row) -> OmissionFact:
 
 
 class Receipts:
-    """Compares what the ingester made of an output with what this program makes of it.
+    """Compares the stored outcome of an output with the outcome that this program makes.
 
     Args:
         families: the tool families of this program.
-        archive: where spooled streams are now.
+        archive: the archive, which has the spooled streams by now.
     """
 
     def __init__(self, families: FamilyRegistry, archive: ArtifactArchive) -> None:
@@ -198,7 +198,7 @@ class Receipts:
         self._families = families
 
     def check_end(self, checking: Checking, call: Call, fact: CallEnded) -> None:
-        """Make the outcome of a call again, unless its caller made it."""
+        """Make the outcome of a call again and compare it, unless the caller made it."""
         document = call.exact.get("output")
         if fact.shown is not None or document is None:
             return
@@ -221,7 +221,7 @@ class Receipts:
         _compare(checking, call, made)
 
     def read_spooled(self, stream: StreamFact, edge_bytes: int) -> StreamRecord:
-        """The record of a stream that is an artifact now; see `OutcomeMaker`."""
+        """The record of a stream that is an artifact by now; see `OutcomeMaker`."""
         reader = self._archive.reader(artifact_path(stream.digest), size=stream.size)
         head = reader.read_bytes(0, edge_bytes)
         tail = reader.read_bytes(max(len(head), stream.size - edge_bytes), stream.size)

@@ -1,4 +1,4 @@
-"""The whole of a verification, in one pass over the ledger."""
+"""Runs a complete verification, in one pass over the ledger."""
 
 from collections.abc import Iterator
 
@@ -22,17 +22,17 @@ def verify(
     with_artifacts: bool = True,
     totals: Totals | None = None,
 ) -> Iterator[Finding]:
-    """Compare a store with its ledger, and yield what is not as it was recorded.
+    """Compare a store with its ledger, and yield each difference.
 
-    Memory is constant. What is damaged never hides the rest. The rows are those of one snapshot.
+    Uses constant memory. Damage never hides other damage. The rows come from one snapshot.
 
     Args:
-        database: of the store.
-        archive: its artifacts.
-        families: makes every canonical result and receipt anew that the ingester made, and
-            compares; without them only their digests are compared.
+        database: the database of the store.
+        archive: the artifacts of the store.
+        families: families to make again and compare every canonical result and receipt that the
+            ingester made. None: compare only their digests.
         with_artifacts: whether to read the artifacts.
-        totals: is filled while findings are read.
+        totals: filled while findings are read.
 
     Raises:
         UnavailableError: the database cannot be reached.
