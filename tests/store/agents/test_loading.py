@@ -357,6 +357,26 @@ def test_a_misspelled_keyword_is_told_by_the_line_that_it_stands_in() -> None:
     assert problem.path == "output.schema.properties.summary.minLenght"
 
 
+@pytest.mark.parametrize(
+    ("schema", "expected"),
+    [
+        ("{type: object}", "the result must have fields: `properties` must name them"),
+        (
+            "{type: array, properties: {}}",
+            'the result must be an object: `type` must be "object"',
+        ),
+        ("{type: objekt, properties: {}}", None),
+    ],
+)
+def test_a_schema_that_no_result_can_have_is_refused_at_load_by_its_line(
+    schema: str, expected: str | None
+) -> None:
+    [problem] = problems_of(f"{MINIMAL}output:\n  schema: {schema}\n")
+    assert problem.startswith("agent.yml:5: output.schema")
+    if expected is not None:
+        assert problem == f"agent.yml:5: output.schema: {expected}"
+
+
 def test_a_file_that_is_not_there_is_not_found(tmp_path: Path) -> None:
     with pytest.raises(NotFoundError, match=r".*agent\.yml does not exist"):
         load_agent(tmp_path / "agent.yml")

@@ -5,6 +5,7 @@ what it refuses fails the run.
 """
 
 import json
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from tests.support.agents.spelled_answers import Call, asks, says
 from tests.support.evidence import check_evidence
 
 from tooltrail.agents import QuestionFailed, RunFailedError, agent_statistics
+from tooltrail.agents.submission import INSTRUCTIONS
 from tooltrail.records import canonical_json
 from tooltrail.store import (
     InvocationDetail,
@@ -144,6 +146,41 @@ def test_an_invalid_submission_is_answered_with_what_is_wrong(
     assert [attempt.valid for attempt in leg.attempts] == [False, True]
     assert {*fields} <= {error.path for error in leg.attempts[0].errors}
     check(sqlite_store, ran)
+
+
+@pytest.mark.parametrize("has_schema", [True, False])
+def test_the_prompt_and_the_tools_of_the_configuration_are_sent_and_a_schema_adds_to_both(
+    sqlite_store: Store, tmp_path: Path, wire_format: str, *, has_schema: bool
+) -> None:
+    config = example("reviewer") if has_schema else free_text(example("reviewer"))
+    answer = asks(submits("reviewer")) if has_schema else says("Fine.")
+    ran = run_scripted(sqlite_store, config, wire_format, [answer], root=tmp_path)
+    sent = json.dumps(ran.bodies[0], ensure_ascii=False)
+    system = config.context.static.system.strip()
+    prompt = f"{system}\n\n{INSTRUCTIONS}" if has_schema else system
+    assert json.dumps(prompt, ensure_ascii=False) in sent
+    assert json.dumps("Do it.") in sent
+    names = ["fs_read", "fs_list", "fs_search", *(["submit_result"] if has_schema else [])]
+    assert re.findall(r'"name": "(\w+)"', json.dumps(ran.bodies[0]["tools"])) == names
+    check(sqlite_store, ran)
+
+
+@pytest.mark.parametrize("agent", AGENTS)
+def test_a_refused_submission_can_be_read_afterwards_exactly(
+    sqlite_store: Store, tmp_path: Path, wire_format: str, agent: str
+) -> None:
+    bad, _ = BAD[agent]
+    script = [asks(Call("submit_result", bad, "c1")), asks(submits(agent))]
+    ran = run_scripted(sqlite_store, example(agent), wire_format, script, root=tmp_path)
+    refused, accepted = calls_of(sqlite_store, ran)
+    assert [json.loads(call.arguments) for call in (refused, accepted)] == [bad, GOOD[agent]]
+    results = [json.loads(call.canonical_json or "")["result"] for call in (refused, accepted)]
+    assert [(result["valid"], result["value"]) for result in results] == [
+        (False, bad),
+        (True, GOOD[agent]),
+    ]
+    assert refused.receipt is not None
+    assert json.dumps(refused.receipt.text)[1:-1] in json.dumps(ran.bodies[1])
 
 
 def test_submissions_that_never_fit_end_with_the_attempts(
