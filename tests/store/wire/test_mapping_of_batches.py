@@ -188,6 +188,50 @@ def test_several_results_of_one_batch(name: str) -> None:
     ]
 
 
+def batch_beside_text(one: str | None, other: str | None) -> Conversation:
+    """The batch, with a text in front of its calls, and an answer in the end."""
+    question, asked, answered = batch(one, other).messages
+    blocks = (TextBlock(text="Let me look."), *asked.blocks)
+    asked = asked.model_copy(update={"blocks": blocks})
+    return Conversation.of([question, asked, answered, Message.of("assistant", "18 and 5.")])
+
+
+def test_what_is_said_beside_calls_stays_in_their_message() -> None:
+    known = wire_format("openai")
+    export = known.write_history(batch_beside_text("call_a", "call_b"), DEFAULT_EXPORT_POLICY)
+    question, asked, *answered = chat("call_a", "call_b")["messages"]
+    assert export.request == {
+        "messages": [
+            question,
+            {**asked, "content": "Let me look."},
+            *answered,
+            {"role": "assistant", "content": "18 and 5."},
+        ]
+    }
+
+
+def test_a_batch_as_text_is_two_messages_of_content_alone() -> None:
+    known = wire_format("openai")
+    export = known.write_history(batch_beside_text("call_a", None), DEFAULT_EXPORT_POLICY)
+    calls = (
+        '<tool_call id="call_a" name="get_weather">\n{"city":"Paris"}\n</tool_call>\n\n'
+        '<tool_call name="get_weather">\n{"city":"Oslo"}\n</tool_call>'
+    )
+    results = (
+        '<tool_result id="call_a" name="get_weather" status="ok">\n18 C\n</tool_result>\n\n'
+        '<tool_result name="get_weather" status="ok">\n5 C\n</tool_result>'
+    )
+    assert export.request == {
+        "messages": [
+            ASKED,
+            {"role": "assistant", "content": f"Let me look.\n{calls}"},
+            {"role": "user", "content": results},
+            {"role": "assistant", "content": "18 and 5."},
+        ]
+    }
+    assert request_problems("openai", export.request) == []
+
+
 @pytest.mark.parametrize("name", ["openai", "openai-responses", "anthropic"])
 def test_ids_that_are_missing_are_made_where_the_format_needs_them(name: str) -> None:
     known = wire_format(name)

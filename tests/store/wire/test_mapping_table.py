@@ -6,10 +6,13 @@ Every cell stands here as exact JSON, written and read back.
 from typing import Any
 
 import pytest
+from tests.support.agents.scenarios import example
+from tests.support.agents.scripted_provider import FORMATS
 from tests.support.wire.choices import written_choice
 from tests.support.wire.fake_provider import request_problems
 from tests.support.wire.schemas import TARGETS, problems
 
+from tooltrail.agents import submission_tool
 from tooltrail.records import (
     CallBlock,
     Conversation,
@@ -424,6 +427,21 @@ def test_a_choice_that_cannot_be_enforced_is_told(
 def test_ollama_leaves_the_choice_to_the_model_without_a_word() -> None:
     export = written_choice(wire_format("ollama"), ToolChoice("auto"))
     assert (export.request, export.report.changes) == ({}, ())
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_schema_of_a_result_stands_in_the_tool_that_submits_it_and_nowhere_else(
+    name: str,
+) -> None:
+    known, tool = wire_format(name), submission_tool(example("reviewer"), name)
+    assert tool is not None
+    request = known.write_tools([tool], ToolChoice("tool", (tool.name,))).request
+    assert "tools" in request
+    # No response_format, output_config, text, format or generationConfig.
+    assert request.keys() <= {"tools", "tool_choice", "toolConfig"}
+    (offered,) = known.read_tools(request)
+    assert (offered.name, offered.parameters) == ("submit_result", tool.parameters)
+    assert not offered.strict
 
 
 def test_a_tool_of_free_text() -> None:
