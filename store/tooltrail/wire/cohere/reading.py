@@ -106,7 +106,7 @@ def _read_given(part: JsonValue) -> Part:
     data = document.get("data")
     if members.get("type") != DOCUMENT or data is None:
         return read_part(part)
-    told = frozenset({"data"} if isinstance(data, str) else ())
+    known = frozenset({"data"} if isinstance(data, str) else ())
     extras = others(members, frozenset({"type", DOCUMENT}))
-    extras[DOCUMENT] = others(document, told)
+    extras[DOCUMENT] = others(document, known)
     return TextBlock(text=raw_arguments(data), extras=extras)

@@ -137,9 +137,11 @@ def _result_parts(writing: Writing, answered: Answered) -> list[JsonValue]:
     Parts cannot carry a structured value, nor a status that does not follow from their text.
     """
     result, source = answered.result, answered.source
-    told = result_of_text(None, None, result.content)
-    is_as_told = result.status == told.status and not result.has_structured
-    if not (writing.replays(source) and is_as_told and any(map(is_for_provider, told.content))):
+    as_text = result_of_text(None, None, result.content)
+    is_same_status = result.status == as_text.status and not result.has_structured
+    if not (
+        writing.replays(source) and is_same_status and any(map(is_for_provider, as_text.content))
+    ):
         return []
     parts = (_write_part(writing, source, block, answered.where) for block in result.content)
     return [part for part in parts if part is not None]

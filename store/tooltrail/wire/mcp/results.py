@@ -131,12 +131,12 @@ def _protocol_error(error: JsonValue, rpc: JsonObject) -> ResultBlock:
     code = object_in(error).get("code")
     return ResultBlock(
         status="denied" if isinstance(code, int) and code in _REFUSALS else "interrupted",
-        content=_told(object_in(error).get("message")),
+        content=_text_content(object_in(error).get("message")),
         extras={RPC: {**rpc, "error": error}},
     )
 
 
-def _told(message: JsonValue) -> tuple[ContentBlock, ...]:
+def _text_content(message: JsonValue) -> tuple[ContentBlock, ...]:
     text = text_in(message)
     return () if text is None else (TextBlock(text=text),)
 
@@ -149,8 +149,8 @@ def _read_task(task: JsonObject, rpc: JsonObject) -> ResultBlock | None:
         case {"status": "failed", "error": error} if error is not None:
             return _protocol_error(error, rpc)
         case {"status": "cancelled"}:
-            told = _told(task.get("statusMessage"))
-            return ResultBlock(status="cancelled", content=told, extras={RPC: rpc})
+            content = _text_content(task.get("statusMessage"))
+            return ResultBlock(status="cancelled", content=content, extras={RPC: rpc})
         case _:
             return None
 

@@ -141,7 +141,7 @@ def _write_answered(
         "call_id": answered.wire_id,
         "output": write_output(writing, result, where, replays=replays),
     }
-    told = writing.with_extras(output, result.extras, where, replays=replays)
+    native = writing.with_extras(output, result.extras, where, replays=replays)
     if writing.has_server_field(call, replays=replays):
         head["namespace"] = call.namespace
     if call.kind in {"builtin", "mcp"}:
@@ -150,7 +150,7 @@ def _write_answered(
         replays = False
     is_own = str(call.extras.get("id", "")).startswith(_ID_PREFIXES[kind])
     refused = NOT_TAKEN if is_own else NOT_TAKEN | {"id"}
-    return writing.with_extras(head, call.extras, where, replays=replays, known=refused), told
+    return writing.with_extras(head, call.extras, where, replays=replays, known=refused), native
 
 
 @dataclass(slots=True)
