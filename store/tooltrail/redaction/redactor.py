@@ -1,0 +1,174 @@
+"""Replaces secrets in bytes, at once or piece by piece."""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from typing import Final, NamedTuple
+
+from tooltrail.redaction.rules import Rule, RuleSet
+
+_END_BYTES: Final = 64
+"""Bytes that decide how a match of several lines ends: the last line of a private key."""
+
+
+class Finding(NamedTuple):
+    """One replaced secret.
+
+    Attributes:
+        rule: name of the rule.
+        offset: where the replacement begins in the redacted bytes.
+    """
+
+    rule: str
+    offset: int
+
+
+class Redacted(NamedTuple):
+    """Bytes without secrets, and what was replaced, in order."""
+
+    data: bytes
+    found: tuple[Finding, ...]
+
+
+class _Span(NamedTuple):
+    """A secret, by its offsets in the searched bytes; `begin` is where its match begins."""
+
+    start: int
+    end: int
+    rule: str
+    begin: int
+
+
+def redact(data: bytes, rules: RuleSet) -> Redacted:
+    """The bytes with each secret replaced by `[REDACTED:RULE]`."""
+    redactor = StreamRedactor(rules)
+    redacted = redactor.feed(data) + redactor.finish()
+    return Redacted(redacted, tuple(redactor.found))
+
+
+class StreamRedactor:
+    """Replaces the secrets of one stream. For one thread.
+
+    A byte is held back while it may belong to a secret that is not complete yet. So the redacted
+    stream is at most some hundred bytes behind, or the longest match of a rule after its marker.
+    Complete lines without a marker are never held back.
+
+    Attributes:
+        found: the replaced secrets so far, in order.
+    """
+
+    def __init__(self, rules: RuleSet) -> None:
+        self.found: list[Finding] = []
+        self._rules = rules
+        self._held = b""
+        self._sent = 0  # bytes at the start of `_held` that were returned already
+        self._offset = 0
+
+    def feed(self, data: bytes) -> bytes:
+        """Add a piece of the stream, and return the next redacted bytes."""
+        return self._advance(data, is_last=False)
+
+    def finish(self) -> bytes:
+        """The redacted rest of the stream."""
+        return self._advance(b"", is_last=True)
+
+    def _advance(self, data: bytes, *, is_last: bool) -> bytes:
+        held = self._held + data
+        spans, until = self._search(held, is_last=is_last)
+        parts: list[bytes] = []
+        at = self._sent
+        for span in spans:
+            if span.end > until:
+                break
+            self._send(parts, held[at : span.start])
+            self.found.append(Finding(span.rule, self._offset))
+            self._send(parts, b"[REDACTED:%b]" % span.rule.encode())
+            at = span.end
+        self._send(parts, held[at:until])
+        # A match may depend on bytes before it: its beginning, or a byte that it must not follow.
+        kept_from = max(0, until - self._rules.margin)
+        self._held, self._sent = held[kept_from:], until - kept_from
+        return b"".join(parts)
+
+    def _send(self, parts: list[bytes], data: bytes) -> None:
+        parts.append(data)
+        self._offset += len(data)
+
+    def _search(self, data: bytes, *, is_last: bool) -> tuple[list[_Span], int]:
+        """The secrets in `data` in order, and the end of the bytes that can be sent now."""
+        until = len(data) if is_last else self._safe_end(data)
+        found: list[_Span] = []
+        for rule, begin, match in self._candidates(data, is_last=is_last):
+            if match is None:
+                until = min(until, begin)
+            else:
+                start, end = match.span("secret" if "secret" in match.re.groupindex else 0)
+                found.append(_Span(start, end, rule.name, match.start()))
+        spans = _merged(found, self._sent)
+        for span in reversed(spans):
+            if span.begin < until < span.end:
+                until = span.begin
+        return spans, max(until, self._sent)
+
+    def _safe_end(self, data: bytes) -> int:
+        """The end of the bytes that no incomplete marker can concern."""
+        end = len(data) - self._rules.margin
+        if self._rules.unmarked:
+            return end - max(rule.most for rule in self._rules.unmarked)
+        # No marker, and no bytes before a marker, hold a newline.
+        return max(end, data.rfind(b"\n") + 1) if self._rules.is_marked_by_line else end
+
+    def _candidates(
+        self, data: bytes, *, is_last: bool
+    ) -> Iterator[tuple[Rule, int, re.Match[bytes] | None]]:
+        """Each match, and each place where more bytes may still make one, with no match."""
+        size = len(data)
+        for rule, marker in self._rules.marked(data):
+            if marker < self._sent:
+                continue
+            match = _match_at(rule, data, marker)
+            ahead = _END_BYTES if rule.is_multiline else 1
+            if match is not None and (is_last or match.end() + ahead <= size):
+                yield rule, match.start(), match
+            elif not is_last and (match or _is_open(rule, data, marker)):
+                yield rule, marker - rule.before, None
+        for rule in self._rules.unmarked:
+            for match in _compiled(rule.pattern).finditer(data, self._sent):
+                if match.end() - match.start() <= rule.most and (is_last or match.end() < size):
+                    yield rule, match.start(), match
+
+
+def _is_open(rule: Rule, data: bytes, marker: int) -> bool:
+    """Whether the next bytes may complete a match."""
+    is_short = len(data) - marker <= rule.most
+    return is_short and (rule.is_multiline or data.find(b"\n", marker) < 0)
+
+
+_compiled = cache(re.compile)
+
+
+def _match_at(rule: Rule, data: bytes, marker: int) -> re.Match[bytes] | None:
+    """The match of a rule with the marker at an offset."""
+    pattern = _compiled(rule.pattern)
+    if not rule.before:
+        return pattern.match(data, marker)
+    at, last = max(0, marker - rule.before), marker + rule.most + 1
+    while (match := pattern.search(data, at, last)) and match.end() <= marker:
+        at = match.end()
+    return match if match and match.start() <= marker else None
+
+
+def _merged(found: list[_Span], begin: int) -> list[_Span]:
+    """The spans that end after `begin`, in order; overlapping ones become one."""
+    merged: list[_Span] = []
+    for span in sorted(found):
+        if span.end <= begin:
+            continue
+        if merged and span.start < merged[-1].end:
+            last = merged[-1]
+            merged[-1] = last._replace(
+                end=max(last.end, span.end), begin=min(last.begin, span.begin)
+            )
+        else:
+            merged.append(span._replace(start=max(span.start, begin)))
+    return merged

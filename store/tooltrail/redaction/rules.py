@@ -1,0 +1,150 @@
+"""Rules: what counts as a secret, and the automaton that finds where one may be."""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Final, NamedTuple
+
+from ahocorasick_rs import BytesAhoCorasick, Implementation
+
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.redaction.credentials import FORMATS
+
+MOST_OF_PATTERN: Final = 4096
+"""Longest secret in bytes that a pattern of the user finds."""
+
+LEAST_OF_VALUE: Final = 8
+"""Shortest value in bytes that is replaced wherever it occurs. A shorter one would hit words."""
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+
+
+class Rule(NamedTuple):
+    """One kind of secret.
+
+    Attributes:
+        name: name of the rule; a replaced secret shows it.
+        pattern: regular expression for the secret with the bytes around it. The group `secret` is
+            replaced; without that group, the complete match. It is compiled when it is needed.
+        markers: byte strings of which each match has one; empty if the pattern is searched for
+            itself, which is slow.
+        most: the longest match in bytes.
+        before: most bytes of a match before its marker.
+        is_multiline: whether a match may hold a newline. A marker with a newline needs it.
+    """
+
+    name: str
+    pattern: bytes
+    markers: tuple[bytes, ...] = ()
+    most: int = MOST_OF_PATTERN
+    before: int = 0
+    is_multiline: bool = True
+
+
+class RuleSet:
+    """Rules that are searched for together. Immutable; safe for threads.
+
+    Args:
+        rules: the rules.
+
+    Attributes:
+        rules: the rules, in the given order.
+        unmarked: the rules without markers.
+        margin: bytes at the end of a stream in which a match may begin whose marker is incomplete.
+        is_marked_by_line: whether no marker holds a newline.
+    """
+
+    def __init__(self, rules: Iterable[Rule]) -> None:
+        self.rules = tuple(rules)
+        self.unmarked = tuple(rule for rule in self.rules if not rule.markers)
+        by_marker: defaultdict[bytes, list[Rule]] = defaultdict(list)
+        for rule in self.rules:
+            for marker in rule.markers:
+                by_marker[marker].append(rule)
+        self._of_marker = tuple(by_marker.values())
+        # The fastest of its implementations, for a few hundred kilobytes of memory.
+        dfa = Implementation.DFA
+        self._automaton = BytesAhoCorasick([*by_marker], implementation=dfa) if by_marker else None
+        before = max((rule.before for rule in self.rules), default=0)
+        self.margin = before + max(map(len, by_marker), default=0)
+        self.is_marked_by_line = not any(b"\n" in marker for marker in by_marker)
+
+    def marked(self, data: bytes) -> Iterable[tuple[Rule, int]]:
+        """Each rule with a marker in `data`, and the offset of the marker, in order."""
+        if self._automaton is None:
+            return
+        for index, start, _ in self._automaton.find_matches_as_indexes(data, overlapping=True):
+            for rule in self._of_marker[index]:
+                yield rule, start
+
+    def extended(
+        self, *, patterns: Mapping[str, str] = {}, values: Mapping[str, str] = {}
+    ) -> "RuleSet":
+        """These rules, and those of a user.
+
+        Args:
+            patterns: regular expressions by the name of their rule. They match bytes, with at most
+                `MOST_OF_PATTERN` bytes.
+            values: secrets by the name of their rule, such as the values of environment variables.
+                They are also found as they are spelled in JSON and in URLs.
+
+        Raises:
+            InvalidRecordError: a name or an expression is invalid, an expression matches nothing
+                at all, or a value is shorter than `LEAST_OF_VALUE` bytes.
+        """
+        added = [_rule_of_pattern(name, text) for name, text in patterns.items()]
+        added += [_rule_of_value(name, value) for name, value in values.items()]
+        return RuleSet([*self.rules, *added])
+
+
+@cache
+def default_rules() -> RuleSet:
+    """The rules for all well-known credential formats."""
+    return RuleSet(
+        Rule(
+            one.rule,
+            one.pattern.encode(),
+            tuple(marker.encode() for marker in one.markers),
+            one.most,
+            one.before,
+            one.is_multiline,
+        )
+        for one in FORMATS
+    )
+
+
+def _rule_of_pattern(name: str, text: str) -> Rule:
+    try:
+        pattern = re.compile(text.encode())
+    except re.error as error:
+        raise InvalidRecordError(f"redaction pattern {name} is not valid: {error}") from error
+    if pattern.fullmatch(b""):
+        raise InvalidRecordError(f"redaction pattern {name} matches the empty text")
+    return Rule(_checked(name), text.encode())
+
+
+def _rule_of_value(name: str, value: str) -> Rule:
+    data = value.encode("utf-8", "surrogatepass")
+    if len(data) < LEAST_OF_VALUE:
+        raise InvalidRecordError(
+            f"the value for redaction rule {name} is shorter than {LEAST_OF_VALUE} bytes"
+        )
+    # A program without such values does not wait for these imports.
+    import json  # noqa: PLC0415
+    from urllib.parse import quote  # noqa: PLC0415
+
+    in_json = (json.dumps(value, ensure_ascii=is_ascii)[1:-1] for is_ascii in (True, False))
+    texts = {data, *(one.encode("utf-8", "surrogatepass") for one in in_json)}
+    texts |= {quote(data, safe="").encode(), quote(data).encode()}
+    spellings = sorted(texts, key=len, reverse=True)
+    pattern = b"|".join(map(re.escape, spellings))
+    return Rule(_checked(name), pattern, tuple(spellings), len(spellings[0]))
+
+
+def _checked(name: str) -> str:
+    if not _NAME.fullmatch(name):
+        raise InvalidRecordError(
+            f"redaction rule {name!r} needs a name of lower-case letters, digits and hyphens"
+        )
+    return name

@@ -1,0 +1,92 @@
+"""The built-in rules: every credential format is found wherever it stands, and nothing else is."""
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from tests.redaction.samples import ALL, SECRETS
+
+from tooltrail.redaction import default_rules, redact
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+
+RULES = sorted(ALL)
+
+
+def test_there_is_a_sample_for_every_rule() -> None:
+    assert sorted(rule.name for rule in default_rules().rules) == RULES
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_secret_is_replaced_and_the_text_around_it_stays(rule: str) -> None:
+    before, secret, after = ALL[rule]
+    found = redact(f"{before}{secret}{after}".encode(), default_rules())
+    assert found.data.decode() == f"{before}[REDACTED:{rule}]{after}"
+    assert [(one.rule, one.offset) for one in found.found] == [(rule, len(before))]
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_secret_in_json_is_replaced_and_the_json_stays_valid(rule: str) -> None:
+    before, secret, after = ALL[rule]
+    arguments = {"command": f"{before}{secret}{after}", "n": 1}
+    twice = json.dumps({"arguments": json.dumps(arguments)})
+    found = redact(twice.encode(), default_rules())
+    expected = {"command": f"{before}[REDACTED:{rule}]{after}", "n": 1}
+    assert json.loads(json.loads(found.data)["arguments"]) == expected
+
+
+@pytest.mark.parametrize("rule", sorted(SECRETS))
+@pytest.mark.parametrize(
+    "around",
+    [
+        *("x={};", "https://h.example/?t={}&u=1", "'{}'", "{}\n", "({})"),
+        *(r"a\n{}\n", r"\u003d{}", "t%3D{}", "\x1b[1m{}\x1b[0m"),
+    ],
+)
+def test_a_secret_is_found_beside_anything_but_a_letter(rule: str, around: str) -> None:
+    found = redact(around.format(SECRETS[rule]).encode(), default_rules())
+    assert found.data.decode() == around.format(f"[REDACTED:{rule}]")
+
+
+@pytest.mark.parametrize("rule", sorted(SECRETS))
+def test_a_longer_word_that_contains_a_token_is_not_a_secret(rule: str) -> None:
+    text = f"x{SECRETS[rule]}".encode()
+    assert redact(text, default_rules()).data == text
+
+
+def test_a_private_key_without_its_end_is_replaced() -> None:
+    _, key, _ = ALL["private-key"]
+    head = key[: key.index("\n", 100)]
+    assert redact(f"{head}\n".encode(), default_rules()).data.startswith(b"[REDACTED:private-key]")
+    assert head.splitlines()[1].encode() not in redact(head.encode(), default_rules()).data
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sha256:" + "0f" * 32,
+        "commit 9fceb02d0ae598e95dc970b74767f19372d61af8",
+        "018f4e2a-7c11-7a3b-9c1d-2b1f0e3d4c5b",
+        '"input_tokens": 123456789012, "cache_read_input_tokens": 987654321098',
+        "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk",
+        "https://example.com:8080/a@b",
+        "git clone ssh://git@example.com/x.git",
+        "Authorization: Bearer $TOKEN",
+        "postgresql://app:${PASSWORD}@db/app",
+        "-----BEGIN CERTIFICATE-----\n" + "A1b2" * 16 + "\n-----END CERTIFICATE-----",
+        "see the key-value store, sk-learn, and xoxo",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert redact(text.encode(), default_rules()).data == text.encode()
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the shared corpus is not beside the repository")
+def test_real_sessions_have_next_to_no_false_positives() -> None:
+    files = [path for path in CORPUS.rglob("*") if path.is_file()]
+    found = Counter(
+        one.rule for path in files for one in redact(path.read_bytes(), default_rules()).found
+    )
+    # These files were cleaned before they were published, and hold some 6,000 outputs of tools.
+    assert found.total() < 6, found

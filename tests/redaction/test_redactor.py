@@ -1,0 +1,112 @@
+"""Redacting: the same bytes whatever the pieces, nothing sent too early, rules of the user."""
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.redaction.samples import ALL
+
+from tooltrail.records.errors import InvalidRecordError
+from tooltrail.redaction import RuleSet, StreamRedactor, default_rules, redact
+
+TEXTS = st.one_of(
+    st.binary(max_size=40),
+    st.sampled_from([b"eyJ", b"://", b"ghp_", b"sk-", b"-----BEGIN ", b"\n", b"uthorization: "]),
+    st.sampled_from([f"{a}{b}{c}".encode() for a, b, c in ALL.values()]),
+    st.sampled_from([b.encode() for _, b, _ in ALL.values()]),
+)
+
+
+@st.composite
+def streams(draw: st.DrawFn) -> list[bytes]:
+    """The pieces of one stream."""
+    data = b"".join(draw(st.lists(TEXTS, max_size=6)))
+    cuts = sorted(draw(st.lists(st.integers(0, len(data)), max_size=8)))
+    return [data[begin:end] for begin, end in pairwise([0, *cuts, len(data)])]
+
+
+@given(streams())
+def test_the_pieces_of_a_stream_make_no_difference(pieces: list[bytes]) -> None:
+    redactor = StreamRedactor(default_rules())
+    sent = b"".join(map(redactor.feed, pieces)) + redactor.finish()
+    assert (sent, tuple(redactor.found)) == redact(b"".join(pieces), default_rules())
+
+
+@given(streams())
+def test_everything_but_the_secrets_is_sent_in_order(pieces: list[bytes]) -> None:
+    data, found = redact(b"".join(pieces), default_rules())
+    for rule, offset in found:
+        assert data[offset:].startswith(b"[REDACTED:%b]" % rule.encode())
+    kept = re.split(rb"\[REDACTED:[a-z0-9-]+\]", data)
+    at = 0
+    for part in kept:  # what is left is in the original, in order
+        at = b"".join(pieces).index(part, at) + len(part)
+
+
+@pytest.mark.parametrize("rule", sorted(ALL))
+def test_redacting_again_changes_nothing(rule: str) -> None:
+    data, _ = redact("".join(ALL[rule]).encode(), default_rules())
+    assert redact(data, default_rules()) == (data, ())
+
+
+@pytest.mark.parametrize("rule", sorted(ALL))
+def test_a_secret_that_comes_byte_by_byte_is_found(rule: str) -> None:
+    before, secret, after = ALL[rule]
+    redactor = StreamRedactor(default_rules())
+    data = f"{before}{secret}{after}".encode()
+    sent = b"".join(redactor.feed(data[n : n + 1]) for n in range(len(data))) + redactor.finish()
+    assert sent.decode() == f"{before}[REDACTED:{rule}]{after}"
+
+
+def test_a_complete_line_is_sent_at_once() -> None:
+    redactor = StreamRedactor(default_rules())
+    assert redactor.feed(b"step 1 of 9\n") == b"step 1 of 9\n"
+    assert redactor.feed(b"see https://example.com/a\n") == b"see https://example.com/a\n"
+
+
+def test_bytes_wait_only_while_they_may_belong_to_a_secret() -> None:
+    redactor = StreamRedactor(default_rules())
+    assert redactor.feed(b"x" * 10_000)[:9_000] == b"x" * 9_000
+    redactor.feed(b"\n")
+    assert redactor.feed(b"AKIA") == b""
+    assert redactor.feed(b" is a prefix\n") == b"AKIA is a prefix\n"
+
+
+def test_a_pattern_of_the_user_is_found_across_pieces() -> None:
+    rules = RuleSet([]).extended(patterns={"ticket": r"TICKET-[0-9]{6}"})
+    redactor = StreamRedactor(rules)
+    sent = redactor.feed(b"a TICKET-12") + redactor.feed(b"3456 b") + redactor.finish()
+    assert sent == b"a [REDACTED:ticket] b"
+
+
+@pytest.mark.parametrize(
+    "spelled", ['p"a\nss wört', r"p\"a\nss wört", r"p\"a\nss w\u00f6rt", "p%22a%0Ass%20w%C3%B6rt"]
+)
+def test_a_value_is_found_in_every_spelling(spelled: str) -> None:
+    rules = RuleSet([]).extended(values={"db-password": 'p"a\nss wört'})
+    data = f"x={spelled}&y".encode()
+    assert redact(data, rules).data == b"x=[REDACTED:db-password]&y"
+
+
+@pytest.mark.parametrize(
+    ("patterns", "values", "problem"),
+    [
+        ({"bad": "("}, {}, "redaction pattern bad is not valid"),
+        ({"all": "x*"}, {}, "matches the empty text"),
+        ({"No Name": "x"}, {}, "needs a name of lower-case letters"),
+        ({}, {"short": "1234567"}, "shorter than 8 bytes"),
+    ],
+)
+def test_a_rule_that_cannot_work_is_refused(
+    patterns: dict[str, str], values: dict[str, str], problem: str
+) -> None:
+    with pytest.raises(InvalidRecordError, match=problem):
+        default_rules().extended(patterns=patterns, values=values)
+
+
+def test_a_secret_inside_a_secret_is_replaced_once() -> None:
+    text = f"Authorization: Bearer {'a' * 20}.{ALL['jwt'][1]} x".encode()
+    expected = b"Authorization: Bearer [REDACTED:authorization-header] x"
+    assert redact(text, default_rules()).data == expected
