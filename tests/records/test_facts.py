@@ -24,6 +24,7 @@ from tooltrail.records.facts import (
     SessionClosed,
     SessionOpened,
     Shown,
+    SourceFact,
     StreamFact,
     ToolsOffered,
 )
@@ -71,6 +72,7 @@ VALUES[tuple[StreamFact, ...]] = st.lists(instances(StreamFact), max_size=3).map
 VALUES[tuple[OmissionFact, ...]] = st.lists(instances(OmissionFact), max_size=3).map(tuple)
 VALUES[tuple[ArtifactFact, ...]] = st.lists(instances(ArtifactFact), max_size=3).map(tuple)
 VALUES[Shown | None] = st.none() | instances(Shown)
+VALUES[SourceFact | None] = st.none() | instances(SourceFact)
 
 ANY_FACT: st.SearchStrategy[Fact] = st.one_of([instances(one) for one in FACTS.values()])
 

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from tooltrail.journal.recorder import Recorder
 
 _NS_PER_MS: Final = 1_000_000
-_SEEN: Final = "seen"
+SEEN: Final = "seen"
 """Renderer name of a receipt that another program made and the model saw."""
 
 
@@ -249,7 +249,7 @@ class Invocation:
         receipt = (
             render(projection.canonical, family, self.policy)
             if seen is None
-            else Receipt(seen, _SEEN, 0, self.policy.digest)
+            else Receipt(seen, SEEN, 0, self.policy.digest)
         )
         shared = {one.digest for one in streams}
         hidden = [one for digest, one in namer.named.items() if digest not in shared]

@@ -24,6 +24,7 @@ from tooltrail.records.facts import (
     Fact,
     OmissionFact,
     Shown,
+    SourceFact,
     StreamFact,
 )
 from tooltrail.records.frozen import Frozen
@@ -253,6 +254,7 @@ _SPELLINGS: Final[Mapping[object, tuple[Spell, Spell]]] = {
     UUID: (_spell_uuid, _read_uuid),
     datetime: (_spell_time, _read_time),
     Shown: (_members_of, _nested(Shown)),
+    SourceFact: (_members_of, _nested(SourceFact)),
     tuple[str, ...]: (_spell_items(_check_text), _read_items(_check_text)),
     tuple[Digest, ...]: (_spell_items(_check_digest), _read_items(_check_digest)),
     tuple[StreamFact, ...]: (_spell_items(_members_of), _read_items(_nested(StreamFact))),
@@ -282,5 +284,6 @@ def _without_none(annotation: object) -> object:
 
 
 _SHAPES: Final[Mapping[type, _Shape]] = {
-    one: _shape_of(one) for one in (StreamFact, OmissionFact, ArtifactFact, Shown, *FACTS.values())
+    one: _shape_of(one)
+    for one in (SourceFact, StreamFact, OmissionFact, ArtifactFact, Shown, *FACTS.values())
 }

@@ -18,6 +18,22 @@ if TYPE_CHECKING:
     from tooltrail.records.streams import StreamRecord
 
 
+class SourceFact(Frozen):
+    """Where an importer found something.
+
+    Attributes:
+        format: name of the format, such as `claude-code`.
+        file: path of the file.
+        offset: offset of the line in the file, in bytes.
+        digest: digest of the line.
+    """
+
+    format: str
+    file: str
+    offset: int
+    digest: Digest
+
+
 class SessionOpened(Frozen):
     """A session began.
 
@@ -68,6 +84,7 @@ class MessageAdded(Frozen):
         document: body with canonical JSON of the message; None if the message is only its text.
         payload: body with the bytes that a provider sent.
         wire_format: format of the payload.
+        source: where an importer found the message; else None.
     """
 
     kind: ClassVar[str] = "message"
@@ -79,6 +96,7 @@ class MessageAdded(Frozen):
     document: Digest | None = None
     payload: Digest | None = None
     wire_format: str | None = None
+    source: SourceFact | None = None
 
 
 class AnswerStarted(Frozen):
@@ -198,6 +216,7 @@ class CallStarted(Frozen):
         position: position of the call among the calls of that message, from 0.
         owner: name of the owner lock that is held while the tool runs; None for a call that had
             already ended when it was recorded.
+        source: where an importer found the call; else None.
     """
 
     kind: ClassVar[str] = "call.started"
@@ -214,6 +233,7 @@ class CallStarted(Frozen):
     message: UUID | None = None
     position: int = 0
     owner: str | None = None
+    source: SourceFact | None = None
 
 
 class StreamFact(Frozen):
@@ -312,7 +332,8 @@ class CallEnded(Frozen):
         id: id of the invocation, which a `CallStarted` began.
         at: when the call ended (aware).
         state: final state of the invocation.
-        output: body with canonical JSON of the complete output.
+        output: body with canonical JSON of the complete output; the empty body if the source of an
+            import does not have the output.
         streams: the streams of the complete output, in its order.
         shown: the result and receipt that the caller got; None if the ingester makes them.
         duration_ms: run time of the tool, by a monotonic clock; None if it was not measured.
@@ -320,6 +341,10 @@ class CallEnded(Frozen):
         exit_status: exit status of a command.
         signal: number of the signal that ended a command.
         timed_out: whether a time limit ended the call; None if the family has no time limits.
+        source: where an importer found the end of the call; else None. Nothing is rendered for such
+            a call.
+        receipt: body with the text that the model saw, in UTF-8; only with a `source`. None if the
+            source does not have the text.
     """
 
     kind: ClassVar[str] = "call.ended"
@@ -335,6 +360,8 @@ class CallEnded(Frozen):
     exit_status: int | None = None
     signal: int | None = None
     timed_out: bool | None = None
+    source: SourceFact | None = None
+    receipt: Digest | None = None
 
     @property
     def all_streams(self) -> tuple[StreamFact, ...]:

@@ -53,6 +53,8 @@ _NOT_COMPARED: Final = frozenset(
 """Members that may differ between two facts with one id. They describe the recorder, not the call.
 So a newer importer can import the same source again after an older one."""
 
+_IDENTITY: Final = frozenset({"kind", "id", "session"})
+
 _INSERTED_ONCE: Final = frozenset({"open_answers", "rejected_facts"})
 """Tables that may have a row already."""
 
@@ -385,6 +387,9 @@ def subject_of(fact: Fact) -> UUID:
 def differing_members(before_json: bytes, now_json: bytes) -> list[str]:
     """The members in which a fact contradicts an earlier fact with the same id."""
     before, now = (cast("dict[str, Any]", decode(one)) for one in (before_json, now_json))
+    if "source" in now:
+        # An importer finds what a hook or an older importer recorded, in other words.
+        return sorted(name for name in _IDENTITY if before.get(name) != now.get(name))
     # A program that opens a session by name alone gives fewer members than the first opener.
     names = now.keys() if now["kind"] == "session.opened" else before.keys() | now.keys()
     return sorted(name for name in names - _NOT_COMPARED if before.get(name) != now.get(name))

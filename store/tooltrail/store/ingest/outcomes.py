@@ -2,7 +2,8 @@
 
 A fact that says what the caller was shown is used unchanged. For any other fact, the canonical
 result is projected and the receipt rendered here, with the policy that the fact names: the same
-input gives the same bytes.
+input gives the same bytes. For a call that was imported, nothing is rendered: the receipt is the
+text that the model saw. An imported call may lack its output or its receipt.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,7 +13,7 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 
 from tooltrail.artifacts import ArtifactNamer
-from tooltrail.journal.invocation import shown_of
+from tooltrail.journal.invocation import SEEN, shown_of
 from tooltrail.records import (
     CanonicalResult,
     CompleteOutput,
@@ -20,13 +21,14 @@ from tooltrail.records import (
     FamilyRegistry,
     InvalidRecordError,
     Policy,
+    Receipt,
     StreamRecord,
     project,
     render,
 )
 from tooltrail.records.canonical_json import decode, encode_text, with_lists
 from tooltrail.records.counted_streams import INLINE_BYTES
-from tooltrail.records.digests import Digest, digest_of, parse_digest
+from tooltrail.records.digests import EMPTY, Digest, digest_of, parse_digest
 from tooltrail.records.fact_spelling import shown_json
 from tooltrail.records.facts import CallEnded, Shown, StreamFact
 from tooltrail.records.plain_text import storable
@@ -41,6 +43,9 @@ from tooltrail.store.references import (
 
 VERDICTS: Final = "structured_output"
 """The family whose results are verdicts on a submission, and the name of its renderer."""
+
+NOT_RENDERED: Final = Shown(canonical=EMPTY, receipt=EMPTY, renderer="", renderer_version=0)
+"""What is known to have been shown of a call whose output is not recorded."""
 
 _VERDICT: Final = frozenset({"schema_digest", "attempt", "valid"})
 
@@ -62,8 +67,10 @@ class Outcome:
     Attributes:
         output: document of the complete output.
         canonical: the canonical result; see `shorten_canonical`.
-        receipt: the receipt.
-        shown: what the caller was shown; made here if the fact does not say.
+        receipt: the receipt; None if it is not recorded.
+        renderer: the renderer of the receipt; `seen` for a text that another program made.
+        shown: what the caller was shown; made here if the fact does not say. Without the receipt
+            for an imported call, whose receipt is not made here.
         made: digest of the JSON of `shown` if it was made here; else None.
         is_exact: whether the three texts are stored byte for byte.
         streams: each stream, and the offset of its bytes in the receipt, if they are in it.
@@ -74,7 +81,8 @@ class Outcome:
 
     output: str
     canonical: str
-    receipt: str
+    receipt: str | None
+    renderer: str | None
     shown: Shown
     made: Digest | None
     is_exact: bool
@@ -133,6 +141,8 @@ class OutcomeMaker:
                 }
                 texts = (document, bodies[shown.canonical], bodies[shown.receipt])
                 return _assembled(fact, shown, texts, bodies, attached)
+            if fact.source is not None and not document:
+                return _assembled(fact, NOT_RENDERED, (b"", b"", _seen(fact, bodies)), {}, {})
             if policy not in self._policies:
                 raise InvalidRecordError(f"policy {policy} is missing or cannot be read")
             named = self._families.named(family)
@@ -155,8 +165,13 @@ class OutcomeMaker:
         output = read_output(document, family, records)
         namer = ArtifactNamer()
         projection = project(output, self._families.of_output(output, family), policy, namer)
-        receipt = render(projection.canonical, family, policy)
-        canonical, text = projection.canonical.to_json(), receipt.to_bytes()
+        canonical = projection.canonical.to_json()
+        if fact.source is not None:
+            receipt = Receipt("", "", 0, policy.digest)
+            text = _seen(fact, bodies)
+        else:
+            receipt = render(projection.canonical, family, policy)
+            text = receipt.to_bytes()
         shown = made_shown(shown_of(projection, digest_of(canonical), receipt, ()))
         return _assembled(fact, shown, (document, canonical, text), short, namer.named)
 
@@ -267,7 +282,8 @@ def _assembled(
     return Outcome(
         output=output,
         canonical=canonical,
-        receipt=receipt,
+        receipt=receipt if fact.source is None or fact.receipt is not None else None,
+        renderer=renderer_of(fact, shown),
         shown=shown,
         made=made,
         is_exact=can_refer,
@@ -276,6 +292,18 @@ def _assembled(
         published=_published(fact, shown, attached),
         verdict=verdict_of(texts[1]) if shown.renderer == VERDICTS else None,
     )
+
+
+def _seen(fact: CallEnded, bodies: Mapping[Digest, bytes]) -> bytes:
+    """The text that the model saw, for an imported call; empty if it is not recorded."""
+    return b"" if fact.receipt is None else bodies[fact.receipt]
+
+
+def renderer_of(fact: CallEnded, shown: Shown) -> str | None:
+    """The renderer of the receipt of a call; None if the receipt is not recorded."""
+    if fact.source is None:
+        return shown.renderer
+    return None if fact.receipt is None else SEEN
 
 
 def is_body(fact: CallEnded, stream: StreamFact) -> bool:

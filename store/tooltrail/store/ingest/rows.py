@@ -115,7 +115,7 @@ def end_columns(
         "exit_status": fact.exit_status,
         "signal": fact.signal,
         "timed_out": fact.timed_out,
-        "output_size": sum(one.produced_size for one in shown),
+        "output_size": None if fact.output == EMPTY else sum(one.produced_size for one in shown),
         "lost_size": sum(one.produced_size - one.size for one in shown),
         "truncated": bool(omissions),
         "end_journal_key": entry.journal_key,
@@ -129,8 +129,8 @@ def surface_columns(connection: Connection, outcome: Outcome) -> Row:
         "output": outcome.output,
         "canonical": outcome.canonical,
         "receipt": outcome.receipt,
-        "renderer": connection.text(outcome.shown.renderer),
-        "renderer_version": outcome.shown.renderer_version,
+        "renderer": connection.text(outcome.renderer),
+        "renderer_version": None if outcome.renderer is None else outcome.shown.renderer_version,
         "shown": connection.sha(outcome.made),
     }
 

@@ -126,7 +126,8 @@ def _detail(  # noqa: PLR0917  a table each
 
 
 def _text(surfaces: Surfaces, name: str) -> str | None:
-    return text_from(surfaces.texts[name]) if name in surfaces.texts else None
+    """A text; None if it is erased, or if the source of an imported call does not have it."""
+    return text_from(surfaces.texts[name]) if surfaces.texts.get(name) else None
 
 
 def _receipt(surfaces: Surfaces, values: Mapping[str, Any]) -> ReceiptView | None:

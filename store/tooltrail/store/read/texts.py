@@ -114,8 +114,13 @@ def _texts_of(row: Mapping[str, Any], made: Mapping[Digest, Body], *, outputs: b
     shown: bytes | None = end
     if b'"shown":' not in end:
         shown = made[row["shown"]].data if row["shown"] in made else None
-    receipt = _text("receipt", row["receipt"], shown, row["shown"])
-    texts.append(receipt)
+    is_imported = b'"source":' in end
+    if is_imported:
+        shown = None  # nothing was rendered: the fact names the text that the model saw
+    digested = end if is_imported and b'"receipt":' in end else shown
+    receipt = _text("receipt", row["receipt"], digested, None if is_imported else row["shown"])
+    if digested is not None or not is_imported:
+        texts.append(receipt)
     canonical = row["canonical"]
     if canonical is not None and has_references(canonical):
         if row["receipt"] is None:

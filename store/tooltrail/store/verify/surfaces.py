@@ -6,7 +6,6 @@ are compared with the digest in `surfaces.shown`; only `Receipts` makes both tex
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from tooltrail.artifacts import ArtifactArchive, artifact_path
 from tooltrail.records import FamilyRegistry, StreamRecord
@@ -16,12 +15,18 @@ from tooltrail.records.fact_spelling import read_shown, shown_json
 from tooltrail.records.facts import ArtifactFact, CallEnded, OmissionFact, Shown, StreamFact
 from tooltrail.store.engines.connection import Row
 from tooltrail.store.ingest import rows
-from tooltrail.store.ingest.outcomes import Outcome, OutcomeMaker, is_body, made_shown, text_of
+from tooltrail.store.ingest.outcomes import (
+    NOT_RENDERED,
+    Outcome,
+    OutcomeMaker,
+    is_body,
+    made_shown,
+    renderer_of,
+    text_of,
+)
 from tooltrail.store.references import expand_canonical, expand_output, stream_members
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable
-
-_NOTHING: Final = Shown(canonical=EMPTY, receipt=EMPTY, renderer="", renderer_version=0)
 
 
 @dataclass
@@ -98,27 +103,41 @@ def check_shown(checking: Checking, call: Call, fact: CallEnded) -> Shown:
         What was shown, as far as known.
     """
     if not call.texts:
-        return fact.shown or _NOTHING
+        return fact.shown or NOT_RENDERED
     shown = fact.shown or _kept_shown(checking, call)
-    if shown is None:
-        return _check_made(checking, call)
     # The receipt first: the canonical result may refer to it.
-    call.check(checking, "receipt", shown.receipt)
-    call.check(checking, "canonical", shown.canonical)
+    if fact.source is not None:
+        _check_seen(checking, call, fact)
+    if shown is None:
+        return _check_made(checking, call, fact)
     connection, key = checking.connection, call.row["key"]
-    expected: Row = {
-        "renderer": connection.text(shown.renderer),
-        "renderer_version": shown.renderer_version,
-    }
-    if fact.shown is not None:
-        expected["shown"] = None
-    checking.compare(call.subject, "surfaces", expected, call.texts)
+    if fact.source is None:
+        call.check(checking, "receipt", shown.receipt)
+        expected: Row = {
+            "renderer": connection.text(shown.renderer),
+            "renderer_version": shown.renderer_version,
+        }
+        if fact.shown is not None:
+            expected["shown"] = None
+        checking.compare(call.subject, "surfaces", expected, call.texts)
+    call.check(checking, "canonical", shown.canonical)
     for table, wanted in (
         ("omissions", rows.omission_rows(connection, key, shown.omissions)),
         ("invocation_artifacts", rows.artifact_rows(connection, key, shown.artifacts)),
     ):
         checking.compare_rows(call.subject, table, wanted, call.children[table])
     return shown
+
+
+def _check_seen(checking: Checking, call: Call, fact: CallEnded) -> None:
+    """Compare the receipt of an imported call with the text that the model saw."""
+    renderer = renderer_of(fact, NOT_RENDERED)
+    expected: Row = {"renderer": renderer, "renderer_version": None if renderer is None else 0}
+    if fact.receipt is None:
+        expected["receipt"] = None
+    else:
+        call.check(checking, "receipt", fact.receipt)
+    checking.compare(call.subject, "surfaces", expected, call.texts)
 
 
 def _kept_shown(checking: Checking, call: Call) -> Shown | None:
@@ -130,18 +149,18 @@ def _kept_shown(checking: Checking, call: Call) -> Shown | None:
     return None if body is None else read_shown(body)
 
 
-def _check_made(checking: Checking, call: Call) -> Shown:
+def _check_made(checking: Checking, call: Call, fact: CallEnded) -> Shown:
     """Compare the rows that the ingester made with the digest `shown`."""
     stored, texts, found = call.texts["shown"], call.texts, None
     try:
-        found = _made(call)
+        found = _made(call, fact)
         if checking.connection.sha(digest_of(shown_json(found))) == stored:
             return found
     except (AttributeError, TypeError, ValueError):
         pass
     call.exact |= {"receipt": None, "canonical": None}
     if isinstance(stored, Unreadable):
-        return _NOTHING
+        return NOT_RENDERED
     is_gone = texts["canonical"] is None or texts["receipt"] is None
     can_be_removed = is_gone and isinstance(stored, bytes)
     if not can_be_removed or not checking.is_removed(checking.digest(stored)):
@@ -150,10 +169,10 @@ def _check_made(checking: Checking, call: Call) -> Shown:
             " are not what was made of its output"
         )
         checking.damage(call.subject, "surfaces", None, message)
-    return found or _NOTHING
+    return found or NOT_RENDERED
 
 
-def _made(call: Call) -> Shown:
+def _made(call: Call, fact: CallEnded) -> Shown:
     """What was shown, computed from the rows.
 
     Raises:
@@ -165,11 +184,12 @@ def _made(call: Call) -> Shown:
             raise ValueError("the rows of a call are numbered from 0")
     receipt = call.exact["receipt"] = call.plain("receipt") or b""
     canonical = call.exact["canonical"] = call.plain("canonical") or b""
+    is_made = fact.source is None
     shown = Shown(
         canonical=digest_of(canonical),
-        receipt=digest_of(receipt),
-        renderer=call.texts["renderer"],
-        renderer_version=call.texts["renderer_version"],
+        receipt=digest_of(receipt) if is_made else EMPTY,
+        renderer=call.texts["renderer"] if is_made else "",
+        renderer_version=call.texts["renderer_version"] if is_made else 0,
         omissions=tuple(map(_omission, omissions)),
         artifacts=tuple(
             ArtifactFact(role=row["role"], digest=digest_from_hex(bytes(row["digest"]).hex()))
@@ -209,6 +229,8 @@ class Receipts:
             if not self._maker.knows_policy(policy):
                 self._maker.learn_policy(policy, checking.body(policy) or b"")
             bodies = {fact.output: document}
+            if fact.receipt is not None:
+                bodies[fact.receipt] = call.exact.get("receipt") or b""
             for stream in fact.streams:
                 if is_body(fact, stream):
                     bodies[stream.digest] = self._content(checking, call, stream)

@@ -1,0 +1,74 @@
+"""Reads the JSON values of a file, one by one, with their offsets.
+
+Agents are killed in the middle of a line, and two of them may write to one file. So a line may hold
+two values, or half a value. A damaged part costs itself only. Memory is bounded by the longest line.
+"""
+
+import json
+from collections.abc import Iterator
+from typing import IO, Final, NamedTuple
+
+from tooltrail.importers.events import Line
+
+
+class DamagedLine(NamedTuple):
+    """A part of a line that is not JSON.
+
+    Attributes:
+        number: number of the line, from 1.
+        offset: offset of the part in the file.
+        data: the part.
+        is_last: whether it is at the end of the file, where the writer may still go on.
+    """
+
+    number: int
+    offset: int
+    data: bytes
+    is_last: bool
+
+
+_decoder: Final = json.JSONDecoder()
+
+
+def read_lines(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
+    """The values of a file with one JSON value on each line."""
+    offset = file.tell()
+    for number, data in enumerate(file, 1):
+        try:
+            yield Line(offset, data, json.loads(data))
+        except (ValueError, RecursionError):
+            yield from _values_in(data, number, offset)
+        offset += len(data)
+
+
+def _values_in(data: bytes, number: int, offset: int) -> Iterator[Line | DamagedLine]:
+    """The values of a line that is not one JSON value."""
+    text = data.decode("utf-8", "surrogateescape")
+    begin, size = 0, len(text.rstrip())
+    while begin < size:
+        start = text.find("{", begin)
+        if start < 0:
+            break
+        try:
+            value, end = _decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            break
+        if start > begin and text[begin:start].strip():
+            yield _damaged(text[begin:start], text[:begin], number, offset, is_last=False)
+        yield Line(offset + _size(text[:start]), _bytes(text[start:end]), value)
+        begin = end
+    if text[begin:size].strip():
+        is_last = not data.endswith(b"\n")
+        yield _damaged(text[begin:size], text[:begin], number, offset, is_last=is_last)
+
+
+def _damaged(part: str, before: str, number: int, offset: int, *, is_last: bool) -> DamagedLine:
+    return DamagedLine(number, offset + _size(before), _bytes(part), is_last)
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _size(text: str) -> int:
+    return len(_bytes(text))
