@@ -23,6 +23,7 @@ from tooltrail.records.facts import (
     OmissionFact,
     SessionClosed,
     SessionOpened,
+    RedactionFact,
     Shown,
     SourceFact,
     StreamFact,
@@ -72,6 +73,7 @@ VALUES[tuple[StreamFact, ...]] = st.lists(instances(StreamFact), max_size=3).map
 VALUES[tuple[OmissionFact, ...]] = st.lists(instances(OmissionFact), max_size=3).map(tuple)
 VALUES[tuple[ArtifactFact, ...]] = st.lists(instances(ArtifactFact), max_size=3).map(tuple)
 VALUES[Shown | None] = st.none() | instances(Shown)
+VALUES[tuple[RedactionFact, ...]] = st.lists(instances(RedactionFact), max_size=3).map(tuple)
 VALUES[SourceFact | None] = st.none() | instances(SourceFact)
 
 ANY_FACT: st.SearchStrategy[Fact] = st.one_of([instances(one) for one in FACTS.values()])

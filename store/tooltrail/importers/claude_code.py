@@ -8,7 +8,7 @@ of their own (`agentId`) or in `progress` lines of its parent.
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -37,11 +37,22 @@ _NO_CONVERSATION: Final = frozenset(
 _KNOWN: Final = frozenset(
     {
         *("agentId", "cwd", "entrypoint", "gitBranch", "isSidechain", "message", "parentUuid"),
-        *("promptId", "requestId", "sessionId", "slug", "sourceToolAssistantUUID", "timestamp"),
+        *(
+            "parentToolUseID",
+            "promptId",
+            "requestId",
+            "sessionId",
+            "slug",
+            "sourceToolAssistantUUID",
+            "timestamp",
+        ),
         *("todos", "toolUseResult", "type", "userType", "uuid", "version"),
     }
 )
 """Members of a line that have a place in our records, or repeat what another line says."""
+
+_COMMAND_TOOL: Final = "Bash"
+_MOST_STATUS: Final = 255
 
 _SPILLED: Final = re.compile(r"<persisted-output>[^\n]*\n[^\n]*Full output saved to: ([^\n]+)")
 _EXIT: Final = re.compile(r"(?:Error: )?Exit code (\d{1,3})\n?")
@@ -52,37 +63,102 @@ def recognizes(value: Any) -> bool:
     return isinstance(value, dict) and "sessionId" in value and "type" in value
 
 
-def read(lines: Iterable[Line], path: Path) -> Iterator[Event]:
-    """The events of a file."""
-    seen: set[str] = set()
-    commands: dict[str, str] = {}
-    for line in lines:
+class Reader:
+    """Reads the lines of one file.
+
+    Args:
+        path: the file; long outputs are in a folder beside it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._sessions: set[str] = set()
+        self._commands: dict[str, str] = {}
+
+    def events(self, line: Line) -> Iterator[Event]:
+        """The events of one line."""
         value = line.value
         if not isinstance(value, dict):
             yield Skipped(type(value).__name__, is_known=False)
-            continue
+            return
         kind = value.get("type")
-        inner = _agent_progress(value)
+        inner = _agent_progress(value) if kind == "progress" else None
         if inner is None and kind not in ("user", "assistant"):
             yield Skipped(str(kind), is_known=kind in _NO_CONVERSATION)
-            continue
+            return
         value = inner or value
         session = _session_of(value)
-        if session not in seen:
-            seen.add(session)
+        if session not in self._sessions:
+            self._sessions.add(session)
             yield _opening(session, value)
-        yield from _message(session, value, path, commands)
+        yield from self._message(session, value)
+
+    def _message(self, session: str, value: Json) -> Iterator[Event]:
+        message = value.get("message")
+        message = message if isinstance(message, dict) else {}
+        content = message.get("content")
+        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+        at, name = value.get("timestamp"), str(value.get("uuid"))
+        said: list[Json] = []
+        calls: list[CallFound] = []
+        for block in blocks:
+            match block:
+                case {"type": "tool_result", "tool_use_id": str(call_id)}:
+                    yield self._result(session, call_id, block, value)
+                case {"type": "tool_use", "id": str(call_id), "name": str(tool)}:
+                    call = self._call(session, call_id, tool, block.get("input"))
+                    calls.append(call._replace(at=at, message=name, position=len(calls)))
+                    said.append(_call_block(calls[-1]))
+                case _:
+                    said.append(_block(block))
+        if said:
+            origin = _origin(message) if value.get("type") == "assistant" else {}
+            extras = {key: one for key, one in value.items() if key not in _KNOWN}
+            role = message.get("role") or value.get("type")
+            yield MessageFound(session, name, at, str(role), said, origin, extras)
+        yield from calls
+
+    def _call(self, session: str, call_id: str, tool: str, given: Any) -> CallFound:
+        is_command = tool == _COMMAND_TOOL
+        if is_command and isinstance(given, dict):
+            self._commands[call_id] = str(given.get("command"))
+        spelled = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
+        return CallFound(session, call_id, None, tool, spelled, is_command=is_command)
+
+    def _result(self, session: str, call_id: str, block: Json, value: Json) -> ResultFound:
+        content, returned = block.get("content"), value.get("toolUseResult")
+        receipt = content if isinstance(content, str) else _texts(content)
+        command = self._commands.pop(call_id, None)
+        is_error = block.get("is_error") is True
+        output = (
+            _output(returned, receipt, self._path)
+            if command is None
+            else _command_output(returned, receipt, self._path, command)
+        )
+        return ResultFound(
+            session,
+            call_id,
+            value.get("timestamp"),
+            receipt,
+            output,
+            is_error=is_error and (command is None or output is None),
+            kind="cancelled" if _is_rejected(returned) else "tool_execution_failed",
+            duration_ms=_duration(returned),
+            extras=_extras(value, returned),
+        )
 
 
 def _agent_progress(value: Json) -> Json | None:
     """The line of a sub-agent inside a `progress` line of its parent."""
     data = value.get("data")
-    if value.get("type") != "progress" or not isinstance(data, dict):
+    if not isinstance(data, dict):
         return None
     message = data.get("message")
     if data.get("type") != "agent_progress" or not isinstance(message, dict):
         return None
-    return {**value, **message, "agentId": data.get("agentId") or value.get("parentToolUseID")}
+    outer = {key: one for key, one in value.items() if key not in ("data", "toolUseID")}
+    agent = data.get("agentId") or value.get("parentToolUseID")
+    return {**outer, **message, "agentId": agent}
 
 
 def _session_of(value: Json) -> str:
@@ -101,35 +177,6 @@ def _opening(session: str, value: Json) -> SessionFound:
     )
 
 
-def _message(session: str, value: Json, path: Path, commands: dict[str, str]) -> Iterator[Event]:
-    message = value.get("message")
-    message = message if isinstance(message, dict) else {}
-    content = message.get("content")
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
-    at, name = value.get("timestamp"), str(value.get("uuid"))
-    said: list[Json] = []
-    calls: list[CallFound] = []
-    for block in blocks:
-        match block:
-            case {"type": "tool_result", "tool_use_id": str(call_id)}:
-                yield _result(session, call_id, block, value, path, commands.pop(call_id, None))
-            case {"type": "tool_use", "id": str(call_id), "name": str(tool)}:
-                given = block.get("input")
-                if isinstance(given, dict) and isinstance(given.get("command"), str):
-                    commands[call_id] = given["command"]
-                spelled = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
-                calls.append(CallFound(session, call_id, at, tool, spelled, name, len(calls)))
-                said.append(_call_block(call_id, tool, spelled, len(calls) - 1))
-            case _:
-                said.append(_block(block))
-    if said:
-        origin = _origin(message) if value.get("type") == "assistant" else {}
-        extras = {key: one for key, one in value.items() if key not in _KNOWN and key != "data"}
-        role = message.get("role") or value.get("type")
-        yield MessageFound(session, name, at, str(role), said, origin, extras)
-    yield from calls
-
-
 def _block(block: Any) -> Json:
     match block:
         case {"type": "text", "text": str(text)}:
@@ -141,10 +188,14 @@ def _block(block: Any) -> Json:
             return {"type": "provider", "native": block}
 
 
-def _call_block(call_id: str, tool: str, arguments: str, position: int) -> Json:
-    call: dict[str, Any] = {"tool_name": tool, "call_id": call_id, "arguments_raw": arguments}
-    if position:
-        call["position"] = position
+def _call_block(found: CallFound) -> Json:
+    call: dict[str, Any] = {
+        "tool_name": found.tool_name,
+        "call_id": found.call_id,
+        "arguments_raw": found.arguments,
+    }
+    if found.position:
+        call["position"] = found.position
     return {"type": "tool_call", "call": call}
 
 
@@ -156,30 +207,6 @@ def _origin(message: Json) -> Json:
     return {"wire_format": "anthropic", **found, **extras}
 
 
-def _result(
-    session: str, call_id: str, block: Json, value: Json, path: Path, command: str | None
-) -> ResultFound:
-    content = block.get("content")
-    receipt = content if isinstance(content, str) else _texts(content)
-    returned = value.get("toolUseResult")
-    is_error = block.get("is_error") is True
-    output = _output(returned, receipt, path, command, is_error=is_error)
-    return ResultFound(
-        session,
-        call_id,
-        value.get("timestamp"),
-        receipt,
-        output,
-        # A command that exits with a status did run: the tool succeeded.
-        is_error=is_error and (output is None or not output.is_command),
-        kind="cancelled"
-        if isinstance(returned, str) and "rejected" in returned
-        else "tool_execution_failed",
-        duration_ms=_duration(returned),
-        extras={key: one for key, one in value.items() if key not in _KNOWN},
-    )
-
-
 def _texts(content: Any) -> str | None:
     """The texts of a list of blocks; other blocks are in what the tool returned."""
     if not isinstance(content, list):
@@ -188,24 +215,42 @@ def _texts(content: Any) -> str | None:
     return "\n".join(map(str, texts)) if texts else None
 
 
-def _output(
-    returned: Any, receipt: str | None, path: Path, command: str | None, *, is_error: bool
+def _output(returned: Any, receipt: str | None, path: Path) -> OutputFound | None:
+    """What a tool returned; None if the source does not say."""
+    if returned is None:
+        return None
+    spilled = _spilled(None, receipt, path)
+    return OutputFound({"content": spilled} if spilled else {}, returned)
+
+
+def _command_output(
+    returned: Any, receipt: str | None, path: Path, command: str
 ) -> OutputFound | None:
-    """What the tool returned. A command that failed has its status and output in the receipt."""
+    """The output of a command. If it failed, its status and output are in one text."""
     match returned:
         case {"stdout": str(stdout), "stderr": str(stderr)}:
             spilled = _spilled(returned.get("persistedOutputPath"), receipt, path)
             streams = {"stdout": spilled or _encoded(stdout), "stderr": _encoded(stderr)}
-            others = {k: v for k, v in returned.items() if k not in ("stdout", "stderr")}
-            return OutputFound(streams, others, command, is_command=True)
-        case str() if is_error and command is not None and (found := _EXIT.match(returned)):
+            return OutputFound(streams, command=command)
+        case str() if (found := _EXIT.match(returned)) and int(found[1]) <= _MOST_STATUS:
             streams = {"combined": _encoded(returned[found.end() :])}
-            return OutputFound(streams, None, command, exit_status=int(found[1]), is_command=True)
-        case None:
-            return None
+            return OutputFound(streams, command=command, exit_status=int(found[1]))
         case _:
-            spilled = _spilled(None, receipt, path)
-            return OutputFound({"content": spilled} if spilled else {}, returned)
+            return None
+
+
+def _extras(value: Json, returned: Any) -> Json:
+    """The members of a result that no record has."""
+    extras = {key: one for key, one in value.items() if key not in _KNOWN}
+    if isinstance(returned, dict) and "stdout" in returned:
+        others = {key: one for key, one in returned.items() if key not in ("stdout", "stderr")}
+        extras["toolUseResult"] = others
+    return extras
+
+
+def _is_rejected(returned: Any) -> bool:
+    """Whether the user refused the call."""
+    return isinstance(returned, str) and returned.startswith("User rejected")
 
 
 def _spilled(named: Any, receipt: str | None, path: Path) -> bytes | None:

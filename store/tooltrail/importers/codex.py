@@ -8,7 +8,7 @@ Versions before 2025-10 wrote the items without the wrapper `{timestamp, type, p
 """
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
@@ -34,6 +34,8 @@ _CALLS: Final = {
     "tool_search_call": "arguments",
 }
 """The member of each kind of call that holds its arguments."""
+
+_COMMANDS: Final = frozenset({"exec_command", "local_shell", "shell", "shell_command"})
 
 _OUTPUTS: Final = frozenset(
     {
@@ -61,21 +63,15 @@ def recognizes(value: Any) -> bool:
     return is_wrapped or is_bare_head or value.get("record_type") == "state"
 
 
-def read(lines: Iterable[Line], path: Path) -> Iterator[Event]:
-    """The events of a file."""
-    reader = _Reader(path.stem)
-    for line in lines:
-        if isinstance(line.value, dict):
-            yield from reader.events(line)
-        else:
-            yield Skipped(type(line.value).__name__, is_known=False)
+class Reader:
+    """Reads the lines of one file.
 
+    Args:
+        path: the file; its name is the id of a session that has none.
+    """
 
-class _Reader:
-    """The state of one file: its session, the last model, and the ends that wait for an output."""
-
-    def __init__(self, session: str) -> None:
-        self._session = session
+    def __init__(self, path: Path) -> None:
+        self._session = path.stem
         self._is_open = False
         self._model: str | None = None
         self._ends: dict[str, Json] = {}
@@ -83,6 +79,9 @@ class _Reader:
     def events(self, line: Line) -> Iterator[Event]:
         """The events of one line."""
         value = line.value
+        if not isinstance(value, dict):
+            yield Skipped(type(value).__name__, is_known=False)
+            return
         at, kind, item = value.get("timestamp"), value.get("type"), value.get("payload")
         if not isinstance(item, dict):  # before 2025-10
             kind, item = ("session_meta" if "instructions" in value else "response_item"), value
@@ -118,7 +117,9 @@ class _Reader:
                 call["kind"] = "custom"
             block = {"type": "tool_call", "call": call}
             yield MessageFound(self._session, name, at, "assistant", [block], self._origin())
-            yield CallFound(self._session, call_id, at, tool, arguments, name)
+            yield CallFound(
+                self._session, call_id, at, tool, arguments, name, is_command=tool in _COMMANDS
+            )
         elif what in _ITEMS:
             role = str(item.get("role") or "assistant")
             origin = self._origin() if role == "assistant" else {}
@@ -264,7 +265,6 @@ def _command_output(end: Json) -> OutputFound:
         command=" ".join(map(str, command)) if isinstance(command, list) else command,
         cwd=end.get("cwd"),
         exit_status=status if isinstance(status, int) and 0 <= status <= 255 else None,
-        is_command=True,
     )
 
 

@@ -77,6 +77,7 @@ class CallFound(NamedTuple):
         arguments: the arguments as the model sent them.
         message: id of the message that asked for it.
         position: position among the calls of that message, from 0.
+        is_command: whether the tool runs a command.
     """
 
     session: str
@@ -86,6 +87,7 @@ class CallFound(NamedTuple):
     arguments: str
     message: str | None = None
     position: int = 0
+    is_command: bool = False
 
 
 class OutputFound(NamedTuple):
@@ -97,7 +99,6 @@ class OutputFound(NamedTuple):
         command: the command line, for a command.
         cwd: its working directory.
         exit_status: its exit status; None if unknown.
-        is_command: whether the tool ran a command.
     """
 
     streams: Mapping[str, bytes] = {}
@@ -105,7 +106,6 @@ class OutputFound(NamedTuple):
     command: str | None = None
     cwd: str | None = None
     exit_status: int | None = None
-    is_command: bool = False
 
 
 class ResultFound(NamedTuple):
@@ -117,7 +117,8 @@ class ResultFound(NamedTuple):
         at: time of the result.
         receipt: the text that the model saw; None if the source does not have it.
         output: the tool's own output; None if the source does not have it.
-        is_error: whether the tool failed, as far as the source says.
+        is_error: whether the tool failed, as far as the source says. A command that exits with a
+            status did not fail.
         kind: kind of the error; see `tooltrail.records.ErrorKind`.
         duration_ms: how long the tool ran, as the source says.
         extras: further members of the source's line, verbatim.

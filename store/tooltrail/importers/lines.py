@@ -1,7 +1,7 @@
 """Reads the JSON values of a file, one by one, with their offsets.
 
-Agents are killed in the middle of a line, and two of them may write to one file. So a line may hold
-two values, or half a value. A damaged part costs itself only. Memory is bounded by the longest line.
+An agent may be killed in the middle of a line, or share a file with another. So a line may hold two
+values, or half a value. A damaged part costs itself only. Memory is bounded by the longest line.
 """
 
 import json

@@ -96,7 +96,7 @@ def ended_document(tool_name: str, end: CommandEnd, streams: Iterable[StreamFact
         "timed_out": end.timed_out,
         "timeout_ms": end.timeout_ms,
         **dict.fromkeys(_STREAMS),
-        **{stream.role: _stream_members(stream) for stream in streams},
+        **{stream.role: stream_members(stream) for stream in streams},
     }
     summary = f"command {worded_end(result, f'exited with status {end.exit_status}')}"
     return _document(tool_name, summary, result=result)
@@ -138,5 +138,6 @@ def _document(
     )
 
 
-def _stream_members(stream: StreamFact) -> dict[str, object]:
+def stream_members(stream: StreamFact) -> dict[str, object]:
+    """The JSON of a stream in a complete output."""
     return {name: getattr(stream, name) for name in StreamFact.member_names if name != "spooled"}

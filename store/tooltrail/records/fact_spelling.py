@@ -23,6 +23,7 @@ from tooltrail.records.facts import (
     CallEnded,
     Fact,
     OmissionFact,
+    RedactionFact,
     Shown,
     SourceFact,
     StreamFact,
@@ -260,6 +261,7 @@ _SPELLINGS: Final[Mapping[object, tuple[Spell, Spell]]] = {
     tuple[StreamFact, ...]: (_spell_items(_members_of), _read_items(_nested(StreamFact))),
     tuple[OmissionFact, ...]: (_spell_items(_members_of), _read_items(_nested(OmissionFact))),
     tuple[ArtifactFact, ...]: (_spell_items(_members_of), _read_items(_nested(ArtifactFact))),
+    tuple[RedactionFact, ...]: (_spell_items(_members_of), _read_items(_nested(RedactionFact))),
 }
 """The speller and the reader of each type of member. `T | None` is spelled like `T`."""
 
@@ -285,5 +287,8 @@ def _without_none(annotation: object) -> object:
 
 _SHAPES: Final[Mapping[type, _Shape]] = {
     one: _shape_of(one)
-    for one in (SourceFact, StreamFact, OmissionFact, ArtifactFact, Shown, *FACTS.values())
+    for one in (
+        *(SourceFact, RedactionFact, StreamFact, OmissionFact, ArtifactFact, Shown),
+        *FACTS.values(),
+    )
 }

@@ -34,6 +34,22 @@ class SourceFact(Frozen):
     digest: Digest
 
 
+class RedactionFact(Frozen):
+    """Secrets that were replaced in one part of a record before it was stored.
+
+    Attributes:
+        field: the part: `arguments`, `receipt`, `text`, `document`, or the role of a stream.
+        rule: name of the rule that found them.
+        count: number of secrets.
+        offset: where the first replacement begins in the stored bytes.
+    """
+
+    field: str
+    rule: str
+    count: int
+    offset: int
+
+
 class SessionOpened(Frozen):
     """A session began.
 
@@ -85,6 +101,8 @@ class MessageAdded(Frozen):
         payload: body with the bytes that a provider sent.
         wire_format: format of the payload.
         source: where an importer found the message; else None.
+        extras: body with canonical JSON of the members of the source that no record has.
+        redacted: the secrets that were replaced.
     """
 
     kind: ClassVar[str] = "message"
@@ -97,6 +115,8 @@ class MessageAdded(Frozen):
     payload: Digest | None = None
     wire_format: str | None = None
     source: SourceFact | None = None
+    extras: Digest | None = None
+    redacted: tuple[RedactionFact, ...] = ()
 
 
 class AnswerStarted(Frozen):
@@ -217,6 +237,7 @@ class CallStarted(Frozen):
         owner: name of the owner lock that is held while the tool runs; None for a call that had
             already ended when it was recorded.
         source: where an importer found the call; else None.
+        redacted: the secrets that were replaced.
     """
 
     kind: ClassVar[str] = "call.started"
@@ -234,6 +255,7 @@ class CallStarted(Frozen):
     position: int = 0
     owner: str | None = None
     source: SourceFact | None = None
+    redacted: tuple[RedactionFact, ...] = ()
 
 
 class StreamFact(Frozen):
@@ -345,6 +367,8 @@ class CallEnded(Frozen):
             a call.
         receipt: body with the text that the model saw, in UTF-8; only with a `source`. None if the
             source does not have the text.
+        extras: body with canonical JSON of the members of the source that no record has.
+        redacted: the secrets that were replaced.
     """
 
     kind: ClassVar[str] = "call.ended"
@@ -362,6 +386,8 @@ class CallEnded(Frozen):
     timed_out: bool | None = None
     source: SourceFact | None = None
     receipt: Digest | None = None
+    extras: Digest | None = None
+    redacted: tuple[RedactionFact, ...] = ()
 
     @property
     def all_streams(self) -> tuple[StreamFact, ...]:

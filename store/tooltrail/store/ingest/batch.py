@@ -191,7 +191,7 @@ class _Batch:
             case CallStarted():
                 self._apply_started(fact, entry, item.bodies)
             case CallEnded():
-                self._apply_ended(fact, entry, item.outcome)
+                self._apply_ended(fact, entry, item.bodies, item.outcome)
             case AnswerStarted():
                 self._apply_answer(fact, entry)
             case Maintenance():
@@ -292,7 +292,9 @@ class _Batch:
         self._rows["invocations"].append(invocation)
         self._rows["surfaces"].append(surfaces)
 
-    def _apply_ended(self, fact: CallEnded, entry: Entry, outcome: Outcome | None) -> None:
+    def _apply_ended(
+        self, fact: CallEnded, entry: Entry, bodies: rows.Bodies, outcome: Outcome | None
+    ) -> None:
         call = self._known.calls.get(fact.id)
         if call is None:
             raise InvalidRecordError(f"no call {fact.id} was started")
@@ -308,6 +310,7 @@ class _Batch:
         children = rows.outcome_rows(self._connection, call.key, outcome)
         call.end = entry
         self.bodies.update(outcome.bodies)
+        self._keep(bodies, fact.extras, is_needed=False)
         for table, some in children.items():
             self._rows[table] += some
         if fact.id in self._new_calls:

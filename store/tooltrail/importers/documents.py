@@ -1,0 +1,70 @@
+"""The complete outputs of imported calls as canonical JSON, without the slow import of models.
+
+The documents equal those of `CompleteOutput`; a test compares them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from tooltrail.importers.events import OutputFound
+from tooltrail.records._error_text import one_line
+from tooltrail.records.canonical_json import encode
+from tooltrail.records.command_documents import CommandEnd, ended_document, stream_members
+from tooltrail.records.facts import StreamFact
+
+_MESSAGE_CHARS: Final = 1000
+_SUMMARY_CHARS: Final = 200
+
+
+def output_document(
+    tool_name: str, output: OutputFound, streams: Sequence[StreamFact], *, is_command: bool
+) -> bytes:
+    """The complete output of a tool that did its work."""
+    if is_command:
+        end = CommandEnd(
+            command=output.command,
+            cwd=output.cwd,
+            exit_status=output.exit_status,
+            signal=None,
+            timed_out=False,
+            timeout_ms=None,
+        )
+        return ended_document(tool_name, end, streams)
+    members = {one.role: stream_members(one) for one in streams}
+    structured = members.pop("structured", None)
+    content = [{"media_type": "text/plain", "stream": one} for one in members.values()]
+    summary = f"tool returned {len(content)} content {'item' if len(content) == 1 else 'items'}"
+    return _document(tool_name, summary, {"content": content, "structured": structured}, None)
+
+
+def failure_document(tool_name: str, kind: str, text: str, streams: Sequence[StreamFact]) -> bytes:
+    """The complete output of a tool that failed, with the output that its source has."""
+    message = one_line(text, _MESSAGE_CHARS) or "(no message)"
+    error: dict[str, object] = {
+        "kind": kind,
+        "message": message,
+        "details": None,
+        "recovery_hint": None,
+        "retryable": False,
+    }
+    partial = {"partial_output": [stream_members(one) for one in streams]} if streams else {}
+    return _document(tool_name, one_line(message, _SUMMARY_CHARS), None, error, **partial)
+
+
+def _document(
+    tool_name: str,
+    summary: str,
+    result: Mapping[str, Any] | None,
+    error: Mapping[str, Any] | None,
+    **others: object,
+) -> bytes:
+    return encode(
+        {
+            "tool_name": tool_name,
+            "status": "success" if error is None else "error",
+            "summary_text": summary,
+            "result": result,
+            "error": error,
+            **others,
+        }
+    )
