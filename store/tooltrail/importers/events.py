@@ -5,9 +5,13 @@ the ids of our records from them, so that importing a source again finds the sam
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple, TypeAlias
 
 Json: TypeAlias = Mapping[str, Any]
+
+NOTHING: Final[Json] = MappingProxyType({})
+"""An object without members."""
 
 
 class Line(NamedTuple):
@@ -41,7 +45,7 @@ class SessionFound(NamedTuple):
     agent: str | None = None
     parent: str | None = None
     title: str | None = None
-    environment: Json = {}
+    environment: Json = NOTHING
 
 
 class MessageFound(NamedTuple):
@@ -62,8 +66,8 @@ class MessageFound(NamedTuple):
     at: str | None
     role: str
     blocks: Sequence[Json]
-    origin: Json = {}
-    extras: Json = {}
+    origin: Json = NOTHING
+    extras: Json = NOTHING
 
 
 class CallFound(NamedTuple):
@@ -101,7 +105,7 @@ class OutputFound(NamedTuple):
         exit_status: its exit status; None if unknown.
     """
 
-    streams: Mapping[str, bytes] = {}
+    streams: Mapping[str, bytes] = NOTHING
     structured: Any = None
     command: str | None = None
     cwd: str | None = None
@@ -132,7 +136,7 @@ class ResultFound(NamedTuple):
     is_error: bool = False
     kind: str = "tool_execution_failed"
     duration_ms: int | None = None
-    extras: Json = {}
+    extras: Json = NOTHING
 
 
 class Skipped(NamedTuple):

@@ -1,14 +1,16 @@
 """Imports files: recognizes the format of each, and records what its reader finds."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from tooltrail.importers import claude_code, codex
+from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, Line
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.recording import Recording
-from tooltrail.records.errors import NotFoundError
+from tooltrail.records.errors import NotFoundError, UnavailableError
 from tooltrail.redaction import RuleSet
 
 _LINES_TO_RECOGNIZE: Final = 20
@@ -23,13 +25,18 @@ class Reader(Protocol):
         ...
 
 
-class Format(Protocol):
-    """A module that reads one format."""
+class Format(NamedTuple):
+    """One format.
 
-    NAME: str
+    Attributes:
+        name: its name.
+        recognizes: whether a JSON value is from a file of this format.
+        reader: makes the reader of a file.
+    """
 
-    def recognizes(self, value: Any) -> bool: ...
-    def Reader(self, path: Path) -> Reader: ...
+    name: str
+    recognizes: Callable[[Any], bool]
+    reader: Callable[[Path], Reader]
 
 
 class Imported(NamedTuple):
@@ -38,7 +45,7 @@ class Imported(NamedTuple):
     Attributes:
         path: the file.
         format: name of its format.
-        counts: what was found, by kind.
+        counts: what was found, by kind; see `Recording.counts`.
         damaged: the parts that are not JSON.
     """
 
@@ -48,38 +55,100 @@ class Imported(NamedTuple):
     damaged: tuple[DamagedLine, ...]
 
 
-FORMATS: Final[Mapping[str, Any]] = {one.NAME: one for one in (claude_code, codex)}
-"""The module of each format."""
+FORMATS: Final = {
+    one.name: one
+    for one in (
+        Format(claude_code.NAME, claude_code.recognizes, claude_code.Reader),
+        Format(codex.NAME, codex.recognizes, codex.Reader),
+    )
+}
+"""Every format, by name."""
 
 
-def import_file(
-    path: Path, spool: Path, *, named: str | None = None, rules: RuleSet | None
-) -> Imported:
-    """Record everything in a file.
+class Importer:
+    """Imports files into one spool.
 
     Args:
-        path: the file.
         spool: folder of the spool with the journal.
-        named: name of the format; None to recognize it.
         rules: the secrets to replace; None for none.
+        is_dry_run: whether to read and count only.
+    """
+
+    def __init__(self, spool: Path, rules: RuleSet | None, *, is_dry_run: bool = False) -> None:
+        self._spool = spool
+        self._rules = rules
+        self._is_dry_run = is_dry_run
+
+    def import_file(
+        self,
+        path: Path,
+        format_name: str | None = None,
+        on_progress: Callable[[int], None] = lambda _size: None,
+    ) -> Imported:
+        """Record everything in a file that is not recorded yet.
+
+        Args:
+            path: the file.
+            format_name: name of its format; None to recognize it.
+            on_progress: called with the bytes of each line.
+
+        Raises:
+            NotFoundError: the file does not exist, or no format fits.
+            UnavailableError: the file cannot be read, or the spool cannot be written.
+        """
+        chosen = FORMATS[format_name or recognize(path)]
+        cursor = Cursor(self._spool, path.absolute(), chosen.name)
+        damaged: list[DamagedLine] = []
+        try:
+            with path.open("rb") as file:
+                recording = Recording(
+                    self._spool,
+                    chosen.name,
+                    str(path.absolute()),
+                    self._rules,
+                    since=cursor.read(file),
+                    is_dry_run=self._is_dry_run,
+                )
+                reader, end = chosen.reader(path), 0
+                for line in read_lines(file):
+                    end = line.offset + len(line.data)
+                    on_progress(len(line.data))
+                    if isinstance(line, DamagedLine):
+                        damaged.append(line)
+                        continue
+                    for event in reader.events(line):
+                        recording.add(event, line)
+                recording.finish()
+                if damaged and damaged[-1].is_last:
+                    end = damaged[-1].offset  # the writer may still complete the line
+                if not self._is_dry_run:
+                    cursor.write(file, end)
+        except OSError as error:
+            raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
+        return Imported(path, chosen.name, recording.counts, tuple(damaged))
+
+
+def find_files(paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+    """The files of known formats among files and in folders, with their formats.
 
     Raises:
-        NotFoundError: the file does not exist, or no format fits.
-        UnavailableError: the spool cannot be written.
+        NotFoundError: a path does not exist, or a named file is of no known format.
     """
-    chosen = FORMATS[named or recognize(path)]
-    reader = chosen.Reader(path)
-    recording = Recording(spool, chosen.NAME, str(path), rules)
-    damaged: list[DamagedLine] = []
-    with path.open("rb") as file:
-        for line in read_lines(file):
-            if isinstance(line, DamagedLine):
-                damaged.append(line)
-                continue
-            for event in reader.events(line):
-                recording.add(event, line)
-    recording.finish()
-    return Imported(path, chosen.NAME, recording.counts, tuple(damaged))
+    for path in paths:
+        if not path.is_dir():
+            yield path, recognize(path)
+            continue
+        for file in sorted(path.rglob("*.jsonl")):
+            with suppress(NotFoundError):
+                yield file, recognize(file)
+
+
+def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
+    """The existing folders in which agents leave their sessions."""
+    claude = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+    codex_home = Path(environment.get("CODEX_HOME") or home / ".codex")
+    folders = [claude / "projects", codex_home / "sessions", codex_home / "archived_sessions"]
+    return [folder for folder in folders if folder.is_dir()]
 
 
 def recognize(path: Path) -> str:

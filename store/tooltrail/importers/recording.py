@@ -74,13 +74,23 @@ class Recording:
         file: path of the file.
         rules: the secrets to replace; None for none.
         since: offset in the file; what stands before it is recorded already.
+        is_dry_run: whether to count only.
 
     Attributes:
-        counts: events by kind: `sessions`, `messages`, `calls`, `results`, `unpaired results`, …
+        counts: events by kind: `sessions`, `messages`, `calls`, `results`, `unpaired_calls`,
+            `unpaired_results`, `other_lines`; `unknown: TYPE` for lines of types that this program
+            does not know; and the facts, `new` and `known`.
     """
 
     def __init__(
-        self, spool: Path, source: str, file: str, rules: RuleSet | None, *, since: int = 0
+        self,
+        spool: Path,
+        source: str,
+        file: str,
+        rules: RuleSet | None,
+        *,
+        since: int = 0,
+        is_dry_run: bool = False,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._spool = spool
@@ -89,6 +99,7 @@ class Recording:
         self._file = file
         self._rules = rules
         self._since = since
+        self._is_dry_run = is_dry_run
         self._policy = default_policy_json()
         self._policy_digest = digest_of(self._policy)
         self._entries: list[Entry] = []
@@ -109,16 +120,16 @@ class Recording:
             case ResultFound():
                 self._add_result(event, line)
             case _:
-                self.counts["other lines" if event.is_known else f"unknown: {event.what}"] += 1
+                self.counts["other_lines" if event.is_known else f"unknown: {event.what}"] += 1
 
     def finish(self) -> None:
         """Append everything that was recorded."""
         self._flush()
-        self.counts["unpaired calls"] += sum(map(len, self._waiting.values()))
+        self.counts["unpaired_calls"] += sum(map(len, self._waiting.values()))
 
     def _add_session(self, found: SessionFound, line: Line) -> None:
         self.counts["sessions"] += 1
-        environment, _ = self._redacted("environment", encode(found.environment))
+        environment, _ = self._redacted("environment", encode(dict(found.environment)))
         fact = SessionOpened(
             session=self._session(found.session),
             at=self._at(found.at),
@@ -189,7 +200,7 @@ class Recording:
     def _add_result(self, found: ResultFound, line: Line) -> None:
         waiting = self._waiting.get((found.session, found.call_id))
         if not waiting:
-            self.counts["unpaired results"] += 1
+            self.counts["unpaired_results"] += 1
             self._add_unpaired(found, line)
             return
         self.counts["results"] += 1
@@ -274,8 +285,11 @@ class Recording:
 
     def _append(self, line: Line, entry: Entry) -> None:
         if line.offset < self._since:
+            self.counts["known"] += 1
             return
-        self.counts["new facts"] += 1
+        self.counts["new"] += 1
+        if self._is_dry_run:
+            return
         self._entries.append(entry)
         self._size += sum(map(len, entry.bodies))
         if len(self._entries) >= _TOGETHER or self._size >= _BYTES_TOGETHER:

@@ -1,0 +1,110 @@
+"""The work of `tooltrail import`: find files, import them with a progress bar, and report."""
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._location import Location
+from tooltrail.cli._long_commands import progress_bar
+from tooltrail.cli._output import counted, print_array, print_table, printable, say, size_of
+from tooltrail.importers import FORMATS, Imported, Importer, find_files, usual_folders
+from tooltrail.records.errors import NotFoundError
+from tooltrail.redaction import default_rules
+from tooltrail.store.engines.targets import parse_target
+from tooltrail.store.roots import default_spool
+
+_COLUMNS = ("sessions", "messages", "calls", "results", "new", "known")
+
+
+def say_found(paths: Sequence[Path], format_name: str | None) -> list[tuple[Path, str]]:
+    """The files to import with their formats. Without paths, says what the usual folders hold.
+
+    Raises:
+        NotFoundError: a path does not exist, a file is of no known format, or nothing is found.
+    """
+    if format_name is not None and format_name not in FORMATS:
+        raise NotFoundError(f"no format {format_name}; the formats are {', '.join(FORMATS)}")
+    if paths and format_name is not None:
+        return [(path, format_name) for path in paths]
+    folders = list(paths) or usual_folders(os.environ, Path.home())
+    found = list(find_files(folders))
+    if not found:
+        raise NotFoundError("no sessions of known agents found; name a file or a folder")
+    if not paths:
+        for name, count in Counter(format_of for _, format_of in found).items():
+            size = sum(path.stat().st_size for path, one in found if one == name)
+            say(f"found {counted(count, 'session file')} of {name}, {size_of(size)}")
+    return found
+
+
+def import_with_bar(
+    location: Location, found: Sequence[tuple[Path, str]], *, is_redacting: bool, is_dry_run: bool
+) -> list[Imported]:
+    """Import files, with a progress bar on a terminal.
+
+    Raises:
+        NotFoundError: a file does not exist any more.
+        UnavailableError: a file cannot be read, or the spool cannot be written.
+    """
+    spool = location.spool or default_spool(parse_target(location.database))
+    importer = Importer(spool, default_rules() if is_redacting else None, is_dry_run=is_dry_run)
+    imported: list[Imported] = []
+    read = 0
+    with progress_bar("importing", len(found)) as update:
+
+        def on_progress(size: int) -> None:
+            nonlocal read
+            read += size
+            update(len(imported), read)
+
+        for path, name in found:
+            imported.append(importer.import_file(path, name, on_progress))
+    return imported
+
+
+def print_report(imported: Sequence[Imported], *, as_json: bool, is_dry_run: bool) -> int:
+    """Print what was imported from each file, and return the exit code."""
+    if as_json:
+        print_array([_record_of(one) for one in imported])
+    else:
+        names = [name.upper() for name in _COLUMNS]
+        rows = [[one.format, *_numbers(one), str(one.path)] for one in imported]
+        print_table(["FORMAT", *names, "FILE"], rows, right=names)
+    totals = sum((Counter(one.counts) for one in imported), Counter[str]())
+    verb = "would be recorded" if is_dry_run else "recorded"
+    say(f"{counted(totals['new'], 'new fact')} {verb}, {totals['known']:,} known already")
+    for one in imported:
+        _say_problems(one)
+    return ExitCode.INCOMPLETE if any(one.damaged for one in imported) else ExitCode.OK
+
+
+def _numbers(one: Imported) -> list[str]:
+    return [f"{one.counts.get(name, 0):,}" for name in _COLUMNS]
+
+
+def _say_problems(one: Imported) -> None:
+    name = printable(str(one.path))
+    for damaged in one.damaged:
+        size = counted(len(damaged.data), "byte")
+        say(f"{name}:{damaged.number}: {size} from offset {damaged.offset:,} on are not JSON")
+    if unpaired := one.counts.get("unpaired_calls", 0):
+        say(f"{name}: {counted(unpaired, 'call')} without a result")
+    if unpaired := one.counts.get("unpaired_results", 0):
+        say(f"{name}: {counted(unpaired, 'result')} without a call, recorded as messages")
+    for what, count in one.counts.items():
+        if what.startswith("unknown: "):
+            say(f"{name}: {counted(count, 'line')} of the unknown type {what[9:]}")
+
+
+def _record_of(one: Imported) -> dict[str, object]:
+    return {
+        "path": str(one.path),
+        "format": one.format,
+        "counts": dict(one.counts),
+        "damaged": [
+            {"line": part.number, "offset": part.offset, "size": len(part.data)}
+            for part in one.damaged
+        ],
+    }

@@ -1,0 +1,48 @@
+"""`tooltrail import`: record the sessions that agents left as files."""
+
+from pathlib import Path
+
+import click
+
+from tooltrail.cli._location import Location
+from tooltrail.cli._options import json_option, store_options
+
+
+@click.command("import")
+@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
+@store_options
+@click.option("--format", "format_name", metavar="NAME", help="Do not recognize the format.")
+@click.option("--dry-run", is_flag=True, help="Only print what would be imported.")
+@click.option("--no-redact", is_flag=True, help="Keep credentials as they are.")
+@json_option
+def command(
+    paths: tuple[Path, ...],
+    location: Location,
+    format_name: str | None,
+    dry_run: bool,
+    no_redact: bool,
+    as_json: bool,
+) -> int:
+    r"""Record the sessions that agents left as files: their calls, results and messages.
+
+    PATH is a file, or a folder that is searched for files. Without PATH, the usual folders of all
+    known agents are searched. The format of a file is recognized by its content: claude-code,
+    codex.
+
+    Importing a file again adds only what is new in it. Credentials of well-known formats are
+    replaced by [REDACTED:RULE] before anything is stored. A surface that the file does not have is
+    not recorded: it is never made up. A damaged line costs only itself; the report names it.
+
+    Exits with 3 if a file is missing or of no known format, and with 4 if lines are damaged.
+
+    \b
+    Examples:
+      tooltrail import
+      tooltrail import ~/.codex/sessions --dry-run
+      tooltrail import session.jsonl --format claude-code
+    """
+    from tooltrail.cli._importing import import_with_bar, print_report, say_found
+
+    found = say_found(paths, format_name)
+    imported = import_with_bar(location, found, is_redacting=not no_redact, is_dry_run=dry_run)
+    return print_report(imported, as_json=as_json, is_dry_run=dry_run)

@@ -1,0 +1,3 @@
+from .importing import FORMATS, Imported, Importer, find_files, recognize, usual_folders
+
+__all__ = ["FORMATS", "Imported", "Importer", "find_files", "recognize", "usual_folders"]

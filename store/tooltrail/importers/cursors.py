@@ -1,0 +1,63 @@
+"""How far each source was imported already, kept in the spool.
+
+A cursor is only a hint: without it, a source is imported again, and its facts are recognized by
+their ids. A source that was rewritten is imported from its beginning.
+"""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from typing import IO, Final
+
+FOLDER: Final = "imports"
+
+_CHUNK_BYTES: Final = 1 << 20
+
+
+class Cursor:
+    """The cursor of one source.
+
+    Args:
+        spool: folder of the spool.
+        source: the file that is imported.
+        format_name: name of its format.
+    """
+
+    def __init__(self, spool: Path, source: Path, format_name: str) -> None:
+        name = hashlib.sha256(f"{format_name}\0{source}".encode("utf-8", "surrogateescape"))
+        self._path = spool / FOLDER / name.hexdigest()[:32]
+
+    def read(self, file: IO[bytes]) -> int:
+        """The offset up to which an opened source was imported; 0 if it was rewritten since."""
+        try:
+            known = json.loads(self._path.read_bytes())
+            offset, digest = int(known["offset"]), str(known["digest"])
+        except (OSError, ValueError, LookupError, TypeError):
+            return 0
+        return offset if _digest(file, offset) == digest else 0
+
+    def write(self, file: IO[bytes], offset: int) -> None:
+        """Keep the offset up to which an opened source was imported.
+
+        Raises:
+            OSError: the spool cannot be written.
+        """
+        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        staged = self._path.with_suffix(f".{os.getpid()}")
+        staged.write_text(json.dumps({"offset": offset, "digest": _digest(file, offset)}))
+        staged.replace(self._path)
+
+
+def _digest(file: IO[bytes], size: int) -> str | None:
+    """The digest of the first bytes of a file; None if it is shorter."""
+    file.seek(0)
+    digest = hashlib.sha256()
+    while size:
+        chunk = file.read(min(size, _CHUNK_BYTES))
+        if not chunk:
+            return None
+        digest.update(chunk)
+        size -= len(chunk)
+    file.seek(0)
+    return digest.hexdigest()
