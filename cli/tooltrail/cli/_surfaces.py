@@ -36,6 +36,8 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
         "artifacts": [{"role": role, "path": path} for role, path in detail.artifacts],
         "receipt": None if detail.receipt is None else asdict(detail.receipt),
         "omissions": [asdict(omission) for omission in detail.omissions],
+        "source": None if detail.source is None else asdict(detail.source),
+        "not_recorded": list(detail.not_recorded),
     }
 
 
@@ -78,6 +80,9 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
     yield f"state      {summary.state}{_ending(detail)}"
     took = duration_of(summary.duration_ms)
     yield f"started    {shown(summary.started_at, utc=utc)}{f', took {took}' if took else ''}"
+    if detail.source is not None:
+        source = detail.source
+        yield f"source     {source.format}: {source.file}, byte {source.offset:,}"
 
 
 def _ending(detail: InvocationDetail) -> str:
@@ -93,8 +98,7 @@ def _ending(detail: InvocationDetail) -> str:
 
 def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
     yield from _title("complete output", size_of(detail.summary.output_size))
-    if detail.complete_json is None:
-        yield "(the invocation has not ended)"
+    yield from _absence(detail, "output")
     for stream in detail.streams:
         where = stream.artifact_path or _place(stream)
         lines = counted(stream.line_count, "line")
@@ -145,6 +149,7 @@ def _excerpt(stream: StreamView, reader: Reader, invocation: str) -> Iterator[st
 def _canonical(detail: InvocationDetail) -> Iterator[str]:
     text = detail.canonical_json
     yield from _title("canonical result", "" if text is None else f"{len(text.encode()):,} bytes")
+    yield from _absence(detail, "canonical")
     if text is not None:
         yield from indent_json(text).splitlines()
 
@@ -153,11 +158,20 @@ def _receipt(detail: InvocationDetail) -> Iterator[str]:
     receipt = detail.receipt
     if receipt is None:
         yield from _title("receipt", "")
+        yield from _absence(detail, "receipt")
         return
     renderer = f"{receipt.renderer_name} {receipt.renderer_version}"
     size = f"{len(receipt.text.encode()):,} bytes by renderer {renderer}"
     yield from _title("receipt", size)
     yield from receipt.text.splitlines()
+
+
+def _absence(detail: InvocationDetail, name: str) -> Iterator[str]:
+    """Why a surface is not there."""
+    if detail.summary.state == "started":
+        yield "(the invocation has not ended)"
+    elif name in detail.not_recorded:
+        yield "(not recorded: the source of the import does not have it)"
 
 
 def _omissions(detail: InvocationDetail) -> Iterator[str]:

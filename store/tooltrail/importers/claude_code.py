@@ -7,9 +7,10 @@ of their own (`agentId`) or in `progress` lines of its parent.
 """
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final
 
 from tooltrail.importers.events import (
@@ -53,6 +54,15 @@ _KNOWN: Final = frozenset(
 
 _COMMAND_TOOL: Final = "Bash"
 _MOST_STATUS: Final = 255
+_SPILL_FOLDER: Final = "tool-results"
+
+_KINDS: Final = {
+    "The user doesn't want to proceed": "permission_denied",
+    "Sibling tool call errored": "cancelled",
+    "Request interrupted by user": "interrupted",
+}
+_WORDS_IN: Final = 200
+"""Characters of a receipt in which Claude Code says why a call did not run."""
 
 _SPILLED: Final = re.compile(r"<persisted-output>[^\n]*\n[^\n]*Full output saved to: ([^\n]+)")
 _EXIT: Final = re.compile(r"(?:Error: )?Exit code (\d{1,3})\n?")
@@ -128,7 +138,7 @@ class Reader:
     def _result(self, session: str, call_id: str, block: Json, value: Json) -> ResultFound:
         content, returned = block.get("content"), value.get("toolUseResult")
         receipt = content if isinstance(content, str) else _texts(content)
-        command = self._commands.pop(call_id, None)
+        command = self._commands.get(call_id)
         is_error = block.get("is_error") is True
         output = (
             _output(returned, receipt, self._path)
@@ -142,7 +152,7 @@ class Reader:
             receipt,
             output,
             is_error=is_error and (command is None or output is None),
-            kind="cancelled" if _is_rejected(returned) else "tool_execution_failed",
+            kind=_kind(receipt or ""),
             duration_ms=_duration(returned),
             extras=_extras(value, returned),
         )
@@ -219,8 +229,8 @@ def _output(returned: Any, receipt: str | None, path: Path) -> OutputFound | Non
     """What a tool returned; None if the source does not say."""
     if returned is None:
         return None
-    spilled = _spilled(None, receipt, path)
-    return OutputFound({"content": spilled} if spilled else {}, returned)
+    spilled = _spilled(_spill_name(receipt), path)
+    return OutputFound({} if spilled is None else {"content": spilled}, returned)
 
 
 def _command_output(
@@ -229,9 +239,15 @@ def _command_output(
     """The output of a command. If it failed, its status and output are in one text."""
     match returned:
         case {"stdout": str(stdout), "stderr": str(stderr)}:
-            spilled = _spilled(returned.get("persistedOutputPath"), receipt, path)
-            streams = {"stdout": spilled or _encoded(stdout), "stderr": _encoded(stderr)}
-            return OutputFound(streams, command=command)
+            streams = {"stdout": _encoded(stdout), "stderr": _encoded(stderr)}
+            name = _spill_name(receipt)
+            if name is None:
+                return OutputFound(streams, command=command)
+            spilled, size = _spilled(name, path), returned.get("persistedOutputSize")
+            if spilled is not None:
+                return OutputFound({**streams, "stdout": spilled}, command=command)
+            lost = {"stdout": size if isinstance(size, int) else 0}
+            return OutputFound(streams, command=command, lost=lost)
         case str() if (found := _EXIT.match(returned)) and int(found[1]) <= _MOST_STATUS:
             streams = {"combined": _encoded(returned[found.end() :])}
             return OutputFound(streams, command=command, exit_status=int(found[1]))
@@ -248,26 +264,31 @@ def _extras(value: Json, returned: Any) -> Json:
     return extras
 
 
-def _is_rejected(returned: Any) -> bool:
-    """Whether the user refused the call."""
-    return isinstance(returned, str) and returned.startswith("User rejected")
+def _kind(receipt: str) -> str:
+    """The kind of a failure, by the words of Claude Code."""
+    found = (kind for words, kind in _KINDS.items() if words in receipt[:_WORDS_IN])
+    return next(found, "tool_execution_failed")
 
 
-def _spilled(named: Any, receipt: str | None, path: Path) -> bytes | None:
-    """The bytes of the file that holds the complete output; None if there is none any more."""
-    if not isinstance(named, str):
-        found = _SPILLED.match(receipt or "")
-        named = found[1] if found else None
-    if named is None:
+def _spill_name(receipt: str | None) -> str | None:
+    """The name of the file with the complete output, if the text that the model saw names one."""
+    found = _SPILLED.match(receipt or "")
+    return None if found is None else PurePath(found[1]).name
+
+
+def _spilled(name: str | None, path: Path) -> bytes | None:
+    """The bytes of a file with a complete output; None if the file is gone.
+
+    A transcript must not name files elsewhere: only the folder beside it is read.
+    """
+    if not name:
         return None
-    # The folder may have been copied from another machine.
-    beside = path.with_suffix("") / "tool-results" / Path(named).name
-    for one in (Path(named), beside):
-        try:
-            return one.read_bytes()
-        except OSError:
-            continue
-    return None
+    try:
+        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+        with os.fdopen(os.open(path.with_suffix("") / _SPILL_FOLDER / name, flags), "rb") as file:
+            return file.read()
+    except OSError:
+        return None
 
 
 def _encoded(text: str) -> bytes:

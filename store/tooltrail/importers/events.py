@@ -21,11 +21,13 @@ class Line(NamedTuple):
         offset: offset of its first byte in the file.
         data: its bytes.
         value: the value.
+        has_floats: whether a number in it is not an integer.
     """
 
     offset: int
     data: bytes
     value: Any
+    has_floats: bool = True
 
 
 class SessionFound(NamedTuple):
@@ -103,6 +105,8 @@ class OutputFound(NamedTuple):
         command: the command line, for a command.
         cwd: its working directory.
         exit_status: its exit status; None if unknown.
+        lost: for a stream that is not complete in the source, the bytes that the tool produced; 0
+            if the source does not say.
     """
 
     streams: Mapping[str, bytes] = NOTHING
@@ -110,6 +114,7 @@ class OutputFound(NamedTuple):
     command: str | None = None
     cwd: str | None = None
     exit_status: int | None = None
+    lost: Mapping[str, int] = NOTHING
 
 
 class ResultFound(NamedTuple):

@@ -10,6 +10,7 @@ from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, Line
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.recording import Recording
+from tooltrail.journal.log import JournalLog
 from tooltrail.records.errors import NotFoundError, UnavailableError
 from tooltrail.redaction import RuleSet
 
@@ -76,6 +77,7 @@ class Importer:
 
     def __init__(self, spool: Path, rules: RuleSet | None, *, is_dry_run: bool = False) -> None:
         self._spool = spool
+        self._log = JournalLog(spool / "journal")
         self._rules = rules
         self._is_dry_run = is_dry_run
 
@@ -102,6 +104,7 @@ class Importer:
         try:
             with path.open("rb") as file:
                 recording = Recording(
+                    self._log,
                     self._spool,
                     chosen.name,
                     str(path.absolute()),

@@ -32,10 +32,18 @@ _decoder: Final = json.JSONDecoder()
 
 def read_lines(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
     """The values of a file with one JSON value on each line."""
+    floats: list[str] = []
+
+    def read_float(spelled: str) -> float:
+        floats.append(spelled)
+        return float(spelled)
+
+    decode = json.JSONDecoder(parse_float=read_float).decode
     offset = file.tell()
     for number, data in enumerate(file, 1):
+        floats.clear()
         try:
-            yield Line(offset, data, json.loads(data))
+            yield Line(offset, data, decode(data.decode()), bool(floats))
         except (ValueError, RecursionError):
             yield from _values_in(data, number, offset)
         offset += len(data)

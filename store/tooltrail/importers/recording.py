@@ -4,6 +4,7 @@ Ids are derived from the format and the ids of the source. So importing a source
 version of it, adds only what is new. A secret is replaced before anything is stored.
 """
 
+import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -17,11 +18,12 @@ from tooltrail.importers.events import (
     Event,
     Line,
     MessageFound,
+    OutputFound,
     ResultFound,
     SessionFound,
 )
 from tooltrail.journal.log import Entry, JournalLog
-from tooltrail.records.canonical_json import encode
+from tooltrail.records.canonical_json import encode, encode_simple
 from tooltrail.records.counted_streams import INLINE_BYTES, CountedStream
 from tooltrail.records.default_policy_document import default_policy_json
 from tooltrail.records.digests import digest_of
@@ -38,13 +40,18 @@ from tooltrail.records.facts import (
 from tooltrail.records.ids import MAX_KEY_CHARS, keyed_id
 from tooltrail.records.plain_text import storable
 from tooltrail.records.states import InvocationState
-from tooltrail.redaction import RuleSet, redact
+from tooltrail.redaction import RuleSet, may_have_secrets, redact
 
 _STATES: Final[dict[str, InvocationState]] = {
     "permission_denied": "denied",
     "cancelled": "cancelled",
     "interrupted": "interrupted",
 }
+
+_LOSS: Final = "the source of the import has only a part"
+
+_ASTRAL_KEY: Final = re.compile(rb'[\xf0-\xf4][^"]*"\s*:')
+"""A key beyond the Basic Multilingual Plane, whose order in canonical JSON differs."""
 
 _TOGETHER: Final = 512
 """The most facts that are appended together."""
@@ -69,6 +76,7 @@ class Recording:
     """Records the events of one file.
 
     Args:
+        log: the journal.
         spool: folder of the spool with the journal.
         source: name of the format, which is a part of every id.
         file: path of the file.
@@ -84,6 +92,7 @@ class Recording:
 
     def __init__(
         self,
+        log: JournalLog,
         spool: Path,
         source: str,
         file: str,
@@ -94,7 +103,7 @@ class Recording:
     ) -> None:
         self.counts: Counter[str] = Counter()
         self._spool = spool
-        self._log = JournalLog(spool / "journal")
+        self._log = log
         self._source = source
         self._file = file
         self._rules = rules
@@ -107,9 +116,21 @@ class Recording:
         self._waiting: defaultdict[tuple[str, str], deque[_WaitingCall]] = defaultdict(deque)
         self._repeats: Counter[tuple[str, str]] = Counter()
         self._last_at = datetime(1970, 1, 1, tzinfo=UTC)
+        self._sessions: dict[str, UUID] = {}
+        self._line: Line | None = None
 
     def add(self, event: Event, line: Line) -> None:
         """Record one event, which was found in a line."""
+        if line is not self._line:
+            self._line = line
+            self._place = SourceFact(
+                format=self._source,
+                file=self._file,
+                offset=line.offset,
+                digest=digest_of(line.data),
+            )
+            self._encode = encode if _is_odd(line) else encode_simple
+            self._has_secrets = self._rules is not None and may_have_secrets(line.data, self._rules)
         match event:
             case SessionFound():
                 self._add_session(event, line)
@@ -129,7 +150,7 @@ class Recording:
 
     def _add_session(self, found: SessionFound, line: Line) -> None:
         self.counts["sessions"] += 1
-        environment, _ = self._redacted("environment", encode(dict(found.environment)))
+        environment, _ = self._redacted("environment", self._encode(dict(found.environment)))
         fact = SessionOpened(
             session=self._session(found.session),
             at=self._at(found.at),
@@ -150,11 +171,11 @@ class Recording:
             members = {"role": found.role, "blocks": found.blocks}
             if found.origin:
                 members["origin"] = found.origin
-            spelled, more = self._redacted("document", encode(members))
+            spelled, more = self._redacted("document", self._encode(members))
             bodies.append(spelled)
             document, redacted = digest_of(spelled), redacted + more
         if found.extras:
-            spelled, more = self._redacted("extras", encode(found.extras))
+            spelled, more = self._redacted("extras", self._encode(dict(found.extras)))
             bodies.append(spelled)
             extras, redacted = digest_of(spelled), redacted + more
         fact = MessageAdded(
@@ -164,7 +185,7 @@ class Recording:
             role=found.role,
             text=digest_of(text),
             document=document,
-            source=self._place(line),
+            source=self._place,
             extras=extras,
             redacted=redacted,
         )
@@ -192,7 +213,7 @@ class Recording:
             call_id=found.call_id,
             message=None if message is None else self._id("message", found.session, message),
             position=found.position,
-            source=self._place(line),
+            source=self._place,
             redacted=redacted,
         )
         self._append(line, Entry(fact, [arguments], [self._policy]))
@@ -209,10 +230,10 @@ class Recording:
         files: list[Path] = []
         redacted: tuple[RedactionFact, ...] = ()
         streams: list[StreamFact] = []
-        for role, data in _streams_of(found, call):
+        for role, data in self._streams_of(found, call):
             content, more = self._redacted(role, data)
             stream, file = self._stream(call, role, content)
-            streams.append(stream)
+            streams.append(_with_loss(stream, found.output))
             redacted += more
             if file is None:
                 bodies.append(content)
@@ -225,7 +246,7 @@ class Recording:
             bodies.append(text)
             receipt, redacted = digest_of(text), redacted + more
         if found.extras:
-            spelled, more = self._redacted("extras", encode(found.extras))
+            spelled, more = self._redacted("extras", self._encode(dict(found.extras)))
             bodies.append(spelled)
             extras, redacted = digest_of(spelled), redacted + more
         output = found.output
@@ -240,7 +261,7 @@ class Recording:
             error_kind=found.kind if found.is_error else None,
             exit_status=None if output is None or found.is_error else output.exit_status,
             timed_out=False if call.is_command and document and not found.is_error else None,
-            source=self._place(line),
+            source=self._place,
             receipt=receipt,
             extras=extras,
             redacted=redacted,
@@ -267,6 +288,17 @@ class Recording:
         if found.output is None:
             return b""
         return output_document(call.tool_name, found.output, streams, is_command=call.is_command)
+
+    def _streams_of(self, found: ResultFound, call: _WaitingCall) -> list[tuple[str, bytes]]:
+        """The streams of an output by role, in the order of its document."""
+        output = found.output
+        if output is None:
+            return []
+        streams = list(output.streams.items())
+        if output.structured is not None and not call.is_command:
+            spelled = self._encode({"value": output.structured})
+            streams.append(("structured", spelled[len(b'{"value":') : -1]))
+        return streams
 
     def _stream(self, call: _WaitingCall, role: str, data: bytes) -> tuple[StreamFact, Path | None]:
         """The fact of a stream; a long stream is written to a file in the spool."""
@@ -301,7 +333,7 @@ class Recording:
 
     def _redacted(self, field: str, data: bytes) -> tuple[bytes, tuple[RedactionFact, ...]]:
         """A part without its secrets, and the secrets by rule."""
-        if self._rules is None:
+        if self._rules is None or not self._has_secrets:
             return data, ()
         redacted = redact(data, self._rules)
         if not redacted.found:
@@ -313,13 +345,10 @@ class Recording:
             for rule, count in counts.items()
         )
 
-    def _place(self, line: Line) -> SourceFact:
-        return SourceFact(
-            format=self._source, file=self._file, offset=line.offset, digest=digest_of(line.data)
-        )
-
     def _session(self, name: str) -> UUID:
-        return self._id("session", name)
+        if name not in self._sessions:
+            self._sessions[name] = self._id("session", name)
+        return self._sessions[name]
 
     def _id(self, kind: str, *parts: str) -> UUID:
         key = "/".join((self._source, *parts))
@@ -336,15 +365,21 @@ class Recording:
         return self._last_at
 
 
-def _streams_of(found: ResultFound, call: _WaitingCall) -> list[tuple[str, bytes]]:
-    """The streams of an output by role, in the order of its document."""
-    output = found.output
-    if output is None:
-        return []
-    streams = list(output.streams.items())
-    if output.structured is not None and not call.is_command:
-        streams.append(("structured", encode(output.structured)))
-    return streams
+def _with_loss(stream: StreamFact, output: OutputFound | None) -> StreamFact:
+    """The fact of a stream, with the bytes that the source does not have."""
+    if output is None or stream.role not in output.lost:
+        return stream
+    return stream.replaced(
+        produced_size=max(output.lost[stream.role], stream.size + 1), loss_reason=_LOSS
+    )
+
+
+def _is_odd(line: Line) -> bool:
+    """Whether the canonical JSON of the values in a line needs more than sorted keys."""
+    data = line.data
+    if line.has_floats or b"$tooltrail." in data:
+        return True
+    return not data.isascii() and _ASTRAL_KEY.search(data) is not None
 
 
 def _encoded(text: str) -> bytes:

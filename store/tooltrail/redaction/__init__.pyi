@@ -1,4 +1,4 @@
-from .redactor import Finding, Redacted, StreamRedactor, redact
+from .redactor import Finding, Redacted, StreamRedactor, may_have_secrets, redact
 from .rules import Rule, RuleSet, default_rules
 
 __all__ = [
@@ -8,5 +8,6 @@ __all__ = [
     "RuleSet",
     "StreamRedactor",
     "default_rules",
+    "may_have_secrets",
     "redact",
 ]

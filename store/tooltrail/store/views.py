@@ -153,6 +153,16 @@ class OmissionView:
 
 
 @dataclass(frozen=True, slots=True)
+class SourceView:
+    """Where an importer found a call: format and file, and the line by offset and digest."""
+
+    format: str
+    file: str
+    offset: int
+    digest: Digest
+
+
+@dataclass(frozen=True, slots=True)
 class InvocationDetail:
     """One invocation with all of its surfaces, which are None while the invocation is open.
 
@@ -172,6 +182,7 @@ class InvocationDetail:
         damage: what is damaged; only set if the invocation was read with its session.
         erased: the texts that retention removed, named `arguments`, `output`, `canonical` and
             `receipt`. Such a text is None; erased arguments are empty bytes.
+        source: where the call was found; None if its own program recorded it.
     """
 
     summary: InvocationView
@@ -188,6 +199,23 @@ class InvocationDetail:
     ended_at_seq: int | None = field(default=None, compare=False)
     damage: str | None = None
     erased: tuple[Erasure, ...] = ()
+    source: SourceView | None = None
+
+    @property
+    def not_recorded(self) -> tuple[str, ...]:
+        """The surfaces that the source of an imported call does not have, by name.
+
+        Read the invocation with its outputs to know whether the complete output is one of them.
+        """
+        if self.source is None or self.summary.state == "started":
+            return ()
+        texts = {
+            "output": self.complete_json,
+            "canonical": self.canonical_json,
+            "receipt": self.receipt,
+        }
+        gone = {one.name for one in self.erased}
+        return tuple(name for name, text in texts.items() if text is None and name not in gone)
 
     def stream(self, role: str) -> StreamView | None:
         """The stream with this role, if there is one."""
@@ -203,6 +231,7 @@ class InvocationDetail:
             message_id=self.message_id,
             position=self.position,
             erased=tuple(one for one in self.erased if one.name == "arguments"),
+            source=self.source,
         )
 
 

@@ -16,6 +16,7 @@ from tooltrail.cli._options import json_option, store_options
 @click.option("--no-redact", is_flag=True, help="Keep credentials as they are.")
 @json_option
 def command(
+    *,
     paths: tuple[Path, ...],
     location: Location,
     format_name: str | None,

@@ -122,6 +122,7 @@ def _detail(  # noqa: PLR0917  a table each
         ends.get(values["seq"]),
         damage=damage,
         erased=surfaces.erased,
+        source=surfaces.source,
     )
 
 

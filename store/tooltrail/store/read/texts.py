@@ -20,15 +20,16 @@ from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.references import expand_canonical, expand_output, has_references
-from tooltrail.store.views import Erasure
+from tooltrail.store.views import Erasure, SourceView
 
 
 class Surfaces(NamedTuple):
-    """The texts of an invocation by name, the erased texts, and the damage."""
+    """The texts of an invocation by name, the erased texts, the damage, and the source."""
 
     texts: Mapping[str, bytes]
     erased: tuple[Erasure, ...] = ()
     damage: str | None = None
+    source: SourceView | None = None
 
 
 class _Text(NamedTuple):
@@ -83,7 +84,10 @@ def read_texts(
         missing += [text for text in texts if text.exact is None]
     digests = (one for text in missing for one in (text.digest, text.tombstone) if one is not None)
     bodies = load_bodies(connection, digests)
-    return [_surfaces(row["id"], texts, bodies) for row, texts in zip(rows, found, strict=True)]
+    return [
+        _surfaces(row["id"], texts, bodies)._replace(source=_source(row["start_fact"]))
+        for row, texts in zip(rows, found, strict=True)
+    ]
 
 
 def text_from(data: bytes) -> str:
@@ -152,6 +156,15 @@ def _fact(packed: bytes | None, owner: str, which: str, kind: str) -> bytes:
     if f'"id":"{owner}","kind":"{kind}"'.encode() not in fact:
         raise DamageError(f"{which}_entry names no {which} of this call", path=owner)
     return fact
+
+
+def _source(packed: bytes | None) -> SourceView | None:
+    """Where an importer found a call, from its first fact; None if there is no source."""
+    with suppress(DamageError, ValueError, LookupError, TypeError):
+        fact = b"" if packed is None else unpack_fact(packed)
+        if b'"source":' in fact:
+            return SourceView(**json.loads(fact)["source"])
+    return None
 
 
 def _surfaces(owner: UUID, texts: list[_Text] | str, bodies: Mapping[Digest, Body]) -> Surfaces:

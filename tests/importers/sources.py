@@ -1,0 +1,94 @@
+"""Small sources of imports, and a store that reads what was imported."""
+
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.support.evidence import check_evidence
+
+from tooltrail.importers import Imported, Importer
+from tooltrail.redaction import default_rules
+from tooltrail.store import InvocationDetail, MessageView, Reader, open_store
+
+CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+
+
+def write_lines(path: Path, values: Iterable[Any]) -> Path:
+    """A file with one JSON value on each line."""
+    path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in values))
+    return path
+
+
+def import_one(folder: Path, path: Path, *, redact: bool = True) -> Imported:
+    """Import a file into the spool of the store in a folder."""
+    return Importer(folder / "spool", default_rules() if redact else None).import_file(path)
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Reader]:
+    """Read the store in a folder."""
+    with open_store(folder / "tooltrail.db") as store:
+        store.ingest()
+        yield store.reader
+
+
+def calls_in(reader: Reader) -> list[InvocationDetail]:
+    """Every call, oldest first, with its surfaces."""
+    found = reader.invocations(oldest_first=True)
+    return [reader.invocation(one.id) for one in found.items]
+
+
+def messages_in(reader: Reader) -> list[MessageView]:
+    """The messages of the only session."""
+    (session,) = reader.sessions()
+    return reader.conversation(session.id)[1]
+
+
+def assert_intact(folder: Path, *, is_complete: bool = True) -> None:
+    """Check that no fact was rejected, and that every row is as its fact says."""
+    with open_store(folder / "tooltrail.db") as store:
+        check_evidence(store, is_complete=is_complete)
+
+
+def stream_of(reader: Reader, detail: InvocationDetail, role: str) -> bytes:
+    """The bytes of a stream of a call."""
+    stream = detail.stream(role)
+    assert stream is not None
+    with reader.open_stream(stream) as source:
+        return source.read()
+
+
+def claude_line(kind: str, content: Any, n: int, **more: Any) -> dict[str, Any]:
+    """A line of Claude Code."""
+    return {
+        "type": kind,
+        "uuid": f"00000000-0000-0000-0000-{n:012}",
+        "parentUuid": None,
+        "timestamp": f"2026-03-25T02:17:{n % 60:02}.000Z",
+        "sessionId": "5e55",
+        "cwd": "/work",
+        "gitBranch": "main",
+        "version": "2.1.62",
+        "isSidechain": False,
+        "message": {"role": kind, "content": content},
+        **more,
+    }
+
+
+def claude_call(n: int, call_id: str, tool: str, given: Any) -> dict[str, Any]:
+    """The line of a call."""
+    block = {"type": "tool_use", "id": call_id, "name": tool, "input": given}
+    return claude_line("assistant", [block], n)
+
+
+def claude_result(
+    n: int, call_id: str, content: Any, returned: Any = None, *, is_error: bool | None = None
+) -> dict[str, Any]:
+    """The line of a result."""
+    block = {"type": "tool_result", "tool_use_id": call_id, "content": content}
+    if is_error is not None:
+        block["is_error"] = is_error
+    more = {} if returned is None else {"toolUseResult": returned}
+    return claude_line("user", [block], n, **more)

@@ -1,0 +1,122 @@
+"""Codex: calls, the ends of commands, and both spellings of its lines."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.importers.sources import (
+    calls_in,
+    import_one,
+    messages_in,
+    opened,
+    stream_of,
+    write_lines,
+)
+
+META = {
+    "id": "019d",
+    "timestamp": "2026-04-11T23:00:00Z",
+    "cwd": "/work",
+    "cli_version": "0.140.0",
+    "git": {"branch": "main", "commit_hash": "abc"},
+}
+CALL = {
+    "type": "function_call",
+    "name": "shell_command",
+    "arguments": '{"command": "make"}',
+    "call_id": "c1",
+}
+END = {
+    "type": "exec_command_end",
+    "call_id": "c1",
+    "command": ["/bin/sh", "-c", "make"],
+    "cwd": "/work",
+    "stdout": "",
+    "stderr": "",
+    "aggregated_output": "built\n",
+    "exit_code": 2,
+    "duration": {"secs": 1, "nanos": 500_000_000},
+    "status": "failed",
+}
+OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "Exit code: 2\nbuilt\n"}
+
+
+def wrapped(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
+    return {"timestamp": "2026-04-11T23:00:01Z", "type": kind, "payload": payload}
+
+
+def test_a_command_has_all_three_surfaces(tmp_path: Path) -> None:
+    lines = [
+        wrapped("session_meta", META),
+        wrapped("turn_context", {"model": "gpt-9"}),
+        wrapped("response_item", CALL),
+        wrapped("event_msg", END),
+        wrapped("response_item", OUTPUT),
+    ]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        (session,) = reader.sessions()
+        (message,) = messages_in(reader)
+        assert stream_of(reader, call, "combined") == b"built\n"
+    summary = call.summary
+    assert (summary.state, summary.exit_status, summary.duration_ms) == ("success", 2, 1500)
+    assert call.arguments == b'{"command": "make"}'
+    assert call.receipt is not None
+    assert call.receipt.text == OUTPUT["output"]
+    assert session.agent == "codex 0.140.0"
+    assert b'"model":"gpt-9"' in (message.document or b"")
+
+
+def test_an_output_that_only_the_model_saw_is_not_a_complete_output(tmp_path: Path) -> None:
+    lines = [
+        wrapped("session_meta", META),
+        *(wrapped("response_item", one) for one in (CALL, OUTPUT)),
+    ]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+    assert call.not_recorded == ("output", "canonical")
+    assert call.summary.output_size is None
+    assert call.receipt is not None
+
+
+def test_lines_of_2025_have_no_wrapper(tmp_path: Path) -> None:
+    head = {"id": "s1", "timestamp": "2025-09-01T10:00:00Z", "instructions": None, "git": {}}
+    lines = [head, {"record_type": "state"}, CALL, OUTPUT]
+    imported = import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    assert imported.format == "codex"
+    assert (imported.counts["calls"], imported.counts["results"]) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("end", "state"),
+    [
+        (
+            {"type": "mcp_tool_call_end", "result": {"Ok": {"content": [], "isError": False}}},
+            "success",
+        ),
+        (
+            {"type": "mcp_tool_call_end", "result": {"Ok": {"content": [], "isError": True}}},
+            "error",
+        ),
+        ({"type": "mcp_tool_call_end", "result": {"Err": "gone"}}, "error"),
+        ({"type": "patch_apply_end", "stdout": "Done", "stderr": "", "success": True}, "success"),
+        ({"type": "patch_apply_end", "stdout": "", "stderr": "no", "success": False}, "error"),
+    ],
+)
+def test_the_end_of_another_tool_says_whether_it_failed(
+    tmp_path: Path, end: dict[str, Any], state: str
+) -> None:
+    call = {**CALL, "name": "apply_patch"}
+    lines = [
+        wrapped("session_meta", META),
+        wrapped("response_item", call),
+        wrapped("event_msg", {**end, "call_id": "c1"}),
+        wrapped("response_item", OUTPUT),
+    ]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        (found,) = calls_in(reader)
+    assert found.summary.state == state
+    assert found.not_recorded == ()

@@ -1,0 +1,134 @@
+"""Every real session is imported: the numbers equal those that are counted without the importer."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.importers.sources import CORPUS, calls_in, import_one, opened
+from tests.support.evidence import check_evidence
+
+from tooltrail.store import open_store
+
+pytestmark = pytest.mark.skipif(
+    not CORPUS.is_dir(), reason="the shared corpus is not beside the repository"
+)
+
+
+def files_of(name: str) -> list[Path]:
+    return sorted((CORPUS / name).rglob("*.jsonl"))
+
+
+def values_in(path: Path) -> Iterator[Any]:
+    """Every JSON object of a file, also two on a line, without the reader of lines."""
+    decoder = json.JSONDecoder()
+    for line in path.read_bytes().split(b"\n"):
+        text, at = line.decode(), 0
+        while at < len(text.rstrip()):
+            value, at = decoder.raw_decode(text, at)
+            yield value
+
+
+def objects_in(value: Any) -> Iterator[dict[str, Any]]:
+    """Every object inside a value."""
+    if isinstance(value, dict):
+        yield value
+        for member in value.values():
+            yield from objects_in(member)
+    elif isinstance(value, list):
+        for member in value:
+            yield from objects_in(member)
+
+
+def claude_counts(path: Path) -> Counter[str]:
+    """Calls and results by their blocks, wherever they stand in a message."""
+    counts: Counter[str] = Counter()
+    for value in values_in(path):
+        inner = value.get("data", {}).get("message") if value.get("type") == "progress" else value
+        message = (inner or {}).get("message")
+        for block in objects_in((message or {}).get("content")):
+            counts["calls"] += block.get("type") == "tool_use"
+            counts["results"] += block.get("type") == "tool_result"
+    return counts
+
+
+def codex_counts(path: Path) -> Counter[str]:
+    """Calls and outputs by the types of the items."""
+    counts: Counter[str] = Counter()
+    for value in values_in(path):
+        if value["type"] == "response_item":
+            kind, has_id = value["payload"]["type"], "call_id" in value["payload"]
+            counts["calls"] += has_id and kind.endswith("_call")
+            counts["results"] += has_id and kind.endswith("_output")
+    return counts
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "calls"), [("claude_code", claude_counts, 558), ("codex", codex_counts, 750)]
+)
+def test_every_call_and_result_is_imported(
+    tmp_path: Path, name: str, count: Any, calls: int
+) -> None:
+    total: Counter[str] = Counter()
+    for path in files_of(name):
+        imported = import_one(tmp_path, path)
+        counted, found = count(path), imported.counts
+        assert imported.damaged == ()
+        assert found["calls"] == counted["calls"], path
+        assert found["results"] + found["unpaired_results"] == counted["results"], path
+        assert not [one for one in found if one.startswith("unknown")]
+        total.update(found)
+    assert total["calls"] == calls
+    with open_store(tmp_path / "tooltrail.db") as store:
+        check_evidence(store, is_complete=False)
+        status = store.reader.count_invocations()
+    assert status == calls
+
+
+def test_the_output_of_each_command_of_claude_code_is_the_same_bytes(tmp_path: Path) -> None:
+    expected: Counter[tuple[bytes, bytes, str]] = Counter()
+    for path in files_of("claude_code"):
+        import_one(tmp_path, path)
+        for value in values_in(path):
+            returned = value.get("toolUseResult")
+            if isinstance(returned, dict) and "stdout" in returned and "stderr" in returned:
+                (block,) = value["message"]["content"]
+                streams = [returned[name].encode() for name in ("stdout", "stderr")]
+                expected[streams[0], streams[1], block["content"]] += 1
+    with opened(tmp_path) as reader:
+        found: Counter[tuple[bytes, bytes, str]] = Counter()
+        for call in calls_in(reader):
+            stdout, stderr = call.stream("stdout"), call.stream("stderr")
+            if stdout is not None and stderr is not None:
+                assert call.receipt is not None
+                with reader.open_stream(stdout) as one, reader.open_stream(stderr) as other:
+                    found[one.read(), other.read(), call.receipt.text] += 1
+    assert found == expected
+    assert found.total() > 180
+
+
+def test_the_output_of_each_command_of_codex_is_the_same_bytes(tmp_path: Path) -> None:
+    expected: dict[str, tuple[str, int]] = {}
+    receipts: dict[str, str] = {}
+    for path in files_of("codex"):
+        import_one(tmp_path, path)
+        for value in values_in(path):
+            item = value["payload"]
+            if item.get("type") == "exec_command_end":
+                expected[item["call_id"]] = (item["aggregated_output"], item["exit_code"])
+            if item.get("type") == "function_call_output":
+                receipts[item["call_id"]] = item["output"]
+    with opened(tmp_path) as reader:
+        for call in calls_in(reader):
+            name = call.summary.call_id or ""
+            stream = call.stream("combined")
+            if name in receipts:
+                assert call.receipt is not None
+                assert call.receipt.text == receipts[name]
+            if stream is not None:
+                with reader.open_stream(stream) as source:
+                    found = (source.read().decode(), call.summary.exit_status)
+                assert found == expected.pop(name)
+    assert expected == {}

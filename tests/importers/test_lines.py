@@ -1,0 +1,64 @@
+"""Lines of a source: every JSON value is found with its place, and damage costs only itself."""
+
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tooltrail.importers.events import Line
+from tooltrail.importers.lines import DamagedLine, read_lines
+
+VALUES = st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=9), max_size=3)
+
+
+def found_in(data: bytes) -> list[Line | DamagedLine]:
+    return list(read_lines(io.BytesIO(data)))
+
+
+@given(st.lists(VALUES, max_size=5))
+def test_every_value_is_found_at_its_place(values: list[dict[str, object]]) -> None:
+    data = b"".join(json.dumps(one).encode() + b"\n" for one in values)
+    found = found_in(data)
+    assert [one.value for one in found if isinstance(one, Line)] == values
+    for one in found:
+        assert data[one.offset :].startswith(one.data)
+
+
+def test_two_values_on_one_line_are_both_found() -> None:
+    first, second = found_in(b'{"a": 1}{"b": "\xc3\xa4"}\n')
+    assert (first.data, second.data) == (b'{"a": 1}', b'{"b": "\xc3\xa4"}')
+    assert (first.offset, second.offset) == (0, 8)
+
+
+@pytest.mark.parametrize(
+    ("data", "good", "damaged"),
+    [
+        (b'{"a": 1}\n{"b": \n{"c": 3}\n', [{"a": 1}, {"c": 3}], [(2, b'{"b":')]),
+        (b'{"a": {"b": 1\n{"c": 3}\n', [{"c": 3}], [(1, b'{"a": {"b": 1')]),
+        (b'xx{"a": 1}\n', [{"a": 1}], [(1, b"xx")]),
+        (b'{"a": 1} half {"b"\n', [{"a": 1}], [(1, b' half {"b"')]),
+        (b'{"a": "\xff"}\n{"b": 1}\n', [{"b": 1}], []),
+        (b"[" * 100_000 + b"\n" + b'{"b": 1}\n', [{"b": 1}], [(1, b"[" * 100_000)]),
+    ],
+)
+def test_a_damaged_part_costs_itself_only(
+    data: bytes, good: list[object], damaged: list[tuple[int, bytes]]
+) -> None:
+    found = found_in(data)
+    values = [one.value for one in found if isinstance(one, Line)]
+    assert values[-len(good) :] == good
+    parts = [(one.number, one.data) for one in found if isinstance(one, DamagedLine)]
+    assert parts == damaged
+
+
+def test_the_cut_last_line_of_a_writer_that_goes_on_is_known_as_such() -> None:
+    *_, cut = found_in(b'{"a": 1}\n{"b": "tex')
+    assert isinstance(cut, DamagedLine)
+    assert cut.is_last
+    assert cut.offset == 9
+
+
+def test_blank_lines_are_nothing() -> None:
+    assert found_in(b'\n  \n{"a": 1}\n\n') == [Line(4, b'{"a": 1}\n', {"a": 1}, False)]
