@@ -239,17 +239,20 @@ class Recording:
                 bodies.append(content)
             else:
                 files.append(file)
-        document = self._document(found, call, streams)
-        receipt, extras = None, None
+        receipt, text = None, ""
         if found.receipt is not None:
-            text, more = self._redacted("receipt", _encoded(found.receipt))
-            bodies.append(text)
-            receipt, redacted = digest_of(text), redacted + more
+            seen, more = self._redacted("receipt", _encoded(found.receipt))
+            bodies.append(seen)
+            receipt, redacted = digest_of(seen), redacted + more
+            text = found.receipt if not more else seen.decode("utf-8", "surrogatepass")
+        output, more = self._cleaned(found.output)
+        redacted += more
+        document = _document(found, text, output, call, streams)
+        extras = None
         if found.extras:
             spelled, more = self._redacted("extras", self._encode(dict(found.extras)))
             bodies.append(spelled)
             extras, redacted = digest_of(spelled), redacted + more
-        output = found.output
         fact = CallEnded(
             session=self._session(found.session),
             id=call.id,
@@ -280,14 +283,14 @@ class Recording:
         self._add_message(message, line)
         self.counts["messages"] -= 1
 
-    @staticmethod
-    def _document(found: ResultFound, call: _WaitingCall, streams: Sequence[StreamFact]) -> bytes:
-        """The complete output; empty if the source does not have it."""
-        if found.is_error:
-            return failure_document(call.tool_name, found.kind, found.receipt or "", streams)
-        if found.output is None:
-            return b""
-        return output_document(call.tool_name, found.output, streams, is_command=call.is_command)
+    def _cleaned(
+        self, output: OutputFound | None
+    ) -> tuple[OutputFound | None, tuple[RedactionFact, ...]]:
+        """An output without the secrets in its command line."""
+        if output is None or output.command is None:
+            return output, ()
+        command, redacted = self._redacted("command", _encoded(output.command))
+        return output._replace(command=command.decode("utf-8", "surrogatepass")), redacted
 
     def _streams_of(self, found: ResultFound, call: _WaitingCall) -> list[tuple[str, bytes]]:
         """The streams of an output by role, in the order of its document."""
@@ -363,6 +366,21 @@ class Recording:
                 return self._last_at
             self._last_at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
         return self._last_at
+
+
+def _document(
+    found: ResultFound,
+    receipt: str,
+    output: OutputFound | None,
+    call: _WaitingCall,
+    streams: Sequence[StreamFact],
+) -> bytes:
+    """The complete output; empty if the source does not have it."""
+    if found.is_error:
+        return failure_document(call.tool_name, found.kind, receipt, streams)
+    if output is None:
+        return b""
+    return output_document(call.tool_name, output, streams, is_command=call.is_command)
 
 
 def _with_loss(stream: StreamFact, output: OutputFound | None) -> StreamFact:
