@@ -9,7 +9,7 @@ from tooltrail.importers import claude_code, codex
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, Line
 from tooltrail.importers.lines import DamagedLine, read_lines
-from tooltrail.importers.recording import Recording
+from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal.log import JournalLog
 from tooltrail.records.errors import NotFoundError, UnavailableError
 from tooltrail.redaction import RuleSet
@@ -103,15 +103,9 @@ class Importer:
         damaged: list[DamagedLine] = []
         try:
             with path.open("rb") as file:
-                recording = Recording(
-                    self._log,
-                    self._spool,
-                    chosen.name,
-                    str(path.absolute()),
-                    self._rules,
-                    since=cursor.read(file),
-                    is_dry_run=self._is_dry_run,
-                )
+                source = Source(chosen.name, str(path.absolute()), cursor.read(file))
+                log = None if self._is_dry_run else self._log
+                recording = Recording(log, self._spool, source, self._rules)
                 reader, end = chosen.reader(path), 0
                 for line in read_lines(file):
                     end = line.offset + len(line.data)

@@ -1,0 +1,93 @@
+"""The bodies and files of one fact, from which the secrets were removed."""
+
+from collections import Counter
+from pathlib import Path
+from typing import Final
+
+from tooltrail.importers.events import OutputFound
+from tooltrail.records.counted_streams import INLINE_BYTES, CountedStream
+from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.errors import UnavailableError
+from tooltrail.records.facts import RedactionFact, StreamFact
+from tooltrail.redaction import RuleSet, redact
+
+_LOSS: Final = "the source of the import has only a part"
+
+
+class Parts:
+    """Collects the parts of one fact.
+
+    Args:
+        rules: the secrets to replace; None if there are none in the line.
+
+    Attributes:
+        bodies: the bodies of the fact.
+        files: the spool files of the fact.
+        redacted: the secrets that were replaced.
+    """
+
+    def __init__(self, rules: RuleSet | None) -> None:
+        self.bodies: list[bytes] = []
+        self.files: list[Path] = []
+        self.redacted: tuple[RedactionFact, ...] = ()
+        self._rules = rules
+
+    def add(self, field: str, data: bytes) -> Digest:
+        """Add a part as a body, and return its digest."""
+        kept = self.clean(field, data)
+        self.bodies.append(kept)
+        return digest_of(kept)
+
+    def clean(self, field: str, data: bytes) -> bytes:
+        """A part without its secrets."""
+        if self._rules is None:
+            return data
+        kept, found = redact(data, self._rules)
+        counts = Counter(one.rule for one in found)
+        first = {one.rule: one.offset for one in reversed(found)}
+        self.redacted += tuple(
+            RedactionFact(field=field, rule=rule, count=count, offset=first[rule])
+            for rule, count in counts.items()
+        )
+        return kept
+
+    def clean_text(self, field: str, text: str) -> str:
+        """A text without its secrets."""
+        if self._rules is None:
+            return text
+        return self.clean(field, encoded(text)).decode("utf-8", "surrogatepass")
+
+    def stream(self, role: str, data: bytes, output: OutputFound, folder: Path) -> StreamFact:
+        """Add a stream: a short one as a body, a long one as a file in a folder of the spool.
+
+        Raises:
+            UnavailableError: the file cannot be written.
+        """
+        kept = self.clean(role, data)
+        if len(kept) <= INLINE_BYTES:
+            self.bodies.append(kept)
+            fact = StreamFact.of(CountedStream.of(role, kept))
+        else:
+            fact = self._spooled(role, kept, folder)
+        if role not in output.lost:
+            return fact
+        produced = max(output.lost[role], fact.size + 1)
+        return fact.replaced(produced_size=produced, loss_reason=_LOSS)
+
+    def _spooled(self, role: str, data: bytes, folder: Path) -> StreamFact:
+        from tooltrail.artifacts.capture import Capture  # noqa: PLC0415  loads the codec
+
+        path = folder / f"{role}.zst"
+        path.unlink(missing_ok=True)  # of an import that was interrupted
+        with Capture(role, path, edge_bytes=0) as capture:
+            capture.write(data)
+        captured = capture.close()
+        if captured.staged is None or captured.counted.loss_reason is not None:
+            raise UnavailableError(f"{path} cannot be written: {captured.counted.loss_reason}")
+        self.files.append(captured.staged)
+        return StreamFact.of(captured.counted, f"{folder.name}/{captured.staged.name}")
+
+
+def encoded(text: str) -> bytes:
+    """A text as it is stored: UTF-8, including lone surrogates."""
+    return text.encode("utf-8", "surrogatepass")
