@@ -1,7 +1,7 @@
 """Small sources of imports, and a store that reads what was imported."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ def import_one(folder: Path, path: Path, *, redact: bool = True) -> Imported:
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[Reader]:
+def opened(folder: Path) -> Generator[Reader]:
     """Read the store in a folder."""
     with open_store(folder / "tooltrail.db") as store:
         store.ingest()

@@ -82,7 +82,12 @@ def test_an_output_that_only_the_model_saw_is_not_a_complete_output(tmp_path: Pa
 
 
 def test_lines_of_2025_have_no_wrapper(tmp_path: Path) -> None:
-    head = {"id": "s1", "timestamp": "2025-09-01T10:00:00Z", "instructions": None, "git": {}}
+    head: dict[str, Any] = {
+        "id": "s1",
+        "timestamp": "2025-09-01T10:00:00Z",
+        "instructions": None,
+        "git": {},
+    }
     lines = [head, {"record_type": "state"}, CALL, OUTPUT]
     imported = import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
     assert imported.format == "codex"

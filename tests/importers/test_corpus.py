@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from tests.importers.sources import CORPUS, calls_in, import_one, opened
@@ -31,24 +31,28 @@ def values_in(path: Path) -> Iterator[Any]:
             yield value
 
 
+def member(value: Any, *names: str) -> Any:
+    """A member of a member of a value; None if there is none."""
+    for name in names:
+        value = cast("dict[str, Any]", value).get(name) if isinstance(value, dict) else None
+    return value
+
+
 def objects_in(value: Any) -> Iterator[dict[str, Any]]:
     """Every object inside a value."""
     if isinstance(value, dict):
-        yield value
-        for member in value.values():
-            yield from objects_in(member)
-    elif isinstance(value, list):
-        for member in value:
-            yield from objects_in(member)
+        yield cast("dict[str, Any]", value)
+    members = cast("dict[str, Any]", value).values() if isinstance(value, dict) else value
+    for one in cast("list[Any]", members) if isinstance(value, dict | list) else ():
+        yield from objects_in(one)
 
 
 def claude_counts(path: Path) -> Counter[str]:
     """Calls and results by their blocks, wherever they stand in a message."""
     counts: Counter[str] = Counter()
     for value in values_in(path):
-        inner = value.get("data", {}).get("message") if value.get("type") == "progress" else value
-        message = (inner or {}).get("message")
-        for block in objects_in((message or {}).get("content")):
+        at = ("data", "message") if value["type"] == "progress" else ()
+        for block in objects_in(member(value, *at, "message", "content")):
             counts["calls"] += block.get("type") == "tool_use"
             counts["results"] += block.get("type") == "tool_result"
     return counts
@@ -92,8 +96,9 @@ def test_the_output_of_each_command_of_claude_code_is_the_same_bytes(tmp_path: P
     for path in files_of("claude_code"):
         import_one(tmp_path, path)
         for value in values_in(path):
-            returned = value.get("toolUseResult")
-            if isinstance(returned, dict) and "stdout" in returned and "stderr" in returned:
+            returned: Any = value.get("toolUseResult")
+            if isinstance(returned, dict) and {"stdout", "stderr"} <= {*cast("Any", returned)}:
+                returned = cast("dict[str, str]", returned)
                 (block,) = value["message"]["content"]
                 streams = [returned[name].encode() for name in ("stdout", "stderr")]
                 expected[streams[0], streams[1], block["content"]] += 1

@@ -9,11 +9,12 @@ of their own (`agentId`) or in `progress` lines of its parent.
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Any, Final
 
 from tooltrail.importers.events import (
+    NOTHING,
     CallFound,
     Event,
     Json,
@@ -23,6 +24,8 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
+    list_of,
+    object_of,
 )
 
 NAME: Final = "claude-code"
@@ -70,7 +73,7 @@ _EXIT: Final = re.compile(r"(?:Error: )?Exit code (\d{1,3})\n?")
 
 def recognizes(value: Any) -> bool:
     """Whether a JSON value is a line of Claude Code."""
-    return isinstance(value, dict) and "sessionId" in value and "type" in value
+    return object_of(value).keys() >= {"sessionId", "type"}
 
 
 class Reader:
@@ -87,9 +90,9 @@ class Reader:
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of one line."""
-        value = line.value
-        if not isinstance(value, dict):
-            yield Skipped(type(value).__name__, is_known=False)
+        value = object_of(line.value)
+        if not value:
+            yield Skipped(type(line.value).__name__, is_known=False)
             return
         kind = value.get("type")
         inner = _agent_progress(value) if kind == "progress" else None
@@ -104,10 +107,10 @@ class Reader:
         yield from self._message(session, value)
 
     def _message(self, session: str, value: Json) -> Iterator[Event]:
-        message = value.get("message")
-        message = message if isinstance(message, dict) else {}
+        message = object_of(value.get("message"))
         content = message.get("content")
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+        is_text = isinstance(content, str)
+        blocks = [{"type": "text", "text": content}] if is_text else list_of(content)
         at, name = value.get("timestamp"), str(value.get("uuid"))
         said: list[Json] = []
         calls: list[CallFound] = []
@@ -122,7 +125,7 @@ class Reader:
                 case _:
                     said.append(_block(block))
         if said:
-            origin = _origin(message) if value.get("type") == "assistant" else {}
+            origin = _origin(message) if value.get("type") == "assistant" else NOTHING
             extras = {key: one for key, one in value.items() if key not in _KNOWN}
             role = message.get("role") or value.get("type")
             yield MessageFound(session, name, at, str(role), said, origin, extras)
@@ -130,8 +133,8 @@ class Reader:
 
     def _call(self, session: str, call_id: str, tool: str, given: Any) -> CallFound:
         is_command = tool == _COMMAND_TOOL
-        if is_command and isinstance(given, dict):
-            self._commands[call_id] = str(given.get("command"))
+        if is_command:
+            self._commands[call_id] = str(object_of(given).get("command"))
         spelled = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
         return CallFound(session, call_id, None, tool, spelled, is_command=is_command)
 
@@ -158,13 +161,11 @@ class Reader:
         )
 
 
-def _agent_progress(value: Json) -> Json | None:
+def _agent_progress(value: Json) -> dict[str, Any] | None:
     """The line of a sub-agent inside a `progress` line of its parent."""
-    data = value.get("data")
-    if not isinstance(data, dict):
-        return None
-    message = data.get("message")
-    if data.get("type") != "agent_progress" or not isinstance(message, dict):
+    data = object_of(value.get("data"))
+    message = object_of(data.get("message"))
+    if data.get("type") != "agent_progress" or not message:
         return None
     outer = {key: one for key, one in value.items() if key not in ("data", "toolUseID")}
     agent = data.get("agentId") or value.get("parentToolUseID")
@@ -219,10 +220,8 @@ def _origin(message: Json) -> Json:
 
 def _texts(content: Any) -> str | None:
     """The texts of a list of blocks; other blocks are in what the tool returned."""
-    if not isinstance(content, list):
-        return None
-    texts = [one["text"] for one in content if isinstance(one, dict) and "text" in one]
-    return "\n".join(map(str, texts)) if texts else None
+    texts = [str(one["text"]) for one in map(object_of, list_of(content)) if "text" in one]
+    return "\n".join(texts) if texts else None
 
 
 def _output(returned: Any, receipt: str | None, path: Path) -> OutputFound | None:
@@ -258,8 +257,9 @@ def _command_output(
 def _extras(value: Json, returned: Any) -> Json:
     """The members of a result that no record has."""
     extras = {key: one for key, one in value.items() if key not in _KNOWN}
-    if isinstance(returned, dict) and "stdout" in returned:
-        others = {key: one for key, one in returned.items() if key not in ("stdout", "stderr")}
+    found = object_of(returned)
+    if "stdout" in found:
+        others = {key: one for key, one in found.items() if key not in ("stdout", "stderr")}
         extras["toolUseResult"] = others
     return extras
 
@@ -296,8 +296,6 @@ def _encoded(text: str) -> bytes:
 
 
 def _duration(returned: Any) -> int | None:
-    if isinstance(returned, Mapping):
-        for name in ("durationMs", "totalDurationMs"):
-            if isinstance(returned.get(name), int):
-                return int(returned[name])
-    return None
+    found = object_of(returned)
+    times = (found.get(name) for name in ("durationMs", "totalDurationMs"))
+    return next((one for one in times if isinstance(one, int)), None)

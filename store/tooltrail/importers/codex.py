@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers.events import (
+    NOTHING,
     CallFound,
     Event,
     Json,
@@ -22,6 +23,8 @@ from tooltrail.importers.events import (
     ResultFound,
     SessionFound,
     Skipped,
+    list_of,
+    object_of,
 )
 
 NAME: Final = "codex"
@@ -56,11 +59,10 @@ _REPEATING: Final = frozenset(
 
 def recognizes(value: Any) -> bool:
     """Whether a JSON value is a line of Codex, of this or an older version."""
-    if not isinstance(value, dict):
-        return False
-    is_wrapped = isinstance(value.get("payload"), dict) and "type" in value
-    is_bare_head = "instructions" in value and "id" in value and "timestamp" in value
-    return is_wrapped or is_bare_head or value.get("record_type") == "state"
+    line = object_of(value)
+    is_wrapped = isinstance(line.get("payload"), dict) and "type" in line
+    is_bare_head = line.keys() >= {"instructions", "id", "timestamp"}
+    return is_wrapped or is_bare_head or line.get("record_type") == "state"
 
 
 class Reader:
@@ -78,12 +80,12 @@ class Reader:
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of one line."""
-        value = line.value
-        if not isinstance(value, dict):
-            yield Skipped(type(value).__name__, is_known=False)
+        value = object_of(line.value)
+        if not value:
+            yield Skipped(type(line.value).__name__, is_known=False)
             return
-        at, kind, item = value.get("timestamp"), value.get("type"), value.get("payload")
-        if not isinstance(item, dict):  # before 2025-10
+        at, kind, item = value.get("timestamp"), value.get("type"), object_of(value.get("payload"))
+        if "payload" not in value:  # before 2025-10
             kind, item = ("session_meta" if "instructions" in value else "response_item"), value
         what = item.get("type")
         if kind == "session_meta":
@@ -122,7 +124,7 @@ class Reader:
             )
         elif what in _ITEMS:
             role = str(item.get("role") or "assistant")
-            origin = self._origin() if role == "assistant" else {}
+            origin = self._origin() if role == "assistant" else NOTHING
             yield MessageFound(self._session, name, at, role, _blocks(what, item), origin)
         else:
             yield Skipped(what, is_known=False)
@@ -149,7 +151,7 @@ class Reader:
 
 
 def _opening(session: str, item: Json) -> SessionFound:
-    git = item.get("git") if isinstance(item.get("git"), dict) else {}
+    git = object_of(item.get("git"))
     where = {
         "cwd": item.get("cwd"),
         "git_branch": git.get("branch"),
@@ -186,22 +188,12 @@ def _called(what: str, item: Json) -> tuple[str, str]:
 def _blocks(what: str, item: Json) -> list[Json]:
     if what == "message":
         content = item.get("content")
-        parts = content if isinstance(content, list) else [content]
-        return [_part(one) for one in parts]
+        return [_part(one) for one in list_of(content) or [content]]
     if what == "reasoning":
-        texts = [
-            str(one.get("text", "")) for one in item.get("summary") or [] if isinstance(one, dict)
-        ]
-        extras = {
-            key: one for key, one in item.items() if key in ("encrypted_content", "content") and one
-        }
-        return [
-            {
-                "type": "reasoning",
-                "text": "\n\n".join(texts),
-                **({"extras": extras} if extras else {}),
-            }
-        ]
+        texts = [str(object_of(one).get("text", "")) for one in list_of(item.get("summary"))]
+        extras = {key: item[key] for key in ("encrypted_content", "content") if item.get(key)}
+        more = {"extras": extras} if extras else {}
+        return [{"type": "reasoning", "text": "\n\n".join(texts), **more}]
     return [{"type": "provider", "native": dict(item)}]
 
 
@@ -223,9 +215,7 @@ def _receipt(output: Any) -> tuple[str | None, bool]:
         case {"content": content, **others}:
             return _receipt(content)[0], others.get("success") is False
         case list():
-            texts = [
-                str(one.get("text")) for one in output if isinstance(one, dict) and "text" in one
-            ]
+            texts = [str(one["text"]) for one in map(object_of, list_of(output)) if "text" in one]
             return "\n".join(texts) if texts else json.dumps(output, ensure_ascii=False), False
         case None:
             return None, False
@@ -262,7 +252,7 @@ def _command_output(end: Json) -> OutputFound:
     command, status = end.get("command"), end.get("exit_code")
     return OutputFound(
         {role: text.encode("utf-8", "surrogatepass") for role, text in texts.items()},
-        command=" ".join(map(str, command)) if isinstance(command, list) else command,
+        command=" ".join(map(str, list_of(command))) or str(command),
         cwd=end.get("cwd"),
         exit_status=status if isinstance(status, int) and 0 <= status <= 255 else None,
     )

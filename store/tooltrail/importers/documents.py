@@ -22,7 +22,7 @@ def output_document(
     """The complete output of a tool that did its work."""
     if is_command:
         end = CommandEnd(
-            command=output.command,
+            command=output.command or "",
             cwd=output.cwd,
             exit_status=output.exit_status,
             signal=None,

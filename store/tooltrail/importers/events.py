@@ -4,14 +4,24 @@ A reader yields events in the order of the source. Ids are those of the source: 
 the ids of our records from them, so that importing a source again finds the same records.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias, cast
 
 Json: TypeAlias = Mapping[str, Any]
 
 NOTHING: Final[Json] = MappingProxyType({})
 """An object without members."""
+
+
+def object_of(value: Any) -> dict[str, Any]:
+    """The members of a JSON object; none for any other value."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def list_of(value: Any) -> list[Any]:
+    """The items of a JSON array; none for any other value."""
+    return [*cast("Iterable[Any]", value)] if isinstance(value, list) else []
 
 
 class Line(NamedTuple):

@@ -198,7 +198,7 @@ class Recording:
         """The document of a message; None if the message is only its text."""
         if not found.origin and [one["type"] for one in found.blocks] == ["text"]:
             return None
-        members = {"role": found.role, "blocks": found.blocks}
+        members: dict[str, object] = {"role": found.role, "blocks": found.blocks}
         if found.origin:
             members["origin"] = found.origin
         return parts.add("document", self._encode(members))

@@ -2,7 +2,7 @@
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -70,7 +70,7 @@ class RuleSet:
         self.margin = before + max(map(len, by_marker), default=0)
         self.is_marked_by_line = not any(b"\n" in marker for marker in by_marker)
 
-    def marked(self, data: bytes) -> Iterable[tuple[Rule, int]]:
+    def marked(self, data: bytes) -> Iterator[tuple[Rule, int]]:
         """Each rule with a marker in `data`, and the offset of the marker, in order."""
         if self._automaton is None:
             return
