@@ -1,0 +1,99 @@
+"""`tooltrail import`: what it prints, and what it refuses."""
+
+from pathlib import Path
+
+from tests.importers.sources import claude_call, claude_result, write_lines
+from tests.support.cli import Cli
+
+BASH = {"stdout": "out\n", "stderr": "", "interrupted": False}
+LINES = [
+    claude_call(1, "t1", "Bash", {"command": "make"}),
+    claude_result(2, "t1", "out", BASH, is_error=False),
+    claude_call(3, "t2", "Bash", {"command": "make test"}),
+]
+
+
+def session_file(folder: Path, *, name: str = "s.jsonl") -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    return write_lines(folder / name, LINES)
+
+
+def test_a_file_is_imported_and_can_be_read(cli: Cli) -> None:
+    path = session_file(cli.folder / "in")
+    ended = cli.ok("import", str(path))
+    header, row = ended.lines
+    assert " ".join(header.split()) == "FORMAT SESSIONS MESSAGES CALLS RESULTS NEW KNOWN FILE"
+    assert row.split() == ["claude-code", "1", "2", "2", "1", "6", "0", str(path)]
+    assert ended.message == (
+        f"6 new facts recorded, 0 known already\n{path}: 1 call without a result\n"
+    )
+    assert [row["state"] for row in cli.ok("log", "--json").records] == ["started", "success"]
+    shown = cli.ok("show", "@last:Bash")
+    assert f"source     claude-code: {path}, byte " in shown.text
+
+
+def test_a_surface_that_the_file_does_not_have_is_named(cli: Cli) -> None:
+    lines = [LINES[0], claude_result(2, "t1", "out")]
+    cli.ok("import", str(write_lines(cli.folder / "s.jsonl", lines)))
+    text = cli.ok("show").text
+    assert text.count("(not recorded: the source of the import does not have it)") == 2
+    (record,) = cli.ok("show", "--json").records
+    assert record["not_recorded"] == ["output", "canonical"]
+    assert (record["complete_output"], record["canonical_result"]) == (None, None)
+    assert record["source"]["format"] == "claude-code"
+
+
+def test_a_dry_run_and_a_second_run_record_nothing(cli: Cli) -> None:
+    path = session_file(cli.folder / "in")
+    planned = cli.ok("import", "--dry-run", "--json", str(path))
+    assert planned.records[0]["counts"]["new"] == 6
+    assert "6 new facts would be recorded" in planned.message
+    assert cli.ok("log", "--json").records == []
+    cli.ok("import", str(path))
+    assert cli.ok("import", "--json", str(path)).records[0]["counts"]["known"] == 6
+
+
+def test_without_a_path_the_usual_folders_are_searched(cli: Cli) -> None:
+    home = cli.folder / "claude"
+    session_file(home / "projects" / "p1")
+    (home / "projects" / "p1" / "notes.jsonl").write_text('{"a": 1}\n')
+    cli.environment |= {"CLAUDE_CONFIG_DIR": str(home), "CODEX_HOME": str(cli.folder / "none")}
+    ended = cli.ok("import")
+    assert "found 1 session file of claude-code, " in ended.message
+    assert "6 new facts recorded" in ended.message
+    cli.environment["CLAUDE_CONFIG_DIR"] = str(cli.folder / "none")
+    nothing = cli.run("import")
+    assert nothing.code == 3
+    assert nothing.sentence == "no sessions of known agents found; name a file or a folder"
+
+
+def test_damage_is_named_and_costs_only_itself(cli: Cli) -> None:
+    path = session_file(cli.folder / "in")
+    data = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join([data[0], b'{"type": "user", "mess\n', *data[1:]]))
+    ended = cli.run("import", str(path))
+    assert ended.code == 4
+    assert f"{path}:2: 22 bytes from offset {len(data[0]):,} on are not JSON\n" in ended.message
+    assert "6 new facts recorded" in ended.message
+
+
+def test_what_cannot_be_imported_is_refused(cli: Cli) -> None:
+    odd = write_lines(cli.folder / "odd.jsonl", [{"hello": "world"}])
+    for arguments, problem in (
+        (["missing.jsonl"], "no file missing.jsonl"),
+        ([str(odd)], f"{odd} is of no known format; the formats are claude-code, codex"),
+        (["--format", "cursor", str(odd)], "no format cursor; the formats are claude-code, codex"),
+    ):
+        ended = cli.run("import", *arguments)
+        assert (ended.code, ended.sentence) == (3, problem)
+
+
+def test_credentials_are_replaced_unless_they_are_wanted(cli: Cli) -> None:
+    token = "ghp" + "_" + "a1B2" * 9
+    lines = [claude_call(1, "t1", "Bash", {"command": f"curl -H {token}"})]
+    path = write_lines(cli.folder / "s.jsonl", lines)
+    cli.ok("import", str(path))
+    assert "curl -H [REDACTED:github-token]" in cli.ok("show").text
+    other = write_lines(cli.folder / "t.jsonl", [{**lines[0], "sessionId": "other"}])
+    cli.ok("import", "--no-redact", str(other))
+    assert token in cli.ok("show").text
