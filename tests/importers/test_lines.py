@@ -60,5 +60,18 @@ def test_the_cut_last_line_of_a_writer_that_goes_on_is_known_as_such() -> None:
     assert cut.offset == 9
 
 
+@pytest.mark.parametrize("value", [{"a": [1, {"b": 2.5}]}, [{"a": 1}, {"b": 2}]])
+def test_a_value_on_many_lines_is_one_value(value: object) -> None:
+    data = json.dumps(value, indent=1).encode()
+    (found,) = found_in(data)
+    assert isinstance(found, Line)
+    assert (found.offset, found.data, found.value) == (0, data, value)
+
+
+def test_a_value_on_many_lines_that_is_cut_is_damaged() -> None:
+    found = found_in(json.dumps({"a": [1, 2]}, indent=1).encode()[:-1])
+    assert [type(one) for one in found] == [DamagedLine] * 5
+
+
 def test_blank_lines_are_nothing() -> None:
     assert found_in(b'\n  \n{"a": 1}\n\n') == [Line(4, b'{"a": 1}\n', {"a": 1}, False)]

@@ -84,6 +84,25 @@ def test_a_line_that_was_cut_is_imported_once_it_is_complete(tmp_path: Path) -> 
     assert (second.counts["new"], second.damaged) == (1, ())
 
 
+@pytest.mark.parametrize("lines_read", [1, 3, 1_100])
+def test_an_import_that_was_interrupted_is_completed_by_the_next(
+    tmp_path: Path, lines_read: int
+) -> None:
+    path = write_lines(tmp_path / "a.jsonl", session_lines(700))
+    left = iter(range(lines_read))
+
+    def interrupt(_size: int) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        Importer(tmp_path / "spool", None).import_file(path, on_progress=interrupt)
+    assert import_one(tmp_path, path).counts["new"] == 1 + 3 * 700
+    with opened(tmp_path) as reader:
+        assert reader.count_invocations() == 700
+    assert_intact(tmp_path)
+
+
 def test_a_copy_of_a_source_elsewhere_is_the_same_session(tmp_path: Path) -> None:
     import_one(tmp_path, write_lines(tmp_path / "a.jsonl", session_lines(2)))
     import_one(tmp_path, write_lines(tmp_path / "b.jsonl", session_lines(2)))

@@ -18,6 +18,10 @@ _LINES_TO_RECOGNIZE: Final = 20
 """Lines that are tried, since the first ones may be damaged or say nothing about the format."""
 
 
+_SUFFIXES: Final = (".json", ".jsonl", ".traj")
+"""The names of files that are looked at in folders."""
+
+
 class Reader(Protocol):
     """Reads the lines of one file, in order."""
 
@@ -135,7 +139,7 @@ def find_files(paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
         if not path.is_dir():
             yield path, recognize(path)
             continue
-        for file in sorted(path.rglob("*.jsonl")):
+        for file in sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES):
             with suppress(NotFoundError):
                 yield file, recognize(file)
 

@@ -1,7 +1,7 @@
 """Reads the JSON values of a file, one by one, with their offsets.
 
 An agent may be killed in the middle of a line, or share a file with another. So a line may hold two
-values, or half a value. A damaged part costs itself only. Memory is bounded by the longest line.
+values, or half a value. A damaged part costs itself only. Memory is bounded by the longest value.
 """
 
 import json
@@ -29,9 +29,12 @@ class DamagedLine(NamedTuple):
 
 _decoder: Final = json.JSONDecoder()
 
+_OPENINGS: Final = (b"{", b"[", b"[{", b"{}", b"[]")
+"""The first line of a value that is laid out on many lines."""
+
 
 def read_lines(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
-    """The values of a file with one JSON value on each line."""
+    """The values of a file: one JSON value on each line, or one value on many lines."""
     floats: list[str] = []
 
     def read_float(spelled: str) -> float:
@@ -45,8 +48,25 @@ def read_lines(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
         try:
             yield Line(offset, data, decode(data.decode()), bool(floats))
         except (ValueError, RecursionError):
+            document = _document(file, data) if number == 1 else None
+            if document is not None:
+                yield document
+                return
             yield from _values_in(data, number, offset)
         offset += len(data)
+
+
+def _document(file: IO[bytes], first_line: bytes) -> Line | None:
+    """The only value of a file whose first line was read; None if there is no such value."""
+    if first_line.strip() not in _OPENINGS:
+        return None
+    rest_from = file.tell()
+    data = first_line + file.read()
+    try:
+        return Line(rest_from - len(first_line), data, json.loads(data))
+    except (ValueError, RecursionError):
+        file.seek(rest_from)
+        return None
 
 
 def _values_in(data: bytes, number: int, offset: int) -> Iterator[Line | DamagedLine]:
