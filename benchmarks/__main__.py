@@ -11,8 +11,8 @@ import sys
 from importlib import import_module
 
 SUBJECTS = (
-    *("recording", "processes", "slow_disk", "importing", "disk", "large_store"),
-    *("starting", "capture", "projecting", "wire"),
+    *("recording", "processes", "slow_disk", "importing", "sessions", "disk"),
+    *("large_store", "starting", "capture", "projecting", "wire"),
 )
 """The modules that have a function `lines`."""
 
