@@ -7,7 +7,6 @@ from .agent_runs import LegStarted as LegStarted
 from .agent_runs import LimitName as LimitName
 from .agent_runs import leg_fact_json as leg_fact_json
 from .agent_runs import read_leg_fact as read_leg_fact
-from .block_outputs import complete_output_of_blocks as complete_output_of_blocks
 from .block_outputs import complete_output_of_result as complete_output_of_result
 from .blocks import CallBlock as CallBlock
 from .blocks import ContentBlock as ContentBlock
