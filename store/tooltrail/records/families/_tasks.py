@@ -5,8 +5,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tooltrail.records._model import Record, Sentence
-from tooltrail.records.cutting import Cutter
-from tooltrail.records.families._shared import ExitStatus, Identifier, Json, bound_texts, entry
+from tooltrail.records.families._shared import ExitStatus, Identifier
 
 TaskState = Literal[
     "queued", "running", "cancelling", "completed", "failed", "cancelled", "interrupted"
@@ -29,12 +28,7 @@ class TaskHandle(Record):
 class Task(Record):
     """The complete state of a task as reported by a tool.
 
-    Attributes:
-        task_id: id by which the task can be queried.
-        kind: kind of task, for example `command_task`.
-        status: current state of the task.
-        summary: a sentence about the task, often its command.
-        exit_status: exit status of a command that ended, 0 to 255.
+    `kind` is for example `command_task`, and `summary` is often a command.
     """
 
     task_id: Identifier
@@ -48,15 +42,3 @@ class Task(Record):
         if self.exit_status is not None and self.status in _UNFINISHED:
             raise ValueError(f"a task that is {self.status} has no exit status yet")
         return self
-
-
-def bound_task(task: Task, field: str, limit: int, cutter: Cutter) -> Json:
-    """The entry of a result for a task: without output, with its summary cut to `limit` characters.
-
-    Args:
-        task: the task.
-        field: path of the task in the result, for the names of omissions.
-        limit: most characters of the summary.
-        cutter: counts what is left out.
-    """
-    return entry(bound_texts(task, field, {"summary": limit}, cutter), {"summary"})

@@ -33,12 +33,9 @@ class ChildAgentOutput(FamilyOutput):
     """The current state of a child agent, with its complete report.
 
     Attributes:
-        agent_id: the runtime's id of the child.
         child_session_id: id of the session that records the child.
         task_handle: handle to query a child that runs in the background.
-        status: current or final state of the child.
         report: the child's report as text; None if there is none yet.
-        token_usage: tokens that the child used so far.
     """
 
     agent_id: Identifier

@@ -13,13 +13,15 @@ from tooltrail.records.families._shared import (
     SENTENCE_CHARS,
     Json,
     Number,
+    bound_texts,
     confirming,
+    entry,
     hidden_lines,
     json_of,
     labelled,
     one_line,
 )
-from tooltrail.records.families._tasks import Task, bound_task
+from tooltrail.records.families._tasks import Task
 from tooltrail.records.family import Family
 
 
@@ -49,7 +51,6 @@ class TaskListOutput(FamilyOutput):
     Attributes:
         total_active: number of tasks that have not ended.
         limit: most tasks that were requested; None if the tool accepts no limit.
-        tasks: the tasks that the tool returned.
     """
 
     action: Literal["list"] = "list"
@@ -62,44 +63,30 @@ class TaskListOutput(FamilyOutput):
         return f"{_counted(self.total_active, 'active task')}, {len(self.tasks)} returned"
 
 
-class TaskStopOutput(FamilyOutput):
-    """The request to end a task.
+class _Request(FamilyOutput):
+    """A request to a task, with the task after the request."""
 
-    Attributes:
-        task: the task after the request.
-        stop_requested: whether the task was asked to end; false if it had already ended.
-        force_stop_requested: whether a forced stop was requested.
-    """
+    task: Task
+
+    def summary(self) -> str:
+        """The outcome of the request and the state of the task."""
+        return f"{_outcome(vars(self))}; task is {self.task.status}"
+
+
+class TaskStopOutput(_Request):
+    """The request to end a task. `stop_requested` is false if the task had already ended."""
 
     action: Literal["stop"] = "stop"
-    task: Task
     stop_requested: bool
     force_stop_requested: bool = False
 
-    def summary(self) -> str:
-        """The request and the state of the task."""
-        request = _request(self.stop_requested, self.force_stop_requested)
-        return f"{request[0].lower()}{request[1:]}; task is {self.task.status}"
 
-
-class TaskInputOutput(FamilyOutput):
-    """Input for a task.
-
-    Attributes:
-        task: the task after the input.
-        accepted_input: whether the task accepted the input.
-        bytes_written: bytes of the input that the task accepted.
-    """
+class TaskInputOutput(_Request):
+    """Input for a task. `bytes_written` counts the bytes that the task accepted."""
 
     action: Literal["input"] = "input"
-    task: Task
     accepted_input: bool
     bytes_written: Number | None = None
-
-    def summary(self) -> str:
-        """Whether the task accepted the input."""
-        outcome = "accepted" if self.accepted_input else "refused"
-        return f"input {outcome}; task is {self.task.status}"
 
 
 TaskControlOutput = TaskStatusOutput | TaskListOutput | TaskStopOutput | TaskInputOutput
@@ -113,14 +100,18 @@ def project_task_control(
     For a list, `returned` counts the tasks that the tool returned; the result has the first ones.
     """
     if not isinstance(result, TaskListOutput):
-        task = bound_task(result.task, "task", SENTENCE_CHARS, cutter)
+        task = _project_task(result.task, "task", SENTENCE_CHARS, cutter)
         return confirming(result, cutter, task=task)
     tasks = [
-        bound_task(task, f"tasks[{n}]", NAME_CHARS, cutter)
+        _project_task(task, f"tasks[{n}]", NAME_CHARS, cutter)
         for n, task in enumerate(cutter.items("tasks", result.tasks, budget.max_items))
     ]
     count = len(result.tasks)
     return confirming(result, cutter, {"limit"}, returned=count, tasks=tasks)
+
+
+def _project_task(task: Task, field: str, summary_chars: int, cutter: Cutter) -> Json:
+    return entry(bound_texts(task, field, {"summary": summary_chars}, cutter), {"summary"})
 
 
 def render_task_control(canonical: CanonicalResult, _budget: TaskControlBudget) -> str:
@@ -134,25 +125,23 @@ def render_task_control(canonical: CanonicalResult, _budget: TaskControlBudget) 
             lines = [f"Task {one_line(task['task_id'])}: {task['status']}"]
             lines += labelled(task, {"exit_status": "Exit status", "summary": "Summary"})
         case _:
-            lines = [_answer(result), f"Status: {result['task']['status']}"]
+            lines = [_request_line(result), f"Status: {result['task']['status']}"]
     return "\n".join(lines) + "\n"
 
 
-def _answer(result: Json) -> str:
-    name = one_line(result["task"]["task_id"])
-    if result["action"] == "stop":
-        request = _request(result["stop_requested"], result["force_stop_requested"])
-        return f"{request} for task {name}"
-    outcome = "accepted" if result["accepted_input"] else "refused"
-    count = result.get("bytes_written")
+def _request_line(result: Json) -> str:
+    preposition = "by" if result["action"] == "input" else "for"
+    name, count = one_line(result["task"]["task_id"]), result.get("bytes_written")
     written = "" if count is None else f": {_counted(count, 'byte')} written"
-    return f"Input {outcome} by task {name}{written}"
+    return f"{_outcome(result).capitalize()} {preposition} task {name}{written}"
 
 
-def _request(stop: bool, force: bool) -> str:
-    if force:
-        return "Forced stop requested"
-    return "Stop requested" if stop else "No stop requested"
+def _outcome(request: Json) -> str:
+    if request["action"] == "input":
+        return "input accepted" if request["accepted_input"] else "input refused"
+    if request["force_stop_requested"]:
+        return "forced stop requested"
+    return "stop requested" if request["stop_requested"] else "no stop requested"
 
 
 def _list_lines(result: Json) -> list[str]:

@@ -59,12 +59,7 @@ class ObservedTask(Task):
 
 
 class TaskOutput(FamilyOutput):
-    """The complete result of a request for a task's output.
-
-    Attributes:
-        retrieval_status: whether the output was available, and if not, why.
-        task: the task at that time.
-    """
+    """The complete result of a request for a task's output, with the task at that time."""
 
     retrieval_status: RetrievalStatus
     task: ObservedTask

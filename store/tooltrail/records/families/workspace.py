@@ -33,12 +33,7 @@ Disposition = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
 class Workspace(SparseRecord):
     """A workspace, complete or bounded.
 
-    Attributes:
-        workspace_id: the runtime's id of the workspace.
-        path: folder of the workspace.
-        branch: the branch that is checked out.
-        kind: kind of workspace, for example `worktree`.
-        head: the commit that is checked out.
+    `kind` is for example `worktree`, and `head` is the commit that is checked out.
     """
 
     workspace_id: Identifier | None = None
@@ -49,12 +44,9 @@ class Workspace(SparseRecord):
 
 
 class WorkspaceOutput(FamilyOutput):
-    """The active workspace after the call.
+    """The active workspace after the call, if there is one.
 
-    Attributes:
-        disposition: how the call changed the active workspace.
-        workspace: the active workspace; None if there is none.
-        projection: the runtime's name of the active view of the workspace.
+    `projection` is the runtime's name of the active view of the workspace.
     """
 
     disposition: Disposition
