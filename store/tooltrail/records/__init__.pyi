@@ -108,10 +108,10 @@ from .families.task_control import TaskStatusOutput as TaskStatusOutput
 from .families.task_control import TaskStopOutput as TaskStopOutput
 from .families.task_output import ObservedTask as ObservedTask
 from .families.task_output import TaskOutput as TaskOutput
-from .families.web_fetch import WebFetchOutput as WebFetchOutput
-from .families.web_search import WebSearchBudget as WebSearchBudget
-from .families.web_search import WebSearchHit as WebSearchHit
-from .families.web_search import WebSearchOutput as WebSearchOutput
+from .families.web import WebFetchOutput as WebFetchOutput
+from .families.web import WebSearchBudget as WebSearchBudget
+from .families.web import WebSearchHit as WebSearchHit
+from .families.web import WebSearchOutput as WebSearchOutput
 from .families.work_item import Transition as Transition
 from .families.work_item import WorkItem as WorkItem
 from .families.work_item import WorkItemBudget as WorkItemBudget

@@ -44,9 +44,9 @@ from tooltrail.records.families._shared import structured_fields as structured_f
 from tooltrail.records.families._tasks import TaskHandle as TaskHandle
 from tooltrail.records.families._tasks import TaskKind as TaskKind
 from tooltrail.records.families._tasks import TaskState as TaskState
-from tooltrail.records.families._web import Moment as Moment
-from tooltrail.records.families._web import Url as Url
-from tooltrail.records.families._web import spell_moment as spell_moment
+from tooltrail.records.families.web import Moment as Moment
+from tooltrail.records.families.web import Url as Url
+from tooltrail.records.families.web import spell_moment as spell_moment
 from tooltrail.records.family import Family as Family
 from tooltrail.records.family import Projector as Projector
 from tooltrail.records.policy import FamilyRegistry as FamilyRegistry

@@ -1,4 +1,4 @@
-"""The built-in families, one module each."""
+"""The built-in families, one module for each kind of tool."""
 
 from tooltrail.records.families import (
     child_agent,
@@ -12,8 +12,7 @@ from tooltrail.records.families import (
     structured_output,
     task_control,
     task_output,
-    web_fetch,
-    web_search,
+    web,
     work_item,
     workspace,
 )
@@ -29,8 +28,8 @@ BUILT_IN = (
     structured_output.FAMILY,
     task_control.FAMILY,
     task_output.FAMILY,
-    web_fetch.FAMILY,
-    web_search.FAMILY,
+    web.FETCH,
+    web.SEARCH,
     work_item.FAMILY,
     workspace.FAMILY,
 )
