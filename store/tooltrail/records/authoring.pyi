@@ -41,9 +41,9 @@ from tooltrail.records.families._shared import json_of as json_of
 from tooltrail.records.families._shared import one_line as one_line
 from tooltrail.records.families._shared import receipt as receipt
 from tooltrail.records.families._shared import structured_fields as structured_fields
-from tooltrail.records.families._tasks import TaskHandle as TaskHandle
-from tooltrail.records.families._tasks import TaskKind as TaskKind
-from tooltrail.records.families._tasks import TaskState as TaskState
+from tooltrail.records.families.tasks import TaskHandle as TaskHandle
+from tooltrail.records.families.tasks import TaskKind as TaskKind
+from tooltrail.records.families.tasks import TaskState as TaskState
 from tooltrail.records.families.web import Moment as Moment
 from tooltrail.records.families.web import Url as Url
 from tooltrail.records.families.web import spell_moment as spell_moment

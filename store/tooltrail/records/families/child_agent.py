@@ -15,7 +15,7 @@ from tooltrail.records.families._shared import (
     one_line,
     receipt,
 )
-from tooltrail.records.families._tasks import TaskHandle, TaskState
+from tooltrail.records.families.tasks import TaskHandle, TaskState
 from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 

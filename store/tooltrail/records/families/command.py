@@ -29,7 +29,7 @@ from tooltrail.records.families._shared import (
     one_line,
     receipt,
 )
-from tooltrail.records.families._tasks import TaskHandle
+from tooltrail.records.families.tasks import TaskHandle
 from tooltrail.records.family import Family
 from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord

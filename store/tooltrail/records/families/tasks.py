@@ -1,28 +1,73 @@
-"""The task control family: query background tasks, list them, stop one, write to one.
+"""The task families: control of background tasks, and the output of one of them.
 
-If a task refuses an input, the result is a success with that answer, not an error.
+If a task refuses an input, is not ready, or the wait for its output times out, the call is still a
+success of the tool.
 """
 
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
+from pydantic import Field, model_validator
+
+from tooltrail.records._model import Record, Sentence
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.cutting import Cutter
-from tooltrail.records.envelope import CanonicalResult, FamilyOutput
+from tooltrail.records.envelope import CanonicalResult, Facts, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
+    ExitStatus,
+    Identifier,
     Json,
     Number,
+    body_of,
     bound_texts,
+    bounded,
     confirming,
     entry,
     hidden_lines,
     json_of,
     labelled,
     one_line,
+    receipt,
 )
-from tooltrail.records.families._tasks import Task
 from tooltrail.records.family import Family
+from tooltrail.records.streams import StreamRecord
+
+TaskState = Literal[
+    "queued", "running", "cancelling", "completed", "failed", "cancelled", "interrupted"
+]
+"""The state of a background task; the last four are final."""
+
+TaskKind = Annotated[Sentence, Field(max_length=64)]
+
+_UNFINISHED = frozenset({"queued", "running", "cancelling"})
+
+
+class TaskHandle(Record):
+    """The handle by which a task can be queried later; never cut. An unknown status is null."""
+
+    task_id: Identifier
+    kind: TaskKind
+    status: TaskState | None = None
+
+
+class Task(Record):
+    """The complete state of a task as reported by a tool.
+
+    `kind` is for example `command_task`, and `summary` is often a command.
+    """
+
+    task_id: Identifier
+    kind: TaskKind
+    status: TaskState
+    summary: Sentence | None = None
+    exit_status: ExitStatus | None = None
+
+    @model_validator(mode="after")
+    def _check_end(self) -> Self:
+        if self.exit_status is not None and self.status in _UNFINISHED:
+            raise ValueError(f"a task that is {self.status} has no exit status yet")
+        return self
 
 
 class TaskControlBudget(Budget):
@@ -166,7 +211,76 @@ def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-FAMILY = Family(
+_RETRIEVALS = {
+    "success": "task output retrieved",
+    "timeout": "task output wait timed out",
+    "not_ready": "task output is not ready",
+}
+"""What came of the request for a task's output, by `retrieval_status`."""
+
+
+class ObservedTask(Task):
+    """A task with its output.
+
+    Attributes:
+        output: the output; None if it was not requested or is not available.
+        result_summary: a sentence about the task's result.
+        failure: the log of the task's failure, role `failure`; it is never shown.
+    """
+
+    output: StreamRecord | None = None
+    result_summary: Sentence | None = None
+    failure: StreamRecord | None = None
+
+
+class TaskOutput(FamilyOutput):
+    """The complete result of a request for a task's output, with the task at that time."""
+
+    retrieval_status: Literal["success", "timeout", "not_ready"]
+    task: ObservedTask
+
+    def summary(self) -> str:
+        """Whether the output was available, and the state of the task."""
+        return f"{_RETRIEVALS[self.retrieval_status]}; task is {self.task.status}"
+
+    def facts(self) -> Facts:
+        """How the task's command ended, for lists."""
+        return Facts(exit_status=self.task.exit_status)
+
+
+def project_task_output(result: TaskOutput, budget: Budget, cutter: Cutter) -> Json:
+    """Bound the output and the sentences about it. The task has its own list of artifacts."""
+    task = result.task
+    nested = cutter.beside()
+    (shown,) = nested.streams([task.output], budget.preview_chars)
+    failure = nested.unseen(task.failure, "the log of a failure is not shown")
+    limits = {"summary": NAME_CHARS, "result_summary": SENTENCE_CHARS}
+    observed = bounded(
+        bound_texts(task, "task", limits, nested),
+        nested,
+        {"summary", "output_preview"},
+        failure_artifact=failure.artifact,
+        **shown.named("output"),
+    )
+    return entry(result, task=observed)
+
+
+def render_task_output(canonical: CanonicalResult, budget: Budget) -> str:
+    """Render whether the output was available, the state of the task, then the output."""
+    result = json_of(canonical)
+    task = result["task"]
+    labels = {
+        "task_id": "Task",
+        "status": "Status",
+        "exit_status": "Exit status",
+        "summary": "Summary",
+        "result_summary": "Result",
+    }
+    lines = [_RETRIEVALS[result["retrieval_status"]].capitalize(), *labelled(task, labels)]
+    return receipt(["\n".join(lines), *body_of(task, "output", budget.spare_chars, "Output")], task)
+
+
+CONTROL = Family(
     name="task_control",
     result_types=(TaskStatusOutput, TaskListOutput, TaskStopOutput, TaskInputOutput),
     projector=project_task_control,
@@ -175,4 +289,14 @@ FAMILY = Family(
     tool_names=frozenset(
         {"TaskStatus", "ListTasks", "TaskStop", "TaskInput", "KillShell", "KillBash"}
     ),
+)
+
+OUTPUT = Family(
+    name="task_output",
+    result_types=(TaskOutput,),
+    projector=project_task_output,
+    render=render_task_output,
+    budget=Budget(preview_chars=8_000, receipt_chars=10_000),
+    tool_names=frozenset({"TaskOutput", "BashOutput", "write_stdin"}),
+    version=2,
 )
