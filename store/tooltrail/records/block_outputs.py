@@ -2,9 +2,7 @@
 
     output = complete_output_of_result("search", result)
 
-Nothing in the blocks is dropped. Text, images, sounds, documents and resources become content items
-of a `GenericOutput`, in the order of the blocks. A failure has no result; it has the same streams
-as its partial output.
+Nothing in the blocks is dropped.
 """
 
 import base64
@@ -83,9 +81,7 @@ def _failure(
 ) -> CompleteOutput:
     texts = [block.text for block in result.content if isinstance(block, TextBlock)]
     details: dict[str, JsonValue] = {}
-    content: tuple[ContentItem, ...] = ()
-    if len(result.content) > 1 or not texts:
-        content = _content_items(items)
+    content = () if texts and len(result.content) == 1 else _content_items(items)
     if content:
         details["content"] = [
             {"role": one.stream.role, "media_type": one.media_type} for one in content

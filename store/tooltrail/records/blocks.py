@@ -22,12 +22,10 @@ MediaKind = Literal["image", "audio", "document"]
 ResultStatus = Literal["ok", "error", "timeout", "cancelled", "interrupted", "denied", "unknown"]
 """The outcome of a call. A format without an error flag yields `unknown`."""
 
-_TIMEOUTS = {ErrorKind.TOOL_TIMED_OUT, ErrorKind.COMMAND_TIMED_OUT}
-
 
 def result_status(state: InvocationState, error_kind: str | None) -> ResultStatus:
     """The outcome of a call, from the final state of its invocation and the kind of its error."""
-    if error_kind in _TIMEOUTS:
+    if error_kind in {ErrorKind.TOOL_TIMED_OUT, ErrorKind.COMMAND_TIMED_OUT}:
         return "timeout"
     if state == "started":
         return "unknown"

@@ -167,8 +167,12 @@ def project_web_fetch(result: WebFetchOutput, budget: Budget, cutter: Cutter) ->
     `redirected` is true if the complete addresses differ, even if the shown parts are equal.
     """
     text = cutter.stream(result.text, budget.preview_chars).named("text")
-    limits = dict.fromkeys(("url", "final_url"), SENTENCE_CHARS)
-    named = bound_texts(result, "", limits | {"content_type": CONTENT_TYPE_CHARS}, cutter)
+    limits = {
+        "url": SENTENCE_CHARS,
+        "final_url": SENTENCE_CHARS,
+        "content_type": CONTENT_TYPE_CHARS,
+    }
+    named = bound_texts(result, "", limits, cutter)
     redirected = result.final_url != result.url
     return bounded(named, cutter, {"text_preview"}, redirected=redirected, **text)
 
