@@ -150,13 +150,6 @@ class ResultBlock(Block):
 
 
 MessageBlock: TypeAlias = Annotated[
-    TextBlock
-    | MediaBlock
-    | ResourceBlock
-    | ReasoningBlock
-    | CallBlock
-    | ResultBlock
-    | ProviderBlock,
-    Field(discriminator="type"),
+    ContentBlock | ReasoningBlock | CallBlock | ResultBlock, Field(discriminator="type")
 ]
 """A block of a message."""
