@@ -146,12 +146,6 @@ def test_diagnostics_are_repeated_and_counted() -> None:
     assert "truncated" not in result
 
 
-@pytest.mark.parametrize("fields", [{"action": "move"}, {"action": "add", "from_path": "b"}])
-def test_a_move_alone_has_a_second_path(fields: dict[str, str]) -> None:
-    with pytest.raises(ValidationError, match="from_path must be given exactly when a file moved"):
-        change(**fields)
-
-
 @pytest.mark.parametrize(
     "fields", [{"action": "touch"}, {"path": ""}, {"action": "move", "from_path": ""}]
 )
@@ -338,14 +332,6 @@ def test_the_bound_of_lines_counts_for_how_many_files_are_shown() -> None:
         numbers = {"preview_chars": 1000, "receipt_chars": 250_000, "diff_lines": lines}
         result = result_of(mutation(*files), policy_with(file_mutation=numbers))
         assert len(result["changed_files"]) == count
-
-
-@pytest.mark.parametrize("role", ["diff", "diff.0", "diff.2", "diff.01"])
-def test_a_diff_whose_role_is_not_that_of_its_place_is_refused(role: str) -> None:
-    with pytest.raises(
-        ValidationError, match=r"diff of changed_files\[1\] must have the role diff.1"
-    ):
-        mutation(change(diff=diff_of(DIFF)), change("b", diff=whole(DIFF, role)))
 
 
 def test_one_hidden_file_is_named_in_the_singular() -> None:
