@@ -30,12 +30,7 @@ from tooltrail.records.families._shared import (
 from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
-MAX_ATTEMPTS = (1 << 31) - 1
-"""The largest attempt number; every database can store it as an integer."""
-
 _ERROR_LIMITS = {"path": NAME_CHARS, "message": SENTENCE_CHARS}
-
-Attempt = Annotated[int, Field(ge=1, le=MAX_ATTEMPTS)]
 
 
 class StructuredOutputBudget(Budget):
@@ -48,27 +43,18 @@ class StructuredOutputBudget(Budget):
 
 
 class SchemaViolation(Record):
-    """A violation of the schema by a value.
-
-    Attributes:
-        path: location in the value, as a JSON pointer or the like; empty for the value itself.
-        message: the violation in one sentence.
-    """
+    """A violation of the schema by a value; the path is a JSON pointer or the like, or empty."""
 
     path: Sentence
     message: Sentence
 
 
 class StructuredOutput(FamilyOutput):
-    """One attempt to submit a result.
+    """One attempt of an agent to submit a result; the first has the number 1.
 
     Attributes:
-        agent: the agent that submitted it.
-        schema_digest: digest of the schema.
-        valid: whether the value matches the schema.
         value: the canonical JSON of the value.
         errors: all violations of the schema; empty for a valid value.
-        attempt: number of the agent's attempt, from 1.
     """
 
     agent: Identifier
@@ -76,7 +62,7 @@ class StructuredOutput(FamilyOutput):
     valid: bool
     value: StreamRecord
     errors: tuple[SchemaViolation, ...] = ()
-    attempt: Attempt
+    attempt: Annotated[int, Field(ge=1, lt=1 << 31)]
 
     @model_validator(mode="after")
     def _check_verdict(self) -> Self:
