@@ -170,9 +170,10 @@ def one_line(text: str) -> str:
 
 def labelled(members: Json, labels: Mapping[str, str]) -> list[str]:
     """A line `LABEL: VALUE` for each member that is not missing or empty; `labels` is by name."""
-    known = {label: members.get(name) for name, label in labels.items()}
     return [
-        f"{label}: {one_line(str(one))}" for label, one in known.items() if one not in (None, "")
+        f"{label}: {one_line(str(value))}"
+        for name, label in labels.items()
+        if (value := members.get(name)) not in (None, "")
     ]
 
 

@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from tooltrail.records._model import Message, Record
 from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars, fair_shares_of_at_least
 from tooltrail.records.command_documents import seconds, worded_end
-from tooltrail.records.cutting import Cutter, Sharing
+from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
@@ -89,43 +89,39 @@ class CommandBatchOutput(FamilyOutput):
     stop_on_error: bool = False
     items: tuple[BatchItem, ...] = ()
 
-    def count(self, status: ItemStatus) -> int:
-        """The number of items with this status."""
-        return sum(item.status == status for item in self.items)
-
     def summary(self) -> str:
         """The number of commands that ran."""
+        ran = sum(item.result is not None for item in self.items)
         noun = "command" if len(self.items) == 1 else "commands"
-        return f"{self.count('completed'):,} of {len(self.items):,} {noun} completed"
+        return f"{ran:,} of {len(self.items):,} {noun} completed"
 
 
 def project_command_batch(
     result: CommandBatchOutput, budget: CommandBatchBudget, cutter: Cutter
 ) -> Json:
-    """Bound each command, with all previews in one budget. The counts include all items."""
-    count = cutter.sharing.fitting(map(_printed, result.items), budget)
+    """Bound each command, with all previews in one budget. The counts include all items.
+
+    Each item has room for its minimum, and a fair share of the rest.
+    """
+    sharing = cutter.sharing
+    count = sharing.fitting(map(_printed, result.items), budget)
     shown = cutter.items("items", result.items, count, budget.max_items)
-    rooms = _rooms(shown, budget.preview_chars, cutter.sharing)
+    printed = [_printed(item) for item in shown]
+    sizes = [sum(map(sharing.need, streams)) for streams in printed]
+    least = [*map(sharing.least, printed)]
+    rooms = fair_shares_of_at_least(sizes, least, budget.preview_chars)
     items = [
         _project_item(item, n, room, cutter)
         for n, (item, room) in enumerate(zip(shown, rooms, strict=True))
     ]
-    counts = {f"{status}_count": result.count(status) for status in _STATUSES}
+    seen = Counter(item.status for item in result.items)
+    counts = {f"{status}_count": seen[status] for status in _STATUSES}
     return bounded(result, cutter, item_count=len(result.items), items=items, **counts)
 
 
-def _rooms(items: Sequence[BatchItem], total: int, sharing: Sharing) -> list[int]:
-    """The characters for the previews of each item: its minimum, and a fair share of the rest."""
-    printed = [_printed(item) for item in items]
-    sizes = [sum(map(sharing.need, streams)) for streams in printed]
-    return fair_shares_of_at_least(sizes, [*map(sharing.least, printed)], total)
-
-
-def _printed(item: BatchItem) -> list[StreamRecord]:
-    if item.result is None:
-        return []
-    streams = (item.result.stdout, item.result.stderr, item.result.combined)
-    return [stream for stream in streams if stream is not None]
+def _printed(item: BatchItem) -> Sequence[StreamRecord | None]:
+    ran = item.result
+    return () if ran is None else (ran.stdout, ran.stderr, ran.combined)
 
 
 def _project_item(item: BatchItem, n: int, room: int, cutter: Cutter) -> Json:
@@ -158,21 +154,15 @@ def render_command_batch(canonical: CanonicalResult, budget: CommandBatchBudget)
 
 def _item_line(item: Json) -> str:
     """The columns, separated by more white space than a label can contain."""
-    columns = [f"[{item['index']}] {one_line(item['cmd'])}", _outcome(item)]
+    outcome: str = item["status"]
+    if "result" in item:
+        outcome = worded_end(item["result"], f"exit={item['result']['exit_status']}")
+    elif "error_kind" in item:
+        outcome += f" ({item['error_kind']}): {one_line(item['error_message'])}"
+    columns = [f"[{item['index']}] {one_line(item['cmd'])}", outcome]
     if "duration_ms" in item:
         columns.append(seconds(item["duration_ms"]))
     return "    ".join(columns)
-
-
-def _outcome(item: Json) -> str:
-    if "result" in item:
-        return worded_end(item["result"], f"exit={item['result']['exit_status']}")
-    why = (
-        f" ({item['error_kind']}): {one_line(item['error_message'])}"
-        if "error_kind" in item
-        else ""
-    )
-    return item["status"] + why
 
 
 def _hidden_lines(batch: Json) -> list[str]:
