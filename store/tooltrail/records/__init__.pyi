@@ -81,7 +81,6 @@ from .families._tasks import Task as Task
 from .families._tasks import TaskHandle as TaskHandle
 from .families.child_agent import ChildAgentOutput as ChildAgentOutput
 from .families.child_agent import TokenUsage as TokenUsage
-from .families.command import CommandBudget as CommandBudget
 from .families.command import CommandOutput as CommandOutput
 from .families.command import PromotedCommand as PromotedCommand
 from .families.command import RunningCommand as RunningCommand

@@ -10,12 +10,13 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from tooltrail.records._model import Sentence
-from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
+from tooltrail.records.budgets import Budget
 from tooltrail.records.command_documents import worded_end
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.digests import digest_of
 from tooltrail.records.envelope import CanonicalResult, Facts, FamilyOutput
 from tooltrail.records.families._shared import (
+    NAME_CHARS,
     SENTENCE_CHARS,
     ExitStatus,
     Json,
@@ -33,19 +34,6 @@ from tooltrail.records.streams import StreamRecord
 
 CWD_CHARS = 4096
 """Longest working directory that a result includes; the longest path that Linux accepts."""
-
-
-class CommandBudget(Budget):
-    """Bounds of the command family.
-
-    Attributes:
-        preview_chars: both streams together; room that one stream does not need goes to the other.
-        command_chars: most characters of the command line that the result includes.
-    """
-
-    preview_chars: PreviewChars = 32_000
-    receipt_chars: ReceiptChars = 34_000
-    command_chars: Annotated[int, Field(ge=16, le=240)] = 240
 
 
 class _AnyCommand(FamilyOutput):
@@ -136,16 +124,14 @@ _TASK_OUTCOMES = {
 
 
 def project_command(
-    result: CommandOutput | PromotedCommand | RunningCommand, budget: CommandBudget, cutter: Cutter
+    result: CommandOutput | PromotedCommand | RunningCommand, budget: Budget, cutter: Cutter
 ) -> Json:
     """Bound the streams and the command line."""
-    return bound_command(result, budget.preview_chars, budget.command_chars, cutter)
+    return bound_command(result, budget.preview_chars, cutter)
 
 
-def bound_command(
-    result: _AnyCommand, room: int, command_chars: int, cutter: Cutter, prefix: str = ""
-) -> Json:
-    """Bound the streams to `room` characters together, and the command line to `command_chars`.
+def bound_command(result: _AnyCommand, room: int, cutter: Cutter, prefix: str = "") -> Json:
+    """Bound the streams to `room` characters together; what one does not need goes to the others.
 
     The cutter's artifacts are listed beside the previews. `prefix` is the path of this result in
     the result of the tool, for the names of omissions.
@@ -169,17 +155,17 @@ def bound_command(
                 "task_summary": None,
                 "summary": cutter.text("summary", summary, SENTENCE_CHARS),
             }
-    line = _command_line(result, command_chars, cutter, prefix)
+    line = _command_line(result, cutter, prefix)
     return bounded(result, cutter, nullable, command=line, cwd=None, **fields)
 
 
-def _command_line(result: _AnyCommand, limit: int, cutter: Cutter, prefix: str) -> Json | None:
-    """The command line, cut to `limit` characters, and its folder; None for an unknown command."""
+def _command_line(result: _AnyCommand, cutter: Cutter, prefix: str) -> Json | None:
+    """The bounded command line and its folder; None for an unknown command."""
     command, cwd = result.command, result.cwd
     if command is None:
         return None
     text = encodable(command)
-    preview = cutter.text(f"{prefix}command", text, limit)
+    preview = cutter.text(f"{prefix}command", text, NAME_CHARS)
     folder = cutter.text(f"{prefix}cwd", encodable(cwd), CWD_CHARS) if cwd else None
     digest = digest_of(_bytes_of(command))
     return {"preview": preview, "char_count": len(text), "cwd": folder, "digest": digest}
@@ -199,7 +185,7 @@ def _bytes_of(text: str) -> bytes:
         return text.encode("utf-8", "surrogatepass")
 
 
-def render_command(canonical: CanonicalResult, budget: CommandBudget) -> str:
+def render_command(canonical: CanonicalResult, budget: Budget) -> str:
     """Render a receipt like a shell's output: the outcome, then each stream that has output."""
     result = json_of(canonical)
     texts = printed_texts(result)
@@ -243,7 +229,7 @@ FAMILY = Family(
     result_types=(CommandOutput, PromotedCommand, RunningCommand),
     projector=project_command,
     render=render_command,
-    budget=CommandBudget(),
+    budget=Budget(preview_chars=32_000, receipt_chars=34_000),
     tool_names=frozenset(
         {
             "Bash",

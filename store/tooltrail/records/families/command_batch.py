@@ -130,8 +130,7 @@ def _project_item(item: BatchItem, n: int, room: int, cutter: Cutter) -> Json:
     named = bound_texts(item, field, {"error_message": SENTENCE_CHARS}, cutter)
     completed = None
     if item.result is not None:
-        prefix = f"{field}.result."
-        completed = bound_command(item.result, room, NAME_CHARS, cutter.beside(), prefix)
+        completed = bound_command(item.result, room, cutter.beside(), f"{field}.result.")
     cmd = cutter.text(f"{field}.cmd", encodable(item.cmd), NAME_CHARS)
     return entry(named, index=n + 1, cmd=cmd, result=completed)
 
