@@ -202,8 +202,8 @@ def body_of(result: Json, name: str, room: int, heading: str = "") -> list[str]:
     text = result.get(f"{name}_preview")
     if not text:
         return []
-    truncated = result.get(f"{name}_truncated", result.get("truncated", False))
-    (body,) = readable([(text, truncated)], room)
+    flag = f"{name}_truncated"
+    (body,) = readable([(text, result[flag if flag in result else "truncated"])], room)
     return [f"{heading}:\n{body}" if heading else body]
 
 
@@ -223,6 +223,8 @@ def joined(sections: Iterable[str], artifacts: Sequence[str] = ()) -> str:
 
 def artifact_lines(result: Json, roles: Mapping[int, str] | None = None) -> list[str]:
     """A line `PATH (ROLE)` for each artifact: the role of the field with the index."""
+    if "artifacts" not in result:
+        return []
     fields = {index: name for name, index in result.items() if name.endswith("_artifact")}
     names = {n: name.removesuffix("_artifact") for n, name in fields.items()} | dict(roles or {})
-    return [f"{a['path']} ({names[n]})" for n, a in enumerate(result.get("artifacts", ()))]
+    return [f"{a['path']} ({names[n]})" for n, a in enumerate(result["artifacts"])]

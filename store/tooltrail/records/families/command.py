@@ -136,8 +136,8 @@ def bound_command(result: _AnyCommand, room: int, cutter: Cutter, prefix: str = 
     The cutter's artifacts are listed beside the previews. `prefix` is the path of this result in
     the result of the tool, for the names of omissions.
     """
-    kept = {name: getattr(result, role, None) for role, name, _ in _STREAMS}
-    streams = {name: stream for name, stream in kept.items() if stream is not None}
+    members = vars(result)
+    streams = {name: members[role] for role, name, _ in _STREAMS if members.get(role) is not None}
     fields: Json = {}
     for name, one in zip(streams, cutter.streams([*streams.values()], room), strict=True):
         fields |= one.named(name)
