@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from tooltrail.records._model import Message, Record
-from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars, fair_shares
+from tooltrail.records.budgets import Budget, ReceiptChars, fair_shares
 from tooltrail.records.cutting import Cutter, Shown
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._paths import FilePath, path_label
@@ -60,11 +60,10 @@ _LETTERS: dict[Action, str] = {"add": "A", "modify": "M", "delete": "D", "move":
 
 
 class FileMutationBudget(Budget):
-    """Bounds of the file mutation family: `max_items` files, and as many diagnostics.
+    """Bounds of the file mutation family: `max_items` files, diagnostics, and hunks of one file.
 
     Attributes:
         diff_lines: most lines of a diff that are shown for one file, including the marker of a cut.
-        max_hunks: most hunks that are listed for one file.
     """
 
     item_chars: ClassVar[int] = 840
@@ -72,7 +71,6 @@ class FileMutationBudget(Budget):
 
     receipt_chars: ReceiptChars = 50_000
     diff_lines: Annotated[int, Field(ge=2, le=10_000)] = 80
-    max_hunks: ItemCount = 16
 
 
 class FileMutationOutput(FamilyOutput):
@@ -98,7 +96,7 @@ def project_file_mutation(
     files = cutter.items("changed_files", result.changed_files, count, budget.max_items)
     diffs = cutter.streams([f.diff for f in files], budget.preview_chars, budget.diff_lines)
     changed = [
-        _project_change(n, file, diff, budget.max_hunks, cutter)
+        _project_change(n, file, diff, budget.max_items, cutter)
         for n, (file, diff) in enumerate(zip(files, diffs, strict=True))
     ]
     listed = cutter.items("diagnostics", result.diagnostics, budget.max_items)
@@ -119,14 +117,14 @@ def project_file_mutation(
     )
 
 
-def _project_change(n: int, file: FileChange, diff: Shown, max_hunks: int, cutter: Cutter) -> Json:
+def _project_change(n: int, file: FileChange, diff: Shown, max_items: int, cutter: Cutter) -> Json:
     """Bound one file, the entry `n` of the list; `diff` is the already cut diff."""
     field = f"changed_files[{n}]"
     from_path = file.from_path
     if from_path is not None:
         from_path = path_label(cutter, f"{field}.from_path", from_path)
     path = path_label(cutter, f"{field}.path", file.path)
-    hunks = cutter.items(f"{field}.hunks", file.hunks, max_hunks)
+    hunks = cutter.items(f"{field}.hunks", file.hunks, max_items)
     shown = {} if file.diff is None else diff.named("diff")
     return entry(file, path=path, from_path=from_path, hunks=hunks, **shown)
 
