@@ -98,7 +98,7 @@ class PromotedCommand(_AnyCommand):
 
 
 class RunningCommand(_AnyCommand):
-    """A command that was not started, because a task already runs it; a sentence about the task."""
+    """A command that was not started, because a task already runs it."""
 
     disposition: Literal["already_running"] = "already_running"
     task_handle: TaskHandle
@@ -108,6 +108,8 @@ class RunningCommand(_AnyCommand):
         """Why nothing was started."""
         return "command is already running as a background task"
 
+
+Command = CommandOutput | PromotedCommand | RunningCommand
 
 _STREAMS = (
     ("stdout", "stdout", "stdout"),
@@ -123,14 +125,12 @@ _TASK_OUTCOMES = {
 }
 
 
-def project_command(
-    result: CommandOutput | PromotedCommand | RunningCommand, budget: Budget, cutter: Cutter
-) -> Json:
+def project_command(result: Command, budget: Budget, cutter: Cutter) -> Json:
     """Bound the streams and the command line."""
     return bound_command(result, budget.preview_chars, cutter)
 
 
-def bound_command(result: _AnyCommand, room: int, cutter: Cutter, prefix: str = "") -> Json:
+def bound_command(result: Command, room: int, cutter: Cutter, prefix: str = "") -> Json:
     """Bound the streams to `room` characters together; what one does not need goes to the others.
 
     The cutter's artifacts are listed beside the previews. `prefix` is the path of this result in
@@ -150,16 +150,14 @@ def bound_command(result: _AnyCommand, room: int, cutter: Cutter, prefix: str = 
                 cutter.count_losses(order)  # the stream is never shown, but its losses count
         case PromotedCommand():
             fields.setdefault("initial_output_truncated", False)
-        case RunningCommand(task_summary=str(summary)):
-            fields |= {
-                "task_summary": None,
-                "summary": cutter.text("summary", summary, SENTENCE_CHARS),
-            }
+        case RunningCommand(task_summary=summary):
+            sentence = summary and cutter.text("summary", summary, SENTENCE_CHARS)
+            fields |= {"task_summary": None, "summary": sentence}
     line = _command_line(result, cutter, prefix)
     return bounded(result, cutter, nullable, command=line, cwd=None, **fields)
 
 
-def _command_line(result: _AnyCommand, cutter: Cutter, prefix: str) -> Json | None:
+def _command_line(result: Command, cutter: Cutter, prefix: str) -> Json | None:
     """The bounded command line and its folder; None for an unknown command."""
     command, cwd = result.command, result.cwd
     if command is None:
