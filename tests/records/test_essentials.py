@@ -139,7 +139,6 @@ WIDEST: dict[str, FamilyOutput] = {
     "structured_output": StructuredOutput(
         agent=ID,
         schema_digest=digest_of(b"schema"),
-        valid=False,
         value=json_value("value"),
         errors=(SchemaViolation(path=WIDE, message=WIDE),) * (MOST + 1),
         attempt=(1 << 31) - 1,

@@ -17,7 +17,7 @@ from tests.support.policies import policy_with
 
 from tooltrail.records import (
     DEFAULT_POLICY,
-    CommandBudget,
+    Budget,
     CompleteOutput,
     ErrorBudget,
     FamilyRegistry,
@@ -38,6 +38,7 @@ from tooltrail.records.families import generic
 
 FAMILIES = default_families()
 COMMAND = FAMILIES.named("command")
+SMALLER = Budget(preview_chars=16_000, receipt_chars=34_000)
 
 TOML = """
 stream_bytes = 4096
@@ -55,7 +56,7 @@ family = "command"
 preview_chars = 1_000_000
 
 [tools.Bash.budget]
-command_chars = 80
+max_items = 8
 """
 
 
@@ -161,7 +162,7 @@ def test_a_file_says_only_what_is_different() -> None:
     policy = policy_from_toml(TOML, FAMILIES)
     assert policy.stream_bytes == 4096
     assert policy.error == ErrorBudget(message_chars=700, details_chars=2000)
-    assert policy.families["command"] == CommandBudget(preview_chars=16_000)
+    assert policy.families["command"] == SMALLER
     assert policy.families["generic"] == DEFAULT_POLICY.families["generic"]
     assert policy.tools["my_shell"] == ToolPolicy(
         family="command", budget={"preview_chars": 1_000_000}
@@ -174,8 +175,8 @@ def test_the_numbers_of_a_tool_replace_those_of_its_family_and_are_clamped() -> 
     mine = policy.budget_of(COMMAND, "my_shell")
     assert (mine.preview_chars, mine.receipt_chars) == (256_000, 258_000)
     bash = policy.budget_of(COMMAND, "Bash")
-    assert bash == CommandBudget(preview_chars=16_000, command_chars=80)
-    assert policy.budget_of(COMMAND, "shell") == CommandBudget(preview_chars=16_000)
+    assert bash == SMALLER.overridden({"max_items": 8})
+    assert policy.budget_of(COMMAND, "shell") == SMALLER
 
 
 def test_a_tool_is_served_by_the_family_that_the_policy_names() -> None:
@@ -275,12 +276,12 @@ def test_a_stored_policy_with_a_field_that_is_gone_keeps_its_digest_and_its_numb
 
 def test_a_stored_policy_from_before_a_number_came_keeps_its_digest() -> None:
     document = json.loads(DEFAULT_POLICY.to_json())
-    del document["families"]["command"]["command_chars"]
+    del document["families"]["file_mutation"]["diff_lines"]
     del document["compaction"]
     text = canonical_json.encode(document)
     policy = stored_policy(text, FAMILIES)
     assert policy.digest == digest_of(text) != DEFAULT_POLICY.digest
-    assert policy.budget_of(COMMAND, "Bash") == CommandBudget()
+    assert policy.families == DEFAULT_POLICY.families
 
 
 def test_a_stored_policy_may_give_a_tool_to_a_family_that_is_gone() -> None:

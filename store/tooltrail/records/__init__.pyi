@@ -78,7 +78,6 @@ from .failures import error_of_unexposed_tool as error_of_unexposed_tool
 from .failures import error_of_unknown_tool as error_of_unknown_tool
 from .families.child_agent import ChildAgentOutput as ChildAgentOutput
 from .families.child_agent import TokenUsage as TokenUsage
-from .families.command import CommandBudget as CommandBudget
 from .families.command import CommandOutput as CommandOutput
 from .families.command import PromotedCommand as PromotedCommand
 from .families.command import RunningCommand as RunningCommand

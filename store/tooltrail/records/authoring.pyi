@@ -28,15 +28,12 @@ from tooltrail.records.families._shared import SENTENCE_CHARS as SENTENCE_CHARS
 from tooltrail.records.families._shared import Identifier as Identifier
 from tooltrail.records.families._shared import Json as Json
 from tooltrail.records.families._shared import SparseRecord as SparseRecord
-from tooltrail.records.families._shared import artifact_lines as artifact_lines
-from tooltrail.records.families._shared import artifact_roles as artifact_roles
 from tooltrail.records.families._shared import body_of as body_of
 from tooltrail.records.families._shared import bound_texts as bound_texts
 from tooltrail.records.families._shared import bounded as bounded
 from tooltrail.records.families._shared import confirming as confirming
 from tooltrail.records.families._shared import entry as entry
 from tooltrail.records.families._shared import hidden_lines as hidden_lines
-from tooltrail.records.families._shared import joined as joined
 from tooltrail.records.families._shared import json_of as json_of
 from tooltrail.records.families._shared import one_line as one_line
 from tooltrail.records.families._shared import receipt as receipt

@@ -24,7 +24,7 @@ from tooltrail.records.blocks import (
 )
 from tooltrail.records.envelope import CompleteOutput
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.records.families.generic import ContentItem, GenericOutput
+from tooltrail.records.families.generic import ContentItem, GenericOutput, content_items
 from tooltrail.records.streams import StreamRecord
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
@@ -65,15 +65,8 @@ def complete_output_of_result(tool_name: str, result: ResultBlock) -> CompleteOu
             structured = StreamRecord.from_bytes("structured", value)
         except InvalidRecordError:  # a number or a depth that canonical JSON does not have
             items.append((_JSON, _spelled(result.structured)))
-    content = _content_items(items)
+    content = content_items(items)
     return CompleteOutput.success(tool_name, GenericOutput(content=content, structured=structured))
-
-
-def _content_items(items: Iterable[tuple[str, bytes]]) -> tuple[ContentItem, ...]:
-    return tuple(
-        ContentItem(media_type=kind, stream=StreamRecord.from_bytes(f"content.{number}", data))
-        for number, (kind, data) in enumerate(items)
-    )
 
 
 def _failure(
@@ -81,7 +74,7 @@ def _failure(
 ) -> CompleteOutput:
     texts = [block.text for block in result.content if isinstance(block, TextBlock)]
     details: dict[str, JsonValue] = {}
-    content = () if texts and len(result.content) == 1 else _content_items(items)
+    content = () if texts and len(result.content) == 1 else content_items(items)
     if content:
         details["content"] = [
             {"role": one.stream.role, "media_type": one.media_type} for one in content

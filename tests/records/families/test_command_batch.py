@@ -179,16 +179,6 @@ def test_an_item_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
         BatchItem.model_validate({"cmd": "ls", **fields})
 
 
-@pytest.mark.parametrize("index", [1, 3, 20])
-def test_an_item_whose_streams_do_not_have_its_number_is_refused(index: int) -> None:
-    with pytest.raises(ValidationError, match="streams of item 2 must begin with 2\\."):
-        batch(ran(1, "ls"), ran(index, "pwd"))
-    order = {**streams(1), "order": whole(b"1 2 3\n", "order"), "exit_status": 0}
-    item = BatchItem(cmd="ls", status="completed", result=CommandOutput.model_validate(order))
-    with pytest.raises(ValidationError, match="streams of item 1 must begin with 1\\."):
-        batch(item)
-
-
 @pytest.mark.parametrize("policy", [None, ONE])
 def test_what_was_lost_of_the_order_of_an_item_is_counted_shown_or_not(
     policy: Policy | None,
