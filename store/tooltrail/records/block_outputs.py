@@ -7,7 +7,7 @@ Nothing in the blocks is dropped.
 
 import base64
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 
 from pydantic import JsonValue
@@ -24,7 +24,7 @@ from tooltrail.records.blocks import (
 )
 from tooltrail.records.envelope import CompleteOutput
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.records.families.generic import ContentItem, GenericOutput, content_items
+from tooltrail.records.families.generic import GenericOutput, content_items
 from tooltrail.records.streams import StreamRecord
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
