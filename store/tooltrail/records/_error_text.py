@@ -10,9 +10,6 @@ _READ_PER_SHOWN = 16
 _CONTROL = re.compile(f"[\x00-\x08\x0b-\x1f{ACTING}]")
 """Characters that could move a cursor, end a line or change the direction of text."""
 
-MOST_PER_CHAR = 6
-"""Most characters of one escaped character."""
-
 
 def escaped(text: str) -> str:
     r"""A text with control characters escaped as `\x1b` or `\u2028`, except newline and tab."""

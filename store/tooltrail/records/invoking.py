@@ -39,14 +39,6 @@ Handlers: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], obj
 """One handler, or a table of handlers by the name of their tool."""
 
 
-class _CallRefusedError(Exception):
-    """The call does not run, or was stopped."""
-
-    def __init__(self, tool_error: ToolError) -> None:
-        super().__init__(tool_error.message)
-        self.tool_error = tool_error
-
-
 def invoke(
     handler: Handlers,
     call: ToolCall,
@@ -54,7 +46,7 @@ def invoke(
     *,
     parse: Callable[[JsonValue], Any] | None = None,
 ) -> RecordedT:
-    """Parse the arguments of a call, run its handler, and record the output.
+    """Parse the arguments of a call, run its handler, and return what `record` makes of the output.
 
     The handler may return a `CompleteOutput` of this tool, a result of its family, a `ToolError`,
     text, bytes, a JSON value or nothing. Any other value is a failure, and so is every exception.
@@ -72,9 +64,6 @@ def invoke(
         parse: makes the handler's argument from the JSON value, for example
             `Arguments.model_validate`. If it raises `ValueError`, `TypeError`, `LookupError` or a
             JSON Schema error, the arguments are invalid. Without it they must be an object.
-
-    Returns:
-        The return value of `record`.
     """
     try:
         output = _output_of(_run(handler, call, parse), call)
@@ -104,9 +93,6 @@ async def ainvoke(
         parse: see `invoke`.
         timeout_ms: time limit for an awaited handler; None for no limit. If the handler still
             returns a value when it is stopped, that value counts.
-
-    Returns:
-        The return value of `record`.
     """
     try:
         value = _run(handler, call, parse)
@@ -119,20 +105,39 @@ async def ainvoke(
 
 
 def _run(handler: Handlers, call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
+    """What the handler returns, or why the call does not run."""
     if "incomplete" in call.flags:
         # The received part may be valid JSON by chance, but not what the model was going to ask.
-        raise _CallRefusedError(error_of_truncated_call(call.tool_name, call.arguments_raw))
+        return error_of_truncated_call(call.tool_name, call.arguments_raw)
     if call.by_provider:
         reason = "the provider runs this tool itself"
-        raise _CallRefusedError(error_of_refusal(refused_by="invoke", reason=reason))
+        return error_of_refusal(refused_by="invoke", reason=reason)
     if isinstance(handler, Mapping):
         table = cast("Mapping[str, Callable[[Any], object]]", handler)
         # Unlike indexing, `get` does not add missing keys to a `defaultdict`.
         found = table.get(call.full_name) or table.get(call.tool_name)
         if found is None:
-            raise _CallRefusedError(error_of_unknown_tool(call.full_name, table))
+            return error_of_unknown_tool(call.full_name, table)
         handler = found
-    return handler(_parsed(call, parse))
+    arguments = _parsed(call, parse)
+    return arguments if isinstance(arguments, ToolError) else handler(arguments)
+
+
+def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
+    """The argument of the handler, or why there is none."""
+    own = call.model_copy()  # reads the arguments once more, since a handler may change them
+    if own.parse_error is not None:
+        return error_of_invalid_arguments(call.tool_name, own.parse_error)
+    if parse is None:
+        if isinstance(own.arguments, dict) or call.kind == "custom":
+            return own.arguments
+        return error_of_invalid_arguments(call.tool_name, "the arguments must be a JSON object")
+    try:
+        return parse(own.arguments)
+    except Exception as error:
+        if isinstance(error, ValueError | TypeError | LookupError | SchemaProblem):
+            return error_of_invalid_arguments(call.tool_name, error)
+        raise
 
 
 async def _in_time(started: Awaitable[object], timeout_ms: int) -> object:
@@ -147,16 +152,13 @@ async def _in_time(started: Awaitable[object], timeout_ms: int) -> object:
         # our timeout does not get here: asyncio raises it as a cancellation.
         if not deadline.expired():
             raise
-        cause = None if type(error) is TimeoutError else error
-        raise _CallRefusedError(error_of_timeout(timeout_ms, cause)) from error
+        return error_of_timeout(timeout_ms, None if type(error) is TimeoutError else error)
 
 
 def _failure_of(
     error: BaseException, call: ToolCall, record: Callable[[CompleteOutput], object]
 ) -> CompleteOutput:
     """The output of a call that raised. An exception that must propagate is recorded and raised."""
-    if isinstance(error, _CallRefusedError):
-        return CompleteOutput.failure(call.tool_name, error.tool_error)
     output = CompleteOutput.failure(call.tool_name, error_of_exception(error))
     if control_flow_in(error) is None:
         return output
@@ -165,26 +167,6 @@ def _failure_of(
     except Exception as failure:  # noqa: BLE001  a cancellation must not become another exception
         error.add_note(f"not recorded: {worded(failure)}")
     raise error
-
-
-def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
-    own = call.model_copy()  # reads the arguments once more, since a handler may change them
-    if own.parse_error is not None:
-        raise _invalid(call, own.parse_error)
-    if parse is None:
-        if not isinstance(own.arguments, dict) and call.kind != "custom":
-            raise _invalid(call, "the arguments must be a JSON object")
-        return own.arguments
-    try:
-        return parse(own.arguments)
-    except Exception as error:
-        if isinstance(error, ValueError | TypeError | LookupError | SchemaProblem):
-            raise _invalid(call, error) from error
-        raise
-
-
-def _invalid(call: ToolCall, refusal: Exception | str) -> _CallRefusedError:
-    return _CallRefusedError(error_of_invalid_arguments(call.tool_name, refusal))
 
 
 def _output_of(value: object, call: ToolCall) -> CompleteOutput:
