@@ -120,17 +120,19 @@ def test_what_was_raised_together_with_a_cancellation_or_an_interruption_is_told
     control.__cause__ = OSError("disk")
     group = BaseExceptionGroup("both", [control, ValueError("real cause")])
     raised = reason.get("reason", "asyncio.exceptions.CancelledError")
-    parts: dict[str, JsonValue] = {"notes": ["while waiting"], "causes": ["OSError: disk"]}
-    members: list[JsonValue] = [{"raised": raised, **parts}, "ValueError: real cause"]
     assert error_of_exception(group).details == {
         **reason,
         "exception": "BaseExceptionGroup",
         "raised": "BaseExceptionGroup: both (2 sub-exceptions)",
-        "members": members,
+        "related": [
+            {"raised": raised, "member_of": [0], "notes": ["while waiting"]},
+            {"raised": "ValueError: real cause", "member_of": [0]},
+            {"raised": "OSError: disk", "cause_of": [1]},
+        ],
     }
     alone = details_of(error_of_exception(control))
     assert alone["notes"] == ["while waiting"]
-    assert alone["causes"] == ["OSError: disk"]
+    assert alone["related"] == [{"raised": "OSError: disk", "cause_of": [0]}]
 
 
 def test_without_asyncio_no_exception_is_a_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
