@@ -66,8 +66,11 @@ def test_arguments_that_are_no_object_never_reach_the_handler(raw: str, reason: 
 
 
 def test_what_a_handler_changes_in_its_arguments_changes_no_other_run_of_the_call() -> None:
+    def handler(arguments: dict[str, str]) -> str:
+        return arguments.pop("path")
+
     call = ToolCall.of("Tool", {"path": "a"})
-    assert run(lambda arguments: arguments.pop("path"), call) == returned("Tool", "a")
+    assert run(handler, call) == returned("Tool", "a")
     assert call.arguments == {"path": "a"}
 
 

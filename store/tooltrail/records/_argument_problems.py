@@ -18,11 +18,8 @@ from tooltrail.records._error_text import full_text, one_line, type_name
 from tooltrail.records.canonical_json import encode_text
 from tooltrail.records.shortened_json import shorten_json
 
-_PATH_CHARS = 1_000
-"""Longest path to a value in characters; the model may have chosen the names in it."""
-
-_SCHEMA_CHARS = 1_000
-"""Longest part of a schema that a message includes; the model knows the complete schema."""
+_PART_CHARS = 1_000
+"""Longest path, in which the model may have chosen names, and longest part of a schema."""
 
 _RUN = 4
 """Length of a run of letters and digits that a message must not have in common with the value."""
@@ -43,14 +40,7 @@ _NAMING_KEYWORDS = frozenset({"required", "additionalProperties", "dependentRequ
 
 @runtime_checkable
 class SchemaProblem(Protocol):
-    """One error of a JSON Schema validator, with the attributes that `jsonschema` gives it.
-
-    Attributes:
-        message: the validator's message, which may quote the value.
-        validator: the keyword of the schema that is not satisfied.
-        validator_value: the schema's value for this keyword.
-        absolute_path: names and indices that lead to the value.
-    """
+    """One error of a JSON Schema validator, with the attributes that `jsonschema` gives it."""
 
     @property
     def message(self) -> str: ...
@@ -100,7 +90,7 @@ def _problems_of(refusal: ValidationError | Iterable[SchemaProblem]) -> list[tup
 
 def _path(parts: Iterable[str | int]) -> str:
     text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
-    return one_line(text.removeprefix("."), _PATH_CHARS) or "(input)"
+    return one_line(text.removeprefix("."), _PART_CHARS) or "(input)"
 
 
 def _without_value(problem: Mapping[str, object]) -> str:
@@ -130,5 +120,5 @@ def _is_silent_about(value: object, text: str) -> bool:
 def _sentence_of(problem: SchemaProblem) -> str:
     if problem.validator in _NAMING_KEYWORDS:
         return full_text(problem.message)
-    wanted = shorten_json(recordable(problem.validator_value), _SCHEMA_CHARS).value
+    wanted = shorten_json(recordable(problem.validator_value), _PART_CHARS).value
     return full_text(f"does not satisfy {problem.validator}: {encode_text(wanted)}")

@@ -29,6 +29,7 @@ _INTEGER_BITS = 2_048
 """Longest integer that Python prints, however its limit of digits is set."""
 
 _CONTAINERS: tuple[type, ...] = (dict, list, tuple, set, frozenset)
+_BYTES: tuple[type, ...] = (bytes, bytearray, memoryview)
 
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 
@@ -92,8 +93,8 @@ def _single_value(value: object) -> JsonValue:
             return int(value)
         case int():
             text = f"{int(value):#x}"
-        case bytes() | bytearray() | memoryview():
-            text = bytes(value).decode(errors="backslashreplace")
+        case _ if isinstance(value, _BYTES):
+            text = bytes(cast("bytes", value)).decode(errors="backslashreplace")
         case _:  # a memory address is meaningless, and differs from run to run
             text = one_line(_ADDRESS.sub("", str(value)), _DESCRIBED_CHARS)
     return _marked(value, text)

@@ -37,12 +37,8 @@ def bound_error(
 ) -> ToolError:
     """The canonical error: bounded details; other fields unchanged up to `MAX_MESSAGE_CHARS`.
 
-    Args:
-        error: the error of the complete output.
-        streams: the partial output of the failure.
-        bounds: the bounds of the details.
-        budget: the family's budget, for the previews of the streams.
-        cutter: counts what is left out, and publishes streams.
+    `bounds` is for the details; `budget`, the family's, is for the previews of `streams`, which are
+    the partial output.
     """
     details = _bound_details(error, bounds, cutter)
     by_role = {stream.role: stream for stream in streams}

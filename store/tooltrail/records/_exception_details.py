@@ -70,9 +70,8 @@ def control_flow_in(error: BaseException) -> BaseException | None:
     """
     if isinstance(error, Exception | SystemExit):  # so is a group that holds nothing else
         return None
-    if not isinstance(error, BaseExceptionGroup):
-        return error
-    return next(filter(None, map(control_flow_in, _members_of(error))), None)
+    members = _members_of(error)
+    return next(filter(None, map(control_flow_in, members)), None) if members else error
 
 
 def is_cancellation(error: BaseException) -> bool:

@@ -80,12 +80,7 @@ def error_of_timeout(timeout_ms: int, cause: BaseException | None = None) -> Too
 
 
 def error_of_refusal(*, refused_by: str, reason: str | None = None) -> ToolError:
-    """The error of a call that was refused before it ran.
-
-    Args:
-        refused_by: `user`, or the name of the policy or hook that refused.
-        reason: why the call was refused, in one sentence.
-    """
+    """The error of a call that was refused before it ran, by `user` or the named policy or hook."""
     by, why = full_text(refused_by), _reason_details(reason)
     sentence = f"the call was refused by {by}" + (f": {why['reason']}" if why else "")
     return ToolError(
@@ -103,18 +98,14 @@ def error_of_unknown_tool(tool_name: str, known: Iterable[str]) -> ToolError:
     similar ones.
     """
     name, names = one_line(tool_name, TOOL_NAME_CHARS), sorted(known)
-    details: dict[str, JsonValue] = {"tool_name": name, "known": [*names]}
-    hint = "call one of the tools that are offered"
     by_folded = {one.casefold(): one for one in reversed(names)}
-    similar = difflib.get_close_matches(name.casefold(), by_folded)
-    if similar:
-        details["similar"] = [by_folded[folded] for folded in similar]
-        hint = f"did you mean {' or '.join(by_folded[folded] for folded in similar)}?"
+    similar = [by_folded[near] for near in difflib.get_close_matches(name.casefold(), by_folded)]
+    hint = f"did you mean {' or '.join(similar)}?"
     return ToolError(
         kind=ErrorKind.UNKNOWN_TOOL,
         message=f"there is no tool {name}",
-        details=details,
-        recovery_hint=hint,
+        details={"tool_name": name, "known": [*names]},
+        recovery_hint=hint if similar else "call one of the tools that are offered",
     )
 
 

@@ -113,7 +113,7 @@ def _run(handler: Handlers, call: ToolCall, parse: Callable[[JsonValue], Any] | 
         reason = "the provider runs this tool itself"
         return error_of_refusal(refused_by="invoke", reason=reason)
     if isinstance(handler, Mapping):
-        table = cast("Mapping[str, Callable[[Any], object]]", handler)
+        table: Mapping[str, Callable[[Any], object]] = cast("Any", handler)
         # Unlike indexing, `get` does not add missing keys to a `defaultdict`.
         found = table.get(call.full_name) or table.get(call.tool_name)
         if found is None:
@@ -174,17 +174,22 @@ def _output_of(value: object, call: ToolCall) -> CompleteOutput:
     if isinstance(value, CompleteOutput) and value.tool_name in {call.full_name, call.tool_name}:
         return value
     try:
-        result = _result_of(value)
+        result = value if isinstance(value, ToolError) else _result_of(value)
     except InvalidRecordError as error:
-        result = _unrecordable(value, str(error))
+        result = ToolError(
+            kind=ErrorKind.TOOL_EXECUTION_FAILED,
+            message=f"the tool returned a value that cannot be recorded: {error}",
+            details={"returned": type_name(value)},
+            recovery_hint="choose another way; the tool itself must be mended",
+        )
     if isinstance(result, ToolError):
         return CompleteOutput.failure(call.tool_name, result)
     return CompleteOutput.success(call.tool_name, result)
 
 
-def _result_of(value: object) -> FamilyOutput | ToolError:
+def _result_of(value: object) -> FamilyOutput:
     match value:
-        case FamilyOutput() | ToolError():
+        case FamilyOutput():
             return value
         case None:
             return GenericOutput.of()
@@ -193,20 +198,10 @@ def _result_of(value: object) -> FamilyOutput | ToolError:
         case bool() | int() | float() | list() | dict():
             return GenericOutput.of(structured=cast("JsonValue", value))
         case CompleteOutput():
-            reason = "the output of another tool"
+            raise InvalidRecordError("the output of another tool")
         case Awaitable():
             if isinstance(value, Coroutine):
                 value.close()
-            reason = "it is a coroutine; call the tool with ainvoke"
+            raise InvalidRecordError("it is a coroutine; call the tool with ainvoke")
         case _:
-            reason = f"it is of type {type_name(value)}"
-    return _unrecordable(value, reason)
-
-
-def _unrecordable(value: object, reason: str) -> ToolError:
-    return ToolError(
-        kind=ErrorKind.TOOL_EXECUTION_FAILED,
-        message=f"the tool returned a value that cannot be recorded: {reason}",
-        details={"returned": type_name(value)},
-        recovery_hint="choose another way; the tool itself must be mended",
-    )
+            raise InvalidRecordError(f"it is of type {type_name(value)}")

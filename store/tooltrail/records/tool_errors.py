@@ -113,6 +113,8 @@ class ToolError(Record):
     @model_validator(mode="before")
     @classmethod
     def _keep_surrogates(cls, given: Any) -> Any:
-        if isinstance(given, dict) and isinstance(message := given.get("message"), str):
-            return {"exact_message": exact_bytes(message), **given}
-        return given
+        match given:
+            case {"message": str(message)}:
+                return {"exact_message": exact_bytes(message), **given}
+            case _:
+                return given
