@@ -52,21 +52,19 @@ class SchemaProblem(Protocol):
     def absolute_path(self) -> Iterable[str | int]: ...
 
 
-def refusal_details(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[str, JsonValue]:
+def refusal_details(refusal: Exception | str) -> dict[str, JsonValue]:
     """The details of a refusal: `problems`, `parse_error`, or only the type of the `exception`."""
     if isinstance(refusal, str):
         return {"parse_error": full_text(refusal)}
-    if isinstance(refusal, SchemaProblem):
-        refusal = [refusal]
-    if isinstance(refusal, Exception) and not isinstance(refusal, ValidationError):
+    if isinstance(refusal, ValidationError):
+        problems = _problems_of(refusal)
+    elif isinstance(refusal, SchemaProblem):
+        problems = [(_path(refusal.absolute_path), _sentence_of(refusal))]
+    else:
         for error in (refusal, refusal.__cause__):
             if isinstance(error, json.JSONDecodeError):
                 return {"parse_error": full_text(str(error))}
         return {"exception": type_name(refusal)}
-    try:
-        problems = _problems_of(refusal)
-    except Exception as error:  # noqa: BLE001  a validator may compute its errors lazily
-        return {"exception": type_name(error)}
     return {"problems": [{"path": path, "message": sentence} for path, sentence in problems]}
 
 
@@ -78,14 +76,12 @@ def text_of_refusal(error: ValidationError) -> str:
     return f"{len(problems)} validation {noun} for {error.title}: {listed}"
 
 
-def _problems_of(refusal: ValidationError | Iterable[SchemaProblem]) -> list[tuple[str, str]]:
+def _problems_of(refusal: ValidationError) -> list[tuple[str, str]]:
     """All problems as `(path, sentence)`."""
-    if isinstance(refusal, ValidationError):
-        return [
-            (_path(problem["loc"]), _without_value(cast("Mapping[str, object]", problem)))
-            for problem in refusal.errors(include_url=False)
-        ]
-    return [(_path(problem.absolute_path), _sentence_of(problem)) for problem in refusal]
+    return [
+        (_path(problem["loc"]), _without_value(cast("Mapping[str, object]", problem)))
+        for problem in refusal.errors(include_url=False)
+    ]
 
 
 def _path(parts: Iterable[str | int]) -> str:

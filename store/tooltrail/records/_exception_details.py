@@ -5,7 +5,6 @@ may hold secrets. `traceback.TracebackException` is not used: it inspects object
 suggestions, and copies a group as often as other groups contain it.
 """
 
-import sys
 import traceback
 from collections.abc import Iterator
 from typing import cast
@@ -72,13 +71,6 @@ def control_flow_in(error: BaseException) -> BaseException | None:
         return None
     members = _members_of(error)
     return next(filter(None, map(control_flow_in, members)), None) if members else error
-
-
-def is_cancellation(error: BaseException) -> bool:
-    """Whether an exception is a `CancelledError` of asyncio."""
-    # Not imported: it brings in sockets and processes, which records do without.
-    asyncio = sys.modules.get("asyncio")
-    return asyncio is not None and isinstance(error, asyncio.CancelledError)
 
 
 def _reached_from(

@@ -7,17 +7,17 @@ the projection bounds an error later, and records what it left out.
 
 import difflib
 import errno
+import sys
 from collections.abc import Iterable
 from typing import cast
 
 from pydantic import JsonValue
 
-from tooltrail.records._argument_problems import SchemaProblem, refusal_details
+from tooltrail.records._argument_problems import refusal_details
 from tooltrail.records._error_text import full_text, one_line, type_name
 from tooltrail.records._exception_details import (
     control_flow_in,
     describe,
-    is_cancellation,
     text_of,
     worded,
 )
@@ -120,9 +120,7 @@ def error_of_unexposed_tool(tool_name: str) -> ToolError:
     )
 
 
-def error_of_invalid_arguments(
-    tool_name: str, refusal: Exception | Iterable[SchemaProblem] | str
-) -> ToolError:
+def error_of_invalid_arguments(tool_name: str, refusal: Exception | str) -> ToolError:
     """The error of a call whose arguments the tool does not accept.
 
     The error names the fields and what they must contain. It never repeats the value, which may be
@@ -131,7 +129,7 @@ def error_of_invalid_arguments(
 
     Args:
         tool_name: the name that the model used.
-        refusal: pydantic's `ValidationError`, errors of a JSON Schema validator, the exception of a
+        refusal: the `ValidationError` of pydantic or of a JSON Schema validator, the exception of a
             JSON parser, or a sentence. Of any other exception only the type is recorded.
     """
     name = one_line(tool_name, TOOL_NAME_CHARS)
@@ -180,7 +178,9 @@ def error_of_cancellation(reason: str | None = None) -> ToolError:
 
 def _ended(control: BaseException, error: BaseException) -> ToolError:
     """The error for the exception that ended the call, and everything raised together with it."""
-    if is_cancellation(control):
+    # Not imported: it brings in sockets and processes, which records do without.
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None and isinstance(control, asyncio.CancelledError):
         ended = error_of_cancellation(text_of(control))
     else:
         ended = error_of_interruption(worded(control))

@@ -86,13 +86,9 @@ async def ainvoke(
     If the task is cancelled, a failure of kind `cancelled` is recorded, and then the cancellation
     is raised again. asyncio also turns Ctrl-C into such a cancellation.
 
-    Args:
-        handler: see `invoke`; the handlers of a table may be of both kinds.
-        call: see `invoke`.
-        record: see `invoke`; called in the thread of the event loop.
-        parse: see `invoke`.
-        timeout_ms: time limit for an awaited handler; None for no limit. If the handler still
-            returns a value when it is stopped, that value counts.
+    The handlers of a table may be of both kinds. `record` is called in the thread of the event
+    loop. `timeout_ms` is the time limit of an awaited handler; if the handler still returns a value
+    when it is stopped, that value counts.
     """
     try:
         value = _run(handler, call, parse)
