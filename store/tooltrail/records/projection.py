@@ -118,17 +118,13 @@ def render(canonical: CanonicalResult, family: Family, policy: Policy) -> Receip
         text = render_compacted(canonical)
         return Receipt(text, COMPACTED_RENDERER_NAME, COMPACTED_RENDERER_VERSION, policy.digest)
     if canonical.error is not None:
-        worded = render_error(canonical.error, policy.applied_to(canonical.tool_name).error)
-        return Receipt(
-            worded.text,
-            ERROR_RENDERER_NAME,
-            ERROR_RENDERER_VERSION,
-            policy.digest,
-            worded.omissions,
-        )
+        bounds = policy.applied_to(canonical.tool_name).error
+        text, omissions = render_error(canonical.error, bounds)
+        name, version = ERROR_RENDERER_NAME, ERROR_RENDERER_VERSION
+        return Receipt(text, name, version, policy.digest, omissions)
     budget = policy.budget_of(family, canonical.tool_name)
     text = spelled_out(family.render(canonical, budget))
-    omissions: tuple[Omission, ...] = ()
+    omissions = ()
     if len(text) > budget.receipt_chars:
         text, omissions = _cut_receipt(text, budget.receipt_chars)
     return Receipt(text, family.name, family.version, policy.digest, omissions)
