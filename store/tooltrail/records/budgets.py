@@ -132,20 +132,8 @@ class ErrorBudget(Bounds):
     details_chars: Annotated[int, Field(ge=100, le=100_000)] = 1_000
 
 
-class CompactionBudget(Bounds):
-    """Bounds of the ordinary (not essential) members of a compacted result.
-
-    Attributes:
-        string_chars: characters of one text; a longer text keeps its two ends.
-        max_depth: levels of objects and lists; the result itself is the first.
-        max_items: entries of one list. Of the later entries only essential parts stay.
-        max_nodes: members and entries in total; one that holds essentials is not counted.
-    """
-
-    string_chars: Annotated[int, Field(ge=64, le=MAX_MESSAGE_CHARS)] = 256
-    max_depth: Annotated[int, Field(ge=1, le=8)] = 4
-    max_items: ItemCount = 8
-    max_nodes: Annotated[int, Field(ge=0, le=4096)] = 64
+COMPACTION_CHARS = 1_000
+"""Characters of JSON that a compacted result has beside its essential parts, by default."""
 
 
 def fair_shares(sizes: Sequence[int], total: int) -> list[int]:

@@ -48,14 +48,6 @@ def shorten_json(value: JsonValue, room: int) -> ShortenedJson:
     return ShortenedJson(shortened, len(encode(shortened)) - shortener.marker_bytes)
 
 
-def shorten_text(text: str, limit: int) -> str:
-    """Both ends of a text with a marker between them, in `limit` characters."""
-    if len(text) <= limit:
-        return text
-    head, tail = ends(text, limit - len(marker(len(text), "characters")))
-    return head + marker(len(text) - len(head) - len(tail), "characters") + tail
-
-
 class _Shortener:
     """Shortens one value, and counts the bytes of its markers."""
 
