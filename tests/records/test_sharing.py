@@ -13,10 +13,8 @@ from tooltrail.records import (
     StreamRecord,
 )
 from tooltrail.records.budgets import fair_shares, fair_shares_of_at_least
-from tooltrail.records.cutting import Sharing
-from tooltrail.records.previews import needed_chars
 
-SHARING = Sharing(DEFAULT_POLICY.edge_bytes)
+CUTTER = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
 SMALL = Budget(preview_chars=1000, receipt_chars=100_000, max_items=9)
 
 
@@ -113,37 +111,26 @@ def test_as_many_entries_fit_as_have_what_they_need_or_enough_to_say_something(
     sizes: list[int], most: int, count: int
 ) -> None:
     budget = SMALL.model_copy(update={"max_items": most})
-    assert SHARING.fitting(texts(*sizes), budget) == count
+    assert CUTTER.fitting(texts(*sizes), budget) == count
 
 
 def test_a_stream_beside_a_list_has_its_share() -> None:
     beside = whole(b"x" * 5000, "structured")
-    assert SHARING.fitting(texts(5000, 5000), SMALL, beside=beside) == 1
-    assert SHARING.fitting(texts(5000), SMALL, beside=beside) == 1
-    assert SHARING.fitting(texts(*[100] * 9), SMALL, beside=beside) == 5
-
-
-def test_the_bound_of_lines_counts_for_what_fits() -> None:
-    # 200 characters each; one line of them needs 5, its marker 77 and a path up to 200.
-    lines = [[whole(b"line\n" * 40, f"s{n}")] for n in range(9)]
-    assert SHARING.fitting(lines, SMALL) == 5
-    assert SHARING.fitting(lines, SMALL, lines=2) == 3
+    assert CUTTER.fitting(texts(5000, 5000), SMALL, beside=beside) == 1
+    assert CUTTER.fitting(texts(5000), SMALL, beside=beside) == 1
+    assert CUTTER.fitting(texts(*[100] * 9), SMALL, beside=beside) == 5
 
 
 def test_an_entry_of_many_streams_is_shown_alone() -> None:
     entry = [whole(b"x" * 5000, f"s{n}") for n in range(3)]
-    assert SHARING.fitting([entry, entry], SMALL) == 1
+    assert CUTTER.fitting([entry, entry], SMALL) == 1
 
 
-def test_a_need_is_that_of_the_text_and_of_the_notice_in_a_line_of_its_own() -> None:
+def test_a_need_is_that_of_the_text_and_of_the_notice() -> None:
     stream = lossy(b"kept\n" * 3, 1000)
     notice = "\n[output incomplete: the last 1,000 bytes were not kept: the spool is full]\n"
-    assert SHARING.need(stream) == 15 + len(notice)
-    assert SHARING.need(stream, lines=4) == 15 + len(notice)
-    of_text = needed_chars(stream, DEFAULT_POLICY.edge_bytes, 2)
-    assert SHARING.need(stream, lines=3) == of_text + len(notice)
-    assert of_text != 15
-    assert SHARING.need(None) == 0
+    assert CUTTER.need(stream) == 15 + len(notice)
+    assert CUTTER.need(None) == 0
 
 
 class FarPublisher(MemoryPublisher):
@@ -174,7 +161,7 @@ def test_each_stream_that_is_shown_has_text_and_says_what_is_missing_and_where_i
 ) -> None:
     cutter = Cutter(DEFAULT_POLICY.edge_bytes, publisher := FarPublisher())
     budget = Budget(preview_chars=room, receipt_chars=100_000, max_items=9)
-    count = cutter.sharing.fitting(entries, budget)
+    count = cutter.fitting(entries, budget)
     assert min(len(entries), 9, room // 1000) <= count <= min(len(entries), 9)
     streams = [stream for entry in entries[:count] for stream in entry]
     shown = [one.text or "" for one in cutter.streams(streams, room)]

@@ -138,9 +138,8 @@ def render_error(error: ToolError, budget: ErrorBudget) -> WordedError:
 def _shown_streams(
     streams: Sequence[StreamRecord], budget: Budget, cutter: Cutter
 ) -> list[JsonValue]:
-    most = budget.max_items
-    room = cutter.sharing.fitting([[stream] for stream in streams], budget)
-    listed = cutter.items("partial_output", streams, room, most)
+    room = cutter.fitting([[stream] for stream in streams], budget)
+    listed = cutter.items("partial_output", streams, room)
     entries: list[JsonValue] = []
     for stream, shown in zip(listed, cutter.streams(listed, budget.preview_chars), strict=True):
         entry: dict[str, JsonValue] = {

@@ -162,7 +162,7 @@ def structured_fields(
     value = _value_of(stream)
     preview: JsonValue = None
     shown_bytes = 0
-    is_large = stream.size > room and cutter.sharing.need(stream) > room
+    is_large = stream.size > room and cutter.need(stream) > room
     if is_large and isinstance(value, dict | list):
         preview, shown_bytes = shorten_json(value, room)
     if preview is not None and not is_deeper_than(preview, MAX_EMBEDDED_DEPTH):

@@ -6,15 +6,15 @@ A command that ran is `completed`, even if it exited with 1. A command that coul
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from tooltrail.records._model import Message, Record
-from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars, fair_shares_of_at_least
+from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.command_documents import seconds, worded_end
-from tooltrail.records.cutting import Cutter, Sharing
+from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
@@ -119,22 +119,17 @@ def project_command_batch(
     result: CommandBatchOutput, budget: CommandBatchBudget, cutter: Cutter
 ) -> Json:
     """Bound each command, with all previews in one budget. The counts include all items."""
-    count = cutter.sharing.fitting(map(_printed, result.items), budget)
-    shown = cutter.items("items", result.items, count, budget.max_items)
-    rooms = _rooms(shown, budget.preview_chars, cutter.sharing)
+    count = cutter.fitting(map(_printed, result.items), budget)
+    shown = cutter.items("items", result.items, count)
+    printed = [*map(_printed, shown)]
+    shares = iter(cutter.shares([*chain.from_iterable(printed)], budget.preview_chars))
+    rooms = [sum(islice(shares, len(streams))) for streams in printed]
     items = [
         _project_item(item, n, room, cutter)
         for n, (item, room) in enumerate(zip(shown, rooms, strict=True))
     ]
     counts = {f"{status}_count": result.count(status) for status in _STATUSES}
     return bounded(result, cutter, item_count=len(result.items), items=items, **counts)
-
-
-def _rooms(items: Sequence[BatchItem], total: int, sharing: Sharing) -> list[int]:
-    """The characters for the previews of each item: its minimum, and a fair share of the rest."""
-    printed = [_printed(item) for item in items]
-    sizes = [sum(map(sharing.need, streams)) for streams in printed]
-    return fair_shares_of_at_least(sizes, [*map(sharing.least, printed)], total)
 
 
 def _printed(item: BatchItem) -> list[StreamRecord]:

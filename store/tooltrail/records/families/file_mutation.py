@@ -4,9 +4,9 @@ The receipt names the files and contains no diff: the model has just written the
 """
 
 from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from tooltrail.records._model import Message, Record
 from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars, fair_shares
@@ -72,7 +72,6 @@ class FileMutationBudget(Budget):
     """Bounds of the file mutation family: `max_items` files, and as many diagnostics.
 
     Attributes:
-        diff_lines: most lines of a diff that are shown for one file, including the marker of a cut.
         max_hunks: most hunks that are listed for one file.
     """
 
@@ -80,7 +79,6 @@ class FileMutationBudget(Budget):
     """Room for a file with two paths, its artifact with a third, and the end of a diagnostic."""
 
     receipt_chars: ReceiptChars = 50_000
-    diff_lines: Annotated[int, Field(ge=2, le=10_000)] = 80
     max_hunks: ItemCount = 16
 
 
@@ -113,11 +111,11 @@ class FileMutationOutput(FamilyOutput):
 def project_file_mutation(
     result: FileMutationOutput, budget: FileMutationBudget, cutter: Cutter
 ) -> Json:
-    """Bound the list of files, each diff in lines, and all diffs in characters."""
+    """Bound the list of files, and all diffs together in characters."""
     diffs_of_files = ((file.diff,) for file in result.changed_files)
-    count = cutter.sharing.fitting(diffs_of_files, budget, lines=budget.diff_lines)
-    files = cutter.items("changed_files", result.changed_files, count, budget.max_items)
-    diffs = cutter.streams([f.diff for f in files], budget.preview_chars, budget.diff_lines)
+    count = cutter.fitting(diffs_of_files, budget)
+    files = cutter.items("changed_files", result.changed_files, count)
+    diffs = cutter.streams([f.diff for f in files], budget.preview_chars)
     changed = [
         _project_change(n, file, diff, budget.max_hunks, cutter)
         for n, (file, diff) in enumerate(zip(files, diffs, strict=True))

@@ -110,10 +110,10 @@ def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter
     value that does not fit is shortened by its structure, in `structured_preview`.
     """
     texts_of_items = ((_text_of(item),) for item in result.content)
-    count = cutter.sharing.fitting(texts_of_items, budget, beside=result.structured)
-    shown = cutter.items("content", result.content, count, budget.max_items)
+    count = cutter.fitting(texts_of_items, budget, beside=result.structured)
+    shown = cutter.items("content", result.content, count)
     texts = [_text_of(item) for item in shown]
-    rooms = cutter.sharing.shares([*texts, result.structured], budget.preview_chars)
+    rooms = cutter.shares([*texts, result.structured], budget.preview_chars)
     previews = map(cutter.stream, texts, rooms)
     content = [*map(partial(_project_item, cutter), shown, previews)]
     fields: Json = {}
