@@ -70,15 +70,15 @@ def test_the_receipt_of_a_command() -> None:
     assert cut.sub("(both ends)", text) == (
         "command exited with status 3\n"
         "[compacted: only a part of this result is left]\n"
+        'artifacts: [{"path":"sha256/ab"}]\n'
         "disposition: completed\n"
         "exit_status: 3\n"
+        "stdout_artifact: 0\n"
         "stdout_preview:\n"
         "  one\n"
         "  two\\x1b[2J\n"
         "  (both ends)\n"
         "stdout_truncated: true\n"
-        'artifacts: [{"path":"sha256/ab"}]\n'
-        "stdout_artifact: 0\n"
         "truncated: true\n"
     )
 
