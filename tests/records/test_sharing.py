@@ -12,7 +12,7 @@ from tooltrail.records import (
     Cutter,
     StreamRecord,
 )
-from tooltrail.records.budgets import fair_shares, fair_shares_of_at_least
+from tooltrail.records.budgets import fair_shares
 
 CUTTER = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
 SMALL = Budget(preview_chars=1000, receipt_chars=100_000, max_items=9)
@@ -49,43 +49,6 @@ def test_shares_are_fair_and_waste_nothing(sizes: list[int], total: int) -> None
     if starved:
         assert max(parts) - min(starved) <= 1
         assert max(starved) - min(starved) <= 1
-
-
-@pytest.mark.parametrize(
-    ("sizes", "least", "total", "parts"),
-    [
-        ([], [], 100, []),
-        ([1000, 1000], [10, 10], 100, [50, 50]),
-        ([1000, 1000], [10, 60], 100, [40, 60]),
-        ([1000, 1000, 1000], [25, 50, 25], 100, [25, 50, 25]),
-        ([1000, 1000, 1000], [0, 45, 35], 110, [30, 45, 35]),
-        ([1000, 20, 1000], [5, 20, 60], 100, [20, 20, 60]),
-    ],
-)
-def test_nobody_has_less_than_the_least_and_the_rest_is_shared(
-    sizes: list[int], least: list[int], total: int, parts: list[int]
-) -> None:
-    assert fair_shares_of_at_least(sizes, least, total) == parts
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 500), st.integers(0, 100)), max_size=10),
-    st.integers(0, 1000),
-)
-def test_shares_of_at_least_something_waste_nothing(
-    wants: list[tuple[int, int]], more: int
-) -> None:
-    sizes = [size for size, _ in wants]
-    least = [min(want) for want in wants]
-    total = sum(least) + more
-    parts = fair_shares_of_at_least(sizes, least, total)
-    assert all(low <= part <= size for low, part, size in zip(least, parts, sizes, strict=True))
-    assert sum(parts) == min(total, sum(sizes))
-    # Whoever has more than the least has no more than anybody whose wish is not fulfilled.
-    above = [part for low, part in zip(least, parts, strict=True) if part > low]
-    starved = [part for part, size in zip(parts, sizes, strict=True) if part < size]
-    if above and starved:
-        assert max(above) - min(starved) <= 1
 
 
 def texts(*sizes: int) -> list[list[StreamRecord | None]]:

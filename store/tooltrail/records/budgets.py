@@ -137,24 +137,12 @@ COMPACTION_CHARS = 1_000
 
 
 def fair_shares(sizes: Sequence[int], total: int) -> list[int]:
-    """Divide `total` so that no share exceeds its size and the rest is shared equally."""
+    """Divide `total` so that no share exceeds its size and the rest is shared equally.
+
+    If `total` suffices for `min(size, n)` of each size, for any `n`, each share has at least that.
+    """
     shares = [0] * len(sizes)
     for done, n in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
         shares[n] = min(sizes[n], total // (len(sizes) - done))
         total -= shares[n]
-    return shares
-
-
-def fair_shares_of_at_least(sizes: Sequence[int], least: Sequence[int], total: int) -> list[int]:
-    """Divide like `fair_shares`, but with no share below its minimum in `least`.
-
-    The sum of `least` must not exceed `total`, and no minimum may exceed its size.
-    """
-    shares = fair_shares(sizes, total)
-    held: dict[int, int] = {}
-    while short := {n: least[n] for n, share in enumerate(shares) if share < least[n]}:
-        held |= short
-        sizes = [0 if n in held else size for n, size in enumerate(sizes)]
-        shares = fair_shares(sizes, total - sum(held.values()))
-        shares = [held.get(n, share) for n, share in enumerate(shares)]
     return shares
