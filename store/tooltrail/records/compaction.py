@@ -68,9 +68,9 @@ def compact(canonical: CanonicalResult, chars: int = COMPACTION_CHARS) -> Canoni
 
 
 def _shortened(value: JsonValue, chars: int) -> JsonValue:
-    shorter, _ = _rest(value, chars)
-    if not isinstance(shorter, type(value)):
-        shorter = {"truncated": True}
+    rest, _ = _rest(value, chars)
+    # A marker in place of the complete value would not fit the type of a result.
+    shorter: JsonValue = rest if isinstance(rest, type(value)) else {"truncated": True}
     return shorter if len(encode(shorter)) < len(encode(value)) else value
 
 
