@@ -222,7 +222,7 @@ def test_a_single_call_has_budgets_of_its_own() -> None:
             "tools.x.budget.preview_chars: Input",
         ),
         ('[tools."\\u001b[31m"]\nzork = 1', r"tools.\\x1b\[31m.zork: Extra inputs"),
-        ("[compaction]\nmax_nodes = -1", "compaction.max_nodes: Input should"),
+        ("compaction_chars = -1", "compaction_chars: Input should"),
         ("[tools.Bash.error]\nchars = 1", "a budget has no 'chars'"),
         ("[families.command]\npreview_chars = 33_000", "a second cut would swallow"),
         ("[error]\nmessage_chars = 99", "not a policy"),
@@ -276,8 +276,8 @@ def test_a_stored_policy_with_a_field_that_is_gone_keeps_its_digest_and_its_numb
 
 def test_a_stored_policy_from_before_a_number_came_keeps_its_digest() -> None:
     document = json.loads(DEFAULT_POLICY.to_json())
-    del document["families"]["file_mutation"]["diff_lines"]
-    del document["compaction"]
+    del document["families"]["file_mutation"]["max_items"]
+    del document["compaction_chars"]
     text = canonical_json.encode(document)
     policy = stored_policy(text, FAMILIES)
     assert policy.digest == digest_of(text) != DEFAULT_POLICY.digest

@@ -26,7 +26,6 @@ from .catalog import default_families as default_families
 from .catalog import default_policy as default_policy
 from .catalog import register_family as register_family
 from .compacted_receipts import render_compacted as render_compacted
-from .compaction import CompactionBudget as CompactionBudget
 from .compaction import compact as compact
 from .conversations import Conversation as Conversation
 from .conversations import Message as Message

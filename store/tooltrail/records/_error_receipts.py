@@ -120,8 +120,8 @@ def render_error(error: ToolError, budget: ErrorBudget) -> tuple[str, tuple[Omis
 def _shown_streams(
     streams: Sequence[StreamRecord], budget: Budget, cutter: Cutter
 ) -> list[JsonValue]:
-    room = cutter.sharing.fitting([[stream] for stream in streams], budget)
-    listed = cutter.items("partial_output", streams, room, budget.max_items)
+    room = cutter.fitting([[stream] for stream in streams], budget)
+    listed = cutter.items("partial_output", streams, room)
     entries: list[JsonValue] = []
     for stream, shown in zip(listed, cutter.streams(listed, budget.preview_chars), strict=True):
         entry: dict[str, JsonValue] = {

@@ -19,11 +19,12 @@ from tooltrail.records import canonical_json
 from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import REACH
 from tooltrail.records.budgets import (
+    COMPACTION_CHARS,
     MAX_PREVIEW_CHARS,
     MAX_UTF8_BYTES,
     Budget,
-    CompactionBudget,
     ErrorBudget,
+    ReceiptChars,
 )
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.envelope import CompleteOutput
@@ -150,7 +151,7 @@ class Policy(Record):
         stream_bytes: most bytes that a capture keeps of one stream; further bytes are counted and
             reported. None, the default, for no limit.
         error: bounds of the error payload.
-        compaction: bounds of the compaction view.
+        compaction_chars: the budget of the compaction view; see `compact`.
         families: the budget of each family, by name.
         tools: the overrides for single tools, by tool name.
     """
@@ -158,7 +159,7 @@ class Policy(Record):
     version: Literal[1] = 1
     stream_bytes: StreamBytes | None = None
     error: ErrorBudget = ErrorBudget()
-    compaction: CompactionBudget = CompactionBudget()
+    compaction_chars: Annotated[ReceiptChars, Field(strict=True)] = COMPACTION_CHARS
     families: Annotated[FrozenMapping[SerializeAsAny[Budget]], Field(min_length=1)]
     tools: FrozenMapping[ToolPolicy] = _Frozen()
 

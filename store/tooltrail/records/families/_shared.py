@@ -137,7 +137,7 @@ def structured_fields(
     or is not completely in memory.
     """
     value = _value_of(stream)
-    if isinstance(value, dict | list) and cutter.sharing.need(stream) > room:
+    if isinstance(value, dict | list) and cutter.need(stream) > room:
         short = shorten_json(value, room)
         cutter.count(stream.role, "bytes", stream.size, short.shown_bytes, "preview budget")
         shown = Shown(truncated=True, artifact=cutter.attach(stream))

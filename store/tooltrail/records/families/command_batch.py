@@ -6,13 +6,13 @@ A command that ran is `completed`, even if it exited with 1. A command that coul
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import chain
+from itertools import chain, islice
 from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from tooltrail.records._model import Message, Record
-from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars, fair_shares_of_at_least
+from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.command_documents import seconds, worded_end
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
@@ -99,17 +99,12 @@ class CommandBatchOutput(FamilyOutput):
 def project_command_batch(
     result: CommandBatchOutput, budget: CommandBatchBudget, cutter: Cutter
 ) -> Json:
-    """Bound each command, with all previews in one budget. The counts include all items.
-
-    Each item has room for its minimum, and a fair share of the rest.
-    """
-    sharing = cutter.sharing
-    count = sharing.fitting(map(_printed, result.items), budget)
-    shown = cutter.items("items", result.items, count, budget.max_items)
-    printed = [_printed(item) for item in shown]
-    sizes = [sum(map(sharing.need, streams)) for streams in printed]
-    least = [*map(sharing.least, printed)]
-    rooms = fair_shares_of_at_least(sizes, least, budget.preview_chars)
+    """Bound each command, with all previews in one budget. The counts include all items."""
+    count = cutter.fitting(map(_printed, result.items), budget)
+    shown = cutter.items("items", result.items, count)
+    printed = [*map(_printed, shown)]
+    shares = iter(cutter.shares([*chain.from_iterable(printed)], budget.preview_chars))
+    rooms = [sum(islice(shares, len(streams))) for streams in printed]
     items = [
         _project_item(item, n, room, cutter)
         for n, (item, room) in enumerate(zip(shown, rooms, strict=True))
@@ -119,9 +114,11 @@ def project_command_batch(
     return bounded(result, cutter, item_count=len(result.items), items=items, **counts)
 
 
-def _printed(item: BatchItem) -> Sequence[StreamRecord | None]:
-    ran = item.result
-    return () if ran is None else (ran.stdout, ran.stderr, ran.combined)
+def _printed(item: BatchItem) -> Sequence[StreamRecord]:
+    if item.result is None:
+        return ()
+    streams = (item.result.stdout, item.result.stderr, item.result.combined)
+    return [stream for stream in streams if stream is not None]
 
 
 def _project_item(item: BatchItem, n: int, room: int, cutter: Cutter) -> Json:

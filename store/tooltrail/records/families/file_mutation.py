@@ -3,9 +3,7 @@
 The receipt names the files and contains no diff: the model has just written their content.
 """
 
-from typing import Annotated, ClassVar, Literal
-
-from pydantic import Field
+from typing import ClassVar, Literal
 
 from tooltrail.records._model import Message, Record
 from tooltrail.records.budgets import Budget, ReceiptChars, fair_shares
@@ -60,17 +58,12 @@ _LETTERS: dict[Action, str] = {"add": "A", "modify": "M", "delete": "D", "move":
 
 
 class FileMutationBudget(Budget):
-    """Bounds of the file mutation family: `max_items` files, diagnostics, and hunks of one file.
-
-    Attributes:
-        diff_lines: most lines of a diff that are shown for one file, including the marker of a cut.
-    """
+    """Bounds of the file mutation family: `max_items` files, diagnostics, and hunks of one file."""
 
     item_chars: ClassVar[int] = 840
     """Room for a file with two paths, its artifact with a third, and the end of a diagnostic."""
 
     receipt_chars: ReceiptChars = 50_000
-    diff_lines: Annotated[int, Field(ge=2, le=10_000)] = 80
 
 
 class FileMutationOutput(FamilyOutput):
@@ -90,11 +83,11 @@ class FileMutationOutput(FamilyOutput):
 def project_file_mutation(
     result: FileMutationOutput, budget: FileMutationBudget, cutter: Cutter
 ) -> Json:
-    """Bound the list of files, each diff in lines, and all diffs in characters."""
+    """Bound the list of files, and all diffs together in characters."""
     diffs_of_files = ((file.diff,) for file in result.changed_files)
-    count = cutter.sharing.fitting(diffs_of_files, budget, lines=budget.diff_lines)
-    files = cutter.items("changed_files", result.changed_files, count, budget.max_items)
-    diffs = cutter.streams([f.diff for f in files], budget.preview_chars, budget.diff_lines)
+    count = cutter.fitting(diffs_of_files, budget)
+    files = cutter.items("changed_files", result.changed_files, count)
+    diffs = cutter.streams([f.diff for f in files], budget.preview_chars)
     changed = [
         _project_change(n, file, diff, budget.max_items, cutter)
         for n, (file, diff) in enumerate(zip(files, diffs, strict=True))

@@ -109,10 +109,10 @@ def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter
     value that does not fit is shortened by its structure, in `structured_preview`.
     """
     texts = ((item.text,) for item in result.content)
-    count = cutter.sharing.fitting(texts, budget, beside=result.structured)
-    shown = cutter.items("content", result.content, count, budget.max_items)
+    count = cutter.fitting(texts, budget, beside=result.structured)
+    shown = cutter.items("content", result.content, count)
     streams = [*(item.text for item in shown), result.structured]
-    *rooms, rest = cutter.sharing.shares(streams, budget.preview_chars)
+    *rooms, rest = cutter.shares(streams, budget.preview_chars)
     content = [_project_item(item, room, cutter) for item, room in zip(shown, rooms, strict=True)]
     fields: Json = {}
     if result.structured is not None:
