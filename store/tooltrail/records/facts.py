@@ -11,7 +11,7 @@ member with the default None is left out if it does not apply or is not known.
 from collections.abc import Mapping
 from datetime import datetime
 from operator import attrgetter
-from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, get_args
 from uuid import UUID
 
 from tooltrail.records.digests import Digest
@@ -200,7 +200,8 @@ class StreamFact(Frozen):
     @classmethod
     def of(cls, stream: "CountedStream | StreamRecord", spooled: str | None = None) -> Self:
         """The fact of a stream, which is in the spool at the path `spooled` or is a body."""
-        return cls(*_counts_of(stream), spooled)
+        members: list[Any] = [*_counts_of(stream), spooled]
+        return cls(*members)
 
 
 _counts_of = attrgetter(*StreamFact.member_names[:-1])
