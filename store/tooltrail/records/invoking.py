@@ -22,6 +22,7 @@ from pydantic import JsonValue
 from tooltrail.records._argument_problems import SchemaProblem
 from tooltrail.records._error_text import type_name
 from tooltrail.records._exception_details import control_flow_in, worded
+from tooltrail.records.canonical_json import read_json
 from tooltrail.records.envelope import CompleteOutput, FamilyOutput
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.failures import (
@@ -33,7 +34,6 @@ from tooltrail.records.failures import (
     error_of_unknown_tool,
 )
 from tooltrail.records.families.generic import GenericOutput
-from tooltrail.records.foreign_json import read_json
 from tooltrail.records.tool_calls import ToolCall
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
