@@ -13,7 +13,7 @@ everything that is written can be read back.
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, NamedTuple, TypeAlias, cast, get_args, get_origin
+from typing import Any, Final, TypeAlias, cast, get_args, get_origin
 from uuid import UUID
 
 from tooltrail.records.canonical_json import decode, encode_simple
@@ -39,6 +39,9 @@ Members: TypeAlias = dict[str, Any]
 
 Spell: TypeAlias = Callable[[Any], Any]
 """Converts a value to JSON types, or back; raises TypeError or ValueError for a wrong value."""
+
+Member: TypeAlias = tuple[object, Spell, Spell]
+"""The default of a member, its writer and its reader."""
 
 
 class NewerFactError(InvalidRecordError):
@@ -88,7 +91,11 @@ def read_fact(data: bytes) -> Fact:
 
 def body_digests(fact: Fact) -> list[Digest]:
     """The bodies that a fact names, without streams in the spool."""
-    named: list[Digest | None] = [getattr(fact, name) for name in _SHAPES[type(fact)].bodies]
+    named: list[Digest | None] = [
+        getattr(fact, name)
+        for name, (_, write, _) in _SHAPES[type(fact)].items()
+        if write is parse_digest
+    ]
     if isinstance(fact, ToolsOffered):
         named += fact.tools
     elif isinstance(fact, CallEnded):
@@ -109,7 +116,7 @@ def _json_of(value: Fact | Shown, more: Members) -> bytes:
 
 def _write(value: object) -> Members:
     members: Members = {}
-    for name, default, write in _SHAPES[type(value)].writers:
+    for name, (default, write, _) in _SHAPES[type(value)].items():
         member = getattr(value, name)
         if default is _REQUIRED or member != default:
             members[name] = write(member)
@@ -119,13 +126,12 @@ def _write(value: object) -> Members:
 def _read(shape: type[Frozen], members: object) -> Frozen:
     if not isinstance(members, dict):
         raise InvalidRecordError(f"{shape.__name__} must be a JSON object")
-    readers = _SHAPES[shape].readers
-    values: Members = {}
+    known, values = _SHAPES[shape], Members()
     for name, value in cast("Members", members).items():
-        if name not in readers:
+        if name not in known:
             raise NewerFactError(f"{shape.__name__} has an unknown member {name!r}")
         try:
-            values[name] = readers[name](value)
+            values[name] = known[name][2](value)
         except NewerFactError:
             raise
         except (TypeError, ValueError, OverflowError) as error:
@@ -140,9 +146,9 @@ def _checker(kind: type, what: str) -> Spell:
     """A function that returns its argument if it has the type; a boolean is not a number."""
 
     def check(value: object) -> object:
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise TypeError(f"{what} expected, not {type(value).__name__}")
-        return value
+        if type(value) is kind or (isinstance(value, kind) and not isinstance(value, bool)):
+            return value
+        raise TypeError(f"{what} expected, not {type(value).__name__}")
 
     return check
 
@@ -152,18 +158,17 @@ _count: Final = _checker(int, "an integer")
 _flag: Final = _checker(bool, "true or false")
 _list: Final = _checker(list, "a list")
 _uuid: Final = _checker(UUID, "a UUID")
-_time: Final = _checker(datetime, "a time")
 _STATES: Final = get_args(InvocationState)
 
 
-def _in_utc(at: datetime) -> datetime:
-    if at.utcoffset() is None:
-        raise ValueError(f"a recorded time must have a zone: {at}")
+def _in_utc(at: object) -> datetime:
+    if not isinstance(at, datetime) or at.utcoffset() is None:
+        raise TypeError(f"a recorded time must have a zone: {at!r}")
     return at.astimezone(UTC)
 
 
 def _write_time(at: object) -> str:
-    return _in_utc(_time(at)).isoformat(timespec="microseconds")[:-6] + "Z"
+    return _in_utc(at).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def _read_time(text: str) -> datetime:
@@ -207,30 +212,15 @@ _REQUIRED = object()
 """In place of the default of a member that is always written."""
 
 
-class _Shape(NamedTuple):
-    """How the members of one class are spelled.
-
-    Attributes:
-        writers: name, default and writer of each member.
-        readers: reader of each member, by name.
-        bodies: names of the members that are a digest.
-    """
-
-    writers: list[tuple[str, object, Spell]]
-    readers: dict[str, Spell]
-    bodies: list[str]
+def _members_of(shape: type[Frozen]) -> dict[str, Member]:
+    return {
+        name: (getattr(shape, name, _REQUIRED), *_spelling_of(shape.__annotations__[name]))
+        for name in shape.member_names
+    }
 
 
-def _shape_of(shape: type[Frozen]) -> _Shape:
-    kinds = {name: shape.__annotations__[name] for name in shape.member_names}
-    spellings = {name: _spelling_of(kind) for name, kind in kinds.items()}
-    return _Shape(
-        [(name, getattr(shape, name, _REQUIRED), spellings[name][0]) for name in kinds],
-        {name: read for name, (_, read) in spellings.items()},
-        [name for name, kind in kinds.items() if kind in (Digest, Digest | None)],
-    )
-
-
-_SHAPES: Final[Mapping[type, _Shape]] = {
-    one: _shape_of(one) for one in (StreamFact, OmissionFact, ArtifactFact, Shown, *FACTS.values())
+_SHAPES: Final[Mapping[type, Mapping[str, Member]]] = {
+    one: _members_of(one)
+    for one in (StreamFact, OmissionFact, ArtifactFact, Shown, *FACTS.values())
 }
+"""The members of each class."""
