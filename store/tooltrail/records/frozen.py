@@ -52,9 +52,7 @@ class Frozen:
 
     def replaced(self, **members: Any) -> Self:
         """A copy with some members replaced."""
-        return type(self)(
-            **{**dict(zip(self.member_names, self._values(), strict=True)), **members}
-        )
+        return type(self)(**{**vars(self), **members})
 
     def _values(self) -> tuple[Any, ...]:
         return tuple([getattr(self, name) for name in self.member_names])
