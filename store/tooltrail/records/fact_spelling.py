@@ -214,8 +214,8 @@ _REQUIRED = object()
 
 def _members_of(shape: type[Frozen]) -> dict[str, Member]:
     return {
-        name: (getattr(shape, name, _REQUIRED), *_spelling_of(shape.__annotations__[name]))
-        for name in shape.member_names
+        name: (getattr(shape, name, _REQUIRED), *_spelling_of(kind))
+        for name, kind in shape.member_types.items()
     }
 
 

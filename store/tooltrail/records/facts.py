@@ -3,9 +3,8 @@
 A fact is small. Texts and outputs are *bodies*: byte strings that are stored beside the fact, which
 names them by digest. So a body can be erased later, while the fact and every hash over it remain.
 
-In every class, a `Digest` names a body: canonical JSON, or a text in UTF-8. `session` is the id of
-the session, `id` that of the thing the fact is about, and `at` its time, which has a time zone. A
-member with the default None is left out if it does not apply or is not known.
+In every class, a `Digest` names a body: canonical JSON, or a text in UTF-8. `at` is the time of the
+event, with a time zone. A member is None if it does not apply or is not known.
 """
 
 from collections.abc import Mapping
@@ -23,12 +22,19 @@ if TYPE_CHECKING:
     from tooltrail.records.streams import StreamRecord
 
 
+class _InSession(Frozen):
+    """What happened to the message, call or other thing `id` of a session."""
+
+    session: UUID
+    id: UUID
+    at: datetime
+
+
 class SessionOpened(Frozen):
     """A session began.
 
     Attributes:
         name: the name by which other producers join the session.
-        title: a short title for people.
         parent: id of the session that started this one, if this is a sub-agent's session.
         environment: host, user, folder and program.
     """
@@ -52,7 +58,7 @@ class SessionClosed(Frozen):
     reason: str | None = None
 
 
-class MessageAdded(Frozen):
+class MessageAdded(_InSession):
     """A message was added to a session: an entry of the conversation that is not a tool call.
 
     Attributes:
@@ -61,9 +67,6 @@ class MessageAdded(Frozen):
     """
 
     kind: ClassVar[str] = "message"
-    session: UUID
-    id: UUID
-    at: datetime
     role: str
     text: Digest
     document: Digest | None = None
@@ -71,7 +74,7 @@ class MessageAdded(Frozen):
     wire_format: str | None = None
 
 
-class AnswerStarted(Frozen):
+class AnswerStarted(_InSession):
     """A provider began to stream an answer. Its bytes are collected in the spool until it ends.
 
     A fact `message` with the same id records the end of the answer and its content.
@@ -84,26 +87,20 @@ class AnswerStarted(Frozen):
     """
 
     kind: ClassVar[str] = "answer.started"
-    session: UUID
-    id: UUID
-    at: datetime
     wire_format: str
     provider: str | None = None
     owner: str | None = None
     servers: tuple[str, ...] = ()
 
 
-class ToolsOffered(Frozen):
+class ToolsOffered(_InSession):
     """From now on the session offers exactly these tools to the model, in this order."""
 
     kind: ClassVar[str] = "tool.offered"
-    session: UUID
-    id: UUID
-    at: datetime
     tools: tuple[Digest, ...]
 
 
-class AgentLeg(Frozen):
+class AgentLeg(_InSession):
     """One leg of an agent run began.
 
     Attributes:
@@ -113,21 +110,15 @@ class AgentLeg(Frozen):
     """
 
     kind: ClassVar[str] = "agent.leg"
-    session: UUID
-    id: UUID
-    at: datetime
     document: Digest
     agent: Digest
     agent_version: str | None = None
 
 
-class AgentOutcome(Frozen):
+class AgentOutcome(_InSession):
     """One leg of an agent run ended; `document` is a `tooltrail.records.LegEnded`."""
 
     kind: ClassVar[str] = "agent.outcome"
-    session: UUID
-    id: UUID
-    at: datetime
     document: Digest
 
 
@@ -148,15 +139,13 @@ class Maintenance(Frozen):
     details: Digest
 
 
-class CallStarted(Frozen):
+class CallStarted(_InSession):
     """A tool call is about to run.
 
     Attributes:
         session: id of the session. If the store does not know the session, this fact opens it.
         tool_name: the name that the model used; see `ToolCall.full_name`.
         arguments: body with the arguments as the model sent them.
-        policy: the budgets.
-        environment: host, user, folder and program.
         call_id: the provider's id of the call; only data, since it may repeat or be empty.
         title: a short form of the arguments.
         message: id of the message that asked for the call.
@@ -166,9 +155,6 @@ class CallStarted(Frozen):
     """
 
     kind: ClassVar[str] = "call.started"
-    session: UUID
-    id: UUID
-    at: datetime
     tool_name: str
     family: str
     arguments: Digest
@@ -247,7 +233,7 @@ class Shown(Frozen):
     hidden: tuple[StreamFact, ...] = ()
 
 
-class CallEnded(Frozen):
+class CallEnded(_InSession):
     """A tool call ended, with this complete output.
 
     Attributes:
@@ -260,9 +246,6 @@ class CallEnded(Frozen):
     """
 
     kind: ClassVar[str] = "call.ended"
-    session: UUID
-    id: UUID
-    at: datetime
     state: InvocationState
     output: Digest
     streams: tuple[StreamFact, ...] = ()

@@ -4,6 +4,7 @@ The standard dataclasses generate and compile code for each class. A program tha
 command would spend more time on that code than on the record.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn, Self, dataclass_transform, get_origin
 
 _SHARED: object = ClassVar
@@ -20,17 +21,19 @@ class Frozen:
     True
     """
 
+    member_types: ClassVar[Mapping[str, object]] = {}
     member_names: ClassVar[tuple[str, ...]] = ()
     _known: ClassVar[frozenset[str]] = frozenset()
     _required: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         """Collect the members of a new class."""
-        annotations: dict[str, object] = cls.__annotations__
-        names = tuple(name for name, kind in annotations.items() if get_origin(kind) is not _SHARED)
-        cls.member_names = names
-        cls._known = frozenset(names)
-        cls._required = frozenset(name for name in names if not hasattr(cls, name))
+        own: dict[str, object] = cls.__annotations__
+        members = {name: kind for name, kind in own.items() if get_origin(kind) is not _SHARED}
+        cls.member_types = {**cls.member_types, **members}
+        cls.member_names = tuple(cls.member_types)
+        cls._known = frozenset(cls.member_names)
+        cls._required = frozenset(name for name in cls.member_names if not hasattr(cls, name))
 
     def __init__(self, *values: Any, **members: Any) -> None:
         """Set the members, given in order or by name. Members with a default may be left out.

@@ -52,13 +52,7 @@ class IdFactory:
 
 
 def uuid7(unix_ms: int, counter: int, tail: int) -> UUID:
-    """Assemble a UUIDv7.
-
-    Args:
-        unix_ms: milliseconds since 1970 UTC, 48 bits.
-        counter: 12 bits.
-        tail: 62 bits.
-    """
+    """A UUIDv7 of 48 bits of milliseconds since 1970 UTC, 12 bits of a counter, and 62 bits."""
     return UUID(int=unix_ms << 80 | 0x7 << 76 | counter << 64 | 0b10 << 62 | tail)
 
 

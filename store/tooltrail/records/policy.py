@@ -218,16 +218,8 @@ class Policy(Record):
         # `REACH` more characters, which decide whether a cut is allowed.
         return MAX_UTF8_BYTES * (min(max(chars), MAX_PREVIEW_CHARS) + REACH)
 
-    def model_copy(  # everything in it is frozen, so that no copy need be deep
-        self,
-        *,
-        update: Mapping[str, Any] | None = None,
-        deep: bool = False,  # noqa: ARG002
-    ) -> Self:
-        """A policy with some fields replaced, validated; cached values are not copied.
-
-        Raises:
-            pydantic.ValidationError: the new fields do not form a valid policy.
-        """
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A policy with some fields replaced, validated; cached values are not copied."""
+        del deep  # nothing in a policy changes
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_validate({**fields, **(update or {})})
