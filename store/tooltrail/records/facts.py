@@ -36,7 +36,7 @@ class SessionOpened(Frozen):
     Attributes:
         name: the name by which other producers join the session.
         parent: id of the session that started this one, if this is a sub-agent's session.
-        environment: host, user, folder and program.
+        environment: host, user, folder and program; as in `CallStarted`.
     """
 
     kind: ClassVar[str] = "session.opened"
@@ -105,7 +105,6 @@ class AgentLeg(_InSession):
 
     Attributes:
         document: the `tooltrail.records.LegStarted`.
-        agent: the configuration of the agent.
         agent_version: the author's name for that configuration.
     """
 
@@ -128,7 +127,6 @@ class Maintenance(Frozen):
     Attributes:
         action: `gc`, `relocate`, …
         actor: the person or program that asked for the run.
-        details: what was done.
     """
 
     kind: ClassVar[str] = "maintenance"
@@ -237,8 +235,6 @@ class CallEnded(_InSession):
     """A tool call ended, with this complete output.
 
     Attributes:
-        state: final state of the invocation.
-        streams: the streams of the complete output, in its order.
         shown: the result and receipt that the caller got; None if the ingester makes them.
         duration_ms: run time of the tool, by a monotonic clock.
         signal: number of the signal that ended a command.
