@@ -197,7 +197,7 @@ def test_a_single_call_has_budgets_of_its_own() -> None:
         ("version = 2", "not a policy"),
         ("surplus = 1", "not a policy"),
         ("families = 5", "not a policy: families: it is not a table"),
-        ("[families]\ncommand = 5", "families.command: it is not a table of numbers"),
+        ("[families]\ncommand = 5", "families.command: it is not a table"),
         ("[families.command]\nsurplus = 1", "families.command.surplus: Extra inputs"),
         ("[families.command]\npreview_chars = 999", "families.command.preview_chars: Input should"),
         (

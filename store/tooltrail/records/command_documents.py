@@ -32,7 +32,7 @@ _SUMMARY_CHARS: Final = 200
 """See `tooltrail.records.envelope.SUMMARY_CHARS`."""
 
 _STREAMS: Final = ("stdout", "stderr", "combined", "order")
-_STREAM_MEMBERS: Final = [name for name in StreamFact.member_names if name != "spooled"]
+_STREAM_MEMBERS: Final = [name for name in StreamFact.member_types if name != "spooled"]
 
 
 class CommandEnd(Frozen):

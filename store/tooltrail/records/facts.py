@@ -188,7 +188,7 @@ class StreamFact(Frozen):
         return cls(*members)
 
 
-_counts_of = attrgetter(*StreamFact.member_names[:-1])
+_counts_of = attrgetter(*(name for name in StreamFact.member_types if name != "spooled"))
 
 
 class OmissionFact(Frozen):

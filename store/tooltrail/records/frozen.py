@@ -22,8 +22,6 @@ class Frozen:
     """
 
     member_types: ClassVar[Mapping[str, object]] = {}
-    member_names: ClassVar[tuple[str, ...]] = ()
-    _known: ClassVar[frozenset[str]] = frozenset()
     _required: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
@@ -31,9 +29,7 @@ class Frozen:
         own: dict[str, object] = cls.__annotations__
         members = {name: kind for name, kind in own.items() if get_origin(kind) is not _SHARED}
         cls.member_types = {**cls.member_types, **members}
-        cls.member_names = tuple(cls.member_types)
-        cls._known = frozenset(cls.member_names)
-        cls._required = frozenset(name for name in cls.member_names if not hasattr(cls, name))
+        cls._required = frozenset(name for name in cls.member_types if not hasattr(cls, name))
 
     def __init__(self, *values: Any, **members: Any) -> None:
         """Set the members, given in order or by name. Members with a default may be left out.
@@ -41,15 +37,16 @@ class Frozen:
         Raises:
             TypeError: a member is missing, unknown, or given twice.
         """
-        if not members and len(values) == len(self.member_names):
-            self.__dict__.update(zip(self.member_names, values, strict=True))  # the quick way
+        if not members and len(values) == len(self.member_types):
+            self.__dict__.update(zip(self.member_types, values, strict=True))  # the quick way
             return
         count = len(values) + len(members)
         if values:
-            members.update(zip(self.member_names, values, strict=False))
+            members.update(zip(self.member_types, values, strict=False))
         given = members.keys()
-        if not (given >= self._required and given <= self._known and len(given) == count):
-            wrong = sorted((self._required - given) | (given - self._known)) or ["given twice"]
+        known = self.member_types.keys()
+        if not (given >= self._required and given <= known and len(given) == count):
+            wrong = sorted((self._required - given) | (given - known)) or ["given twice"]
             raise TypeError(f"{type(self).__name__} has wrong members: {', '.join(wrong)}")
         self.__dict__.update(members)
 
@@ -58,7 +55,7 @@ class Frozen:
         return type(self)(**{**vars(self), **members})
 
     def _values(self) -> tuple[Any, ...]:
-        return tuple([getattr(self, name) for name in self.member_names])
+        return tuple([getattr(self, name) for name in self.member_types])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Frozen) or type(self) is not type(other):
@@ -69,7 +66,7 @@ class Frozen:
         return hash(self._values())
 
     def __repr__(self) -> str:
-        members = zip(self.member_names, self._values(), strict=True)
+        members = zip(self.member_types, self._values(), strict=True)
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in members)})"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:

@@ -38,7 +38,7 @@ def load_policy(document: Mapping[str, Any], families: FamilyRegistry) -> Policy
             stages do not agree.
         NotFoundError: a described family, or the family of a tool, is not registered.
     """
-    for name in _members(document, "families"):
+    for name in _table(document.get("families", {}), "families"):
         families.named(name)
     defaults = {family.name: family.budget for family in families}
     return _described(document, defaults, families).covering(families)
@@ -57,7 +57,8 @@ def stored_policy(text: bytes | str, families: FamilyRegistry) -> Policy:
     document = canonical_json.decode(text)
     if not isinstance(document, dict):
         raise InvalidRecordError("not a policy: it is not a JSON object")
-    tools = {name: _known(tool, ToolPolicy) for name, tool in _members(document, "tools").items()}
+    stored_tools = _table(document.get("tools", {}), "tools")
+    tools = {name: _known(tool, ToolPolicy) for name, tool in stored_tools.items()}
     policy = _described(_known({**document, "tools": tools}, Policy), {}, families)
     stored = text.encode() if isinstance(text, str) else text
     object.__setattr__(policy, "digest", digest_of(stored))  # instead of computing it
@@ -89,32 +90,24 @@ def policy_from_toml(text: str, families: FamilyRegistry) -> Policy:
 def _described(
     document: Mapping[str, Any], defaults: Mapping[str, Budget], families: FamilyRegistry
 ) -> Policy:
-    budgets: dict[str, Budget] = {}
-    for name, numbers in _members(document, "families").items():
-        family = families.find(name)
-        budgets[name] = _load_budget(name, numbers, family.budget if family else ForeignBudget())
+    budgets, place = dict(defaults), ""
     try:
-        return Policy.model_validate({**document, "families": {**defaults, **budgets}})
+        for name, numbers in _table(document.get("families", {}), "families").items():
+            place = f"families.{name}."
+            family = families.find(name)
+            default = family.budget if family else ForeignBudget()
+            known = {**default.model_dump(), **_table(numbers, f"families.{name}")}
+            budgets[name] = type(default).model_validate(known)
+        place = ""
+        return Policy.model_validate({**document, "families": budgets})
     except ValidationError as error:
-        raise InvalidRecordError(f"not a policy: {first_complaint(error)}") from error
+        raise InvalidRecordError(f"not a policy: {place}{first_complaint(error)}") from error
 
 
-def _load_budget(name: str, numbers: object, default: Budget) -> Budget:
-    if not isinstance(numbers, Mapping):
-        raise InvalidRecordError(f"not a policy: families.{name}: it is not a table of numbers")
-    known = cast("Mapping[str, object]", numbers)
-    try:
-        return type(default).model_validate({**default.model_dump(), **known})
-    except ValidationError as error:
-        place = first_complaint(error)
-        raise InvalidRecordError(f"not a policy: families.{name}.{place}") from error
-
-
-def _members(document: Mapping[str, Any], name: str) -> Mapping[str, object]:
-    members = document.get(name, {})
-    if not isinstance(members, Mapping):
-        raise InvalidRecordError(f"not a policy: {name}: it is not a table")
-    return cast("Mapping[str, object]", members)
+def _table(value: object, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidRecordError(f"not a policy: {place}: it is not a table")
+    return cast("Mapping[str, Any]", value)
 
 
 def first_complaint(error: ValidationError) -> str:

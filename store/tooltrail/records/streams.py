@@ -12,8 +12,7 @@ from typing import Annotated, Self, cast
 from pydantic import Field, model_validator
 
 from tooltrail.records._model import DigestField, Record
-from tooltrail.records.counted_streams import MOST_ROLE_CHARS, count_lines
-from tooltrail.records.digests import digest_of
+from tooltrail.records.counted_streams import MOST_ROLE_CHARS, CountedStream
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -72,17 +71,7 @@ class StreamRecord(Record):
     @classmethod
     def from_bytes(cls, role: str, data: bytes) -> Self:
         """The record of a stream that is completely in memory."""
-        line_count = count_lines(data)
-        return cls(
-            role=role,
-            digest=digest_of(data),
-            size=len(data),
-            line_count=line_count,
-            head=data,
-            content=data,
-            produced_size=len(data),
-            produced_line_count=line_count,
-        )
+        return cls(**CountedStream.of(role, data)._asdict())
 
 
 def iter_streams(value: object) -> Iterator[StreamRecord]:
