@@ -12,7 +12,8 @@ from typing import Annotated, Self, cast
 from pydantic import Field, model_validator
 
 from tooltrail.records._model import DigestField, Record
-from tooltrail.records.counted_streams import MOST_ROLE_CHARS, CountedStream
+from tooltrail.records.counted_streams import MOST_ROLE_CHARS, count_lines
+from tooltrail.records.digests import digest_of
 
 Count = Annotated[int, Field(ge=0)]
 
@@ -71,7 +72,17 @@ class StreamRecord(Record):
     @classmethod
     def from_bytes(cls, role: str, data: bytes) -> Self:
         """The record of a stream that is completely in memory."""
-        return cls(**CountedStream.of(role, data)._asdict())
+        line_count = count_lines(data)
+        return cls(
+            role=role,
+            digest=digest_of(data),
+            size=len(data),
+            line_count=line_count,
+            head=data,
+            content=data,
+            produced_size=len(data),
+            produced_line_count=line_count,
+        )
 
 
 def iter_streams(value: object) -> Iterator[StreamRecord]:
