@@ -22,6 +22,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 from json.encoder import encode_basestring as _quote
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
@@ -159,13 +160,9 @@ def is_deeper_than(value: object, levels: int) -> bool:
     """Whether objects and arrays are nested more than `levels` deep; a scalar has zero levels."""
     if not isinstance(value, dict | list | tuple):
         return False
-    if levels == 0:
-        return True
     members = cast("dict[object, object] | list[object]", value)
-    for member in members.values() if isinstance(members, dict) else members:
-        if is_deeper_than(member, levels - 1):
-            return True
-    return False
+    inner = members.values() if isinstance(members, dict) else members
+    return levels == 0 or any(map(is_deeper_than, inner, repeat(levels - 1)))
 
 
 def _spelled(value: object, levels: int) -> str:

@@ -57,13 +57,9 @@ def worded_end(end: Mapping[str, Any], by_itself: str) -> str:
     if end.get("timed_out") and timeout_ms is not None:
         return f"timed out after {seconds(timeout_ms)}"
     if signal is not None:
-        return f"killed by {_signal_name(signal)}"
+        name = f" ({_SIGNALS[signal]})" if signal in _SIGNALS else ""
+        return f"killed by signal {signal}{name}"
     return "ended, its exit status is not known" if end["exit_status"] is None else by_itself
-
-
-def _signal_name(number: int) -> str:
-    name = _SIGNALS.get(number)
-    return f"signal {number} ({name})" if name else f"signal {number}"
 
 
 def seconds(duration_ms: int) -> str:
@@ -75,10 +71,7 @@ def seconds(duration_ms: int) -> str:
 def ended_document(tool_name: str, end: CommandEnd, streams: Iterable[StreamFact]) -> bytes:
     """Canonical JSON of the complete output of a command that ran.
 
-    Args:
-        tool_name: the recorded name of the tool.
-        end: how the command ended.
-        streams: the command's output: `stdout`, `stderr` and `order`, or `combined` alone.
+    The streams are `stdout`, `stderr` and `order`, or `combined` alone.
     """
     recorded = {stream.role: {n: getattr(stream, n) for n in _STREAM_MEMBERS} for stream in streams}
     result = {"disposition": "completed", **vars(end), **dict.fromkeys(_STREAMS), **recorded}

@@ -168,8 +168,7 @@ class CallStarted(_InSession):
 class StreamFact(Frozen):
     """One stream of a complete output; see `tooltrail.records.StreamRecord`.
 
-    Attributes:
-        spooled: path of the captured stream, relative to the spool; None for a body.
+    `spooled` is the path of the captured stream, relative to the spool; None for a body.
     """
 
     role: str

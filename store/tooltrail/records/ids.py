@@ -70,7 +70,7 @@ def keyed_id(kind: str, key: str) -> UUID:
         key: any text of 1 to `MAX_KEY_CHARS` characters.
 
     Raises:
-        InvalidRecordError: the key is empty or too long.
+        InvalidRecordError: the key has another length.
     """
     if not 0 < len(key) <= MAX_KEY_CHARS:
         raise InvalidRecordError(

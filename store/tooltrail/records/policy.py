@@ -79,10 +79,6 @@ class FamilyRegistry:
             return family
         return self._fallback if isinstance(output.result, self._fallback.result_types) else family
 
-    def of_receipt(self, renderer_name: str, family: Family) -> Family:
-        """The family that rendered a receipt: the tool's, or the fallback; see `of_output`."""
-        return self._fallback if renderer_name == self._fallback.name else family
-
     def find(self, name: str) -> Family | None:
         """The family of this name; None if it is not registered."""
         return self._by_name.get(name)
@@ -128,8 +124,6 @@ class Policy(Record):
         version: version of the meaning of these fields.
         stream_bytes: most bytes that a capture keeps of one stream; further bytes are counted and
             reported. None, the default, for no limit.
-        error: bounds of the error payload.
-        compaction: bounds of the compaction view.
         families: the budget of each family, by name.
         tools: the overrides for single tools, by tool name.
     """

@@ -31,7 +31,7 @@ def load_policy(document: Mapping[str, Any], families: FamilyRegistry) -> Policy
 
     Args:
         document: the members that `Policy.to_json` writes, or some of them.
-        families: the families whose budgets the document describes.
+        families: the known families.
 
     Raises:
         InvalidRecordError: a field is unknown, a number is out of range, or the budgets of two
