@@ -24,7 +24,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from json.encoder import encode_basestring as _quote
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from tooltrail.records.errors import InvalidRecordError
@@ -54,8 +53,6 @@ _SHOWN_CHARS = 40
 _encoder = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 _SCALARS = (str, int, float, type(None))
-
-_first = itemgetter(0)
 
 
 def encode(value: object) -> bytes:
@@ -203,7 +200,7 @@ def _sorted_members(value: Mapping[object, object]) -> list[tuple[str, object]]:
         raise InvalidRecordError(f"an object key must be a string, not {kind}") from None
     members = cast("Mapping[str, object]", value)
     if keys.isascii() and "$" not in keys:
-        return sorted(members.items(), key=_first)
+        return sorted(members.items())  # keys differ, so members are never compared
     spelled = {_key(key): member for key, member in members.items()}
     return sorted(spelled.items(), key=lambda one: one[0].encode("utf-16-be"))
 
