@@ -52,7 +52,9 @@ class Frozen:
 
     def replaced(self, **members: Any) -> Self:
         """A copy with some members replaced."""
-        return type(self)(**{**vars(self), **members})
+        return type(self)(
+            **{**dict(zip(self.member_types, self._values(), strict=True)), **members}
+        )
 
     def _values(self) -> tuple[Any, ...]:
         return tuple([getattr(self, name) for name in self.member_types])
