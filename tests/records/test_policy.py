@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import itertools
 import json
 import re
 from typing import Any, cast
@@ -132,26 +131,20 @@ def test_a_capture_keeps_four_bytes_for_each_character_of_the_largest_preview(
     assert policy.edge_bytes == 4 * (4_096 + max(command, other, min(tool, 256_000), *rest, 0))
 
 
-def test_a_policy_cannot_be_changed_in_place() -> None:
+def test_the_settings_of_a_policy_cannot_be_set() -> None:
     policy = DEFAULT_POLICY.for_tool("x", max_items=3)
     for name in ("stream_bytes", "families", "tools"):
         with pytest.raises(ValidationError, match=re.escape("frozen")):
             setattr(policy, name, 1)
-    mappings: list[Any] = [policy.families, policy.tools, policy.tools["x"].budget]
-    for mapping, change in itertools.product(mappings, ("update", "pop", "clear", "__setitem__")):
-        with pytest.raises(TypeError, match="cannot be changed in place"):
-            getattr(mapping, change)("x", 1)
-    assert policy.digest == digest_of(policy.to_json())
 
 
 def test_one_tool_has_its_own_limit_of_a_stream_and_bounds_of_errors() -> None:
     policy = policy_from_toml(
         "[tools.x]\nstream_bytes = 5\nerror = {message_chars = 1, details_chars = 200}", FAMILIES
     )
-    applied = policy.applied_to("x")
-    assert applied.stream_bytes == 5
-    assert applied.error == ErrorBudget(message_chars=100, details_chars=200)
-    assert policy.applied_to("y") is policy
+    assert (policy.stream_bytes_of("x"), policy.stream_bytes_of("y")) == (5, None)
+    assert policy.error_budget_of("x") == ErrorBudget(message_chars=100, details_chars=200)
+    assert policy.error_budget_of("y") == policy.error
     failure = CompleteOutput.failure("x", ToolError(kind="broken", message="m" * 300))
     receipt = surfaces(failure, "generic", policy)[1].text
     assert "[output truncated: " in receipt
@@ -205,7 +198,7 @@ def test_a_single_call_has_budgets_of_its_own() -> None:
         ("version = 2", "not a policy"),
         ("surplus = 1", "not a policy"),
         ("families = 5", "not a policy: families: it is not a table"),
-        ("[families]\ncommand = 5", "families.command: it is not a table of numbers"),
+        ("[families]\ncommand = 5", "families.command: it is not a table"),
         ("[families.command]\nsurplus = 1", "families.command.surplus: Extra inputs"),
         ("[families.command]\npreview_chars = 999", "families.command.preview_chars: Input should"),
         (

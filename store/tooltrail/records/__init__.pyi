@@ -21,6 +21,7 @@ from .blocks import TextBlock as TextBlock
 from .blocks import result_status as result_status
 from .budgets import Budget as Budget
 from .budgets import ErrorBudget as ErrorBudget
+from .canonical_json import read_json as read_json
 from .catalog import DEFAULT_POLICY as DEFAULT_POLICY
 from .catalog import default_families as default_families
 from .catalog import default_policy as default_policy
@@ -118,7 +119,6 @@ from .families.workspace import Workspace as Workspace
 from .families.workspace import WorkspaceOutput as WorkspaceOutput
 from .family import Family as Family
 from .family import Projector as Projector
-from .foreign_json import read_json as read_json
 from .ids import IdFactory as IdFactory
 from .ids import parse_id as parse_id
 from .ids import short_id as short_id

@@ -210,7 +210,7 @@ def test_a_policy_with_fewer_numbers_than_today_s_has_today_s_defaults() -> None
         shown.append((budget.max_items, budget.extra_chars))
         return "exit status 0\n"
 
-    policy = default_policy(THEN).applied_to("Bash")
+    policy = default_policy(THEN)
     policy = policy.for_tool("Bash", max_items=7)
     kept = record(made(), policy=policy)
     assert kept.rerender(reworded("command", remember, version=4, budget=WiderBudget())).today
