@@ -3,13 +3,26 @@
 An answer is read as a chat with one choice. The model's plan before its tool calls is read as
 reasoning. A document of a result is the output of its tool, so it is read as text; extras of the
 text allow writing it as a document again. Citations are extras of the message.
+
+A content is a text or a list of parts, which may contain one text. A message with an origin has a
+list, as every answer of Cohere has, unless its extras contain an empty `content`. The extras of a
+result contain an empty list if its content is a list.
 """
 
 from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from tooltrail.records import Conversation, Message, MessageBlock, ReasoningBlock, Role, TextBlock
+from tooltrail.records import (
+    Conversation,
+    Message,
+    MessageBlock,
+    Origin,
+    ReasoningBlock,
+    ResultBlock,
+    Role,
+    TextBlock,
+)
 from tooltrail.wire._chat import answers
 from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, odd_texts
 from tooltrail.wire._chat.calls import read_calls, read_result, unread_in
@@ -74,7 +87,8 @@ def _read_said(part: JsonValue) -> Part | ReasoningBlock:
 
 
 def _message_extras(native: JsonObject) -> JsonObject:
-    return {**others(native, MESSAGE), **odd_texts(native, _THOUGHTS)}
+    extras = {**others(native, MESSAGE), **odd_texts(native, _THOUGHTS)}
+    return {**extras, PLAN: ""} if native.get(PLAN) == "" else extras
 
 
 SPELLING = ChatSpelling(NAME, _blocks_of_answer, _message_extras, is_part, ("content", *_THOUGHTS))
@@ -89,14 +103,28 @@ def read_history(request: JsonObject) -> Conversation:
 
 def _read_message(native: JsonObject, role: Role) -> Message:
     blocks: list[MessageBlock]
-    extras: JsonObject = {}
+    content = native.get("content")
+    if role == "tool":
+        return message_of_request(NAME, role, [_read_result(native)])
     if role == "assistant":
         blocks, extras = [*_assistant_blocks(native)], _message_extras(native)
-    elif role == "tool":
-        blocks = [read_result(native, RESULT, _read_given)]
     else:
-        blocks, extras = [*read_content(native.get("content"), read_part)], others(native, _SAID)
-    return message_of_request(NAME, role, blocks, extras)
+        blocks, extras = [*read_content(content, read_part)], others(native, _SAID)
+    message = message_of_request(NAME, role, blocks, extras)
+    if content in ("", []):
+        extras["content"] = content
+    elif isinstance(content, str) and message.origin:
+        extras["content"] = ""
+    if not (extras or isinstance(content, list)):
+        return message
+    return message.model_copy(update={"origin": Origin(wire_format=NAME, extras=extras)})
+
+
+def _read_result(native: JsonObject) -> ResultBlock:
+    result = read_result(native, RESULT, _read_given)
+    if not isinstance(native.get("content"), list):
+        return result
+    return result.model_copy(update={"extras": {**result.extras, "content": []}})
 
 
 def _read_given(part: JsonValue) -> Part:

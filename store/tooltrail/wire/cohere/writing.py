@@ -18,13 +18,14 @@ from tooltrail.records import (
 )
 from tooltrail.wire._chat.calls import CALL, write_call
 from tooltrail.wire._chat.parts import content_of, write_part, write_text
-from tooltrail.wire._reading import is_for_provider, result_of_text
+from tooltrail.wire._reading import result_of_text
 from tooltrail.wire._steps import Answered, Answers, Said, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.cohere.asking import FREE_TEXT
 from tooltrail.wire.cohere.reading import DOCUMENT, MESSAGE, PLAN, RESULT, THINKING
 from tooltrail.wire.members import JsonObject, others, raw_arguments, spelled
 
+_CONTENT = frozenset({"content"})
 _DOCUMENT = frozenset({DOCUMENT})
 _IMAGES = frozenset({"image"})
 
@@ -51,7 +52,11 @@ def _said(writing: Writing, step: Said | Answers, spoken: JsonObject) -> JsonObj
     message = step.message
     role = "system" if message.role == "developer" else message.role
     writing.note_role(message.role, role, step.where)
-    return writing.with_message_extras({"role": role, **spoken}, message, step.where, MESSAGE)
+    extras = message.origin.extras if message.origin else {}
+    if "content" in spoken:
+        extras = others(extras, _CONTENT)
+    native: JsonObject = {"role": role, **spoken}
+    return writing.beside(native, message, extras, step.where, MESSAGE - {PLAN, *_CONTENT})
 
 
 def _spoken(
@@ -74,7 +79,11 @@ def _spoken(
     if places != sorted(places):
         writing.note("order_changed", where, "the plan stands first, then the content, the calls")
     plan: JsonObject = {PLAN: writing.joined(plans, where)} if plans else {}
-    return {**plan, "content": content_of(parts)} if parts else plan
+    if not parts:
+        return plan
+    is_text = message.origin is None or message.origin.extras.get("content") == ""
+    is_list = writing.replays(message) and not is_text
+    return {**plan, "content": [*parts] if is_list else content_of(parts)}
 
 
 def _write_part(
@@ -128,7 +137,8 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
         "tool_call_id": answered.wire_id,
         "content": _result_parts(writing, answered) or writing.result_text(result, where),
     }
-    return writing.beside(native, answered.source, result.extras, where, RESULT)
+    extras = others(result.extras, _CONTENT)
+    return writing.beside(native, answered.source, extras, where, RESULT)
 
 
 def _result_parts(writing: Writing, answered: Answered) -> list[JsonValue]:
@@ -137,11 +147,9 @@ def _result_parts(writing: Writing, answered: Answered) -> list[JsonValue]:
     Parts cannot carry a structured value, nor a status that does not follow from their text.
     """
     result, source = answered.result, answered.source
-    as_text = result_of_text(None, None, result.content)
-    is_same_status = result.status == as_text.status and not result.has_structured
-    if not (
-        writing.replays(source) and is_same_status and any(map(is_for_provider, as_text.content))
-    ):
+    is_list = "content" in result.extras and writing.replays(source)
+    status = result_of_text(None, None, result.content).status
+    if not is_list or result.status != status or result.has_structured:
         return []
     parts = (_write_part(writing, source, block, answered.where) for block in result.content)
     return [part for part in parts if part is not None]
