@@ -5,8 +5,6 @@ their original order. Each result is a separate message with a text. Documents a
 written only if they came from Cohere.
 """
 
-from collections.abc import Iterable
-
 from pydantic import JsonValue
 
 from tooltrail.records import (
@@ -19,7 +17,7 @@ from tooltrail.records import (
 from tooltrail.wire._chat.calls import CALL, write_call
 from tooltrail.wire._chat.parts import content_of, write_part, write_text
 from tooltrail.wire._reading import result_of_text
-from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._steps import Answered, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.cohere.asking import FREE_TEXT
 from tooltrail.wire.cohere.reading import DOCUMENT, MESSAGE, PLAN, RESULT, THINKING
@@ -34,21 +32,19 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """Write `{"messages": […]}`."""
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
-        if isinstance(step, Answers):
-            calls: list[JsonValue] = [_write_call(writing, step, one) for one in step.answered]
-            spoken = _spoken(writing, step.message, step.blocks(), step.where)
+        calls: list[JsonValue] = [_write_call(writing, step, one) for one in step.answered]
+        spoken = _spoken(writing, step)
+        if calls:
             messages.append(_said(writing, step, {**spoken, "tool_calls": calls}))
             messages.extend(_write_result(writing, answered) for answered in step.answered)
-            continue
-        spoken = _spoken(writing, step.message, step.message.blocks, step.where)
-        if "content" in spoken:
+        elif "content" in spoken:
             messages.append(_said(writing, step, spoken))
         else:
             writing.note("message_empty", step.where, "nothing is said in it; left out")
     return {"messages": messages}
 
 
-def _said(writing: Writing, step: Said | Answers, spoken: JsonObject) -> JsonObject:
+def _said(writing: Writing, step: Step, spoken: JsonObject) -> JsonObject:
     message = step.message
     role = "system" if message.role == "developer" else message.role
     writing.note_role(message.role, role, step.where)
@@ -59,12 +55,11 @@ def _said(writing: Writing, step: Said | Answers, spoken: JsonObject) -> JsonObj
     return writing.beside(native, message, extras, step.where, MESSAGE - {PLAN, *_CONTENT})
 
 
-def _spoken(
-    writing: Writing, message: Message, blocks: Iterable[MessageBlock | Answered], where: str
-) -> JsonObject:
+def _spoken(writing: Writing, step: Step) -> JsonObject:
     """Write a message without its calls; the calls' positions show changes of order."""
+    message, where = step.message, step.where
     plans, parts, places = list[str](), list[JsonObject](), list[int]()
-    for block in blocks:
+    for block in step.blocks():
         if isinstance(block, Answered):
             places.append(2)
         elif isinstance(block, ReasoningBlock) and (
@@ -120,7 +115,7 @@ def _write_text(
     return write_text(writing, message, block, where, _DOCUMENT)
 
 
-def _write_call(writing: Writing, step: Answers, answered: Answered) -> JsonObject:
+def _write_call(writing: Writing, step: Step, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
     if call.kind == "custom":
         arguments = spelled(writing.arguments_object(call, where, FREE_TEXT))

@@ -21,7 +21,7 @@ from tooltrail.records import (
 from tooltrail.wire._chat.calls import CALL, write_call
 from tooltrail.wire._chat.parts import content_of, own_part, write_part
 from tooltrail.wire._reading import REASONING
-from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._steps import Answered, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_chat.reading import MESSAGE, RESULT
@@ -39,37 +39,30 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """Write `{"messages": […]}`."""
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
-        if isinstance(step, Answers):
-            messages.append(_write_answers(writing, step))
-            messages.extend(_write_result(writing, step, answered) for answered in step.answered)
-        elif said := _write_said(writing, step):
+        if said := _write_said(writing, step):
             messages.append(said)
+        messages.extend(_write_result(writing, step, answered) for answered in step.answered)
     return {"messages": messages}
 
 
-def _write_said(writing: Writing, step: Said) -> JsonObject | None:
+def _write_said(writing: Writing, step: Step) -> JsonObject | None:
     """Write a message; None for an empty message of the assistant."""
     message, where = step.message, step.where
-    if message.role == "assistant":
-        native = _Speech(writing, message, where).assistant(message.blocks)
-        if any(native.get(member) for member in _SAID_BY):
-            return native
-        writing.note("message_empty", where, "nothing is said in it; left out")
-        return None
-    native = {
-        "role": message.role,
-        "content": _Speech(writing, message, where).content(message.blocks),
-    }
-    return writing.with_message_extras(native, message, where, MESSAGE)
-
-
-def _write_answers(writing: Writing, step: Answers) -> JsonObject:
-    blocks = list(step.blocks())
+    if message.role != "assistant":
+        content = _Speech(writing, message, where).content(message.blocks)
+        native: JsonObject = {"role": message.role, "content": content}
+        return writing.with_message_extras(native, message, where, MESSAGE)
+    blocks = [*step.blocks()]
     calls: list[JsonValue] = [
-        _write_call(writing, step.message, block) for block in blocks if isinstance(block, Answered)
+        _write_call(writing, message, block) for block in blocks if isinstance(block, Answered)
     ]
-    native = _Speech(writing, step.message, step.where).assistant(blocks)
-    return {**native, "content": native["content"] or None, "tool_calls": calls}
+    native = _Speech(writing, message, where).assistant(blocks)
+    if calls:
+        return {**native, "content": native["content"] or None, "tool_calls": calls}
+    if any(native.get(member) for member in _SAID_BY):
+        return native
+    writing.note("message_empty", where, "nothing is said in it; left out")
+    return None
 
 
 def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
@@ -83,7 +76,7 @@ def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonO
     return writing.beside(native, message, call.extras, where, CALL)
 
 
-def _write_result(writing: Writing, step: Answers, answered: Answered) -> JsonObject:
+def _write_result(writing: Writing, step: Step, answered: Answered) -> JsonObject:
     call, result, where = answered.call, answered.result, answered.where
     native: JsonObject = {
         "role": "tool",

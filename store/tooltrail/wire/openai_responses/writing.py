@@ -18,7 +18,7 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
-from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._steps import Answered, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, list_in, object_in, text_in
 from tooltrail.wire.openai_responses.outputs import (
@@ -45,7 +45,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     items: list[JsonObject] = []
     follows_turn = False
     for step in steps(writing, conversation):
-        is_turn = isinstance(step, Answers) or step.message.role == "assistant"
+        is_turn = step.message.role == "assistant"
         writing.note_message_extras(step.message, step.where)
         written = _write_turn(writing, step) if is_turn else [*_write_said(writing, step)]
         if not written:
@@ -54,7 +54,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
         if is_turn and follows_turn:
             note = "nothing tells the items of this turn from those of the one before"
             writing.note("order_changed", step.where, note)
-        follows_turn = is_turn and isinstance(step, Said)
+        follows_turn = is_turn and not step.answered
         items.extend(written)
     return {"input": [*_with_ids_of_their_own(writing, items)]}
 
@@ -79,7 +79,7 @@ def is_result(item: JsonObject) -> bool:
     return item.get("type") in OUTPUT_TYPES
 
 
-def _write_said(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
+def _write_said(writing: Writing, step: Step) -> Iterator[JsonObject]:
     """Write a message of the user, the system or the developer."""
     message, parts = step.message, list[JsonObject]()
     for block in message.blocks:
@@ -112,11 +112,11 @@ def _item_of(block: MessageBlock) -> tuple[JsonObject, MessageBlock]:
     return about, block.model_copy(update={"extras": extras})
 
 
-def _write_turn(writing: Writing, step: Said | Answers) -> list[JsonObject]:
+def _write_turn(writing: Writing, step: Step) -> list[JsonObject]:
     """Write a turn of the assistant as items, then all outputs in the order of the calls."""
     turn = _Turn(writing, step.where, replays=writing.replays(step.message))
     outputs: list[JsonObject] = []
-    for block in step.blocks() if isinstance(step, Answers) else step.message.blocks:
+    for block in step.blocks():
         if isinstance(block, Answered):
             call, output = _write_answered(writing, block, replays=turn.replays)
             turn.add(call)
