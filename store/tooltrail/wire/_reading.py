@@ -21,7 +21,6 @@ from tooltrail.records import (
     ResultBlock,
     Role,
     TextBlock,
-    ToolCall,
 )
 from tooltrail.wire._writing import ERROR_PREFIX
 from tooltrail.wire.media_uris import is_public
@@ -134,18 +133,6 @@ def merge_results(messages: Iterable[Message]) -> Iterator[Message]:
             yield from group
 
 
-def with_origins(
-    messages: Iterable[Message], wire_format: str, native_ids: AbstractSet[str | None]
-) -> list[Message]:
-    """Add an origin to messages whose calls have results with data for this format only."""
-    return [
-        message.model_copy(update={"origin": Origin(wire_format=wire_format)})
-        if message.origin is None and any(call.call_id in native_ids for call in message.calls)
-        else message
-        for message in messages
-    ]
-
-
 def message_of_request(
     wire_format: str,
     role: Role,
@@ -181,33 +168,19 @@ def messages_of_request(
         yield message_of_request(wire_format, "tool" if is_result else role, run, extras)
 
 
-def numbered(blocks: Iterable[BlockT]) -> Iterator[BlockT | CallBlock]:
+def numbered(blocks: Iterable[BlockT]) -> Iterator[BlockT]:
     """Number the calls among the blocks of a message, and flag calls that repeat an id."""
-    position, repeated = 0, RepeatedIds()
+    position, used = 0, set[str | None]()
     for block in blocks:
-        if isinstance(block, CallBlock):
-            call = block.call
-            if position:
-                call = call.model_copy(update={"position": position})
-            position += 1
-            yield repeated.flagged(call)
-        else:
+        if not isinstance(block, CallBlock):
             yield block
-
-
-class RepeatedIds:
-    """Finds calls of one message that repeat the id of an earlier call."""
-
-    def __init__(self) -> None:
-        self._ids: set[str | None] = set()
-
-    def flagged(self, call: ToolCall) -> CallBlock:
-        """The block of the next call, flagged `id_repeated` if its id is repeated."""
-        block = CallBlock(call=call)
-        if call.call_id and call.call_id in self._ids:
-            return _flagged(block, "id_repeated")
-        self._ids.add(call.call_id)
-        return block
+            continue
+        call = block.call.model_copy(update={"position": position})
+        position += 1
+        counted = block.model_copy(update={"call": call})
+        yield _flagged(counted, "id_repeated") if call.call_id in used else counted
+        if call.call_id:
+            used.add(call.call_id)
 
 
 def origin_of_choice(

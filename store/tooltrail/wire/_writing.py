@@ -193,7 +193,8 @@ class Writing:
     def block_text(self, block: MessageBlock, where: str) -> str:
         """The text of a text block, or a reported description of another block."""
         if isinstance(block, TextBlock):
-            self.note_text(block, where)
+            self.note_extras(block, where)
+            self.note_refusal(block, where)
             return self.clean.text(block.text, where)
         self.note_extras(block, where)
         return self.described(block, where)
@@ -203,11 +204,6 @@ class Writing:
         if len(texts) > 1:
             self.note("messages_merged", where, "its texts are one, each on a line of its own")
         return "\n".join(texts)
-
-    def note_text(self, block: TextBlock, where: str) -> None:
-        """Report what a plain text loses of a text block."""
-        self.note_extras(block, where)
-        self.note_refusal(block, where)
 
     def note_refusal(self, block: TextBlock, where: str) -> None:
         """Report that a refusal is written as plain text."""

@@ -28,6 +28,7 @@ class Call:
     """A call, as far as it was received.
 
     Attributes:
+        flags: the flags for irregular fragments.
         has_twin: whether another call began in the same list with the same index, so that a piece
             of arguments may belong to either.
         began: the number of the list in which the call began.
@@ -38,8 +39,7 @@ class Call:
     name: str = ""
     arguments: list[str] = field(default_factory=list[str])
     is_custom: bool = False
-    is_object: bool = False
-    has_index: bool = True
+    flags: tuple[CallFlag, ...] = ()
     has_twin: bool = False
     began: int = 0
     latest: int = 0
@@ -67,11 +67,6 @@ class Call:
             "id": self.call_id,
             "custom" if self.is_custom else "function": members,
         }
-
-    def flags(self) -> tuple[CallFlag, ...]:
-        """The flags for irregular fragments."""
-        index: tuple[CallFlag, ...] = () if self.has_index else ("index_missing",)
-        return (*index, "arguments_were_object") if self.is_object else index
 
 
 @dataclass(slots=True)
@@ -151,7 +146,8 @@ class Calls:
         call = self._meant(fragment)
         call.latest = self._lists
         call.is_custom = call.is_custom or is_custom
-        call.is_object = call.is_object or not isinstance(value, str | None)
+        if not isinstance(value, str | None) and "arguments_were_object" not in call.flags:
+            call.flags += ("arguments_were_object",)
         if fragment.call_id is not None:
             call.call_id = fragment.call_id
             self._by_id[fragment.call_id] = call
@@ -183,7 +179,8 @@ class Calls:
         return self.calls[-1] if self.calls else None
 
     def _begin(self, fragment: _Fragment) -> Call:
-        call = Call(has_index=fragment.index is not None, began=self._lists)
+        flags: tuple[CallFlag, ...] = ("index_missing",) if fragment.index is None else ()
+        call = Call(flags=flags, began=self._lists)
         self.calls.append(call)
         if fragment.index is not None:
             self._by_index[fragment.index] = call

@@ -60,15 +60,11 @@ def as_chat(payload: JsonObject) -> JsonObject:
     return {**payload, "choices": choices}
 
 
-def _blocks_of_answer(
-    native: JsonObject, unread: list[str], flags: Flags
+def _assistant_blocks(
+    native: JsonObject, unread: list[str], flags: Flags = NO_FLAGS
 ) -> Iterator[MessageBlock]:
-    unread += unread_in(native)
-    return _assistant_blocks(native, flags)
-
-
-def _assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[MessageBlock]:
     """The blocks of a message of the assistant, in the order in which this format has them."""
+    unread += unread_in(native)
     if plan := text_in(native.get(PLAN)):
         yield ReasoningBlock(text=plan, extras={"member": PLAN})
     if thought := text_in(native.get(THINKING)):
@@ -91,7 +87,7 @@ def _message_extras(native: JsonObject) -> JsonObject:
     return {**extras, PLAN: ""} if native.get(PLAN) == "" else extras
 
 
-SPELLING = ChatSpelling(NAME, _blocks_of_answer, _message_extras, is_part, ("content", *_THOUGHTS))
+SPELLING = ChatSpelling(NAME, _assistant_blocks, _message_extras, is_part, ("content", *_THOUGHTS))
 """How this format reads the messages of answers."""
 
 
@@ -107,7 +103,7 @@ def _read_message(native: JsonObject, role: Role) -> Message:
     if role == "tool":
         return message_of_request(NAME, role, [_read_result(native)])
     if role == "assistant":
-        blocks, extras = [*_assistant_blocks(native)], _message_extras(native)
+        blocks, extras = [*_assistant_blocks(native, [])], _message_extras(native)
     else:
         blocks, extras = [*read_content(content, read_part)], others(native, _SAID)
     message = message_of_request(NAME, role, blocks, extras)

@@ -2,8 +2,7 @@
 
 Calls are read from the message, never inferred from `finish_reason`, which servers fill
 inconsistently. Unknown members and members of the wrong type are kept as extras. A message of a
-request has an origin if a part of it can be written only in this format. The extras of a result
-are written back if the message with its calls came from this format.
+request has an origin if a part of it can be written only in this format.
 """
 
 from collections.abc import Iterator, Mapping
@@ -19,7 +18,6 @@ from tooltrail.wire._reading import (
     message_of_request,
     spoken_in,
     thoughts_in,
-    with_origins,
 )
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
 from tooltrail.wire.openai_chat.asking import NAME, read_tools
@@ -35,15 +33,11 @@ RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 """The members of a result that are read."""
 
 
-def _blocks_of_answer(
-    native: JsonObject, unread: list[str], flags: Flags
+def _assistant_blocks(
+    native: JsonObject, unread: list[str], flags: Flags = NO_FLAGS
 ) -> Iterator[MessageBlock]:
-    unread += unread_in(native)
-    return assistant_blocks(native, flags)
-
-
-def assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[MessageBlock]:
     """The blocks of a message of the assistant, in the order in which this format has them."""
+    unread += unread_in(native)
     yield from thoughts_in(native)
     content = native.get("content")
     if _has_annotations(native) and isinstance(content, str):
@@ -55,7 +49,7 @@ def assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[Me
     yield from read_calls(_native_calls(native), flags)
 
 
-def message_extras(native: JsonObject) -> JsonObject:
+def _message_extras(native: JsonObject) -> JsonObject:
     """The other members of a message of the assistant, and members of the wrong type."""
     extras = others(native, MESSAGE) | odd_texts(native, _TEXTS)
     if native.get("annotations") and not _has_annotations(native):
@@ -78,27 +72,26 @@ def _native_calls(native: JsonObject) -> list[JsonObject]:
     return calls
 
 
-SPELLING = ChatSpelling(NAME, _blocks_of_answer, message_extras, is_part)
+SPELLING = ChatSpelling(NAME, _assistant_blocks, _message_extras, is_part)
 """How this format reads the messages of answers."""
 
 
 def read_history(request: JsonObject) -> Conversation:
     """Read the messages and tools of a request."""
     read = (_read_message(native, role) for native, role in spoken_in(request, _ROLES))
-    messages = list(merge_results(read))
-    native = {result.call_id for message in messages for result in message.results if result.extras}
-    return Conversation.of(with_origins(messages, NAME, native), read_tools(request))
+    return Conversation.of(merge_results(read), read_tools(request))
 
 
 def _read_message(native: JsonObject, role: Role) -> Message:
     if role == "tool":
         result = read_result(native, RESULT)
         # The origin makes `_write_result` write the name only if the provider sent one.
-        named = Origin(wire_format=NAME) if result.tool_name else None
-        return Message(role=role, blocks=(result,), origin=named)
+        is_native = result.tool_name or result.extras
+        origin = Origin(wire_format=NAME) if is_native else None
+        return Message(role=role, blocks=(result,), origin=origin)
     blocks: tuple[MessageBlock, ...]
     if role == "assistant":
-        blocks, extras = tuple(assistant_blocks(native)), message_extras(native)
+        blocks, extras = tuple(_assistant_blocks(native, [])), _message_extras(native)
     else:
         blocks, extras = (
             tuple(read_content(native.get("content"), read_part)),

@@ -41,7 +41,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     for step in steps(writing, conversation):
         if said := _write_said(writing, step):
             messages.append(said)
-        messages.extend(_write_result(writing, step, answered) for answered in step.answered)
+        messages.extend(_write_result(writing, answered) for answered in step.answered)
     return {"messages": messages}
 
 
@@ -76,7 +76,7 @@ def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonO
     return writing.beside(native, message, call.extras, where, CALL)
 
 
-def _write_result(writing: Writing, step: Step, answered: Answered) -> JsonObject:
+def _write_result(writing: Writing, answered: Answered) -> JsonObject:
     call, result, where = answered.call, answered.result, answered.where
     native: JsonObject = {
         "role": "tool",
@@ -87,7 +87,7 @@ def _write_result(writing: Writing, step: Step, answered: Answered) -> JsonObjec
         # Only for a provider that sent the name: not every server accepts this member.
         is_same = (result.namespace, result.tool_name) == (call.namespace, call.tool_name)
         native["name"] = answered.wire_name if is_same else result.tool_name
-    return writing.beside(native, step.message, result.extras, where, RESULT)
+    return writing.beside(native, answered.source, result.extras, where, RESULT)
 
 
 @dataclass(frozen=True, slots=True)

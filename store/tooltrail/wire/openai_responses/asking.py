@@ -13,8 +13,8 @@ from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
-from tooltrail.wire.openai_responses.limits import NAME
 
+NAME = "openai-responses"
 _TYPE = frozenset({"type"})
 _DESCRIBED = "The tools of {}."
 _GROUP = "namespace_description"

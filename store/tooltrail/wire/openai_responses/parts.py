@@ -21,8 +21,8 @@ from tooltrail.wire.media_uris import (
     uri_of_media,
 )
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
-from tooltrail.wire.openai_responses.limits import IMAGE_TYPES
 
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _UNNAMED = "document"
 _LISTS = ("annotations", "logprobs")
 _MEDIA: Mapping[str, tuple[MediaKind, tuple[str, ...]]] = {

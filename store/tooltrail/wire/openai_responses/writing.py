@@ -136,12 +136,13 @@ def _write_answered(
     kind = "custom_tool_call" if call.kind == "custom" else "function_call"
     head: JsonObject = {"type": kind, "call_id": answered.wire_id, "name": answered.wire_name}
     head["input" if call.kind == "custom" else "arguments"] = writing.arguments_text(call, where)
+    is_own = replays or writing.replays(answered.source)
     output: JsonObject = {
         "type": f"{kind}_output",
         "call_id": answered.wire_id,
-        "output": write_output(writing, result, where, replays=replays),
+        "output": write_output(writing, result, where, replays=is_own),
     }
-    native = writing.with_extras(output, result.extras, where, replays=replays)
+    native = writing.with_extras(output, result.extras, where, replays=is_own)
     if writing.has_server_field(call, replays=replays):
         head["namespace"] = call.namespace
     if call.kind in {"builtin", "mcp"}:

@@ -120,7 +120,7 @@ def _kept(writing: Writing, blocks: Iterable[BlockT], where: str) -> Iterator[Bl
         if isinstance(block, ReasoningBlock | ProviderBlock):
             writing.dropped_block(block, where)
         elif isinstance(block, TextBlock) and not block.text:
-            writing.note_text(block, where)
+            writing.block_text(block, where)
         else:
             yield block
 
