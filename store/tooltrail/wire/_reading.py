@@ -77,9 +77,7 @@ def spoken_in(
 
 def cut_off(block: BlockT) -> BlockT:
     """The block, flagged `incomplete` if it is a call."""
-    if not isinstance(block, CallBlock) or "incomplete" in block.call.flags:
-        return block
-    return _flagged(block, "incomplete")
+    return _flagged(block, "incomplete") if isinstance(block, CallBlock) else block
 
 
 def cut_message(message: Message) -> Message:
@@ -227,5 +225,7 @@ def result_of_text(
 
 
 def _flagged(block: CallT, flag: CallFlag) -> CallT:
+    if flag in block.call.flags:
+        return block
     call = block.call.model_copy(update={"flags": (*block.call.flags, flag)})
     return block.model_copy(update={"call": call})

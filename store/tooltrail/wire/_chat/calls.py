@@ -6,13 +6,14 @@ from pydantic import JsonValue
 
 from tooltrail.records import CallBlock, CallFlag, ResultBlock, ToolCall
 from tooltrail.wire._chat.answers import NO_FLAGS, ODD_CALL, ODD_CALLS, Flags, is_odd_call
-from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
+from tooltrail.wire._chat.parts import Part, is_part, read_part
 from tooltrail.wire._reading import numbered, result_of_text
 from tooltrail.wire._steps import Answered
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
+    items_of,
     object_in,
     objects_in,
     others,
@@ -98,7 +99,7 @@ def read_result(
         if not isinstance(found, str | None):
             extras[member] = found
     is_value = not isinstance(content, str | list | None) and not is_part(content)
-    blocks = () if is_value else tuple(read_content(content, read))
+    blocks = () if is_value else tuple(map(read, items_of(content)))
     value: JsonValue = content if is_value else None
     return result_of_text(text_in(call_id), text_in(name), blocks).model_copy(
         update={"structured": value, "has_structured": is_value, "extras": extras}

@@ -5,9 +5,8 @@ under their own names. A part of an unknown type is a `ProviderBlock`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import TypeVar
 
 from pydantic import JsonValue
 
@@ -40,7 +39,6 @@ _TEXT = frozenset({"type", "text"})
 _REFUSAL = frozenset({"type", "refusal"})
 
 Part = TextBlock | MediaBlock | ProviderBlock
-PartT = TypeVar("PartT", bound=MessageBlock)
 
 
 def is_part(content: JsonValue) -> bool:
@@ -60,19 +58,6 @@ def read_part(part: JsonValue) -> Part:
             return TextBlock(text=text, is_refusal=True, extras=others(members, _REFUSAL))
         case _:
             return _read_media(members) or ProviderBlock(native=part)
-
-
-def read_content(content: JsonValue, read: Callable[[JsonValue], PartT]) -> Iterator[PartT]:
-    """Read a text, a list of parts, or one part as blocks; an empty text has none.
-
-    Args:
-        content: the content of a message.
-        read: returns the block for a part; `read_part` if a format has no parts of its own.
-    """
-    if isinstance(content, list):
-        yield from map(read, content)
-    elif content is not None and content != "":
-        yield read(content)
 
 
 def _read_media(part: JsonObject) -> MediaBlock | None:

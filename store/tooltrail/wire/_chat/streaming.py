@@ -182,5 +182,5 @@ class ChatAssembler:
             origin_of_choice(self._spelling.name, self._head, head, index),
             unread,
             is_complete=(is_done or bool(choice.head)) and self._failure is None,
-            flags={n: call.flags for n, call in enumerate(choice.calls.calls)},
+            flags={n: call.flags() for n, call in enumerate(choice.calls.calls)},
         )

@@ -26,10 +26,18 @@ from tooltrail.records import (
 from tooltrail.wire._chat import answers
 from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, odd_texts
 from tooltrail.wire._chat.calls import read_calls, read_result, unread_in
-from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
+from tooltrail.wire._chat.parts import Part, is_part, read_part
 from tooltrail.wire._reading import merge_results, message_of_request, spoken_in
 from tooltrail.wire.cohere.asking import NAME, read_tools
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
+from tooltrail.wire.members import (
+    JsonObject,
+    items_of,
+    object_in,
+    objects_in,
+    others,
+    raw_arguments,
+    text_in,
+)
 from tooltrail.wire.responses import Response
 
 DOCUMENT, PLAN, THINKING = "document", "tool_plan", "thinking"
@@ -69,7 +77,7 @@ def _assistant_blocks(
         yield ReasoningBlock(text=plan, extras={"member": PLAN})
     if thought := text_in(native.get(THINKING)):
         yield ReasoningBlock(text=thought)
-    yield from read_content(native.get("content"), _read_said)
+    yield from map(_read_said, items_of(native.get("content")))
     yield from read_calls(objects_in(native.get("tool_calls")), flags)
 
 
@@ -105,7 +113,7 @@ def _read_message(native: JsonObject, role: Role) -> Message:
     if role == "assistant":
         blocks, extras = [*_assistant_blocks(native, [])], _message_extras(native)
     else:
-        blocks, extras = [*read_content(content, read_part)], others(native, _SAID)
+        blocks, extras = [*map(read_part, items_of(content))], others(native, _SAID)
     message = message_of_request(NAME, role, blocks, extras)
     if content in ("", []):
         extras["content"] = content

@@ -190,14 +190,11 @@ def _read_call(native: JsonObject) -> ToolCall:
 
 def image_of_base64(data: str) -> MediaBlock:
     """The block of an image; its type is None if its first bytes match no known type."""
-    return MediaBlock(kind="image", media_type=_media_type(data), data=data)
+    head = decoded(data[:_HEAD_CHARS]) or b""
+    media_type = next((kind for kind, start in _HEADS.items() if start.match(head)), None)
+    return MediaBlock(kind="image", media_type=media_type, data=data)
 
 
 def is_image(block: object) -> bool:
     """Whether a block can be sent as an image: it has bytes in valid base64."""
     return isinstance(block, MediaBlock) and block.kind == "image" and has_bytes(block)
-
-
-def _media_type(data: str) -> str | None:
-    head = decoded(data[:_HEAD_CHARS]) or b""
-    return next((kind for kind, start in _HEADS.items() if start.match(head)), None)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from tooltrail.records import Conversation, Message, MessageBlock, Origin, Role, TextBlock
 from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, asks_for_call, odd_texts
 from tooltrail.wire._chat.calls import read_calls, read_result, unread_in
-from tooltrail.wire._chat.parts import is_part, read_content, read_part
+from tooltrail.wire._chat.parts import is_part, read_part
 from tooltrail.wire._reading import (
     REASONING,
     ROLES,
@@ -19,7 +19,7 @@ from tooltrail.wire._reading import (
     spoken_in,
     thoughts_in,
 )
-from tooltrail.wire.members import JsonObject, objects_in, others, text_in
+from tooltrail.wire.members import JsonObject, items_of, objects_in, others, text_in
 from tooltrail.wire.openai_chat.asking import NAME, read_tools
 
 _TEXTS = ("refusal", *REASONING)
@@ -43,7 +43,7 @@ def _assistant_blocks(
     if _has_annotations(native) and isinstance(content, str):
         yield TextBlock(text=content, extras={"annotations": native["annotations"]})
     else:
-        yield from read_content(content, read_part)
+        yield from map(read_part, items_of(content))
     if refusal := text_in(native.get("refusal")):
         yield TextBlock(text=refusal, is_refusal=True)
     yield from read_calls(_native_calls(native), flags)
@@ -94,7 +94,7 @@ def _read_message(native: JsonObject, role: Role) -> Message:
         blocks, extras = tuple(_assistant_blocks(native, [])), _message_extras(native)
     else:
         blocks, extras = (
-            tuple(read_content(native.get("content"), read_part)),
+            tuple(map(read_part, items_of(native.get("content")))),
             others(native, _SAID),
         )
     return message_of_request(NAME, role, blocks, extras)

@@ -116,7 +116,10 @@ class _Speech:
         if places != sorted(places):
             note = "what was thought stands first, then text, a refusal, and the calls"
             self.writing.note("order_changed", self.where, note)
-        native: JsonObject = {"role": "assistant", "content": self._spoken(spoken)}
+        # Parts are written only to go back to the provider that sent one of them.
+        has_own = any(isinstance(block, ProviderBlock) for block in spoken)
+        content = self.content(spoken) if has_own else self.writing.content_text(spoken, self.where)
+        native: JsonObject = {"role": "assistant", "content": content}
         for name, pieces in texts.items():
             native[name] = self.writing.joined(pieces, self.where)
         extras = self.message.origin.extras if self.message.origin else {}
@@ -132,7 +135,9 @@ class _Speech:
             ):
                 self.writing.note_dropped(block.extras.keys() - {"member"}, self.where)
                 return member
-            case ReasoningBlock():
+            case ReasoningBlock() | ProviderBlock() if not own_part(
+                self.writing, self.message, block
+            ):
                 self.writing.dropped_block(block, self.where)
                 return None
             case TextBlock(is_refusal=True):
@@ -153,18 +158,6 @@ class _Speech:
         if unsaid:
             self.writing.note("provider_data_dropped", self.where, f"audio: {unsaid}")
         return {**extras, "audio": {"id": audio_id} if audio_id else None}
-
-    def _spoken(self, blocks: Sequence[MessageBlock]) -> JsonValue:
-        """The assistant's content: one text, or parts if one of its provider's parts is written."""
-        has_own = any(own_part(self.writing, self.message, block) for block in blocks)
-        return self.content(blocks) if has_own else self._text(blocks)
-
-    def _text(self, blocks: Sequence[MessageBlock]) -> str:
-        for block in blocks:
-            if isinstance(block, ProviderBlock):
-                self.writing.dropped_block(block, self.where)
-        said = [block for block in blocks if not isinstance(block, ProviderBlock)]
-        return self.writing.content_text(said, self.where)
 
     def content(self, blocks: Sequence[MessageBlock]) -> JsonValue:
         """Content: one text as a text, anything more as parts."""

@@ -101,9 +101,7 @@ def write_part(
 
 def describe_part(writing: Writing, block: MessageBlock, where: str) -> JsonObject:
     """Describe in words a block that has no part."""
-    text = writing.clean.text(writing.described(block, where), where)
-    writing.note_extras(block, where)
-    return {"type": "input_text", "text": text}
+    return {"type": "input_text", "text": writing.block_text(block, where)}
 
 
 def _media_part(
