@@ -187,10 +187,7 @@ def spelled_name(
 ) -> str:
     """The name on the wire of a tool, with its server if it has one.
 
-    Args:
-        namespace: the server, or another namespace; None for a plain name.
-        tool_name: the name of the tool.
-        servers: the servers that the reader knows; None if it accepts any name as a server.
+    `servers` are those that the reader knows; None if it accepts any name as a server.
     """
     if namespace:
         return name_with_server(namespace, tool_name)

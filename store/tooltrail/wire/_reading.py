@@ -98,15 +98,9 @@ def message_of_answer(
 ) -> Message:
     """The message of an answer, in which the calls that may be incomplete are flagged.
 
-    If the answer was cut short, only its last call can be incomplete. If its end is unknown, every
-    call can be.
-
-    Args:
-        blocks: the blocks of the answer.
-        origin: the origin of the answer.
-        is_complete: whether the end of the answer was received.
-        is_cut: whether the provider cut the answer short.
-        cut: the indexes of blocks whose end was not received.
+    If the provider cut the answer short (`is_cut`), only its last call can be incomplete. If its
+    end was not received (not `is_complete`), every call can be. So can the blocks at
+    the indexes `cut`.
     """
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
     open_calls = calls if not is_complete else calls[-1:] if is_cut else []
@@ -137,14 +131,7 @@ def message_of_request(
     blocks: Iterable[MessageBlock],
     extras: JsonObject | None = None,
 ) -> Message:
-    """A message of a request, with an origin if a part can be written only for its provider.
-
-    Args:
-        wire_format: the format of the request.
-        role: the role of the message.
-        blocks: the blocks of the message.
-        extras: other members of the message.
-    """
+    """A message of a request, with an origin if a part can be written only for its provider."""
     said = tuple(blocks)
     is_native = bool(extras) or any(map(is_for_provider, said))
     origin = Origin(wire_format=wire_format, extras=extras or {}) if is_native else None

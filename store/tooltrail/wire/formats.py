@@ -11,9 +11,8 @@ from tooltrail.records import Conversation, InvalidRecordError, NotFoundError, T
 from tooltrail.wire._identifiers import NO_SERVERS, split_servers, split_tools
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.capabilities import Capabilities
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy, ToolChoice
 from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.requests import ToolChoice
 from tooltrail.wire.responses import Response, odd_calls
 from tooltrail.wire.sturdy import TOO_DEEP, bounded, is_bounded
 from tooltrail.wire.usage import NO_USAGE, TokenCounts, UsageSpelling, usage_in
@@ -29,8 +28,7 @@ class Assembler(Protocol):
     def finish(self, *, is_done: bool = False) -> Response:
         """Return the answer; called once, after the last event.
 
-        Args:
-            is_done: whether the stream marked its end with `data: [DONE]`.
+        `is_done`: the stream marked its end with `data: [DONE]`.
         """
         ...
 

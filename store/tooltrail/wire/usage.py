@@ -68,21 +68,17 @@ def usage_of(holder: str) -> Callable[[JsonObject], JsonValue]:
 NO_USAGE = UsageSpelling(lambda _: None)
 """The spelling of formats that report no tokens."""
 
-_NOTHING = TokenCounts()
-
 
 def usage_in(found: Iterable[JsonValue], spelling: UsageSpelling) -> TokenCounts | None:
     """The tokens of an answer; None if the provider reports none.
 
-    Args:
-        found: the results of `spelling.find`, in the order of the events.
-        spelling: the spelling of the format.
+    `found` has the results of `spelling.find`, in the order of the events.
     """
     counts: dict[str, int] = {}
     for one in found:
         counts.update(counts_in(one))
     read = spelling.read(counts)
-    return None if read == _NOTHING else read
+    return None if read == TokenCounts() else read
 
 
 def counts_in(value: JsonValue) -> dict[str, int]:

@@ -160,11 +160,9 @@ def write_media(
     if block.data is None:
         part = _write_place(writing, message, block)
         unsaid = ["media_type", "name"]
-    elif has_bytes(block):
+    else:
         part = _write_bytes(block)
         unsaid = ["uri"] if block.kind == "document" else ["uri", "name"]
-    else:
-        return None
     if part is None:
         return None
     if block.kind == "document" and block.data is not None and not block.name:
@@ -188,6 +186,8 @@ def _write_place(writing: Writing, message: Message, block: MediaBlock) -> JsonO
 
 
 def _write_bytes(block: MediaBlock) -> JsonObject | None:
+    if not has_bytes(block):
+        return None
     if block.kind == "audio":
         name = _SOUND_NAMES.get(block.media_type or "")
         sound: JsonObject = {"data": block.data, "format": name}

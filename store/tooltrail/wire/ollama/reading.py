@@ -8,6 +8,7 @@ kept as extras.
 
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from pydantic import JsonValue
 
@@ -86,13 +87,9 @@ def read_answer(
     *,
     is_done: bool = False,
 ) -> Response:
-    """Read this message as an answer.
+    """Read a message as an answer; `last` is the object around it, with the model and the reason.
 
-    Args:
-        native: the message.
-        last: the object around the message: the model, whether and why the answer is done.
-        failure: the provider's error.
-        is_done: whether the end of the answer was received, even if `last` does not say so.
+    `is_done`: the end of the answer was received, even if `last` does not say so.
     """
     # Malformed reasoning cannot hide a call.
     odd = _odd(native).keys() - {"thinking"}
@@ -195,6 +192,6 @@ def image_of_base64(data: str) -> MediaBlock:
     return MediaBlock(kind="image", media_type=media_type, data=data)
 
 
-def is_image(block: object) -> bool:
+def is_image(block: object) -> TypeGuard[MediaBlock]:
     """Whether a block can be sent as an image: it has bytes in valid base64."""
     return isinstance(block, MediaBlock) and block.kind == "image" and has_bytes(block)

@@ -47,7 +47,7 @@ def _write_said(writing: Writing, step: Step) -> JsonObject | None:
             pass
     role = "system" if message.role == "developer" else message.role
     writing.note_role(message.role, role, where)
-    said: JsonObject = {"role": role, **_spoken(writing, message, [*step.blocks()], where)}
+    said: JsonObject = {"role": role, **_spoken(writing, step)}
     if step.answered:
         said["tool_calls"] = [_write_call(writing, message, one) for one in step.answered]
     if not (said["content"] or len(said) > 2):
@@ -100,13 +100,12 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
     }
 
 
-def _spoken(
-    writing: Writing, message: Message, blocks: Sequence[MessageBlock | Answered], where: str
-) -> JsonObject:
+def _spoken(writing: Writing, step: Step) -> JsonObject:
     """Write a message without its calls: its content, reasoning and images."""
+    message, where, blocks = step.message, step.where, [*step.blocks()]
     _note_order(writing, blocks, where)
     texts: dict[str, list[str]] = {"content": []}
-    images: list[MessageBlock] = []
+    images: list[MediaBlock] = []
     for block in blocks:
         if isinstance(block, Answered):
             continue
@@ -131,11 +130,9 @@ def _joined(writing: Writing, texts: list[str], where: str) -> str:
     return writing.joined(spoken, where)
 
 
-def _images(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> JsonObject:
+def _images(writing: Writing, blocks: Sequence[MediaBlock], where: str) -> JsonObject:
     images: list[JsonValue] = []
     for block in blocks:
-        if not isinstance(block, MediaBlock):
-            continue
         image = image_of_base64(block.data or "")
         if image != block:
             members = ("media_type", "uri", "name", "extras")

@@ -89,12 +89,8 @@ def _read_message(native: JsonObject, role: Role) -> Message:
         is_native = result.tool_name or result.extras
         origin = Origin(wire_format=NAME) if is_native else None
         return Message(role=role, blocks=(result,), origin=origin)
-    blocks: tuple[MessageBlock, ...]
     if role == "assistant":
-        blocks, extras = tuple(_assistant_blocks(native, [])), _message_extras(native)
-    else:
-        blocks, extras = (
-            tuple(map(read_part, items_of(native.get("content")))),
-            others(native, _SAID),
-        )
-    return message_of_request(NAME, role, blocks, extras)
+        said = _assistant_blocks(native, [])
+        return message_of_request(NAME, role, said, _message_extras(native))
+    parts = map(read_part, items_of(native.get("content")))
+    return message_of_request(NAME, role, parts, others(native, _SAID))

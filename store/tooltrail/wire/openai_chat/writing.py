@@ -68,11 +68,7 @@ def _write_said(writing: Writing, step: Step) -> JsonObject | None:
 def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
     arguments = writing.arguments_text(call, where)
-    native = write_call(writing, answered, arguments)
-    if call.kind == "custom":
-        native["type"] = "custom"
-        native["custom"] = {"name": answered.wire_name, "input": arguments}
-        del native["function"]
+    native = write_call(writing, answered, arguments, is_custom=call.kind == "custom")
     return writing.beside(native, message, call.extras, where, CALL)
 
 
