@@ -176,11 +176,8 @@ class _Planner:
         else:
             wire_id = call.call_id
             name = writing.text_names.of(call.tool_name, where, call.namespace)
-        result, source = (
-            asked.result or _NO_RESULTS[writing.policy.unanswered],
-            asked.source or Message(role="tool"),
-        )
-        return Answered(call, wire_id, name, result, where, source)
+        result = asked.result or _NO_RESULTS[writing.policy.unanswered]
+        return Answered(call, wire_id, name, result, where, asked.source or Message(role="tool"))
 
     def _wire_id(self, call: ToolCall, batch: int, where: str) -> str | None:
         needs_id = self._writing.capabilities.needs_call_ids

@@ -116,9 +116,8 @@ class EventFraming:
             self._take_text(line, found)
 
     def _take_data(self, found: list[JsonObject]) -> None:
-        data = self._data
-        text = data[0] if len(data) == 1 else b"\n".join(data)
-        data.clear()
+        text = b"\n".join(self._data)
+        self._data.clear()
         self._take_text(text, found)
 
     def _take_text(self, text: bytes, found: list[JsonObject]) -> None:

@@ -62,7 +62,9 @@ def read_tool_result(format_name: str, native: JsonObject) -> ResultBlock:
         from tooltrail.wire.mcp.results import read_result  # noqa: PLC0415  for this format alone
 
         return read_result(native)
-    request = _REQUESTS.get(format_name, lambda one: {"messages": [one]})(native)
+    request: JsonObject = {"messages": [native]}
+    if format_name in _REQUESTS:
+        request = _REQUESTS[format_name](native)
     results = [
         result for message in known.read_history(request).messages for result in message.results
     ]

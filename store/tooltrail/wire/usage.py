@@ -43,7 +43,7 @@ class UsageSpelling:
         thoughts: the count of thoughts; added to the output if the total includes it separately.
     """
 
-    find: Callable[[JsonObject], JsonValue]
+    find: Callable[[JsonObject], JsonValue] = lambda _: None
     input_counts: tuple[str, ...] = ()
     output_counts: tuple[str, ...] = ()
     cached_counts: tuple[str, ...] = ()
@@ -63,10 +63,6 @@ class UsageSpelling:
 def usage_of(holder: str) -> Callable[[JsonObject], JsonValue]:
     """Return a function that finds `usage` in an answer or event, or in its member `holder`."""
     return lambda event: event.get("usage") or object_in(event.get(holder)).get("usage")
-
-
-NO_USAGE = UsageSpelling(lambda _: None)
-"""The spelling of formats that report no tokens."""
 
 
 def usage_in(found: Iterable[JsonValue], spelling: UsageSpelling) -> TokenCounts | None:

@@ -86,15 +86,9 @@ class Call:
 
     def native(self) -> JsonObject:
         """The call in the form of an answer that is not streamed."""
-        members: JsonObject = {
-            "name": self.name,
-            "input" if self.is_custom else "arguments": "".join(self.arguments),
-        }
-        return {
-            **self.extras,
-            "id": self.call_id,
-            "custom" if self.is_custom else "function": members,
-        }
+        kind, member = ("custom", "input") if self.is_custom else ("function", "arguments")
+        members: JsonObject = {"name": self.name, member: "".join(self.arguments)}
+        return {**self.extras, "id": self.call_id, kind: members}
 
     def flags(self) -> tuple[CallFlag, ...]:
         """The flags for irregular fragments."""

@@ -86,10 +86,8 @@ def _read_media(part: JsonObject) -> MediaBlock | None:
 
 def _read_file(data: str, members: JsonObject) -> MediaBlock:
     name = text_in(members.get("filename"))
-    if data.startswith("data:"):
+    if data.startswith("data:") or is_public(data):
         return media_of_uri("document", data, name)
-    if is_public(data):
-        return MediaBlock(kind="document", uri=data, name=name)
     return MediaBlock(kind="document", data=data, name=name)
 
 

@@ -149,9 +149,7 @@ class ChatAssembler:
             return
         if index is None and choice.get("index") is not None:
             self._unread["the index of a choice is not a number"] = None
-        state = self._choices.get(index or 0)
-        if state is None:
-            state = self._choices[index or 0] = Choice(self._spelling)
+        state = self._choices.setdefault(index or 0, Choice(self._spelling))
         if choice.get("finish_reason"):
             state.head = choice
         if isinstance(delta, dict):

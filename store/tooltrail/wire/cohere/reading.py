@@ -9,7 +9,7 @@ list, as every answer of Cohere has, unless its extras contain an empty `content
 result contain an empty list if its content is a list.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
@@ -83,11 +83,9 @@ def _assistant_blocks(
 
 def _read_said(part: JsonValue) -> Part | ReasoningBlock:
     members = object_in(part)
-    match members:
-        case {"type": "thinking", "thinking": str(text)}:
-            return ReasoningBlock(text=text, extras=others(members, frozenset({"type", THINKING})))
-        case _:
-            return read_part(part)
+    if members.get("type") == THINKING and isinstance(text := members.get(THINKING), str):
+        return ReasoningBlock(text=text, extras=others(members, frozenset({"type", THINKING})))
+    return read_part(part)
 
 
 def _message_extras(native: JsonObject) -> JsonObject:
@@ -106,14 +104,14 @@ def read_history(request: JsonObject) -> Conversation:
 
 
 def _read_message(native: JsonObject, role: Role) -> Message:
-    blocks: list[MessageBlock]
+    blocks: Iterable[MessageBlock]
     content = native.get("content")
     if role == "tool":
         return message_of_request(NAME, role, [_read_result(native)])
     if role == "assistant":
-        blocks, extras = [*_assistant_blocks(native, [])], _message_extras(native)
+        blocks, extras = _assistant_blocks(native, []), _message_extras(native)
     else:
-        blocks, extras = [*map(read_part, items_of(content))], others(native, _SAID)
+        blocks, extras = map(read_part, items_of(content)), others(native, _SAID)
     message = message_of_request(NAME, role, blocks, extras)
     if content in ("", []):
         extras["content"] = content

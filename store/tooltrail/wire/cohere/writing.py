@@ -21,9 +21,8 @@ from tooltrail.wire._steps import Answered, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.cohere.asking import FREE_TEXT
 from tooltrail.wire.cohere.reading import DOCUMENT, MESSAGE, PLAN, RESULT, THINKING
-from tooltrail.wire.members import JsonObject, others, raw_arguments, spelled
+from tooltrail.wire.members import JsonObject, raw_arguments, spelled
 
-_CONTENT = frozenset({"content"})
 _DOCUMENT = frozenset({DOCUMENT})
 _IMAGES = frozenset({"image"})
 
@@ -48,11 +47,11 @@ def _said(writing: Writing, step: Step, spoken: JsonObject) -> JsonObject:
     message = step.message
     role = "system" if message.role == "developer" else message.role
     writing.note_role(message.role, role, step.where)
-    extras = message.origin.extras if message.origin else {}
+    extras = dict(message.origin.extras) if message.origin else {}
     if "content" in spoken:
-        extras = others(extras, _CONTENT)
+        extras.pop("content", None)
     native: JsonObject = {"role": role, **spoken}
-    return writing.beside(native, message, extras, step.where, MESSAGE - {PLAN, *_CONTENT})
+    return writing.beside(native, message, extras, step.where, MESSAGE - {PLAN, "content"})
 
 
 def _spoken(writing: Writing, step: Step) -> JsonObject:
@@ -102,7 +101,8 @@ def _write_text(
     writing: Writing, message: Message, block: TextBlock, where: str
 ) -> JsonObject | None:
     """Write a text, or the document with this text as data; None for an empty text."""
-    document = block.extras.get(DOCUMENT)
+    extras = dict(block.extras)
+    document = extras.pop(DOCUMENT, None)
     if (
         isinstance(document, dict)
         and writing.replays(message)
@@ -111,7 +111,7 @@ def _write_text(
         writing.note_refusal(block, where)
         text = writing.clean.text(block.text, where)
         native: JsonObject = {"type": DOCUMENT, DOCUMENT: {"data": text, **document}}
-        return writing.beside(native, message, others(block.extras, _DOCUMENT), where)
+        return writing.beside(native, message, extras, where)
     return write_text(writing, message, block, where, _DOCUMENT)
 
 
@@ -132,7 +132,8 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
         "tool_call_id": answered.wire_id,
         "content": _result_parts(writing, answered) or writing.result_text(result, where),
     }
-    extras = others(result.extras, _CONTENT)
+    extras = dict(result.extras)
+    extras.pop("content", None)
     return writing.beside(native, answered.source, extras, where, RESULT)
 
 

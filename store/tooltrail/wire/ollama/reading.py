@@ -139,9 +139,7 @@ def _read_message(native: JsonObject, position: int) -> Message:
         return Message(role="tool", blocks=(_read_result(native),))
     if role is None:
         # Some models have special roles, such as `control`.
-        return Message(
-            role="system", blocks=(ProviderBlock(native=native),), origin=Origin(wire_format=NAME)
-        )
+        return message_of_request(NAME, "system", [ProviderBlock(native=native)])
     return message_of_request(NAME, role, _blocks(native), others(native, MESSAGE) | _odd(native))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from tooltrail.records import ContentBlock, MediaBlock, MessageBlock, ProviderBlock, TextBlock
+from tooltrail.records import MediaBlock, MessageBlock, ProviderBlock, TextBlock
 from tooltrail.records.blocks import MediaKind
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.media_uris import (
@@ -78,7 +78,7 @@ def _read_media(part: JsonObject, kind: MediaKind, places: tuple[str, ...]) -> M
 
 
 def write_part(
-    writing: Writing, block: ContentBlock, where: str, *, replays: bool
+    writing: Writing, block: MessageBlock, where: str, *, replays: bool
 ) -> JsonObject | None:
     """Write a text, media or a provider block as a part; None if this is not possible.
 
@@ -97,11 +97,6 @@ def write_part(
         return None
     part = writing.with_extras(part, block.extras, where, replays=replays)
     return {"detail": "auto", **part} if part["type"] == "input_image" else part
-
-
-def describe_part(writing: Writing, block: MessageBlock, where: str) -> JsonObject:
-    """Describe in words a block that has no part."""
-    return {"type": "input_text", "text": writing.block_text(block, where)}
 
 
 def _media_part(

@@ -27,7 +27,7 @@ from tooltrail.wire.openai_responses.outputs import (
     write_builtin,
     write_output,
 )
-from tooltrail.wire.openai_responses.parts import describe_part, write_part
+from tooltrail.wire.openai_responses.parts import write_part
 from tooltrail.wire.openai_responses.reading import ITEM, thoughts_in
 
 _NAMES_ANOTHER = frozenset({"item_reference", "local_shell_call_output"})
@@ -88,13 +88,14 @@ def _write_said(writing: Writing, step: Step) -> Iterator[JsonObject]:
             note = "what its item said beside the content"
             writing.note("provider_data_dropped", step.where, note)
         is_shown = not isinstance(own, MediaBlock) or message.role == "user"
-        part = None
-        if isinstance(own, TextBlock | MediaBlock | ProviderBlock) and is_shown:
-            part = write_part(writing, own, step.where, replays=writing.replays(message))
+        replays = writing.replays(message)
+        part = write_part(writing, own, step.where, replays=replays) if is_shown else None
         if part is None and isinstance(own, ProviderBlock | ReasoningBlock):
             writing.dropped_block(own, step.where)
         else:
-            parts.append(part or describe_part(writing, own, step.where))
+            parts.append(
+                part or {"type": "input_text", "text": writing.block_text(own, step.where)}
+            )
         if isinstance(own, ProviderBlock):
             writing.note_extras(own, step.where)
     if len(parts) == 1 and parts[0].keys() == {"type", "text"}:
@@ -185,8 +186,8 @@ class _Turn:
         elif isinstance(own, ReasoningBlock):
             self._take_reasoning(own)
         else:
-            described = describe_part(self.writing, own, self.where)
-            self.add({"role": "assistant", "content": described["text"]})
+            text = self.writing.block_text(own, self.where)
+            self.add({"role": "assistant", "content": text})
 
     def _take_text(self, block: TextBlock, about: JsonObject) -> None:
         text, extras = self.writing.clean.text(block.text, self.where), block.extras
