@@ -18,7 +18,6 @@ class Batch:
     """The calls of one message of the assistant.
 
     Attributes:
-        message: the complete message, with its other blocks.
         number: the index of the batch among all batches, from 0.
         furthest: the highest number of a call that has a result; -1 if none has one.
     """

@@ -34,7 +34,6 @@ class ChatSpelling:
     """How a format reads the messages of a chat.
 
     Attributes:
-        name: the name of the format.
         blocks: reads the blocks of an answer's message; appends notes on malformed parts to the
             list.
         extras: the other members of such a message.
