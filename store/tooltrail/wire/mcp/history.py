@@ -26,7 +26,7 @@ from tooltrail.records import (
     ToolDefinition,
 )
 from tooltrail.wire._reading import messages_in
-from tooltrail.wire._steps import Answers, Said, steps
+from tooltrail.wire._steps import Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.mcp.asking import read_tools
 from tooltrail.wire.mcp.calls import VERSION, call_native, read_call
@@ -187,7 +187,7 @@ def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue
         for result in message.results
     }
     for step in steps(writing, conversation):
-        if isinstance(step, Said) and step.orphans:
+        if step.orphans:
             # Responses without a request.
             for one in step.orphans:
                 is_own = id(one) in own
@@ -195,7 +195,7 @@ def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue
                 yield response_native(writing, one, request_id, LATEST, step.where, replays=is_own)
             continue
         _note_said(writing, step)
-        for answered in step.answered if isinstance(step, Answers) else ():
+        for answered in step.answered:
             call, is_own = answered.call, id(answered.result) in own
             replays = writing.replays(step.message)
             request_id = ids.of(call.extras if replays else {}, answered.where)
@@ -210,7 +210,7 @@ def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue
             yield response_native(writing, result, request_id, revision, where, replays=is_own)
 
 
-def _note_said(writing: Writing, step: Said | Answers) -> None:
+def _note_said(writing: Writing, step: Step) -> None:
     """Report the blocks other than calls and results, which the format cannot carry."""
     for block in step.message.blocks:
         if not isinstance(block, CallBlock | ResultBlock):
@@ -218,7 +218,7 @@ def _note_said(writing: Writing, step: Said | Answers) -> None:
     writing.note_message_extras(step.message, step.where)
     if not step.message.blocks:
         writing.note("message_empty", step.where, "a message without blocks")
-    if isinstance(step, Answers) and len(step.answered) > 1:
+    if len(step.answered) > 1:
         note = "the calls of one message are requests one after the other"
         writing.note("order_changed", step.where, note)
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from tooltrail.records import CallBlock, ReasoningBlock, TextBlock, ToolCall
 from tooltrail.wire._identifiers import split_name
-from tooltrail.wire._reading import RepeatedIds
+from tooltrail.wire._reading import numbered
 from tooltrail.wire.text_fallback.families import text_family
 from tooltrail.wire.text_fallback.family import TextCall, TextFamily
 from tooltrail.wire.text_fallback.markup import FENCES, THOUGHTS
@@ -60,19 +60,19 @@ def read_calls(text: str, family: str = "tool_result") -> TextWithCalls:
     reading = _Reading(text_family(family), text)
     reading.read()
     blocks: list[TextBlock | CallBlock | ReasoningBlock] = []
-    unread, repeated, position = list[str](), RepeatedIds(), 0
+    unread, position = list[str](), 0
     for found in reading.found:
         if not isinstance(found, TextCall):
             blocks.append(found)
             continue
         if found.problem is not None:
             unread.append(f"call {position} is not as it should be: {found.problem}")
-        blocks.append(repeated.flagged(_call(found, position)))
+        blocks.append(CallBlock(call=_call(found)))
         position += 1
-    return TextWithCalls(tuple(blocks), (*unread, *reading.unread))
+    return TextWithCalls(tuple(numbered(blocks)), (*unread, *reading.unread))
 
 
-def _call(found: TextCall, position: int) -> ToolCall:
+def _call(found: TextCall) -> ToolCall:
     namespace, tool_name = split_name(found.tool_name)
     return ToolCall(
         tool_name=tool_name,
@@ -80,7 +80,6 @@ def _call(found: TextCall, position: int) -> ToolCall:
         call_id=found.call_id or None,
         arguments_raw=found.arguments,
         kind=found.kind,
-        position=position,
         flags=() if found.problem is None else ("incomplete",),
     )
 

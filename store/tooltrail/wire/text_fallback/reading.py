@@ -113,7 +113,7 @@ class TextAssembler:
     def __init__(self, family: TextFamily) -> None:
         spelling = _spelling_of(family)
         self._chat = ChatAssembler(spelling)
-        self._text = Choice(spelling.is_part)
+        self._text = Choice(spelling)
         self._texts: list[JsonObject] = []
 
     def feed(self, event: JsonObject) -> None:
