@@ -6,7 +6,7 @@ ends a task: it contains the result that the response postponed.
 """
 
 from tooltrail.records import Message, Origin, ProviderBlock, ResultBlock
-from tooltrail.wire.mcp.limits import NAME
+from tooltrail.wire.mcp.asking import NAME
 from tooltrail.wire.mcp.results import Pending, read_outcome
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
