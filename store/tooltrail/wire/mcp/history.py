@@ -177,8 +177,8 @@ def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue
     for step in steps(writing, conversation):
         if isinstance(step, Said) and step.orphans:
             # Responses without a request.
-            for one in step.orphans:
-                yield response_native(writing, one, next(numbers), step.where, replays=False)
+            for orphan in step.orphans:
+                yield response_native(writing, orphan, next(numbers), step.where, replays=False)
             continue
         _note_said(writing, step)
         for one in step.answered if isinstance(step, Answers) else ():
