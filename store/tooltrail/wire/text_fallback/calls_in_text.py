@@ -16,8 +16,7 @@ from dataclasses import dataclass
 from tooltrail.records import CallBlock, ReasoningBlock, TextBlock, ToolCall
 from tooltrail.wire._identifiers import split_name
 from tooltrail.wire._reading import RepeatedIds
-from tooltrail.wire.text_fallback.families import text_family
-from tooltrail.wire.text_fallback.family import TextCall, TextFamily
+from tooltrail.wire.text_fallback.family import TextCall, TextFamily, text_family
 from tooltrail.wire.text_fallback.markup import FENCES, THOUGHTS
 
 _FLAGS = re.MULTILINE | re.IGNORECASE

@@ -9,14 +9,12 @@ same tool if the block names a tool. Every other block is text of the user. So a
 answer another call, and a text that the user quotes answers none.
 """
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from pydantic import JsonValue
 
 from tooltrail.records import (
-    CallBlock,
     Conversation,
     Message,
     MessageBlock,
@@ -51,37 +49,19 @@ from tooltrail.wire.members import (
 from tooltrail.wire.responses import Response
 from tooltrail.wire.text_fallback.asking import read_tools
 from tooltrail.wire.text_fallback.calls_in_text import read_calls, text_beside
-from tooltrail.wire.text_fallback.family import TextFamily, TextResult
-from tooltrail.wire.text_fallback.limits import NAME
+from tooltrail.wire.text_fallback.family import NAME, TextFamily, TextResult
 
 _MESSAGE = frozenset({"role", "content", *REASONING})
 _ANSWER = frozenset({"id", "model", "error", "choices"})
 
 
-class _Pending:
-    """The calls without a result in the last message of the assistant."""
-
-    def __init__(self, family: TextFamily) -> None:
-        self._family = family
-        self._waiting: dict[int, ToolCall] = {}
-        self._named: defaultdict[tuple[str | None, str | None], deque[int]] = defaultdict(deque)
-
-    def ask(self, calls: Iterable[ToolCall]) -> None:
-        """Wait for the results of these calls, and of no earlier ones."""
-        self._waiting = dict(enumerate(calls))
-        self._named.clear()
-        for number, call in self._waiting.items():
-            call_id = call.call_id if self._family.tells_ids else None
-            for name in (spelled_name(call.namespace, call.tool_name), None):
-                self._named[call_id, name].append(number)
-
-    def take(self, found: TextResult) -> ToolCall | None:
-        """Remove and return the call that a block answers; None if it answers none."""
-        numbers = self._named.get((found.call_id or None, found.tool_name), deque())
-        while numbers:
-            if call := self._waiting.pop(numbers.popleft(), None):
-                return call
-        return None
+def _take(waiting: list[ToolCall], family: TextFamily, found: TextResult) -> ToolCall | None:
+    """Remove and return the first call that a block answers; None if it answers none."""
+    for place, call in enumerate(waiting):
+        is_named = found.tool_name in (None, spelled_name(call.namespace, call.tool_name))
+        if is_named and (not family.tells_ids or call.call_id == (found.call_id or None)):
+            return waiting.pop(place)
+    return None
 
 
 def _spelling_of(family: TextFamily) -> ChatSpelling:
@@ -191,36 +171,37 @@ def _content(content: JsonValue) -> Iterator[TextBlock | ProviderBlock]:
 
 def read_history(family: TextFamily, request: JsonObject) -> Conversation:
     """Read the messages and tools of a request."""
-    pending = _Pending(family)
+    waiting: list[ToolCall] = []
     messages = (
         message
         for native, role in spoken_in(request)
-        for message in _read_message(family, native, role, pending)
+        for message in _read_message(family, native, role, waiting)
     )
     return Conversation.of(merge_results(messages), read_tools(request))
 
 
 def _read_message(
-    family: TextFamily, native: JsonObject, role: Role, pending: _Pending
+    family: TextFamily, native: JsonObject, role: Role, waiting: list[ToolCall]
 ) -> Iterator[Message]:
     extras = others(native, _MESSAGE if role == "assistant" else frozenset({"role", "content"}))
     origin = message_of_request(NAME, role, (), extras).origin
     if role == "assistant":
         blocks = (*thoughts_in(native), *_said(family, native.get("content"), []))
-        pending.ask(block.call for block in blocks if isinstance(block, CallBlock))
-        yield Message(role=role, blocks=blocks, origin=origin)
+        message = Message(role=role, blocks=blocks, origin=origin)
+        waiting[:] = message.calls
+        yield message
     elif role == "tool":
         content = tuple(_content(native.get("content")))
         call_id, name = text_in(native.get("tool_call_id")), text_in(native.get("name"))
         yield Message(role=role, blocks=(result_of_text(call_id, name, content),), origin=origin)
     elif role == "user":
-        yield from _read_user(family, native, pending, origin)
+        yield from _read_user(family, native, waiting, origin)
     else:
         yield Message(role=role, blocks=tuple(_content(native.get("content"))), origin=origin)
 
 
 def _read_user(
-    family: TextFamily, native: JsonObject, pending: _Pending, origin: Origin | None
+    family: TextFamily, native: JsonObject, waiting: list[ToolCall], origin: Origin | None
 ) -> Iterator[Message]:
     """Split a message of the user into its results and its other text."""
     results: list[MessageBlock] = []
@@ -231,7 +212,7 @@ def _read_user(
             continue
         place = 0
         for found in family.find_results(block.text):
-            if call := pending.take(found):
+            if call := _take(waiting, family, found):
                 results.append(_result(found, call))
                 before = block.text[place : found.begin]
                 said += _content(text_beside(before, follows=place > 0, precedes=True))

@@ -20,9 +20,7 @@ from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.text_fallback import asking
 from tooltrail.wire.text_fallback.calls_in_text import marked_text, read_calls
-from tooltrail.wire.text_fallback.families import text_family
-from tooltrail.wire.text_fallback.family import TextFamily
-from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
+from tooltrail.wire.text_fallback.family import CAPABILITIES, NAME, TextFamily, text_family
 from tooltrail.wire.text_fallback.reading import TextAssembler, read_history, read_response
 
 BlockT = TypeVar("BlockT", bound=MessageBlock | Answered)
