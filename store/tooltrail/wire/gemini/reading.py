@@ -27,7 +27,7 @@ from tooltrail.wire._reading import (
     numbered,
 )
 from tooltrail.wire.gemini.asking import NAME, read_tools
-from tooltrail.wire.gemini.partial_arguments import PIECES, is_in_pieces
+from tooltrail.wire.gemini.partial_arguments import PIECES
 from tooltrail.wire.gemini.parts import camel, media_of_part
 from tooltrail.wire.members import (
     JsonObject,
@@ -195,7 +195,7 @@ def _block(native: JsonValue, *, is_cut: bool) -> MessageBlock:
 def _call(part: JsonObject, *, is_cut: bool) -> ToolCall:
     members = camel(object_in(part["functionCall"]))
     extras = others(part, _CALL_PART)
-    is_whole = not is_in_pieces(members)
+    is_whole = not any(members.get(name) for name in PIECES)
     # In a complete call, the members of pieces have no meaning.
     if more := others(members, _CALL | PIECES if is_whole else _CALL):
         extras["functionCall"] = more

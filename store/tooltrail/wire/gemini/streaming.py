@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from tooltrail.records import InvalidRecordError, Message
-from tooltrail.wire.gemini.partial_arguments import PIECES, PartialArguments, goes_on
+from tooltrail.wire.gemini.partial_arguments import PIECES, PartialArguments
 from tooltrail.wire.gemini.parts import camel
 from tooltrail.wire.gemini.reading import failed_call, read_candidate, read_failure, unread_of
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
@@ -52,28 +52,26 @@ class _Candidate:
         self.texts[number].append(text)
 
     def _take_call(self, part: JsonObject, members: JsonObject) -> None:
-        if self.open_call is not None and members.get("name"):
+        """Begin a call, or continue the one whose arguments come in pieces."""
+        if members.get("name"):
             self.end("another call begins before the arguments of the one before it ended")
         if self.open_call is None:
-            self.call_at = len(self.parts)
-            self.parts.append({**part, "functionCall": others(members, PIECES)})
-            if not (goes_on(members) or members.get("partialArgs") is not None):
-                return
             self.open_call = PartialArguments(dict(object_in(members.get("args"))))
+            self.call_at = len(self.parts)
+            self.parts.append({"functionCall": {}})
         elif members.get("args"):
             self.end("arguments come whole and in pieces")
             return
-        self._take_pieces(self.open_call, part, members)
-
-    def _take_pieces(self, call: PartialArguments, part: JsonObject, members: JsonObject) -> None:
-        try:
-            call.take(members.get("partialArgs"))
-        except InvalidRecordError as error:
-            self._note_cut(f"a piece of a call's arguments: {error}")
-        begun = self.parts[self.call_at]
-        whole: JsonObject = {**object_in(begun["functionCall"]), "args": call.args}
+        call, begun = self.open_call, self.parts[self.call_at]
+        whole: JsonObject = {**object_in(begun["functionCall"]), **others(members, PIECES)}
+        if pieces := members.get("partialArgs"):
+            try:
+                call.take(pieces)
+            except InvalidRecordError as error:
+                self._note_cut(f"a piece of a call's arguments: {error}")
+            whole["args"] = call.args
         self.parts[self.call_at] = {**begun, **part, "functionCall": whole}
-        if not goes_on(members):
+        if not members.get("willContinue"):
             if call.open_texts:
                 self._note_cut("a call ended before a text in its arguments did")
             self.open_call = None
@@ -120,10 +118,7 @@ class ContentAssembler:
         for position, candidate in enumerate(objects_in(event.get("candidates"))):
             value = candidate.get("index", position)
             index = value if isinstance(value, int) else 0
-            state = self._candidates.get(index)
-            if state is None:
-                state = self._candidates[index] = _Candidate()
-            self._take(state, camel(candidate))
+            self._take(self._candidates.setdefault(index, _Candidate()), camel(candidate))
 
     def _take(self, state: _Candidate, candidate: JsonObject) -> None:
         for part in list_in(object_in(candidate.get("content")).get("parts")):
