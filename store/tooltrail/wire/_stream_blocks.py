@@ -5,9 +5,7 @@ They are joined to one text and parsed when the answer has ended.
 """
 
 from collections.abc import Callable
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pydantic import JsonValue
 
@@ -42,27 +40,20 @@ def _joined(pieces: list[JsonValue]) -> JsonValue:
             return {name: value for one in pieces for name, value in object_in(one).items()}
 
 
-class MessageReader(Protocol):
-    """Reads the message of an answer; `cut` has the indexes of blocks that may be incomplete."""
-
-    def __call__(
-        self, native: JsonObject, *, is_complete: bool, cut: AbstractSet[int]
-    ) -> Message: ...
-
-
 class BlockAssembler:
     """Assembles the events of one answer; each format has a subclass that feeds its events.
 
     Args:
         calls: the kind of blocks that are calls, or the end of such kinds.
-        read_message: reads a message in the form of an answer that is not streamed.
+        read_message: reads a message in the form of an answer that is not streamed. It is told
+            whether the answer `is_complete`, and the indexes of blocks that may be `cut`.
         read_response: reads an answer that was not streamed after all.
     """
 
     def __init__(
         self,
         calls: str,
-        read_message: MessageReader,
+        read_message: Callable[..., Message],
         read_response: Callable[[JsonObject], Response],
     ) -> None:
         self._calls, self._read_message, self._read_response = calls, read_message, read_response

@@ -8,7 +8,7 @@ as `{"messages": […]}`, the requests and responses of JSON-RPC in their order.
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.mcp import asking
 from tooltrail.wire.mcp.calls import RequestId, read_call, write_call
-from tooltrail.wire.mcp.history import is_result, read_history, write_history
+from tooltrail.wire.mcp.history import read_history, write_history
 from tooltrail.wire.mcp.results import read_result, write_result
 from tooltrail.wire.mcp.streaming import McpAssembler, read_response
 
@@ -19,7 +19,7 @@ FORMAT = WireFormat(
     new_assembler=McpAssembler,
     history_reader=read_history,
     history_writer=write_history,
-    is_result=is_result,
+    is_result=lambda message: "result" in message or "error" in message,
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=None,

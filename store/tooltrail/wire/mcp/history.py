@@ -199,8 +199,3 @@ def _note_said(writing: Writing, step: Said | Answers) -> None:
     if isinstance(step, Answers) and len(step.answered) > 1:
         note = "the calls of one message are requests one after the other"
         writing.note("order_changed", step.where, note)
-
-
-def is_result(item: JsonObject) -> bool:
-    """Whether a message of JSON-RPC is a response."""
-    return "result" in item or "error" in item

@@ -28,7 +28,7 @@ from tooltrail.records import (
 )
 from tooltrail.wire._chat import answers as chat
 from tooltrail.wire._chat.answers import ChatSpelling, Flags, asks_for_call
-from tooltrail.wire._chat.streaming import ChatAssembler, Choice
+from tooltrail.wire._chat.streaming import ChatAssembler
 from tooltrail.wire._identifiers import spelled_name
 from tooltrail.wire._reading import (
     REASONING,
@@ -66,21 +66,19 @@ def _take(waiting: list[ToolCall], family: TextFamily, found: TextResult) -> Too
 
 def _spelling_of(family: TextFamily) -> ChatSpelling:
     """How a family reads the messages of answers."""
-    return ChatSpelling(NAME, partial(_blocks_of_answer, family), _extras, _has_text)
+    return ChatSpelling(
+        NAME,
+        blocks=partial(_blocks_of_answer, family),
+        extras=partial(others, known=_MESSAGE),
+        is_part=lambda part: isinstance(object_in(part).get("text"), str),
+    )
 
 
-def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
+def read_response(family: TextFamily, payload: JsonObject) -> Response:
     """Read an answer that was not streamed, with one message for each choice, or its text."""
-    members: JsonObject = {"content": payload} if isinstance(payload, str) else payload
-    if not members.get("choices") and "content" in members:
-        members = _answer_of_text(members)
-    return chat.read_response(_spelling_of(family), members)
-
-
-def _answer_of_text(members: JsonObject) -> JsonObject:
-    """Convert an answer whose text is the member `content` to the form of a chat."""
-    message: JsonValue = {**others(members, _ANSWER)}
-    return {**members, "choices": [{"message": message}]}
+    if not payload.get("choices") and "content" in payload:
+        payload = {**payload, "choices": [{"message": others(payload, _ANSWER)}]}
+    return chat.read_response(_spelling_of(family), payload)
 
 
 class TextAssembler:
@@ -91,31 +89,24 @@ class TextAssembler:
     """
 
     def __init__(self, family: TextFamily) -> None:
-        spelling = _spelling_of(family)
-        self._chat = ChatAssembler(spelling)
-        self._text = Choice(spelling.is_part)
-        self._texts: list[JsonObject] = []
+        self._chat = ChatAssembler(_spelling_of(family))
+        self._texts = 0
+        self._is_last = False
 
     def feed(self, event: JsonObject) -> None:
         """Add one event."""
-        self._chat.feed(event)
         if event.get("choices") is None and "content" in event:
-            self._texts.append(event)
-            self._text.take(event)
+            # Servers that complete a prompt stream such events. One alone may be a whole answer.
+            self._texts += 1
+            self._is_last = event.get("stop", self._texts == 1) is not False
+            event = {**event, "choices": [{"delta": others(event, _ANSWER)}]}
+        elif "choices" in event:
+            self._is_last = False
+        self._chat.feed(event)
 
     def finish(self, *, is_done: bool = False) -> Response:
         """Return the answer; if its end was not received, its calls are incomplete."""
-        if not self._texts:
-            return self._chat.finish(is_done=is_done)
-        # Servers that complete a prompt stream such events.
-        self._chat.feed(_answer_of_text(self._text.native()))
-        answer = self._chat.finish(is_done=is_done)
-        # A single event may be a complete answer; with `stop: false`, more events should follow.
-        is_last = self._texts[-1].get("stop", len(self._texts) == 1) is not False
-        unread = [*self._text.unread()]
-        if not (is_last or is_done):
-            unread.append("the answer does not say that it is done")
-        return answer.with_more(unread=unread)
+        return self._chat.finish(is_done=is_done or self._is_last)
 
 
 def _blocks_of_answer(
@@ -125,14 +116,6 @@ def _blocks_of_answer(
     yield from _said(family, native.get("content"), unread)
     if native.get("tool_calls") or asks_for_call(native.get("function_call")):
         unread.append("the answer has native calls; this format has them in its text alone")
-
-
-def _extras(native: JsonObject) -> JsonObject:
-    return others(native, _MESSAGE)
-
-
-def _has_text(part: JsonValue) -> bool:
-    return isinstance(object_in(part).get("text"), str)
 
 
 def _said(family: TextFamily, content: JsonValue, unread: list[str]) -> Iterator[MessageBlock]:

@@ -40,7 +40,8 @@ def text_format(family_name: str) -> WireFormat:
         new_assembler=partial(TextAssembler, family),
         history_reader=partial(read_history, family),
         history_writer=partial(_write_as, family_name),
-        is_result=is_result,
+        # As text, results are in messages of the user.
+        is_result=lambda item: item.get("role") == "user",
         tools_writer=partial(asking.write_tools, family),
         tools_reader=asking.read_tools,
         choice_writer=None,
@@ -72,11 +73,6 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
             ]
             messages.append({"role": "user", "content": family.write_results(results)})
     return {"messages": messages}
-
-
-def is_result(item: JsonObject) -> bool:
-    """Whether a message may contain results: as text they are in the user's messages."""
-    return item.get("role") == "user"
 
 
 def _message(writing: Writing, family: TextFamily, step: Said | Answers) -> JsonObject:
