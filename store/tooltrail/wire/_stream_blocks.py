@@ -92,7 +92,7 @@ class BlockAssembler:
         if (block := self._block(index)) is None:
             return
         is_call = any(one.endswith(self._calls) for one in (kind, block.kind))
-        types = str if is_call else str | list | dict
+        types: tuple[type, ...] = (str,) if is_call else (str, list, dict)
         fits = block.kind.endswith(kind) and all(isinstance(one, types) for one in pieces.values())
         if is_call and not (fits and pieces):
             self.unread.append(f"a piece {kind!r} does not fit a block {block.kind!r}")

@@ -71,7 +71,7 @@ class ConverseAssembler(BlockAssembler):
 
     def native(self, block: Block) -> JsonObject:
         """The block in the form of an answer that is not streamed."""
-        members = block.members()
+        members: JsonObject = block.members()
         if block.kind == "text" and "citations" in members:
             said: JsonObject = {"text": members.get("text", "")}
             return {"citationsContent": {"content": [said], "citations": members["citations"]}}
