@@ -162,7 +162,7 @@ class Transcribing:
 
 def _refuse_unknown_family(name: str) -> None:
     from tooltrail.records import NotFoundError  # noqa: PLC0415  only for --text-family
-    from tooltrail.wire.text_fallback.families import text_family  # noqa: PLC0415  as above
+    from tooltrail.wire.text_fallback.family import text_family  # noqa: PLC0415  as above
 
     try:
         text_family(name)

@@ -19,8 +19,13 @@ from tooltrail.records import (
 from tooltrail.wire._identifiers import CallIds
 from tooltrail.wire._pairing import Asked, Batch, pair
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.text_fallback.families import text_family
-from tooltrail.wire.text_fallback.family import TextCall, TextFamily, TextKind, TextResult
+from tooltrail.wire.text_fallback.family import (
+    TextCall,
+    TextFamily,
+    TextKind,
+    TextResult,
+    text_family,
+)
 
 _NOT_RECORDED = TextBlock(
     text="[no result recorded: interrupted; outcome unknown, verify before retrying]"

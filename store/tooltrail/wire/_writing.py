@@ -30,7 +30,7 @@ from tooltrail.wire.exports import (
 )
 from tooltrail.wire.media_uris import is_file_name, is_public
 from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.text_fallback.limits import CAPABILITIES as TEXT_CAPABILITIES
+from tooltrail.wire.text_fallback.family import CAPABILITIES as TEXT_CAPABILITIES
 
 ERROR_PREFIX = "ERROR: "
 """The prefix of the text of a failed result in formats without an error flag."""

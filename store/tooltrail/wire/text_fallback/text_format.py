@@ -20,9 +20,7 @@ from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.text_fallback import asking
 from tooltrail.wire.text_fallback.calls_in_text import marked_text, read_calls
-from tooltrail.wire.text_fallback.families import text_family
-from tooltrail.wire.text_fallback.family import TextFamily
-from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
+from tooltrail.wire.text_fallback.family import CAPABILITIES, NAME, TextFamily, text_family
 from tooltrail.wire.text_fallback.reading import TextAssembler, read_history, read_response
 
 BlockT = TypeVar("BlockT", bound=MessageBlock | Answered)
@@ -42,7 +40,8 @@ def text_format(family_name: str) -> WireFormat:
         new_assembler=partial(TextAssembler, family),
         history_reader=partial(read_history, family),
         history_writer=partial(_write_as, family_name),
-        is_result=is_result,
+        # As text, results are in messages of the user.
+        is_result=lambda item: item.get("role") == "user",
         tools_writer=partial(asking.write_tools, family),
         tools_reader=asking.read_tools,
         choice_writer=None,
@@ -69,11 +68,6 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
             results = results_as_text(writing, family, step.answered)
             messages.append({"role": "user", "content": results})
     return {"messages": messages}
-
-
-def is_result(item: JsonObject) -> bool:
-    """Whether a message may contain results: as text they are in the user's messages."""
-    return item.get("role") == "user"
 
 
 def _message(writing: Writing, family: TextFamily, step: Step) -> JsonObject:
