@@ -131,7 +131,7 @@ def test_the_flag_of_a_content_item_is_its_truncated() -> None:
 
 def test_every_object_around_a_missing_part_says_so() -> None:
     assert result_of(
-        success(x_id=1, other={"y_id": 2, "deep": {"log": "q" * 3_000, "n": 1}}), 50
+        success(x_id=1, other={"y_id": 2, "deep": {"log": "q" * 3_000, "n": 1}}), 60
     ) == {
         "x_id": 1,
         "other": {"y_id": 2, "deep": "[... 2 members omitted ...]", "truncated": True},
