@@ -113,7 +113,7 @@ SPELLED: dict[str, JsonValue] = {
     "5000-digits": f"<int: {10**5000:#x}>",
     "10000-levels": nested_text(),
     "contains-itself": ["<list: contains itself>"],
-    "number-as-key": {"<int: 1>": 2},
+    "number-as-key": [[1, 2]],
 }
 """How details keep the same values."""
 
@@ -258,10 +258,10 @@ class Spelled:
 
 
 LOADED: dict[str, Spelled] = {
-    "nan": Spelled("NaN", refusal="NaN is not JSON"),
-    "infinity": Spelled("-Infinity", refusal="-Infinity is not JSON"),
+    "nan": Spelled("NaN", refusal="NaN is not a finite double"),
+    "infinity": Spelled("-Infinity", refusal="-Infinity is not a finite double"),
     "marked-nan": Spelled('{"$tooltrail.float":"NaN"}', math.nan),
-    "beyond-a-double": Spelled("1e400", refusal="1e400 is beyond a double"),
+    "beyond-a-double": Spelled("1e400", refusal="1e400 is not a finite double"),
     "400-digits": Spelled("1" + "0" * 400, 10**400),
     "5000-digits": Spelled("9" * 5000, refusal="not canonical JSON: Exceeds the limit"),
     "60-digits": Spelled("-" + "7" * 60, -int("7" * 60)),

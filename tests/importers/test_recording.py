@@ -23,7 +23,7 @@ from tests.support.altering import alter
 from tests.support.evidence import problems_of
 
 from tooltrail.importers import Importer
-from tooltrail.importers.documents import failure_document, output_document
+from tooltrail.importers.documents import failure_document, success_document
 from tooltrail.importers.events import OutputFound
 from tooltrail.records import default_families
 from tooltrail.records.counted_streams import CountedStream
@@ -240,6 +240,6 @@ def test_the_documents_are_those_of_the_models(is_failure: bool, roles: list[str
     document = (
         failure_document("t", "cancelled", "why\nnot \x1b", streams)
         if is_failure
-        else output_document("t", OutputFound(), streams, is_command=False)
+        else success_document("t", OutputFound(), streams, is_command=False)
     )
     assert read_output(document, default_families().named("generic"), records)

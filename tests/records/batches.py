@@ -15,7 +15,7 @@ from tooltrail.records import (
     StreamRecord,
 )
 
-MAX_MS = (1 << 64) - 1
+MAX_MS = (1 << 63) - 1
 """The longest duration that a record takes."""
 
 

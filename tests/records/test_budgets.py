@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tooltrail.records import Budget, CommandBudget, GenericBudget, InvalidRecordError
+from tooltrail.records import Budget, GenericBudget, InvalidRecordError, default_families
 from tooltrail.records.budgets import (
     FRAME_CHARS,
     MAX_ITEMS,
@@ -18,7 +18,8 @@ from tooltrail.records.budgets import (
 
 
 def test_the_defaults_are_the_published_ones() -> None:
-    assert (CommandBudget().preview_chars, CommandBudget().command_chars) == (32_000, 240)
+    command = default_families().named("command").budget
+    assert (command.preview_chars, command.receipt_chars) == (32_000, 34_000)
     assert GenericBudget().preview_chars == 20_000
     assert MAX_PREVIEW_CHARS == 256_000
 
@@ -26,9 +27,9 @@ def test_the_defaults_are_the_published_ones() -> None:
 @pytest.mark.parametrize(
     ("kind", "preview", "receipt"),
     [
-        (CommandBudget, 1_000, 1_000 + FRAME_CHARS - 1),
-        (CommandBudget, 32_001, 34_000),
-        (CommandBudget, 256_000, 257_999),
+        (Budget, 1_000, 1_000 + FRAME_CHARS - 1),
+        (Budget, 20_001, 22_000),
+        (Budget, 256_000, 257_999),
         (GenericBudget, 1_000, 1_000 + FRAME_CHARS + 32 * 160 - 1),
         (GenericBudget, 20_881, 28_000),
     ],
@@ -44,7 +45,7 @@ def test_a_receipt_that_could_not_hold_its_previews_is_refused(
 def test_the_largest_budgets_agree() -> None:
     largest = {"preview_chars": MAX_PREVIEW_CHARS, "receipt_chars": MAX_RECEIPT_CHARS}
     assert GenericBudget(**largest, max_items=MAX_ITEMS).spare_chars >= MAX_PREVIEW_CHARS
-    assert CommandBudget(**largest).frame_chars == FRAME_CHARS
+    assert Budget(**largest).frame_chars == FRAME_CHARS
 
 
 @pytest.mark.parametrize(
@@ -53,8 +54,6 @@ def test_the_largest_budgets_agree() -> None:
         {"preview_chars": MIN_PREVIEW_CHARS - 1},
         {"preview_chars": MAX_PREVIEW_CHARS + 1, "receipt_chars": MAX_RECEIPT_CHARS},
         {"receipt_chars": MAX_RECEIPT_CHARS + 1},
-        {"command_chars": 15},
-        {"command_chars": 241},
         {"max_items": 0},
         {"max_items": MAX_ITEMS + 1},
         {"surplus": 1},
@@ -62,20 +61,20 @@ def test_the_largest_budgets_agree() -> None:
 )
 def test_a_number_out_of_its_range_is_refused(fields: dict[str, int]) -> None:
     with pytest.raises(ValidationError):
-        CommandBudget.model_validate(fields)
+        Budget.model_validate(fields)
 
 
 def test_an_override_is_clamped_to_what_the_field_allows() -> None:
-    budget = CommandBudget()
+    budget = Budget()
     assert budget.overridden({"preview_chars": 10**12}).preview_chars == MAX_PREVIEW_CHARS
     assert budget.overridden({"preview_chars": -5}).preview_chars == MIN_PREVIEW_CHARS
-    assert budget.overridden({"command_chars": 100_000}).command_chars == 240
+    assert budget.overridden({"max_items": 100_000}).max_items == MAX_ITEMS
     assert budget.overridden({}) == budget
 
 
 def test_an_override_that_needs_a_longer_receipt_gets_it() -> None:
-    assert CommandBudget().overridden({"preview_chars": 50_000}).receipt_chars == 52_000
-    assert CommandBudget().overridden({"receipt_chars": 5}).receipt_chars == 34_000
+    assert Budget().overridden({"preview_chars": 50_000}).receipt_chars == 52_000
+    assert Budget().overridden({"receipt_chars": 5}).receipt_chars == 22_000
     assert GenericBudget().overridden({"max_items": 256}).receipt_chars == 22_000 + 256 * 160
 
 

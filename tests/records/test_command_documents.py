@@ -24,7 +24,7 @@ ENDS: list[tuple[int | None, int | None]] = [
 def fact_of(stream: StreamRecord) -> StreamFact:
     members = stream.model_dump()
     return StreamFact(
-        **{name: members[name] for name in members if name in StreamFact.member_names}
+        **{name: members[name] for name in members if name in StreamFact.member_types}
     )
 
 

@@ -8,4 +8,4 @@ from tooltrail.records.default_policy_document import default_policy_json
 
 def test_the_document_is_that_of_the_default_policy() -> None:
     assert default_policy_json() == made(), "python -m tests.support.default_policy"
-    assert default_policy(default_families()).applied_to("exec").stream_bytes is None
+    assert default_policy(default_families()).stream_bytes_of("exec") is None

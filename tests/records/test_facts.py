@@ -21,9 +21,9 @@ from tooltrail.records.facts import (
     CallStarted,
     Fact,
     OmissionFact,
+    RedactionFact,
     SessionClosed,
     SessionOpened,
-    RedactionFact,
     Shown,
     SourceFact,
     StreamFact,
@@ -48,9 +48,9 @@ def instances(shape: type[Frozen]) -> st.SearchStrategy[Any]:
     """Any instance of a class of facts, each optional member there or not."""
     required: dict[str, st.SearchStrategy[Any]] = {}
     optional: dict[str, st.SearchStrategy[Any]] = {}
-    for name in shape.member_names:
+    for name, kind in shape.member_types.items():
         place = optional if hasattr(shape, name) else required
-        place[name] = VALUES[shape.__annotations__[name]]
+        place[name] = VALUES[kind]
     return st.fixed_dictionaries(required, optional=optional).map(lambda members: shape(**members))
 
 

@@ -120,17 +120,20 @@ def test_what_was_raised_together_with_a_cancellation_or_an_interruption_is_told
     control.__cause__ = OSError("disk")
     group = BaseExceptionGroup("both", [control, ValueError("real cause")])
     raised = reason.get("reason", "asyncio.exceptions.CancelledError")
-    parts: dict[str, JsonValue] = {"notes": ["while waiting"], "causes": ["OSError: disk"]}
-    members: list[JsonValue] = [{"raised": raised, **parts}, "ValueError: real cause"]
+    related: list[JsonValue] = [
+        {"raised": raised, "member_of": [0], "notes": ["while waiting"]},
+        {"raised": "ValueError: real cause", "member_of": [0]},
+        {"raised": "OSError: disk", "cause_of": [1]},
+    ]
     assert error_of_exception(group).details == {
         **reason,
         "exception": "BaseExceptionGroup",
         "raised": "BaseExceptionGroup: both (2 sub-exceptions)",
-        "members": members,
+        "related": related,
     }
     alone = details_of(error_of_exception(control))
     assert alone["notes"] == ["while waiting"]
-    assert alone["causes"] == ["OSError: disk"]
+    assert alone["related"] == [{"raised": "OSError: disk", "cause_of": [0]}]
 
 
 def test_without_asyncio_no_exception_is_a_cancellation(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -185,7 +188,6 @@ def test_for_an_unknown_tool_similar_names_are_proposed(name: str, similar: list
     expected: dict[str, JsonValue] = {"tool_name": name, "known": [*sorted(known)]}
     hint = "call one of the tools that are offered"
     if similar:
-        expected["similar"] = [*similar]
         hint = f"did you mean {' or '.join(similar)}?"
     assert in_words(told) == ("unknown_tool", f"there is no tool {name}", expected, hint, False)
     assert error_of_unknown_tool(name, sorted(known)) == told

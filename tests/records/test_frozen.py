@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from functools import cached_property
 from typing import ClassVar
 
 import pytest
@@ -13,6 +14,10 @@ class Point(Frozen):
     kind: ClassVar[str] = "point"
     x: int
     y: int = 0
+
+    @cached_property
+    def total(self) -> int:
+        return self.x + self.y
 
 
 class Other(Frozen):
@@ -39,6 +44,11 @@ def test_nothing_can_be_changed() -> None:
         delattr(point, "x")
     assert point.replaced(y=5) == Point(1, 5)
     assert point == Point(1)
+
+
+def test_a_copy_computes_its_cached_values_anew() -> None:
+    point = Point(1, 2)
+    assert (point.total, point.replaced(y=5).total) == (3, 6)
 
 
 def test_equality_is_by_class_and_member() -> None:

@@ -3,8 +3,7 @@
 import asyncio
 import functools
 from collections import defaultdict
-from collections.abc import Callable, Coroutine, Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator
 from typing import Any
 
 import pytest
@@ -48,24 +47,31 @@ def test_a_call_that_its_provider_runs_never_reaches_the_handler() -> None:
 
 
 @pytest.mark.parametrize(
-    ("raw", "details"),
+    ("raw", "reason"),
     [
-        ('{"a": ' + SECRET, {"parse_error": "not JSON: Expecting value at line 1 column 7"}),
-        ('["a"]', {"parse_error": "the arguments must be a JSON object"}),
-        ('{"a": 1, "a": 2}', {"parse_error": "JSON in which a key stands twice, a number is"}),
-        ('{"a": 9e99999}', {"parse_error": "JSON in which a key stands twice, a number is"}),
-        ("[" * 100_000, {"parse_error": "JSON in which a key stands twice, a number is"}),
-        ("\ud800", {"parse_error": "not JSON: Expecting value at line 1 column 1"}),
+        ('{"a": ' + SECRET, "Expecting value: line 1 column 7 (char 6)"),
+        ('["a"]', "the arguments must be a JSON object"),
+        ('{"a": 1, "a": 2}', "the key 'a' stands twice in an object"),
+        ('{"a": 9e99999}', "9e99999 is not a finite double"),
+        ("[" * 100_000, "nested too deep"),
+        ("\ud800", "Expecting value: line 1 column 1 (char 0)"),
     ],
 )
-def test_arguments_that_are_no_object_never_reach_the_handler(
-    raw: str, details: dict[str, str]
-) -> None:
+def test_arguments_that_are_no_object_never_reach_the_handler(raw: str, reason: str) -> None:
     call = ToolCall(tool_name="Tool", arguments_raw=raw)
     error = error_of(run(refusing(AssertionError("it was called")), call))
     assert error.kind == "invalid_tool_input"
-    assert details_of(error)["parse_error"].startswith(details["parse_error"])
+    assert details_of(error)["parse_error"] == reason
     assert SECRET not in str(error)
+
+
+def test_what_a_handler_changes_in_its_arguments_changes_no_other_run_of_the_call() -> None:
+    def handler(arguments: dict[str, str]) -> str:
+        return arguments.pop("path")
+
+    call = ToolCall.of("Tool", {"path": "a"})
+    assert run(handler, call) == returned("Tool", "a")
+    assert call.arguments == {"path": "a"}
 
 
 def test_a_call_that_was_cut_off_never_reaches_the_handler() -> None:
@@ -129,9 +135,7 @@ def test_a_table_may_hold_handlers_that_are_awaited() -> None:
     for name in handlers:
         asyncio.run(ainvoke(handlers, ToolCall(tool_name=name), records))
     assert records == [returned("Tool", "awaited"), returned("Other", "at once")]
-    with pytest.raises(TypeError, match="call it with ainvoke"):
-        invoke(handlers, CALL, records)
-    assert len(records) == 2
+    assert "call the tool with ainvoke" in error_of(invoke(handlers, CALL, records)).message
 
 
 class Other(BaseModel):
@@ -281,53 +285,10 @@ def undeclared(arguments: dict[str, Any]) -> object:
 
 
 @pytest.mark.parametrize(
-    "handler",
-    [
-        sleep,
-        AsyncTool(),
-        AsyncTool().handle,
-        functools.partial(sleep),
-    ],
+    "handler", [sleep, AsyncTool(), AsyncTool().handle, functools.partial(sleep), undeclared]
 )
-def test_a_handler_that_is_to_be_awaited_is_an_error_of_the_caller(
+def test_a_handler_that_gives_something_to_be_awaited_is_a_failure(
     handler: Callable[[dict[str, Any]], object],
-) -> None:
-    records = Records()
-    with pytest.raises(TypeError, match="is to be awaited: call it with ainvoke"):
-        invoke(handler, CALL, records)
-    assert records == []
-
-
-class StubbornCoroutine(Coroutine[object, object, object]):
-    """A coroutine that does not let itself be closed."""
-
-    def __await__(self) -> Generator[object, None, None]:
-        raise AssertionError("it was awaited")
-
-    def send(self, value: object) -> object:
-        raise AssertionError("it was begun")
-
-    def throw(self, *_: object) -> object:
-        raise AssertionError("it was begun")
-
-    def close(self) -> None:
-        raise RuntimeError("never")
-
-
-def stubborn(_: object) -> object:
-    return StubbornCoroutine()
-
-
-@pytest.mark.parametrize(
-    ("handler", "kind"),
-    [
-        (undeclared, "coroutine"),
-        (functools.partial(AsyncTool()), "coroutine"),
-        (stubborn, "tests.records.test_invoking.StubbornCoroutine"),
-    ],
-)
-def test_a_handler_that_ran_and_gave_something_to_be_awaited_is_a_failure(
-    handler: Callable[[dict[str, Any]], object], kind: str
 ) -> None:
     records = Records()
     output = invoke(handler, CALL, records)
@@ -337,7 +298,7 @@ def test_a_handler_that_ran_and_gave_something_to_be_awaited_is_a_failure(
         "the tool returned a value that cannot be recorded:"
         " it is a coroutine; call the tool with ainvoke"
     )
-    assert error_of(output).details == {"returned": kind}
+    assert error_of(output).details == {"returned": "coroutine"}
 
 
 def test_what_is_to_be_awaited_twice_is_a_failure_too() -> None:
@@ -382,18 +343,6 @@ def test_a_cancellation_that_cannot_be_recorded_goes_on_with_a_note() -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         invoke(refusing(KeyboardInterrupt()), CALL, refusing(OSError("disk")))
     assert caught.value.__notes__ == ["not recorded: OSError: disk"]
-
-
-@dataclass(frozen=True)
-class FrozenInterrupt(KeyboardInterrupt):
-    """Takes no notes, since it takes no new attributes."""
-
-
-def test_an_exception_that_takes_no_notes_goes_on_all_the_same() -> None:
-    raised = FrozenInterrupt()
-    with pytest.raises(KeyboardInterrupt) as caught:
-        invoke(refusing(raised), CALL, refusing(OSError("disk")))
-    assert caught.value is raised
 
 
 def test_a_secret_in_the_words_of_a_parser_is_in_no_record() -> None:

@@ -455,48 +455,6 @@ def test_lines_that_fill_just_half_of_their_half_are_kept_whole() -> None:
         assert match["first_unit"] == unit
 
 
-@pytest.mark.parametrize(("lines", "whole_text"), [(3, True), (2, False)])
-def test_a_bound_of_lines_shows_the_head_and_counts_the_rest(
-    lines: int, *, whole_text: bool
-) -> None:
-    shown = preview(whole(b"one\ntwo\nthree"), 1000, lines=lines)
-    assert shown.truncated is not whole_text
-    if whole_text:
-        assert shown.text == "one\ntwo\nthree"
-    else:
-        assert shown.text == (
-            "one\n[output truncated: showing first 1 lines; 2 lines, 9 bytes omitted]\n"
-        )
-        assert (shown.omitted_lines, shown.omitted_bytes) == (2, 9)
-
-
-def test_one_line_is_the_marker_alone() -> None:
-    shown = preview(whole(b"one\ntwo\n"), 1000, lines=1)
-    assert shown.text == "[output truncated: showing first 0 lines; 2 lines, 8 bytes omitted]\n"
-
-
-@given(byte_runs, st.integers(0, 3000), st.integers(1, 60), st.booleans())
-def test_a_bound_of_lines_holds_beside_that_of_characters(
-    data: bytes, budget: int, lines: int, ends: bool
-) -> None:
-    stream = edged(data, 6000, 6000) if ends else whole(data)
-    shown = preview(stream, budget, lines=lines, edge_bytes=6000)
-    assert len(shown.text) <= budget
-    assert shown.text.count("\n") <= lines
-    assert shown == preview(whole(data), budget, lines=lines, edge_bytes=6000)
-    match = MARKER.search(shown.text)
-    if match is not None and shown.encoding == "utf-8":
-        assert match["last"] is None
-        assert data.startswith(shown.text[: match.start()].rstrip("\n").encode())
-
-
-@given(data_of_any_kind, st.integers(2, 20))
-def test_the_needed_characters_show_all_lines_that_may_be_shown(data: bytes, lines: int) -> None:
-    stream = whole(data)
-    enough = preview(stream, needed_chars(stream, lines=lines), lines=lines)
-    assert enough == preview(stream, 200_000, lines=lines)
-
-
 LINK = "\x1b]8;;https://example.org/" + "q" * 400 + "\x1b\\"
 TITLE = "\x1b]0;" + "a title\n" * 40 + "\x07"
 
@@ -534,13 +492,6 @@ def test_lines_before_and_behind_sequences_of_many_lines_are_what_is_shown() -> 
     assert first == "start\n" * 60
     assert last == TITLE + "\n" + "end\n" * 120
     assert (match["first"], match["last"], match["last_unit"]) == ("60", "161", "lines")
-
-
-def test_a_bound_of_lines_does_not_cut_a_sequence_either() -> None:
-    shown = preview(whole(b"one\n\x1b]0;a\nb\x07two\nthree\n"), 1000, lines=3)
-    assert shown.text == (
-        "one\n[output truncated: showing first 1 lines; 3 lines, 18 bytes omitted]\n"
-    )
 
 
 @settings(max_examples=times(10), deadline=2000)

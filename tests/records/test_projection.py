@@ -287,7 +287,7 @@ def test_details_too_deep_for_an_envelope_are_whole_in_it(levels: int) -> None:
     ("details", "text"),
     [
         ({"raw": b"a\xff" * 900}, '{"raw":"<bytes: ' + "a\\\\xff" * 900 + '>"}'),
-        ({1: "x" * 1500}, '{"<int: 1>":"' + "x" * 1500 + '"}'),
+        ({1: "x" * 1500}, '[[1,"' + "x" * 1500 + '"]]'),
         ({"n": 2**16_000}, '{"n":"<int: 0x1' + "0" * 4000 + '>"}'),
     ],
     ids=["bytes", "key", "integer"],
@@ -336,6 +336,13 @@ def test_a_failure_whose_details_are_cut_cannot_imitate_a_line_of_its_receipt() 
 def test_details_cannot_imitate_a_line_of_the_receipt(details: JsonValue, lines: list[str]) -> None:
     _, receipt, _ = surfaces(failure(details=details), "generic")
     assert receipt.text.splitlines() == ["Error (it_broke): m", "Retryable: no", *lines]
+
+
+@pytest.mark.parametrize("entry", [{"role": [], "artifact": 9}, {"artifact": []}, 7])
+def test_details_that_look_like_partial_output_are_rendered(entry: JsonValue) -> None:
+    details: JsonValue = {"partial_output": [entry], "artifacts": [{"role": "x"}, 7]}
+    _, receipt, _ = surfaces(failure(message="m" * 800, details=details), "generic")
+    assert receipt.text.startswith("Error (it_broke): mmm")
 
 
 hostile = st.text(

@@ -12,11 +12,9 @@ from tooltrail.records import (
     Cutter,
     StreamRecord,
 )
-from tooltrail.records.budgets import fair_shares, fair_shares_of_at_least
-from tooltrail.records.cutting import Sharing
-from tooltrail.records.previews import needed_chars
+from tooltrail.records.budgets import fair_shares
 
-SHARING = Sharing(DEFAULT_POLICY.edge_bytes)
+CUTTER = Cutter(DEFAULT_POLICY.edge_bytes, MemoryPublisher())
 SMALL = Budget(preview_chars=1000, receipt_chars=100_000, max_items=9)
 
 
@@ -53,43 +51,6 @@ def test_shares_are_fair_and_waste_nothing(sizes: list[int], total: int) -> None
         assert max(starved) - min(starved) <= 1
 
 
-@pytest.mark.parametrize(
-    ("sizes", "least", "total", "parts"),
-    [
-        ([], [], 100, []),
-        ([1000, 1000], [10, 10], 100, [50, 50]),
-        ([1000, 1000], [10, 60], 100, [40, 60]),
-        ([1000, 1000, 1000], [25, 50, 25], 100, [25, 50, 25]),
-        ([1000, 1000, 1000], [0, 45, 35], 110, [30, 45, 35]),
-        ([1000, 20, 1000], [5, 20, 60], 100, [20, 20, 60]),
-    ],
-)
-def test_nobody_has_less_than_the_least_and_the_rest_is_shared(
-    sizes: list[int], least: list[int], total: int, parts: list[int]
-) -> None:
-    assert fair_shares_of_at_least(sizes, least, total) == parts
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 500), st.integers(0, 100)), max_size=10),
-    st.integers(0, 1000),
-)
-def test_shares_of_at_least_something_waste_nothing(
-    wants: list[tuple[int, int]], more: int
-) -> None:
-    sizes = [size for size, _ in wants]
-    least = [min(want) for want in wants]
-    total = sum(least) + more
-    parts = fair_shares_of_at_least(sizes, least, total)
-    assert all(low <= part <= size for low, part, size in zip(least, parts, sizes, strict=True))
-    assert sum(parts) == min(total, sum(sizes))
-    # Whoever has more than the least has no more than anybody whose wish is not fulfilled.
-    above = [part for low, part in zip(least, parts, strict=True) if part > low]
-    starved = [part for part, size in zip(parts, sizes, strict=True) if part < size]
-    if above and starved:
-        assert max(above) - min(starved) <= 1
-
-
 def texts(*sizes: int) -> list[list[StreamRecord | None]]:
     """An entry for each size, with one stream that is there."""
     return [[whole(b"x" * size, f"s{n}"), None] for n, size in enumerate(sizes)]
@@ -113,37 +74,26 @@ def test_as_many_entries_fit_as_have_what_they_need_or_enough_to_say_something(
     sizes: list[int], most: int, count: int
 ) -> None:
     budget = SMALL.model_copy(update={"max_items": most})
-    assert SHARING.fitting(texts(*sizes), budget) == count
+    assert CUTTER.fitting(texts(*sizes), budget) == count
 
 
 def test_a_stream_beside_a_list_has_its_share() -> None:
     beside = whole(b"x" * 5000, "structured")
-    assert SHARING.fitting(texts(5000, 5000), SMALL, beside=beside) == 1
-    assert SHARING.fitting(texts(5000), SMALL, beside=beside) == 1
-    assert SHARING.fitting(texts(*[100] * 9), SMALL, beside=beside) == 5
-
-
-def test_the_bound_of_lines_counts_for_what_fits() -> None:
-    # 200 characters each; one line of them needs 5, its marker 77 and a path up to 200.
-    lines = [[whole(b"line\n" * 40, f"s{n}")] for n in range(9)]
-    assert SHARING.fitting(lines, SMALL) == 5
-    assert SHARING.fitting(lines, SMALL, lines=2) == 3
+    assert CUTTER.fitting(texts(5000, 5000), SMALL, beside=beside) == 1
+    assert CUTTER.fitting(texts(5000), SMALL, beside=beside) == 1
+    assert CUTTER.fitting(texts(*[100] * 9), SMALL, beside=beside) == 5
 
 
 def test_an_entry_of_many_streams_is_shown_alone() -> None:
     entry = [whole(b"x" * 5000, f"s{n}") for n in range(3)]
-    assert SHARING.fitting([entry, entry], SMALL) == 1
+    assert CUTTER.fitting([entry, entry], SMALL) == 1
 
 
-def test_a_need_is_that_of_the_text_and_of_the_notice_in_a_line_of_its_own() -> None:
+def test_a_need_is_that_of_the_text_and_of_the_notice() -> None:
     stream = lossy(b"kept\n" * 3, 1000)
     notice = "\n[output incomplete: the last 1,000 bytes were not kept: the spool is full]\n"
-    assert SHARING.need(stream) == 15 + len(notice)
-    assert SHARING.need(stream, lines=4) == 15 + len(notice)
-    of_text = needed_chars(stream, DEFAULT_POLICY.edge_bytes, 2)
-    assert SHARING.need(stream, lines=3) == of_text + len(notice)
-    assert of_text != 15
-    assert SHARING.need(None) == 0
+    assert CUTTER.need(stream) == 15 + len(notice)
+    assert CUTTER.need(None) == 0
 
 
 class FarPublisher(MemoryPublisher):
@@ -174,7 +124,7 @@ def test_each_stream_that_is_shown_has_text_and_says_what_is_missing_and_where_i
 ) -> None:
     cutter = Cutter(DEFAULT_POLICY.edge_bytes, publisher := FarPublisher())
     budget = Budget(preview_chars=room, receipt_chars=100_000, max_items=9)
-    count = cutter.sharing.fitting(entries, budget)
+    count = cutter.fitting(entries, budget)
     assert min(len(entries), 9, room // 1000) <= count <= min(len(entries), 9)
     streams = [stream for entry in entries[:count] for stream in entry]
     shown = [one.text or "" for one in cutter.streams(streams, room)]

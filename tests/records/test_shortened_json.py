@@ -67,7 +67,7 @@ def test_each_part_has_its_share_and_shows_both_ends() -> None:
     assert rows[at] == f"[... {9000 - at - after:,} items omitted ...]"
     assert rows[at + 1 :] == [*range(9000 - after, 9000)]
     assert min(at, after) > 2
-    shown = shorten_json(value, 110).value
+    shown = shorten_json(value, 120).value
     assert shown["page"] == "[... 2 members omitted ...]"
     assert shown["status"] == "done"
 

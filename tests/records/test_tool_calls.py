@@ -162,14 +162,6 @@ def test_only_a_whole_call_that_is_ours_is_to_be_run() -> None:
     assert not ToolCall(tool_name="Bash", by_provider=True).is_executable
 
 
-def test_that_arguments_were_read_changes_nothing_of_a_call() -> None:
-    read, unread = (ToolCall(tool_name="Bash", arguments_raw='{"a":1}') for _ in range(2))
-    assert read.arguments == {"a": 1}
-    assert read == unread
-    assert repr(read) == repr(unread)
-    assert read.model_dump() == unread.model_dump()
-
-
 def test_a_changed_copy_reads_its_own_arguments() -> None:
     call = ToolCall(tool_name="Bash", arguments_raw='{"a":1}')
     assert call.arguments == {"a": 1}

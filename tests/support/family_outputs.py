@@ -169,7 +169,6 @@ def _submission(
     return StructuredOutput(
         agent=agent,
         schema_digest=digest_of(b"schema"),
-        valid=not errors,
         value=value,
         errors=errors,
         attempt=attempt,

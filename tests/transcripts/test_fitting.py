@@ -12,13 +12,12 @@ from tests.support.recording import fail_tool, run_command, run_tool, say
 from tooltrail.records import (
     CanonicalResult,
     CompactedResult,
-    CompactionBudget,
     ToolCall,
     compact,
     estimate_tokens,
     render_compacted,
 )
-from tooltrail.records.compaction import DEFAULT_COMPACTION, ESSENTIALS_ONLY
+from tooltrail.records.budgets import COMPACTION_CHARS
 from tooltrail.store import Store, create_store
 from tooltrail.store.views import InvocationDetail
 from tooltrail.transcripts import FORMATS, Fitted, Transcript, fit, load_transcript
@@ -59,11 +58,11 @@ def compactions(fitted: Fitted) -> list[str]:
     return list(fitted.transcript.compacted.values())
 
 
-def compaction_of(entry: object, budget: CompactionBudget = DEFAULT_COMPACTION) -> str:
+def compaction_of(entry: object, chars: int = COMPACTION_CHARS) -> str:
     """The receipt of what a budget leaves of a call."""
     assert isinstance(entry, InvocationDetail)
     assert entry.canonical_json is not None
-    compacted = compact(CanonicalResult.from_json(entry.canonical_json), budget)
+    compacted = compact(CanonicalResult.from_json(entry.canonical_json), chars)
     assert isinstance(compacted, CompactedResult)
     return render_compacted(compacted)
 
@@ -100,10 +99,10 @@ def test_when_that_is_not_enough_the_essentials_alone_stay(
     least = fit(transcript, 1, writer)
     assert compacted_places(least) == [2, 4, 6]
     assert compactions(least) == [
-        compaction_of(transcript.entries[place], ESSENTIALS_ONLY) for place in (1, 3, 5)
+        compaction_of(transcript.entries[place], 0) for place in (1, 3, 5)
     ]
     assert least.token_count == estimate_tokens(document(least.transcript, style)) > 1
-    nearly = fit(transcript, least.token_count + 130, writer)
+    nearly = fit(transcript, least.token_count + 400, writer)
     assert compactions(nearly)[2] != compactions(least)[2]
     assert compactions(nearly)[0] == compactions(least)[0]
 
@@ -111,12 +110,12 @@ def test_when_that_is_not_enough_the_essentials_alone_stay(
 def test_a_policy_says_how_much_of_a_result_its_first_compaction_keeps(
     transcript: Transcript,
 ) -> None:
-    writer, budget = FORMATS["text"], CompactionBudget(string_chars=1_000)
+    writer, chars = FORMATS["text"], 3_000
     tokens = estimate_tokens(document(transcript, "text"))
-    fitted = fit(transcript, tokens - 1, writer, budget)
-    assert compactions(fitted) == [compaction_of(transcript.entries[1], budget)]
+    fitted = fit(transcript, tokens - 1, writer, chars)
+    assert compactions(fitted) == [compaction_of(transcript.entries[1], chars)]
     assert fitted.token_count > fit(transcript, tokens - 1, writer).token_count + 100
-    assert fit(transcript, 1, writer, budget) == fit(transcript, 1, writer)
+    assert fit(transcript, 1, writer, chars) == fit(transcript, 1, writer)
 
 
 def test_a_result_that_would_grow_stays_as_the_model_saw_it(transcript: Transcript) -> None:

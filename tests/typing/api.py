@@ -11,7 +11,6 @@ from tooltrail.records import (
     DEFAULT_POLICY,
     CanonicalResult,
     CommandOutput,
-    CompactionBudget,
     CompleteOutput,
     GenericOutput,
     Policy,
@@ -83,7 +82,7 @@ def run_a_handler(session: Session) -> str:
     invocation = session.start(call, policy=DEFAULT_POLICY.for_tool("Read", preview_chars=2_000))
     finished = invoke(lambda arguments: str(arguments["path"]), call, invocation.finish)
     assert_type(finished, Finished)
-    small = compact(finished.canonical, CompactionBudget(string_chars=80))
+    small = compact(finished.canonical, 500)
     assert_type(small, CanonicalResult)
     return finished.receipt.text
 

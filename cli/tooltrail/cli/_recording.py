@@ -70,7 +70,7 @@ def used_policy(request: Request) -> UsedPolicy:
         policy = read_policy(Path(request.policy), request.tool)
     except click.UsageError as error:
         raise UsageProblem(error.message) from error
-    return UsedPolicy(policy.to_json(), policy.applied_to(request.tool).stream_bytes)
+    return UsedPolicy(policy.to_json(), policy.stream_bytes_of(request.tool))
 
 
 class Recording:

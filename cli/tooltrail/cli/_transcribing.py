@@ -19,7 +19,6 @@ from tooltrail.cli._export_options import (
 from tooltrail.cli._output import on_terminal, say, write, write_file
 
 if TYPE_CHECKING:
-    from tooltrail.records import CompactionBudget
     from tooltrail.transcripts import Transcript, Writer
     from tooltrail.wire import ExportPolicy
 
@@ -85,7 +84,7 @@ class Transcribing:
                 flag = f"--{name.replace('_', '-')}"
                 raise click.UsageError(f"{flag} needs the format of a provider: {formats}")
 
-    def answer(self, transcript: "Transcript", compaction: "CompactionBudget | None") -> ExitCode:
+    def answer(self, transcript: "Transcript", compaction_chars: int) -> ExitCode:
         """Print the document, and return the exit code."""
         from tooltrail.transcripts.formats import FORMATS  # noqa: PLC0415  not for --help
 
@@ -95,10 +94,10 @@ class Transcribing:
             self._print(write_payloads(transcript))
             return ExitCode.OK
         code = ExitCode.OK
-        if self.tokens is not None and compaction is not None:
+        if self.tokens is not None:
             from tooltrail.transcripts import fit  # noqa: PLC0415  imports the models of results
 
-            fitted = fit(transcript, self.tokens, self._writer(), compaction)
+            fitted = fit(transcript, self.tokens, self._writer(), compaction_chars)
             transcript = fitted.transcript
             if fitted.token_count > self.tokens:
                 say(
@@ -163,7 +162,7 @@ class Transcribing:
 
 def _refuse_unknown_family(name: str) -> None:
     from tooltrail.records import NotFoundError  # noqa: PLC0415  only for --text-family
-    from tooltrail.wire.text_fallback.families import text_family  # noqa: PLC0415  as above
+    from tooltrail.wire.text_fallback.family import text_family  # noqa: PLC0415  as above
 
     try:
         text_family(name)

@@ -3,20 +3,24 @@
 The documents equal those of `CompleteOutput`; a test compares them.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 from tooltrail.importers.events import OutputFound
 from tooltrail.records._error_text import one_line
-from tooltrail.records.canonical_json import encode
-from tooltrail.records.command_documents import CommandEnd, ended_document, stream_members
+from tooltrail.records.command_documents import (
+    CommandEnd,
+    ended_document,
+    output_document,
+    stream_members,
+)
 from tooltrail.records.facts import StreamFact
 
 _MESSAGE_CHARS: Final = 1000
 _SUMMARY_CHARS: Final = 200
 
 
-def output_document(
+def success_document(
     tool_name: str, output: OutputFound, streams: Sequence[StreamFact], *, is_command: bool
 ) -> bytes:
     """The complete output of a tool that did its work."""
@@ -34,13 +38,14 @@ def output_document(
     structured = members.pop("structured", None)
     content = [{"media_type": "text/plain", "stream": one} for one in members.values()]
     summary = f"tool returned {len(content)} content {'item' if len(content) == 1 else 'items'}"
-    return _document(tool_name, summary, {"content": content, "structured": structured}, None)
+    result = {"content": content, "structured": structured}
+    return output_document(tool_name, summary, result=result)
 
 
 def failure_document(tool_name: str, kind: str, text: str, streams: Sequence[StreamFact]) -> bytes:
     """The complete output of a tool that failed, with the output that its source has."""
     message = one_line(text, _MESSAGE_CHARS) or "(no message)"
-    error: dict[str, object] = {
+    error = {
         "kind": kind,
         "message": message,
         "details": None,
@@ -48,23 +53,4 @@ def failure_document(tool_name: str, kind: str, text: str, streams: Sequence[Str
         "retryable": False,
     }
     partial = {"partial_output": [stream_members(one) for one in streams]} if streams else {}
-    return _document(tool_name, one_line(message, _SUMMARY_CHARS), None, error, **partial)
-
-
-def _document(
-    tool_name: str,
-    summary: str,
-    result: Mapping[str, Any] | None,
-    error: Mapping[str, Any] | None,
-    **others: object,
-) -> bytes:
-    return encode(
-        {
-            "tool_name": tool_name,
-            "status": "success" if error is None else "error",
-            "summary_text": summary,
-            "result": result,
-            "error": error,
-            **others,
-        }
-    )
+    return output_document(tool_name, one_line(message, _SUMMARY_CHARS), error=error, **partial)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 from uuid import UUID
 
-from tooltrail.importers.documents import failure_document, output_document
+from tooltrail.importers.documents import failure_document, success_document
 from tooltrail.importers.events import (
     NOTHING,
     CallFound,
@@ -332,7 +332,7 @@ def _document(
         return b""
     if output.command is not None:
         output = output._replace(command=parts.clean_text("command", output.command))
-    return output_document(call.tool_name, output, streams, is_command=call.is_command)
+    return success_document(call.tool_name, output, streams, is_command=call.is_command)
 
 
 def _exit_status(found: ResultFound) -> int | None:

@@ -146,12 +146,13 @@ class Invocation:
         if role in self._roles:
             raise InvalidRecordError(f"stream {role!r} of call {self.id} has a capture already")
         self._roles.add(role)
-        applied = self.policy.applied_to(self.tool_name)
         return Capture(
             role,
             self.spool / f"{role}.zst",
             edge_bytes=self.policy.edge_bytes,
-            limits=CaptureLimits(applied.stream_bytes, self._recorder.free_bytes),
+            limits=CaptureLimits(
+                self.policy.stream_bytes_of(self.tool_name), self._recorder.free_bytes
+            ),
         )
 
     def captured(self, stream: CapturedStream) -> StreamRecord:

@@ -6,6 +6,7 @@ it in many of their messages, so this module makes new messages from the schema.
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from typing import Protocol, cast, runtime_checkable
 
 from pydantic import JsonValue, ValidationError
@@ -14,24 +15,16 @@ from pydantic_core.core_schema import ErrorType
 
 from tooltrail.records._details_json import recordable
 from tooltrail.records._error_text import full_text, one_line, type_name
+from tooltrail.records.canonical_json import encode_text
 from tooltrail.records.shortened_json import shorten_json
 
-_PROBLEMS = 100
-"""Most problems that are listed; further problems are counted."""
-
-_PATH_CHARS = 1_000
-"""Longest path to a value in characters; the model may have chosen the names in it."""
-
-_SCHEMA_CHARS = 1_000
-"""Longest part of a schema that a message includes; the model knows the complete schema."""
+_PART_CHARS = 1_000
+"""Longest path, in which the model may have chosen names, and longest part of a schema."""
 
 _RUN = 4
 """Length of a run of letters and digits that a message must not have in common with the value."""
 
 _NOT_REPEATED = "refused by a check of the tool, whose words may repeat the value"
-
-_OWN_TYPES = {"value_error", "assertion_error"}
-"""Error types whose text comes from an exception that a validator of the tool raised."""
 
 _OF_THE_SCHEMA = {
     *("gt", "ge", "lt", "le", "multiple_of", "min_length", "max_length", "actual_length"),
@@ -47,14 +40,7 @@ _NAMING_KEYWORDS = frozenset({"required", "additionalProperties", "dependentRequ
 
 @runtime_checkable
 class SchemaProblem(Protocol):
-    """One error of a JSON Schema validator, with the attributes that `jsonschema` gives it.
-
-    Attributes:
-        message: the validator's message, which may quote the value.
-        validator: the keyword of the schema that is not satisfied.
-        validator_value: the schema's value for this keyword.
-        absolute_path: names and indices that lead to the value.
-    """
+    """One error of a JSON Schema validator, with the attributes that `jsonschema` gives it."""
 
     @property
     def message(self) -> str: ...
@@ -66,106 +52,69 @@ class SchemaProblem(Protocol):
     def absolute_path(self) -> Iterable[str | int]: ...
 
 
-def refusal_details(refusal: Exception | Iterable[SchemaProblem] | str) -> dict[str, JsonValue]:
+def refusal_details(refusal: Exception | str) -> dict[str, JsonValue]:
     """The details of a refusal: `problems`, `parse_error`, or only the type of the `exception`."""
     if isinstance(refusal, str):
         return {"parse_error": full_text(refusal)}
-    if isinstance(refusal, SchemaProblem):
-        refusal = [refusal]
-    if isinstance(refusal, Exception) and not isinstance(refusal, ValidationError):
-        return _parser_details(refusal)
-    try:
+    if isinstance(refusal, ValidationError):
         problems = _problems_of(refusal)
-    except Exception as error:  # noqa: BLE001  a validator may compute its errors lazily
-        return {"exception": type_name(error)}
-    listed: list[JsonValue] = [
-        {"path": path, "message": sentence} for path, sentence in problems[:_PROBLEMS]
-    ]
-    counted = {"problem_count": len(problems)} if len(problems) > _PROBLEMS else {}
-    return {"problems": listed, **counted}
+    elif isinstance(refusal, SchemaProblem):
+        problems = [(_path(refusal.absolute_path), _sentence_of(refusal))]
+    else:
+        for error in (refusal, refusal.__cause__):
+            if isinstance(error, json.JSONDecodeError):
+                return {"parse_error": full_text(str(error))}
+        return {"exception": type_name(refusal)}
+    return {"problems": [{"path": path, "message": sentence} for path, sentence in problems]}
 
 
 def text_of_refusal(error: ValidationError) -> str:
     """A text for pydantic's exception, without the values that pydantic's own text quotes."""
     problems = _problems_of(error)
-    listed = "; ".join(f"{path}: {sentence}" for path, sentence in problems[:_PROBLEMS])
+    listed = "; ".join(f"{path}: {sentence}" for path, sentence in problems)
     noun = "error" if len(problems) == 1 else "errors"
     return f"{len(problems)} validation {noun} for {error.title}: {listed}"
 
 
-def _problems_of(refusal: ValidationError | Iterable[SchemaProblem]) -> list[tuple[str, str]]:
+def _problems_of(refusal: ValidationError) -> list[tuple[str, str]]:
     """All problems as `(path, sentence)`."""
-    if isinstance(refusal, ValidationError):
-        return [
-            (_path(problem["loc"]), _without_value(cast("Mapping[str, object]", problem)))
-            for problem in refusal.errors(include_url=False)
-        ]
-    return [(_path(problem.absolute_path), _sentence_of(problem)) for problem in refusal]
-
-
-def _parser_details(refusal: Exception) -> dict[str, JsonValue]:
-    for error in (refusal, refusal.__cause__):
-        if isinstance(error, json.JSONDecodeError):
-            where = f"line {error.lineno} column {error.colno}"
-            return {"parse_error": f"not JSON: {full_text(error.msg)} at {where}"}
-    return {"exception": type_name(refusal)}
+    return [
+        (_path(problem["loc"]), _without_value(cast("Mapping[str, object]", problem)))
+        for problem in refusal.errors(include_url=False)
+    ]
 
 
 def _path(parts: Iterable[str | int]) -> str:
-    text = ""
-    for part in parts:
-        if isinstance(part, int):
-            text += f"[{part}]"
-        else:
-            text += f".{part}" if text else part
-        if len(text) > _PATH_CHARS:
-            break
-    return one_line(text, _PATH_CHARS) or "(input)"
+    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in parts)
+    return one_line(text.removeprefix("."), _PART_CHARS) or "(input)"
 
 
 def _without_value(problem: Mapping[str, object]) -> str:
     """Pydantic's template for the type of problem, or the tool's own message, or neither."""
     kind = cast("ErrorType", problem["type"])
-    context = cast("Mapping[str, object]", problem.get("ctx", {}))
-    shown = {name: value if name in _OF_THE_SCHEMA else "…" for name, value in context.items()}
-    if kind not in _OWN_TYPES:
-        try:
+    if kind not in ("value_error", "assertion_error"):  # raised by a validator of the tool
+        context = cast("Mapping[str, object]", problem.get("ctx", {}))
+        shown = {name: value if name in _OF_THE_SCHEMA else "…" for name, value in context.items()}
+        with suppress(KeyError, TypeError, ValueError):  # the tool's own type, or no template
             return PydanticKnownError(kind, shown).message()
-        except KeyError:  # the tool's own error type
-            pass
-        except (TypeError, ValueError):
-            return _NOT_REPEATED
     text = str(problem["msg"])
     return full_text(text) if _is_silent_about(problem["input"], text) else _NOT_REPEATED
 
 
 def _is_silent_about(value: object, text: str) -> bool:
-    """Whether `value` is a text or a number, and no part of it occurs in `text`."""
+    """Whether `value` is a text or a number, and no run of its letters and digits is in `text`."""
     if not isinstance(value, str | int | float):
         return False
-    try:
-        spelled = str(value).strip()
-    except ValueError:  # more digits than Python prints
-        return False
-    letters = _letters(spelled)
-    if not letters:
-        return not spelled or spelled not in text
-    length = min(_RUN, len(letters))
-    return _runs(letters, length).isdisjoint(_runs(_letters(text), length))
-
-
-def _letters(text: str) -> str:
-    """The letters and digits: a text may quote a value in another case, escaped or with commas."""
-    return "".join(filter(str.isalnum, text.casefold()))
-
-
-def _runs(text: str, length: int) -> set[str]:
-    return {text[start : start + length] for start in range(len(text) - length + 1)}
+    # A text may quote a value in another case, escaped, shortened or with commas.
+    quoted, said = ("".join(filter(str.isalnum, str(one).casefold())) for one in (value, text))
+    length = min(_RUN, len(quoted))
+    if not length:
+        return not str(value).strip()
+    return all(said[n : n + length] not in quoted for n in range(len(said) - length + 1))
 
 
 def _sentence_of(problem: SchemaProblem) -> str:
     if problem.validator in _NAMING_KEYWORDS:
         return full_text(problem.message)
-    wanted = shorten_json(recordable(problem.validator_value), _SCHEMA_CHARS).value
-    spelled = json.dumps(wanted, ensure_ascii=False, separators=(",", ":"))
-    return full_text(f"does not satisfy {problem.validator}: {spelled}")
+    wanted = shorten_json(recordable(problem.validator_value), _PART_CHARS).value
+    return full_text(f"does not satisfy {problem.validator}: {encode_text(wanted)}")

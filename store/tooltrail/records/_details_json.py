@@ -5,7 +5,6 @@ UTF-8 and values that contain themselves.
 """
 
 import re
-from collections.abc import Container
 from typing import cast
 
 from pydantic import JsonValue
@@ -26,8 +25,8 @@ _SHORT_CHARS = 256
 _DESCRIBED_CHARS = 1_000
 """Longest description of an object that is not JSON; the object determines the text."""
 
-_TYPE_CHARS = 80
-"""Longest name of a type in the text that replaces a value."""
+_INTEGER_BITS = 2_048
+"""Longest integer that Python prints, however its limit of digits is set."""
 
 _CONTAINERS: tuple[type, ...] = (dict, list, tuple, set, frozenset)
 _BYTES: tuple[type, ...] = (bytes, bytearray, memoryview)
@@ -38,13 +37,9 @@ _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 def recordable(details: object) -> JsonValue:
     """The details as JSON of at most `MAX_EMBEDDED_DEPTH` levels; never raises an `Exception`.
 
-    Tuples and sets become lists, a set in the order of its members' JSON. A value that JSON cannot
-    hold becomes the text `<TYPE: TEXT>`: bytes (as UTF-8, other bytes escaped), integers too long
-    to be printed (hexadecimal), keys that are not text, and any other object, described in at most
-    `_DESCRIBED_CHARS`. A container that contains itself is only named there. A count replaces
-    values that are nested too deep, and lists, objects and long texts after `MAX_MEMBERS` members.
+    `ToolError.details` says what becomes of values that JSON cannot hold.
     """
-    return _Copier().copy(details, MAX_EMBEDDED_DEPTH)
+    return _Copier().copy(details)
 
 
 class _Copier:
@@ -52,16 +47,14 @@ class _Copier:
 
     def __init__(self) -> None:
         self._room = MAX_MEMBERS
-        self._parents: set[int] = set()
 
-    def copy(self, value: object, levels: int) -> JsonValue:
-        """A copy with at most `levels` levels."""
+    def copy(self, value: object, parents: tuple[int, ...] = ()) -> JsonValue:
+        """A copy of a value that is inside of the containers with the ids `parents`."""
         try:
             if isinstance(value, _CONTAINERS):
-                return self._container(cast("list[object]", value), levels)
+                return self._container(cast("list[object]", value), parents)
             made = _single_value(value)
         except Exception:  # noqa: BLE001  the class of the value may define anything
-            self._parents.discard(id(value))
             return _marked(value, "it cannot be read")
         if isinstance(made, str) and len(made) > _SHORT_CHARS:
             if self._room <= 0:
@@ -69,56 +62,43 @@ class _Copier:
             self._room -= len(made) // _CHARS_PER_MEMBER
         return made
 
-    def _container(self, value: "list[object] | dict[object, object]", levels: int) -> JsonValue:
-        if id(value) in self._parents:
+    def _container(
+        self, value: "list[object] | dict[object, object]", parents: tuple[int, ...]
+    ) -> JsonValue:
+        if id(value) in parents:
             return _marked(value, "contains itself")
-        if levels == 0 or self._room <= 0:
+        if len(parents) == MAX_EMBEDDED_DEPTH or self._room <= 0:
             return marker(len(value), "members" if isinstance(value, dict) else "items")
         self._room -= len(value)
-        self._parents.add(id(value))
-        named: dict[str, JsonValue] = {}
-        for key, member in value.items() if isinstance(value, dict) else enumerate(value):
-            name = _name(key, named) if isinstance(value, dict) else str(key)
-            named[name] = self.copy(member, levels - 1)
-        self._parents.discard(id(value))
+        inside = (*parents, id(value))
         if isinstance(value, dict):
-            return named
-        listed = [*named.values()]
+            if all(isinstance(key, str) for key in value):
+                return {
+                    str.__str__(cast("str", key)): self.copy(value[key], inside) for key in value
+                }
+            return [self.copy(pair, inside) for pair in value.items()]
+        listed = [self.copy(item, inside) for item in value]
         return sorted(listed, key=encode_text) if isinstance(value, set | frozenset) else listed
 
 
-def _name(key: object, taken: Container[str]) -> str:
-    made = _single_value(key)
-    name = base = made if isinstance(made, str) else _marked(key, repr(made))
-    times = 1
-    while name in taken:
-        times += 1
-        name = f"{base} ({times})"
-    return name
-
-
 def _single_value(value: object) -> JsonValue:
-    if value is None or isinstance(value, bool):
-        return value
-    if isinstance(value, str):
-        return str.__str__(value)  # for a member of an enumeration: its value
-    if isinstance(value, int):
-        return _number(value)
-    if isinstance(value, float):
-        return float(value)
-    if isinstance(value, _BYTES):
-        return _marked(value, bytes(cast("bytes", value)).decode(errors="backslashreplace"))
-    # A memory address is meaningless, and differs from run to run.
-    return _marked(value, one_line(_ADDRESS.sub("", str(value)), _DESCRIBED_CHARS))
-
-
-def _number(value: int) -> int | str:
-    try:
-        repr(int(value))
-    except ValueError:  # more digits than Python prints
-        return _marked(value, f"{int(value):#x}")
-    return int(value)
+    match value:
+        case None | bool():
+            return value
+        case str():
+            return str.__str__(value)  # for a member of an enumeration: its value
+        case float():
+            return float(value)
+        case int() if value.bit_length() <= _INTEGER_BITS:
+            return int(value)
+        case int():
+            text = f"{int(value):#x}"
+        case _ if isinstance(value, _BYTES):
+            text = bytes(cast("bytes", value)).decode(errors="backslashreplace")
+        case _:  # a memory address is meaningless, and differs from run to run
+            text = one_line(_ADDRESS.sub("", str(value)), _DESCRIBED_CHARS)
+    return _marked(value, text)
 
 
 def _marked(value: object, text: str) -> str:
-    return f"<{type_name(value, _TYPE_CHARS)}: {text}>"
+    return f"<{type_name(value)}: {text}>"

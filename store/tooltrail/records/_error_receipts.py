@@ -5,8 +5,8 @@ Only `details` is made smaller than in the complete output. With partial output 
     {"details": …, "partial_output": [{"role", "preview", "artifact", …}], "artifacts": […]}
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -28,22 +28,6 @@ ERROR_RENDERER_VERSION = 3
 """The version of the text of `render_error`."""
 
 
-_TEXTS = ("message", "recovery_hint")
-"""The fields whose text is kept in a stream of the role `error.FIELD` if it is too long."""
-
-
-class WordedError(NamedTuple):
-    """The receipt of a failure.
-
-    Attributes:
-        text: the text of the receipt.
-        omissions: the texts that were too long for the receipt.
-    """
-
-    text: str
-    omissions: tuple[Omission, ...]
-
-
 def bound_error(
     error: ToolError,
     streams: Sequence[StreamRecord],
@@ -53,29 +37,26 @@ def bound_error(
 ) -> ToolError:
     """The canonical error: bounded details; other fields unchanged up to `MAX_MESSAGE_CHARS`.
 
-    Args:
-        error: the error of the complete output.
-        streams: the partial output of the failure.
-        bounds: the bounds of the details.
-        budget: the family's budget, for the previews of the streams.
-        cutter: counts what is left out, and publishes streams.
+    `bounds` is for the details; `budget`, the family's, is for the previews of `streams`, which are
+    the partial output.
     """
     details = _bound_details(error, bounds, cutter)
     by_role = {stream.role: stream for stream in streams}
     entries: list[JsonValue] = []
-    fields: dict[str, str] = {}
-    for name in _TEXTS:
-        text, stream = getattr(error, name), by_role.pop(f"error.{name}", None)
-        # A text without an ellipsis is complete; its stream only adds the exact bytes.
-        is_cut = text is not None and len(text) > MAX_MESSAGE_CHARS // 2 and text.endswith("…")
-        if stream is not None and is_cut:
-            shown = cutter.stream(stream, MAX_MESSAGE_CHARS)
-            if shown.text and shown.encoding != "binary":
-                text = shown.text
-            index = cutter.attach(stream) if shown.artifact is None else shown.artifact
-            entries.append({"role": stream.role, "artifact": index, "size": stream.size})
-        if text is not None:
-            fields[name] = cutter.text(f"error.{name}", text, MAX_MESSAGE_CHARS)
+    message, stream = error.message, by_role.pop("error.message", None)
+    # A message without an ellipsis is complete; its stream only adds the exact bytes.
+    is_cut = len(message) > MAX_MESSAGE_CHARS // 2 and message.endswith("…")
+    if stream is not None and is_cut:
+        shown = cutter.stream(stream, MAX_MESSAGE_CHARS)
+        if shown.text and shown.encoding != "binary":
+            message = shown.text
+        index = cutter.attach(stream) if shown.artifact is None else shown.artifact
+        entries.append({"role": stream.role, "artifact": index, "size": stream.size})
+    hint = error.recovery_hint
+    fields: dict[str, JsonValue] = {
+        "message": cutter.text("error.message", message, MAX_MESSAGE_CHARS),
+        "recovery_hint": hint and cutter.text("error.recovery_hint", hint, MAX_MESSAGE_CHARS),
+    }
     order = by_role.pop(ORDER_ROLE, None)
     if order is not None:
         cutter.count_losses(order)
@@ -91,32 +72,33 @@ def bound_error(
     return error.model_copy(update={**fields, "details": details})
 
 
-def render_error(error: ToolError, budget: ErrorBudget) -> WordedError:
-    """Render the receipt of a failure, in the same way for every family.
+def render_error(error: ToolError, budget: ErrorBudget) -> tuple[str, tuple[Omission, ...]]:
+    """The receipt of a failure, the same in every family, and what was too long for it.
 
     Above the partial output, only the receipt's own lines begin at the margin: continuation lines
-    of a text are indented, and control characters are escaped. So that part is up to
-    `MOST_PER_CHAR` times as long as the texts in it.
+    of a text are indented, and control characters are escaped.
     """
-    details, partial = error.details, list[dict[str, JsonValue]]()
-    paths: list[str] = []
-    if isinstance(details, dict) and isinstance(entries := details.get("partial_output"), list):
-        partial = [one for one in entries if isinstance(one, dict)]
-        paths = _paths(details.get("artifacts"))
+    details, partial, paths = error.details, list[dict[str, JsonValue]](), list[str]()
+    if isinstance(details, dict) and isinstance(details.get("partial_output"), list):
+        partial = _objects(details["partial_output"])
+        paths = [str(one.get("path")) for one in _objects(details.get("artifacts"))]
         details = details.get("details")
-    roles = {one["artifact"]: one["role"] for one in partial if "artifact" in one}
-    path_of = {role: paths[n] for n, role in roles.items() if isinstance(n, int) and n < len(paths)}
-    entry_of = {one.get("role"): one for one in partial}
+    entry_of = {str(one.get("role")): one for one in partial}
+    number_of = {role: one.get("artifact") for role, one in entry_of.items()}
+    role_of = {n: role for n in range(len(paths)) for role, m in number_of.items() if n == m}
     omissions: list[Omission] = []
 
     def cut(name: str, text: str) -> str:
         if len(text) <= budget.message_chars:
             return _indented(text)
-        field = f"error.{name}"
-        size = max(len(text.encode()), _size_in(entry_of.get(field, {})))
-        shown, left = _both_ends(text, size, budget.message_chars, path_of.get(field))
+        field, before = f"error.{name}", len(text.encode())
+        # The result has only the two ends of a text that is in an artifact.
+        size = entry_of.get(field, {}).get("size")
+        path = "".join(path for n, path in enumerate(paths) if role_of.get(n) == field)
+        whole = size if isinstance(size, int) else before
+        shown, after = _both_ends(text, whole, budget.message_chars, path)
         reason = f"longer than {budget.message_chars} characters"
-        counts: dict[str, Any] = {"unit": "bytes", "before": len(text.encode()), "after": left}
+        counts: dict[str, Any] = {"unit": "bytes", "before": before, "after": after}
         omissions.append(Omission(stage="rendering", field=field, reason=reason, **counts))
         return _indented(shown)
 
@@ -126,21 +108,20 @@ def render_error(error: ToolError, budget: ErrorBudget) -> WordedError:
     lines.append(f"Retryable: {'yes' if error.retryable else 'no'}")
     if details is not None:
         lines.append(_details_line(details))
-    for one in partial:
+    for role, one in entry_of.items():
         if isinstance(text := one.get("preview"), str):
-            lines += ["", f"{one_line(str(one.get('role')))}:", text.removesuffix("\n")]
+            lines += ["", f"{one_line(role)}:", text.removesuffix("\n")]
     if paths:
-        listed = [f"{path} ({roles.get(n, 'artifact')})" for n, path in enumerate(paths)]
+        listed = (f"{path} ({role_of.get(n, 'artifact')})" for n, path in enumerate(paths))
         lines += ["", "Artifacts:", *map(one_line, listed)]
-    return WordedError("\n".join(lines) + "\n", tuple(omissions))
+    return "\n".join(lines) + "\n", tuple(omissions)
 
 
 def _shown_streams(
     streams: Sequence[StreamRecord], budget: Budget, cutter: Cutter
 ) -> list[JsonValue]:
-    most = budget.max_items
-    room = cutter.sharing.fitting([[stream] for stream in streams], budget)
-    listed = cutter.items("partial_output", streams, room, most)
+    room = cutter.fitting([[stream] for stream in streams], budget)
+    listed = cutter.items("partial_output", streams, room)
     entries: list[JsonValue] = []
     for stream, shown in zip(listed, cutter.streams(listed, budget.preview_chars), strict=True):
         entry: dict[str, JsonValue] = {
@@ -154,22 +135,14 @@ def _shown_streams(
     return entries
 
 
-def _paths(artifacts: JsonValue) -> list[str]:
-    listed = artifacts if isinstance(artifacts, list) else []
-    return [str(one.get("path")) for one in listed if isinstance(one, dict)]
+def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
 
 
-def _size_in(entry: Mapping[str, JsonValue]) -> int:
-    """Bytes of a text of which the result has only the two ends; 0 if it has the complete text."""
-    size = entry.get("size")
-    return size if isinstance(size, int) else 0
-
-
-def _both_ends(text: str, size: int, limit: int, path: str | None) -> tuple[str, int]:
+def _both_ends(text: str, size: int, limit: int, path: str) -> tuple[str, int]:
     """The two ends of a text of `size` bytes, and the number of bytes that are shown."""
     where = f"; full output: {path}" if path else ""
-    room = limit - len(f"\n[output truncated: {size:,} bytes omitted{where}]\n")
-    head, tail = ends(text, room)
+    head, tail = ends(text, limit - len(f"\n[output truncated: {size:,} bytes omitted{where}]\n"))
     left = len((head + tail).encode())
     return f"{head}\n[output truncated: {size - left:,} bytes omitted{where}]\n{tail}", left
 

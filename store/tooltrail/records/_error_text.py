@@ -10,9 +10,6 @@ _READ_PER_SHOWN = 16
 _CONTROL = re.compile(f"[\x00-\x08\x0b-\x1f{ACTING}]")
 """Characters that could move a cursor, end a line or change the direction of text."""
 
-MOST_PER_CHAR = 6
-"""Most characters of one escaped character."""
-
 
 def escaped(text: str) -> str:
     r"""A text with control characters escaped as `\x1b` or `\u2028`, except newline and tab."""
@@ -40,12 +37,12 @@ def full_text(text: str) -> str:
     return escaped(spelled_out(text.strip().replace("\r\n", "\n")))
 
 
-def type_name(thing: object, limit: int | None = None) -> str:
+def type_name(thing: object) -> str:
     """The class of a value with its module; the module is left out for built-in classes."""
     kind = type(thing)
     is_built_in = kind.__module__ == "builtins"
     name = kind.__qualname__ if is_built_in else f"{kind.__module__}.{kind.__qualname__}"
-    return one_line(name, limit)
+    return one_line(name)
 
 
 def _spelling(found: re.Match[str]) -> str:

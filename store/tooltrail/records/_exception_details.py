@@ -5,60 +5,47 @@ may hold secrets. `traceback.TracebackException` is not used: it inspects object
 suggestions, and copies a group as often as other groups contain it.
 """
 
-import sys
 import traceback
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterator
 from typing import cast
 
 from pydantic import JsonValue, ValidationError
 
 from tooltrail.records._argument_problems import text_of_refusal
 from tooltrail.records._error_text import full_text, one_line, type_name
-from tooltrail.records._text_cuts import shorten
 
 MAX_EXCEPTIONS = 1_000
-"""Most exceptions that are described."""
+"""Most causes and members that are described; the others are counted."""
 
 MAX_FRAMES = 1_000
 """Most frames of one traceback, half of them from each end; the others are counted."""
 
-_LEVELS = 50
-"""Most levels of nested groups whose members are described."""
-
-_NAMED_CHARS = 200
-"""Most characters of the text that refers to an exception described elsewhere."""
-
-_REPEATED_FRAMES = 3
-"""Most times that a repeated frame is listed; further repeats are counted, as Python does."""
-
 
 def describe(error: BaseException) -> dict[str, JsonValue]:
-    """The details of an exception, of its causes, and of the members of a group.
+    """The details of an exception, and of every exception that Python would print with it.
 
     The fields, without empty ones:
 
     - `exception`: the type. The text is already the message of the failure;
-    - `raised`: type and text; only for a group whose message is that of the cancellation in it;
     - `notes`: the notes of the exception;
-    - `causes`: the exceptions that Python would print before this one, the nearest first;
-    - `members`: the exceptions of a group;
-    - `traceback`: the frames as `FILE:LINE FUNCTION`, the innermost last. `[N more times]` replaces
-      repeats of the frame before, `[N more frames]` replaces frames beyond `MAX_FRAMES`.
-
-    An entry of `causes` or `members` is `TYPE: TEXT`, or an object with that text in `raised` and
-    with fields of its own. For an exception that was already described, the entry is only the
-    beginning of that text, and `causes` ends there. `[N more exceptions]` (`[more exceptions]`
-    among causes) replaces those beyond `MAX_EXCEPTIONS`.
+    - `traceback`: the frames as `FILE:LINE FUNCTION`, the innermost last;
+    - `related`: causes and members of groups, each once, as objects with their own `notes` and
+      `traceback`, with type and text in `raised`, and in `cause_of` and `member_of` the numbers of
+      the exceptions that they belong to: 0 is the exception itself, N the Nth of `related`.
     """
     details: dict[str, JsonValue] = {"exception": type_name(error)}
-    control = control_flow_in(error)
-    if control is not None and control is not error:
-        details["raised"] = worded(error)
     try:
-        return details | _Description().parts(error, _LEVELS)
+        first, *others = _reached_from(error)
+        details |= {**first[1], **_own_parts(error)}
+        related: list[JsonValue] = [
+            {"raised": worded(other), **relations, **_own_parts(other)}
+            for other, relations in others[:MAX_EXCEPTIONS]
+        ]
     except Exception:  # noqa: BLE001  a class may define any attribute
         return details
+    if len(others) > MAX_EXCEPTIONS:
+        related.append(f"[{len(others) - MAX_EXCEPTIONS:,} more exceptions]")
+    return {**details, "related": related} if related else details
 
 
 def text_of(error: BaseException) -> str:
@@ -80,81 +67,35 @@ def control_flow_in(error: BaseException) -> BaseException | None:
 
     `SystemExit` does not count: a tool must not be able to end the program.
     """
+    if isinstance(error, Exception | SystemExit):  # so is a group that holds nothing else
+        return None
+    members = _members_of(error)
+    return next(filter(None, map(control_flow_in, members)), None) if members else error
+
+
+def _reached_from(
+    error: BaseException,
+) -> list[tuple[BaseException, dict[str, list[JsonValue]]]]:
+    """The exception and all that it leads to, each with the numbers of those it belongs to."""
+    reached: dict[int, tuple[BaseException, dict[str, list[JsonValue]]]] = {id(error): (error, {})}
     waiting = [error]
-    seen: set[int] = set()
-    while waiting:
-        part = waiting.pop()
-        members = _members_of(part)
-        if not (members or isinstance(part, Exception | SystemExit)):
-            return part
-        if id(part) not in seen:
-            seen.add(id(part))
-            waiting += reversed(members)
-    return None
+    for number, one in enumerate(waiting):
+        for relation, other in _related_to(one):
+            if id(other) not in reached:
+                reached[id(other)] = (other, {})
+                waiting.append(other)
+            reached[id(other)][1].setdefault(relation, []).append(number)
+    return [*reached.values()]
 
 
-def is_cancellation(error: BaseException) -> bool:
-    """Whether an exception is a `CancelledError` of asyncio."""
-    if "asyncio" not in sys.modules:  # then no code can have raised one
-        return False
-    import asyncio  # noqa: PLC0415  it brings in sockets and processes, which records do without
-
-    return isinstance(error, asyncio.CancelledError)
-
-
-class _Description:
-    """Describes each exception once."""
-
-    def __init__(self) -> None:
-        self._described: set[int] = set()
-
-    def parts(self, error: BaseException, levels: int) -> dict[str, JsonValue]:
-        """The fields of an exception, including its causes."""
-        own = self._own_parts(error, levels)
-        causes: list[JsonValue] = []
-        cause, is_new = _cause_of(error), True
-        while cause is not None and is_new:
-            if len(self._described) >= MAX_EXCEPTIONS:
-                causes.append("[more exceptions]")
-                break
-            is_new = id(cause) not in self._described
-            causes.append(_entry(cause, self._own_parts(cause, levels) if is_new else None))
-            cause = _cause_of(cause)
-        return {**own, "causes": causes} if causes else own
-
-    def _own_parts(self, error: BaseException, levels: int) -> dict[str, JsonValue]:
-        self._described.add(id(error))
-        notes = cast("object", getattr(error, "__notes__", None))
-        listed = cast("list[object]", notes) if isinstance(notes, list) else []
-        parts: dict[str, Sequence[JsonValue]] = {
-            "notes": [full_text(note) for note in listed if isinstance(note, str)],
-            "members": self._members(_members_of(error), levels - 1),
-            "traceback": _frames_of(error),
-        }
-        return {name: [*entries] for name, entries in parts.items() if entries}
-
-    def _members(self, members: tuple[BaseException, ...], levels: int) -> list[JsonValue]:
-        entries: list[JsonValue] = []
-        for n, member in enumerate(members):
-            if len(self._described) >= MAX_EXCEPTIONS:
-                entries.append(f"[{len(members) - n:,} more exceptions]")
-                break
-            is_new = levels > 0 and id(member) not in self._described
-            entries.append(_entry(member, self.parts(member, levels) if is_new else None))
-        return entries
-
-
-def _entry(error: BaseException, parts: dict[str, JsonValue] | None) -> JsonValue:
-    if parts is None:
-        return shorten(worded(error), _NAMED_CHARS)
-    return {"raised": worded(error), **parts} if parts else worded(error)
-
-
-def _cause_of(error: BaseException) -> BaseException | None:
-    """The exception that Python would print before this one."""
-    if error.__cause__ is not None or error.__suppress_context__:
-        return error.__cause__
-    return error.__context__
+def _related_to(error: BaseException) -> Iterator[tuple[str, BaseException]]:
+    cause = error.__cause__
+    if cause is None and not error.__suppress_context__:
+        cause = error.__context__
+    if cause is not None:
+        yield "cause_of", cause
+    for member in _members_of(error):
+        yield "member_of", member
 
 
 def _members_of(error: BaseException) -> tuple[BaseException, ...]:
@@ -163,19 +104,17 @@ def _members_of(error: BaseException) -> tuple[BaseException, ...]:
     return cast("BaseExceptionGroup[BaseException]", error).exceptions
 
 
-def _frames_of(error: BaseException) -> list[str]:
-    frames: list[str] = []
-    places = (
-        f"{one_line(frame.f_code.co_filename)}:{line} {one_line(frame.f_code.co_name)}"
-        for frame, line in traceback.walk_tb(error.__traceback__)
-    )
-    for frame, same in groupby(places):
-        count = sum(1 for _ in same)
-        frames += [frame] * min(count, _REPEATED_FRAMES)
-        if count > _REPEATED_FRAMES:
-            frames.append(f"[{count - _REPEATED_FRAMES:,} more times]")
-    excess = len(frames) - MAX_FRAMES
+def _own_parts(error: BaseException) -> dict[str, list[JsonValue]]:
+    """The notes and the frames of an exception, where it has any."""
+    parts: dict[str, list[JsonValue]] = {
+        "notes": [full_text(note) for note in getattr(error, "__notes__", ())],
+        "traceback": [
+            f"{one_line(frame.f_code.co_filename)}:{line} {one_line(frame.f_code.co_name)}"
+            for frame, line in traceback.walk_tb(error.__traceback__)
+        ],
+    }
+    excess = len(parts["traceback"]) - MAX_FRAMES
     if excess > 0:
         half = MAX_FRAMES // 2
-        frames[half : half + excess] = [f"[{excess:,} more frames]"]
-    return frames
+        parts["traceback"][half : half + excess] = [f"[{excess:,} more frames]"]
+    return {name: part for name, part in parts.items() if part}

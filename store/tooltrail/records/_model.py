@@ -1,5 +1,6 @@
 """The base of every record: frozen, and unknown fields are an error."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
@@ -35,22 +36,19 @@ class Record(BaseModel):
             raise error.__cause__ from None
 
 
-def _spell_out(value: object) -> object:
-    return spelled_out(value) if isinstance(value, str) else value
+def _written(write: Callable[[str], str]) -> BeforeValidator:
+    """Rewrites a text before pydantic would refuse it for a lone surrogate."""
+    return BeforeValidator(lambda value: write(value) if isinstance(value, str) else value)
 
 
-Sentence = Annotated[str, BeforeValidator(_spell_out)]
+Sentence = Annotated[str, _written(spelled_out)]
 """Text for people and models. It may quote a file name or an exception, so lone surrogates are
 escaped: a failure whose text cannot be encoded would be lost."""
 
 
-def _worded(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    return spelled_out(value) if value.strip() else "(no message)"
-
-
-Message = Annotated[str, BeforeValidator(_worded)]
+Message = Annotated[
+    str, _written(lambda text: spelled_out(text) if text.strip() else "(no message)")
+]
 """A sentence that is never blank: `str(ValueError())` is blank, but must be recorded too."""
 
 
@@ -58,14 +56,12 @@ UNNAMED = "(unnamed)"
 """The name that replaces a blank name of a tool."""
 
 
-def _named(value: object) -> object:
-    if not isinstance(value, str):
-        return value
-    name = spelled_out(value).replace("\0", "\\0")
+def _named(text: str) -> str:
+    name = spelled_out(text).replace("\0", "\\0")
     return shorten(name, TOOL_NAME_CHARS) if name.strip() else UNNAMED
 
 
-ToolName = Annotated[str, BeforeValidator(_named)]
+ToolName = Annotated[str, _written(_named)]
 """The name of a tool as a model may spell it. Every call must be recorded, so no name is refused:
 a blank name becomes `(unnamed)`, a long one ends in an ellipsis, NUL and lone surrogates are
 escaped. The original of a changed name is not kept."""

@@ -8,7 +8,7 @@ hold everything about the run that its sessions do not contain.
 from typing import Annotated, Literal, TypeAlias
 from uuid import UUID
 
-from pydantic import Field, JsonValue, PlainSerializer, TypeAdapter, ValidationError
+from pydantic import Field, PlainSerializer, TypeAdapter
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import DigestField, Record, Sentence
@@ -48,7 +48,6 @@ class AgentVersion(Record):
     """One version of an agent, named by the digest of its description.
 
     Attributes:
-        agent_id: the id that all versions of the agent share.
         version: the author's name for this version.
         document: canonical JSON of the complete configuration.
     """
@@ -64,17 +63,13 @@ class AgentVersion(Record):
 
 
 class LegStarted(Record):
-    """The start of a leg of an agent run.
+    """The start of a leg of an agent run: which version of the agent asks which model.
 
     Attributes:
         run_id: id of the session of the run's first leg.
         position: position of the leg in its run, from 0.
-        tier: name of the leg's tier.
-        model: the model that the tier calls.
-        wire_format: the format of the requests to the model.
         provider: the owner of the model's server, if the caller names one.
-        agent_id: id of the agent.
-        agent_digest: digest of the agent's version.
+        agent_digest: see `AgentVersion`.
         schema_digest: digest of the schema that the result must match; None for free text.
         time_limit_ms: the time after which the leg has ended in any case.
     """
@@ -101,9 +96,7 @@ class LegEnded(Record):
     """The end of a leg of an agent run, with its outcome.
 
     Attributes:
-        outcome: how the leg ended.
         reason: the outcome in one sentence, with the error if there was one.
-        limit: the limit that ended the leg, if one did.
         result_id: id of the invocation whose arguments are the final value, or of the message that
             is the final text; None if there is no result.
         escalated_to: name of the tier that continues the run; None if no tier does.
@@ -111,7 +104,6 @@ class LegEnded(Record):
         step_count: number of answers that the model was asked for.
         reminder_count: how often the model was reminded that a result is missing.
         input_tokens: total input tokens, as counted by the model's server; None if it counts none.
-        output_tokens: total output tokens, likewise.
         duration_ms: time from start to end of the leg, by a monotonic clock.
     """
 
@@ -135,16 +127,14 @@ class LegEnded(Record):
         return f"{self.outcome}: {self.reason}{goes_on}"
 
 
-LegFact: TypeAlias = Annotated[LegStarted | LegEnded, Field(discriminator="kind")]
-"""A recorded fact about a leg, beside its conversation."""
+LegFact: TypeAlias = LegStarted | LegEnded
 
-_FACT: TypeAdapter[LegFact] = TypeAdapter(LegFact)
+_FACT: TypeAdapter[LegFact] = TypeAdapter(Annotated[LegFact, Field(discriminator="kind")])
 
 
 def leg_fact_json(fact: LegFact) -> str:
     """The canonical JSON of a fact, including members that have their default."""
-    dumped: JsonValue = fact.model_dump()
-    return canonical_json.encode_text(dumped)
+    return canonical_json.encode_text(fact.model_dump())
 
 
 def read_leg_fact(document: str) -> LegFact:
@@ -155,5 +145,5 @@ def read_leg_fact(document: str) -> LegFact:
     """
     try:
         return _FACT.validate_python(canonical_json.decode(document))
-    except (ValidationError, ValueError) as error:
+    except ValueError as error:
         raise InvalidRecordError(f"no fact of an agent run: {error}") from error

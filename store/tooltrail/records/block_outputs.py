@@ -1,16 +1,14 @@
 """Converts a tool's result in a provider's blocks to the complete output of the tool.
 
-    output = complete_output_of_blocks("search", result.content, is_error=result.is_error)
+    output = complete_output_of_result("search", result)
 
-Nothing in the blocks is dropped. Text, images, sounds, documents and resources become content items
-of a `GenericOutput`, in the order of the blocks. A failure has no result; it has the same streams
-as its partial output.
+Nothing in the blocks is dropped.
 """
 
 import base64
-import binascii
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 
 from pydantic import JsonValue
 
@@ -26,7 +24,7 @@ from tooltrail.records.blocks import (
 )
 from tooltrail.records.envelope import CompleteOutput
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.records.families.generic import ContentItem, GenericOutput
+from tooltrail.records.families.generic import GenericOutput, content_items
 from tooltrail.records.streams import StreamRecord
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
@@ -37,23 +35,11 @@ _MEDIA_TYPE_CHARS = 255
 """Longest media type that a content item can have; RFC 6838 allows 127 for each of two names."""
 
 _KINDS: dict[ResultStatus, str] = {
-    "error": ErrorKind.TOOL_EXECUTION_FAILED,
     "timeout": ErrorKind.TOOL_TIMED_OUT,
     "cancelled": ErrorKind.CANCELLED,
     "interrupted": ErrorKind.INTERRUPTED,
     "denied": ErrorKind.PERMISSION_DENIED,
 }
-
-
-def complete_output_of_blocks(
-    tool_name: str, blocks: Iterable[ContentBlock], *, is_error: bool = False
-) -> CompleteOutput:
-    """Make the complete output of a tool from the content blocks of its result.
-
-    See `complete_output_of_result`, which also accepts a structured value and a status.
-    """
-    status: ResultStatus = "error" if is_error else "ok"
-    return complete_output_of_result(tool_name, ResultBlock(status=status, content=tuple(blocks)))
 
 
 def complete_output_of_result(tool_name: str, result: ResultBlock) -> CompleteOutput:
@@ -68,10 +54,6 @@ def complete_output_of_result(tool_name: str, result: ResultBlock) -> CompleteOu
     Unless the blocks are a single text, the partial output has the streams that a success would
     have, and `content` in the details has the media type of each. The details also have the
     structured value and the provider's extra members of the result.
-
-    Args:
-        tool_name: the name that the model used.
-        result: the provider's result, as read by `tooltrail.wire`.
     """
     items = [item for block in result.content for item in _items_of(block)]
     if result.is_error:
@@ -83,15 +65,8 @@ def complete_output_of_result(tool_name: str, result: ResultBlock) -> CompleteOu
             structured = StreamRecord.from_bytes("structured", value)
         except InvalidRecordError:  # a number or a depth that canonical JSON does not have
             items.append((_JSON, _spelled(result.structured)))
-    content = _content_items(items)
+    content = content_items(items)
     return CompleteOutput.success(tool_name, GenericOutput(content=content, structured=structured))
-
-
-def _content_items(items: Iterable[tuple[str, bytes]]) -> tuple[ContentItem, ...]:
-    return tuple(
-        ContentItem(media_type=kind, stream=StreamRecord.from_bytes(f"content.{number}", data))
-        for number, (kind, data) in enumerate(items)
-    )
 
 
 def _failure(
@@ -99,9 +74,7 @@ def _failure(
 ) -> CompleteOutput:
     texts = [block.text for block in result.content if isinstance(block, TextBlock)]
     details: dict[str, JsonValue] = {}
-    content: tuple[ContentItem, ...] = ()
-    if len(result.content) > 1 or not texts:
-        content = _content_items(items)
+    content = () if texts and len(result.content) == 1 else content_items(items)
     if content:
         details["content"] = [
             {"role": one.stream.role, "media_type": one.media_type} for one in content
@@ -120,39 +93,27 @@ def _failure(
 
 def _items_of(block: ContentBlock) -> list[tuple[str, bytes]]:
     """The media type and the bytes of each content item of a block."""
-    match block:
-        case TextBlock(text=text):
-            return [(_TEXT, _encoded(text))]
-        case ProviderBlock(native=native):
-            return [(_JSON, _spelled(native))]
-        case ResourceBlock(text=str(text)):
-            payload = (_media_type(block.media_type, _TEXT), _encoded(text))
-            return [(_JSON, _spelled(_members(block, "text"))), payload]
-        case MediaBlock(data=str(data)) | ResourceBlock(data=str(data)):
-            return _items_of_bytes(block, data)
-        case _:
-            return [(_JSON, _spelled(_members(block)))]
+    if isinstance(block, TextBlock):
+        return [(_TEXT, _encoded(block.text))]
+    if isinstance(block, ProviderBlock):
+        return [(_JSON, _spelled(block.native))]
+    member, default, payload = _payload_of(block)
+    described = (_JSON, _spelled(block.model_dump(exclude={member}, exclude_defaults=True)))
+    if payload is None:
+        return [described]
+    kind = block.media_type or default
+    item = (kind if len(kind) <= _MEDIA_TYPE_CHARS else default, payload)
+    return [item] if block.uri is None and block.name is None else [described, item]
 
 
-def _items_of_bytes(block: MediaBlock | ResourceBlock, data: str) -> list[tuple[str, bytes]]:
-    try:
-        payload = base64.b64decode(data, validate=True)
-    except (binascii.Error, ValueError):
-        return [(_JSON, _spelled(_members(block)))]
-    item = (_media_type(block.media_type, _BYTES), payload)
-    if block.uri is None and block.name is None:
-        return [item]
-    return [(_JSON, _spelled(_members(block, "data"))), item]
-
-
-def _members(block: ContentBlock, *without: str) -> dict[str, JsonValue]:
-    """The members of a block except those in `without`, and those that are None, False or `{}`."""
-    members = block.model_dump(exclude=set(without))
-    return {name: value for name, value in members.items() if value not in (None, {}, False)}
-
-
-def _media_type(given: str | None, default: str) -> str:
-    return given if given and len(given) <= _MEDIA_TYPE_CHARS else default
+def _payload_of(block: MediaBlock | ResourceBlock) -> tuple[str, str, bytes | None]:
+    """The member of a block that holds its content, the usual media type, and the bytes, if any."""
+    if isinstance(block, ResourceBlock) and block.text is not None:
+        return "text", _TEXT, _encoded(block.text)
+    if block.data is not None:
+        with suppress(ValueError):
+            return "data", _BYTES, base64.b64decode(block.data, validate=True)
+    return "", _BYTES, None
 
 
 def _encoded(text: str) -> bytes:

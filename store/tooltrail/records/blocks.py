@@ -23,28 +23,17 @@ ResultStatus = Literal["ok", "error", "timeout", "cancelled", "interrupted", "de
 """The outcome of a call. A format without an error flag yields `unknown`."""
 
 
-_TIMEOUTS = {ErrorKind.TOOL_TIMED_OUT, ErrorKind.COMMAND_TIMED_OUT}
-_STATUSES: dict[InvocationState, ResultStatus] = {
-    "started": "unknown",
-    "success": "ok",
-    "error": "error",
-    "interrupted": "interrupted",
-    "denied": "denied",
-    "cancelled": "cancelled",
-}
-
-
 def result_status(state: InvocationState, error_kind: str | None) -> ResultStatus:
     """The outcome of a call, from the final state of its invocation and the kind of its error."""
-    return "timeout" if error_kind in _TIMEOUTS else _STATUSES[state]
+    if error_kind in {ErrorKind.TOOL_TIMED_OUT, ErrorKind.COMMAND_TIMED_OUT}:
+        return "timeout"
+    if state == "started":
+        return "unknown"
+    return "ok" if state == "success" else state
 
 
 class Block(Record):
-    """The base of all blocks.
-
-    Attributes:
-        extras: the provider's additional members; empty for a block that no provider sent.
-    """
+    """The base of all blocks. `extras` is empty for a block that no provider sent."""
 
     extras: Extras = Field(default_factory=dict[str, JsonValue])
 
@@ -66,11 +55,9 @@ class MediaBlock(Block):
     """An image, a sound or a document.
 
     Attributes:
-        kind: image, audio or document.
         media_type: such as `image/png`; None if the provider does not state one.
         data: the bytes in base64 (RFC 4648 section 4); None if they are elsewhere.
         uri: location of the bytes: a URL, or a provider's name for a file in `file:…` form.
-        name: name of the file.
     """
 
     type: Literal["media"] = "media"
@@ -82,15 +69,7 @@ class MediaBlock(Block):
 
 
 class ResourceBlock(Block):
-    """A resource of an MCP server, or a link to one.
-
-    Attributes:
-        uri: the URI that identifies the resource.
-        media_type: such as `text/plain`.
-        text: the content as text; None for bytes and for a link.
-        data: the content in base64; None for text and for a link.
-        name: the name for people; a link has one.
-    """
+    """A resource of an MCP server, with its content as text or in base64; or a link to one."""
 
     type: Literal["resource"] = "resource"
     uri: str
@@ -118,9 +97,7 @@ class ReasoningBlock(Block):
 class CallBlock(Block):
     """A tool call for the caller to run.
 
-    Attributes:
-        call: the requested call.
-        key: equals the key of the matching result block, if that is known; never on the wire.
+    If the matching result block is known, both have the same `key`, which is never on the wire.
     """
 
     type: Literal["tool_call"] = "tool_call"
@@ -131,9 +108,7 @@ class CallBlock(Block):
 class ProviderBlock(Block):
     """Content that only its provider understands, verbatim.
 
-    Attributes:
-        native: the complete block as received.
-        call: the tool call in the block, if it calls a tool that the provider runs itself.
+    `call` is the tool call in the block, if it calls a tool that the provider runs itself.
     """
 
     type: Literal["provider"] = "provider"
@@ -151,12 +126,9 @@ class ResultBlock(Block):
     """The result of one tool call.
 
     Attributes:
-        call_id: the provider's id of the call; None if it has none.
         tool_name: name of the tool; None if the format does not repeat it.
         namespace: server of the tool; None if the format does not repeat it.
-        status: the outcome of the call.
-        content: the blocks that the model was shown, in order.
-        structured: a JSON value beside the content.
+        structured: a JSON value beside the content that the model was shown.
         has_structured: whether there is a structured value; the value may be `null`.
         key: see `CallBlock`.
     """
@@ -178,13 +150,6 @@ class ResultBlock(Block):
 
 
 MessageBlock: TypeAlias = Annotated[
-    TextBlock
-    | MediaBlock
-    | ResourceBlock
-    | ReasoningBlock
-    | CallBlock
-    | ResultBlock
-    | ProviderBlock,
-    Field(discriminator="type"),
+    ContentBlock | ReasoningBlock | CallBlock | ResultBlock, Field(discriminator="type")
 ]
 """A block of a message."""

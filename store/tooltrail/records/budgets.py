@@ -132,41 +132,17 @@ class ErrorBudget(Bounds):
     details_chars: Annotated[int, Field(ge=100, le=100_000)] = 1_000
 
 
-class CompactionBudget(Bounds):
-    """Bounds of the ordinary (not essential) members of a compacted result.
-
-    Attributes:
-        string_chars: characters of one text; a longer text keeps its two ends.
-        max_depth: levels of objects and lists; the result itself is the first.
-        max_items: entries of one list. Of the later entries only essential parts stay.
-        max_nodes: members and entries in total; one that holds essentials is not counted.
-    """
-
-    string_chars: Annotated[int, Field(ge=64, le=MAX_MESSAGE_CHARS)] = 256
-    max_depth: Annotated[int, Field(ge=1, le=8)] = 4
-    max_items: ItemCount = 8
-    max_nodes: Annotated[int, Field(ge=0, le=4096)] = 64
+COMPACTION_CHARS = 1_000
+"""Characters of JSON that a compacted result has beside its essential parts, by default."""
 
 
 def fair_shares(sizes: Sequence[int], total: int) -> list[int]:
-    """Divide `total` so that no share exceeds its size and the rest is shared equally."""
+    """Divide `total` so that no share exceeds its size and the rest is shared equally.
+
+    If `total` suffices for `min(size, n)` of each size, for any `n`, each share has at least that.
+    """
     shares = [0] * len(sizes)
     for done, n in enumerate(sorted(range(len(sizes)), key=sizes.__getitem__)):
         shares[n] = min(sizes[n], total // (len(sizes) - done))
         total -= shares[n]
-    return shares
-
-
-def fair_shares_of_at_least(sizes: Sequence[int], least: Sequence[int], total: int) -> list[int]:
-    """Divide like `fair_shares`, but with no share below its minimum in `least`.
-
-    The sum of `least` must not exceed `total`, and no minimum may exceed its size.
-    """
-    shares = fair_shares(sizes, total)
-    held: dict[int, int] = {}
-    while short := {n: least[n] for n, share in enumerate(shares) if share < least[n]}:
-        held |= short
-        sizes = [0 if n in held else size for n, size in enumerate(sizes)]
-        shares = fair_shares(sizes, total - sum(held.values()))
-        shares = [held.get(n, share) for n, share in enumerate(shares)]
     return shares

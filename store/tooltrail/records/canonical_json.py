@@ -12,6 +12,9 @@ can hold values that RFC 8785 cannot represent, so these are written differently
 
 As in RFC 8785, negative zero is written `0` and `1.0` is written `1`: an integral float below 1e21
 is read back as the integer of the same spelling.
+
+JSON from other programs is read just as strictly, but without marks. Faulty JSON is an error and is
+never repaired.
 """
 
 import json
@@ -19,8 +22,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 from json.encoder import encode_basestring as _quote
-from operator import itemgetter
 from typing import TYPE_CHECKING, Any, cast
 
 from tooltrail.records.errors import InvalidRecordError
@@ -42,8 +45,7 @@ _KEY_MARK = "$tooltrail.key:"
 _LOOKS_LIKE_MARK = r"\$+tooltrail\."
 _SURROGATE = "[\ud800-\udfff]"
 _ESCAPE = r"\\\\|\\u(d[89a-f][0-9a-f]{2})"
-_NON_FINITE = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-
+_NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
 _SHOWN_CHARS = 40
 """Characters of a refused number or key that a message repeats."""
@@ -51,9 +53,6 @@ _SHOWN_CHARS = 40
 _encoder = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 _SCALARS = (str, int, float, type(None))
-
-_Spell = Callable[[Any], str]
-_first = itemgetter(0)
 
 
 def encode(value: object) -> bytes:
@@ -66,8 +65,12 @@ def encode(value: object) -> bytes:
     """
     try:
         return _spelled(value, MAX_DEPTH).encode()
+    except InvalidRecordError:
+        raise
     except RecursionError as error:
         raise InvalidRecordError(f"nested too deep for this stack: {error}") from error
+    except ValueError as error:
+        raise InvalidRecordError(f"an integer is too long to be written: {error}") from error
 
 
 def encode_simple(members: Mapping[str, object]) -> bytes:
@@ -98,24 +101,35 @@ def decode(data: bytes | str) -> "JsonValue":
     try:
         # json.loads would accept the UTF-8 encoding of a lone surrogate.
         text = data if isinstance(data, str) else data.decode()
-        value = read_strictly(text, MAX_DEPTH)
-        return _restore(value) if "$tooltrail." in text else cast("JsonValue", value)
+        value = _read(text, MAX_DEPTH)
+        return _restore(value) if "$tooltrail." in text else value
     except (ValueError, RecursionError) as error:
         raise InvalidRecordError(f"not canonical JSON: {error}") from error
 
 
-def read_strictly(text: str, levels: int) -> object:
-    """Read a JSON text, leaving its marks as they are.
+def read_json(data: str | bytes) -> "JsonValue":
+    """Read a JSON text (RFC 8259) of another program.
+
+    Raises:
+        InvalidRecordError: `data` is not JSON in UTF-8, has a duplicate key, NaN or an infinity, a
+            number beyond a double, or nesting deeper than a record can hold. The message gives
+            the position, and quotes nothing from the text but a number or a key.
+    """
+    try:
+        return _read(data if isinstance(data, str) else data.decode(), MAX_EMBEDDED_DEPTH)
+    except RecursionError as error:
+        raise InvalidRecordError("nested too deep") from error
+    except ValueError as error:
+        raise InvalidRecordError(str(error)) from error
+
+
+def _read(text: str, levels: int) -> "JsonValue":
+    """Read JSON, leaving its marks as they are.
 
     Python's reader silently accepts `NaN`, turns `1e400` into an infinity and keeps the last of two
     equal keys. Here each of these is an error.
-
-    Raises:
-        ValueError: the text is not JSON, or is nested deeper than `levels`. The message gives the
-            position, and quotes nothing from the text but a number or a key.
-        RecursionError: the text is nested too deep for Python.
     """
-    value: object = _decoder.decode(text)
+    value = cast("JsonValue", _decoder.decode(text))
     # Counting brackets is fast, and nearly always sufficient.
     if text.count("[") + text.count("{") > levels and is_deeper_than(value, levels):
         raise ValueError(f"nested deeper than {levels} levels")
@@ -143,13 +157,9 @@ def is_deeper_than(value: object, levels: int) -> bool:
     """Whether objects and arrays are nested more than `levels` deep; a scalar has zero levels."""
     if not isinstance(value, dict | list | tuple):
         return False
-    if levels == 0:
-        return True
     members = cast("dict[object, object] | list[object]", value)
-    for member in members.values() if isinstance(members, dict) else members:
-        if is_deeper_than(member, levels - 1):
-            return True
-    return False
+    inner = members.values() if isinstance(members, dict) else members
+    return levels == 0 or any(map(is_deeper_than, inner, repeat(levels - 1)))
 
 
 def _spelled(value: object, levels: int) -> str:
@@ -190,7 +200,7 @@ def _sorted_members(value: Mapping[object, object]) -> list[tuple[str, object]]:
         raise InvalidRecordError(f"an object key must be a string, not {kind}") from None
     members = cast("Mapping[str, object]", value)
     if keys.isascii() and "$" not in keys:
-        return sorted(members.items(), key=_first)
+        return sorted(members.items())  # keys differ, so members are never compared
     spelled = {_key(key): member for key, member in members.items()}
     return sorted(spelled.items(), key=lambda one: one[0].encode("utf-16-be"))
 
@@ -198,7 +208,7 @@ def _sorted_members(value: Mapping[object, object]) -> list[tuple[str, object]]:
 def _text(text: str) -> str:
     if text.isascii() or re.search(_SURROGATE, text) is None:
         return _quote(text)
-    return "{" + _quote(_TEXT_MARK) + ":" + _quote(_escape(text)) + "}"
+    return f'{{"{_TEXT_MARK}":{_quote(_escape(text))}}}'
 
 
 def _key(key: str) -> str:
@@ -217,32 +227,30 @@ def _unescape(text: str) -> str:
     return re.sub(_ESCAPE, lambda m: chr(int(m[1], 16)) if m[1] else "\\", text)
 
 
-def _integer(value: int) -> str:
-    try:
-        return int.__repr__(value)
-    except ValueError as error:
-        raise InvalidRecordError(f"an integer is too long to be written: {error}") from error
-
-
 def _float(value: float) -> str:
-    """A float as ECMAScript's Number::toString spells it (RFC 8785 section 3.2.2.3)."""
+    """A float as ECMAScript's Number::toString spells it (RFC 8785 section 3.2.2.3).
+
+    Python's repr has the same digits, but an exponent already below 1e-4 and from 1e16.
+    """
     if not math.isfinite(value):
-        name = "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
-        return f'{{"{_FLOAT_MARK}":"{name}"}}'
+        return f'{{"{_FLOAT_MARK}":"{json.dumps(value)}"}}'
     if value == 0:
         return "0"
-    sign = "-" if value < 0 else ""
-    # Python's repr has the same shortest digits as ECMAScript and differs only in layout.
-    mantissa, _, exponent = float.__repr__(abs(value)).partition("e")
-    whole, _, fraction = mantissa.partition(".")
-    digits = (whole + fraction).lstrip("0")
-    point = len(whole) + int(exponent or 0) - (len(whole + fraction) - len(digits))
-    return sign + _layout(digits.rstrip("0"), point)
+    mantissa, _, exponent = float.__repr__(value).removesuffix(".0").partition("e")
+    if not exponent:
+        return mantissa
+    power, sign = int(exponent), "-" if value < 0 else ""
+    digits = mantissa.removeprefix("-").replace(".", "")
+    if 0 < power < 21:
+        return sign + digits.ljust(power + 1, "0")
+    if -7 < power < 0:
+        return f"{sign}0.{'0' * (-power - 1)}{digits}"
+    return f"{mantissa}e{power:+d}"
 
 
-_SPELLERS: Mapping[type, _Spell] = {
+_SPELLERS: Mapping[type, Callable[[Any], str]] = {
     str: _text,
-    int: _integer,
+    int: int.__repr__,
     float: _float,
     bool: lambda value: "true" if value else "false",
     type(None): lambda _: "null",
@@ -250,42 +258,22 @@ _SPELLERS: Mapping[type, _Spell] = {
 """The function that spells a scalar, by the scalar's class."""
 
 
-def _layout(digits: str, point: int) -> str:
-    """Write 0.DIGITS x 10**point: plain between 1e-6 and 1e21, with an exponent outside."""
-    count = len(digits)
-    if count <= point <= 21:
-        return digits + "0" * (point - count)
-    if 0 < point <= 21:
-        return f"{digits[:point]}.{digits[point:]}"
-    if -6 < point <= 0:
-        return f"0.{'0' * -point}{digits}"
-    mantissa = digits[0] + (f".{digits[1:]}" if count > 1 else "")
-    return f"{mantissa}e{point - 1:+d}"
-
-
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        counts = Counter(key for key, _ in pairs)
-        twice = next(key for key in counts if counts[key] > 1)
+        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
         raise ValueError(f"the key {twice[:_SHOWN_CHARS]!a} stands twice in an object")
     return members
 
 
 def _finite(spelling: str) -> float:
     number = float(spelling)
-    if math.isinf(number):
-        raise ValueError(f"the number {spelling[:_SHOWN_CHARS]} is beyond a double")
+    if not math.isfinite(number):
+        raise ValueError(f"{spelling[:_SHOWN_CHARS]} is not a finite double")
     return number
 
 
-def _refuse_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
-
-
-_decoder = json.JSONDecoder(
-    object_pairs_hook=_unique, parse_constant=_refuse_constant, parse_float=_finite
-)
+_decoder = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_finite, parse_float=_finite)
 
 
 def _restore(value: object) -> "JsonValue":
@@ -295,8 +283,8 @@ def _restore(value: object) -> "JsonValue":
         return cast("JsonValue", value)
     members = cast("dict[str, object]", value)
     match list(members.items()):
-        case [(key, str(text))] if key == _FLOAT_MARK and text in _NON_FINITE:
-            return _NON_FINITE[text]
+        case [(key, str(name))] if key == _FLOAT_MARK and name in _NON_FINITE:
+            return float(name)
         case [(key, str(text))] if key == _TEXT_MARK:
             return _unescape(text)
         case _:

@@ -31,19 +31,11 @@ _SUMMARY_CHARS: Final = 200
 """See `tooltrail.records.envelope.SUMMARY_CHARS`."""
 
 _STREAMS: Final = ("stdout", "stderr", "combined", "order")
+_STREAM_MEMBERS: Final = [name for name in StreamFact.member_types if name != "spooled"]
 
 
 class CommandEnd(Frozen):
-    """How a command ended.
-
-    Attributes:
-        command: the command line, as a shell would spell it.
-        cwd: the requested working directory.
-        exit_status: 0 to 255; None if a signal ended the command, or if the status is unknown.
-        signal: number of the signal that ended the command.
-        timed_out: whether the command was ended because its time limit was reached.
-        timeout_ms: the time limit; given if `timed_out`.
-    """
+    """How a command ended; see `tooltrail.records.CommandOutput` for its members."""
 
     command: str
     cwd: str | None
@@ -57,20 +49,16 @@ def worded_end(end: Mapping[str, Any], by_itself: str) -> str:
     """Words for how a command ended: a timeout, a signal, or `by_itself` for an exit status.
 
     Args:
-        end: the fields of a command that ended, complete or projected; see `CommandEnd`.
+        end: the members of a command that ended, complete or projected; see `CommandEnd`.
         by_itself: the words for a command that exited with a status.
     """
     timeout_ms, signal = end.get("timeout_ms"), end.get("signal")
     if end.get("timed_out") and timeout_ms is not None:
         return f"timed out after {seconds(timeout_ms)}"
     if signal is not None:
-        return f"killed by {_signal_name(signal)}"
+        name = f" ({_SIGNALS[signal]})" if signal in _SIGNALS else ""
+        return f"killed by signal {signal}{name}"
     return "ended, its exit status is not known" if end["exit_status"] is None else by_itself
-
-
-def _signal_name(number: int) -> str:
-    name = _SIGNALS.get(number)
-    return f"signal {number} ({name})" if name else f"signal {number}"
 
 
 def seconds(duration_ms: int) -> str:
@@ -82,24 +70,12 @@ def seconds(duration_ms: int) -> str:
 def ended_document(tool_name: str, end: CommandEnd, streams: Iterable[StreamFact]) -> bytes:
     """Canonical JSON of the complete output of a command that ran.
 
-    Args:
-        tool_name: the recorded name of the tool.
-        end: how the command ended.
-        streams: the command's output: `stdout`, `stderr` and `order`, or `combined` alone.
+    The streams are `stdout`, `stderr` and `order`, or `combined` alone.
     """
-    result: dict[str, object] = {
-        "disposition": "completed",
-        "command": end.command,
-        "cwd": end.cwd,
-        "exit_status": end.exit_status,
-        "signal": end.signal,
-        "timed_out": end.timed_out,
-        "timeout_ms": end.timeout_ms,
-        **dict.fromkeys(_STREAMS),
-        **{stream.role: stream_members(stream) for stream in streams},
-    }
+    recorded = {stream.role: stream_members(stream) for stream in streams}
+    result = {"disposition": "completed", **vars(end), **dict.fromkeys(_STREAMS), **recorded}
     summary = f"command {worded_end(result, f'exited with status {end.exit_status}')}"
-    return _document(tool_name, summary, result=result)
+    return output_document(tool_name, summary, result=result)
 
 
 def failed_document(
@@ -110,23 +86,20 @@ def failed_document(
     from tooltrail.records._error_text import one_line  # noqa: PLC0415
     from tooltrail.records._text_cuts import spelled_out  # noqa: PLC0415
 
-    error: dict[str, object] = {
+    error = {
         "kind": kind,
         "message": spelled_out(message),
         "details": {"argv": list(argv), "cwd": cwd},
         "recovery_hint": None,
         "retryable": False,
     }
-    return _document(tool_name, one_line(message, _SUMMARY_CHARS), error=error)
+    return output_document(tool_name, one_line(message, _SUMMARY_CHARS), error=error)
 
 
-def _document(
-    tool_name: str,
-    summary: str,
-    *,
-    result: Mapping[str, Any] | None = None,
-    error: Mapping[str, Any] | None = None,
+def output_document(
+    tool_name: str, summary: str, *, result: object = None, error: object = None, **others: object
 ) -> bytes:
+    """Canonical JSON of a complete output."""
     return encode(
         {
             "tool_name": tool_name,
@@ -134,10 +107,11 @@ def _document(
             "summary_text": summary,
             "result": result,
             "error": error,
+            **others,
         }
     )
 
 
 def stream_members(stream: StreamFact) -> dict[str, object]:
     """The JSON of a stream in a complete output."""
-    return {name: getattr(stream, name) for name in StreamFact.member_names if name != "spooled"}
+    return {name: getattr(stream, name) for name in _STREAM_MEMBERS}

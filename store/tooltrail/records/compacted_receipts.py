@@ -36,7 +36,7 @@ def render_compacted(canonical: CompactedResult) -> str:
         exit_status: 3
     """
     if canonical.error is not None:
-        return render_error(canonical.error, _ERROR_BUDGET).text + _NOTICE
+        return render_error(canonical.error, _ERROR_BUDGET)[0] + _NOTICE
     lines = _member_lines(canonical.result or {})
     return f"{one_line(canonical.summary_text)}\n{_NOTICE}{''.join(lines)}"
 

@@ -6,7 +6,7 @@ keys, else by the provider's ids, else by order.
 """
 
 from collections.abc import Iterable
-from typing import ClassVar, Literal, Self
+from typing import Literal, Self
 
 from pydantic import Field, JsonValue
 
@@ -31,13 +31,9 @@ class Origin(Record):
     """The provider's answer that a message comes from.
 
     Attributes:
-        wire_format: name of the format of the answer.
         provider: the caller's name for the provider, since many providers share a format.
-        model: the model, as named in the answer.
-        response_id: the provider's id of the answer.
         finish_reason: why the answer ended, in the provider's word.
         choice: index among several answers to one request, from 0.
-        extras: the provider's additional members of the message, verbatim.
     """
 
     wire_format: str
@@ -52,8 +48,6 @@ class Origin(Record):
 class _Document(Record):
     """A record that is stored as canonical JSON, without members that have their default."""
 
-    called: ClassVar[str]
-
     @classmethod
     def from_json(cls, data: bytes | str) -> Self:
         """Read a record from its canonical JSON.
@@ -64,7 +58,7 @@ class _Document(Record):
         try:
             return cls.model_validate(canonical_json.decode(data))
         except ValueError as error:
-            raise InvalidRecordError(f"no {cls.called}: {error}") from error
+            raise InvalidRecordError(f"not a {cls.__name__}: {error}") from error
 
     def to_json(self) -> bytes:
         """The canonical JSON; members that have their default are left out."""
@@ -73,16 +67,7 @@ class _Document(Record):
 
 
 class Message(_Document):
-    """One entry of a conversation.
-
-    Attributes:
-        role: the author of the message; results of tools have the role `tool`.
-        blocks: the content, in order.
-        origin: the provider's answer; None for a message that did not come from a provider.
-        is_complete: false if the answer was cut off.
-    """
-
-    called = "message"
+    """One entry of a conversation. `is_complete` is false if the provider's answer was cut off."""
 
     role: Role
     blocks: tuple[MessageBlock, ...] = ()
@@ -120,18 +105,13 @@ class ToolDefinition(_Document):
     """One version of a tool as it is offered to a model.
 
     Attributes:
-        name: the name that the model uses to call the tool.
-        namespace: the tool's server, or another namespace; see `ToolCall`.
-        description: the description for the model.
         parameters: JSON Schema of the arguments; None for a tool without arguments.
         kind: `custom` for a tool that accepts free text.
         grammar: the grammar of the free text, as its provider spells it; None for any text.
         strict: whether the provider must enforce the schema; None for the provider's default.
-        wire_format: name of the format of the extras; None if there are no extras.
-        extras: additional members of the tool that were sent to the provider, verbatim.
+        wire_format: the format of the extras.
+        namespace: see `ToolCall`.
     """
-
-    called = "definition of a tool"
 
     name: str
     description: str | None = None

@@ -17,9 +17,6 @@ from tooltrail.records.omissions import Omission, Stage, Unit
 from tooltrail.records.previews import Encoding, loss_notice, needed_chars, preview
 from tooltrail.records.streams import StreamRecord, iter_streams
 
-_PART_OF_NOTICE = 5
-"""If room is short, the notice of a loss gets a fifth of it, so that some text is still shown."""
-
 ItemT = TypeVar("ItemT")
 
 
@@ -70,64 +67,6 @@ class Published(NamedTuple):
     reference: ArtifactReference
 
 
-class Sharing:
-    """Shares characters among streams according to their needs.
-
-    Args:
-        edge_bytes: bytes at either end of a stream that are read; set by the policy.
-    """
-
-    def __init__(self, edge_bytes: int) -> None:
-        self._edge_bytes = edge_bytes
-
-    def need(self, stream: StreamRecord | None, lines: int | None = None) -> int:
-        """The characters that a preview of at most `lines` lines needs to show all it can."""
-        if stream is None:
-            return 0
-        notice = loss_notice(stream)
-        lines = lines_beside(notice, lines)
-        return needed_chars(stream, self._edge_bytes, lines) + len(notice)
-
-    def shares(
-        self, streams: Sequence[StreamRecord | None], room: int, lines: int | None = None
-    ) -> list[int]:
-        """The characters of each stream; unneeded characters go to the other streams."""
-        return fair_shares([self.need(stream, lines) for stream in streams], room)
-
-    def least(self, streams: Iterable[StreamRecord | None], lines: int | None = None) -> int:
-        """The fewest characters with which each of the streams shows some of its text.
-
-        The minimum of a stream is its need, or `MIN_SHARE_CHARS` if it needs more.
-        """
-        return sum(min(self.need(stream, lines), MIN_SHARE_CHARS) for stream in streams)
-
-    def fitting(
-        self,
-        entries: Iterable[Iterable[StreamRecord | None]],
-        budget: Budget,
-        *,
-        beside: StreamRecord | None = None,
-        lines: int | None = None,
-    ) -> int:
-        """How many entries of a list fit if each of their streams gets its minimum (see `least`).
-
-        At most `budget.max_items`; at least 1 if there are entries. The smallest budget has room
-        for two streams: an entry that is shown alone and has more streams may show only markers.
-
-        Args:
-            entries: the streams of each entry.
-            budget: the budget that the entries share, divided as by `shares`.
-            beside: another stream that shares the budget.
-            lines: the line limit of each entry's streams.
-        """
-        room, count = budget.preview_chars - self.least([beside]), 0
-        for count, streams in enumerate(islice(entries, budget.max_items), 1):
-            room -= self.least(streams, lines)
-            if room < 0:
-                return max(1, count - 1)
-        return count
-
-
 class Cutter:
     """Cuts the parts of one result, publishes what is cut, and counts what is left out.
 
@@ -137,7 +76,6 @@ class Cutter:
 
     Attributes:
         published: streams published by this cutter and those `beside` it, in publishing order.
-        sharing: the rules by which `streams` shares room, for a projector that shares it itself.
     """
 
     def __init__(self, edge_bytes: int, publisher: ArtifactPublisher) -> None:
@@ -147,7 +85,6 @@ class Cutter:
         self._parts: list[Omission | Cutter] = []
         self._hidden: list[bytes] = []
         self.published: list[Published] = []
-        self.sharing = Sharing(edge_bytes)
 
     def beside(self) -> "Cutter":
         """A cutter for a nested result, with its own list of artifacts and `truncated` flag."""
@@ -179,24 +116,57 @@ class Cutter:
         self.published.append(Published(stream.role, reference))
         return len(self._references) - 1
 
-    def stream(self, stream: StreamRecord | None, room: int, lines: int | None = None) -> Shown:
+    def need(self, stream: StreamRecord | None) -> int:
+        """The characters that a preview of a stream needs to show all it can."""
+        if stream is None:
+            return 0
+        return needed_chars(stream, self._edge_bytes) + len(loss_notice(stream))
+
+    def shares(self, streams: Sequence[StreamRecord | None], room: int) -> list[int]:
+        """The characters of each of several streams; unneeded room goes to the other streams."""
+        return fair_shares([*map(self.need, streams)], room)
+
+    def fitting(
+        self,
+        entries: Iterable[Iterable[StreamRecord | None]],
+        budget: Budget,
+        *,
+        beside: StreamRecord | None = None,
+    ) -> int:
+        """How many entries of a list fit if each of their streams shows some of its text.
+
+        A stream gets what it needs, or `MIN_SHARE_CHARS` if it needs more. At most
+        `budget.max_items`; at least 1 if there are entries. The smallest budget has room for two
+        streams: an entry that is shown alone and has more streams may show only markers.
+
+        Args:
+            entries: the streams of each entry.
+            budget: the budget that the entries share, divided as by `shares`.
+            beside: another stream that shares the budget.
+        """
+        room, count = budget.preview_chars - min(self.need(beside), MIN_SHARE_CHARS), 0
+        for count, streams in enumerate(islice(entries, budget.max_items), 1):
+            room -= sum(min(self.need(stream), MIN_SHARE_CHARS) for stream in streams)
+            if room < 0:
+                return max(1, count - 1)
+        return count
+
+    def stream(self, stream: StreamRecord | None, room: int) -> Shown:
         """Preview a stream in `room` characters; publish it if something is left out.
 
-        If the capture itself lost bytes, the preview ends with a line that says so. With a limit
-        of `lines` (at least 2), a stream that is cut shows only its head.
+        If the capture itself lost bytes, the preview ends with a line that says so.
         """
         if stream is None:
             return NOT_THERE
         edge_bytes = self._edge_bytes
-        notice = self._loss_notice(stream, room, lines)
+        notice = loss_notice(stream)[: max(room, 0)]
         room -= len(notice)
-        lines = lines_beside(notice, lines)
-        shown = preview(stream, room, edge_bytes=edge_bytes, lines=lines)
+        shown = preview(stream, room, edge_bytes=edge_bytes)
         index = None
         if shown.truncated:
             index = self.attach(stream)
             path = self._references[index].path
-            shown = preview(stream, room, edge_bytes=edge_bytes, full_output=path, lines=lines)
+            shown = preview(stream, room, edge_bytes=edge_bytes, full_output=path)
         reason = "binary output is not shown" if shown.encoding == "binary" else "preview budget"
         self._count_stream(stream, shown.omitted_bytes, shown.omitted_lines, reason)
         if notice and (not shown.text or shown.text.endswith("\n")):
@@ -208,17 +178,9 @@ class Cutter:
             artifact=index,
         )
 
-    def streams(
-        self, streams: Sequence[StreamRecord | None], room: int, lines: int | None = None
-    ) -> list[Shown]:
-        """Preview several streams that share room; unneeded room goes to the other streams.
-
-        The limit of `lines` applies to each stream separately.
-        """
-        shares = self.sharing.shares(streams, room, lines)
-        return [
-            self.stream(stream, share, lines) for stream, share in zip(streams, shares, strict=True)
-        ]
+    def streams(self, streams: Sequence[StreamRecord | None], room: int) -> list[Shown]:
+        """Preview several streams that share room; see `shares`."""
+        return [*map(self.stream, streams, self.shares(streams, room))]
 
     def unseen(self, stream: StreamRecord | None, reason: str) -> Shown:
         """Publish a stream without showing any of it; an empty stream is not published."""
@@ -237,9 +199,7 @@ class Cutter:
         self.count(field, "chars", len(text), after, f"longer than {limit} characters")
         return cut
 
-    def items(
-        self, field: str, items: Sequence[ItemT], limit: int, most: int | None = None
-    ) -> Sequence[ItemT]:
+    def items(self, field: str, items: Sequence[ItemT], limit: int) -> Sequence[ItemT]:
         """The first `limit` entries of a list; `hidden_list` publishes the others.
 
         The bytes of the hidden entries' streams are counted as left out of the list.
@@ -248,7 +208,6 @@ class Cutter:
             field: the name of the list.
             items: all entries.
             limit: how many entries are shown.
-            most: how many entries would be shown if there were room; `limit` by default.
 
         Raises:
             InvalidRecordError: an entry to hide is neither a record nor made of JSON types.
@@ -256,9 +215,7 @@ class Cutter:
         shown, hidden = items[:limit], items[limit:]
         if not hidden:
             return items
-        reason = f"more than {limit} {'item' if limit == 1 else 'items'}"
-        if most is not None and limit < most:
-            reason = f"no room for {reason}"
+        reason = f"no room for more than {limit} {'item' if limit == 1 else 'items'}"
         self.count(field, "items", len(items), len(shown), reason)
         size = 0
         for n, entry in enumerate(hidden, len(shown)):
@@ -314,16 +271,3 @@ class Cutter:
         self.count_losses(stream)
         self.count(stream.role, "bytes", stream.size, stream.size - size, reason)
         self.count(stream.role, "lines", stream.line_count, stream.line_count - lines, reason)
-
-    def _loss_notice(self, stream: StreamRecord, room: int, lines: int | None) -> str:
-        """The notice of a loss, in the room that the text leaves, or in its own part if more."""
-        if stream.loss_reason is None:
-            return ""
-        of_text = needed_chars(stream, self._edge_bytes, lines_beside("lost", lines))
-        limit = max(room - of_text, room // _PART_OF_NOTICE)
-        return loss_notice(stream, limit)[: max(room, 0)]
-
-
-def lines_beside(notice: str, lines: int | None) -> int | None:
-    """The lines that remain for the text after the notice of a loss, if there is a notice."""
-    return lines - 1 if notice and lines is not None else lines

@@ -139,31 +139,22 @@ class CompleteOutput(_Envelope):
     ) -> Self:
         """The output of a tool that failed; its summary is the message cut to `SUMMARY_CHARS`.
 
-        A message or hint with more than `MAX_MESSAGE_CHARS`, and a message with lone surrogates,
-        is kept as a stream of the role `error.message` or `error.recovery_hint`.
+        A message with more than `MAX_MESSAGE_CHARS` or with lone surrogates is kept as a stream of
+        the role `error.message`.
 
         Args:
             tool_name: the name that the model used.
             error: the error.
             streams: the tool's output before it failed; each role at most once.
         """
-        kept = list(streams)
-        fields: dict[str, str] = {}
-        texts = (
-            ("message", error.message, error.exact_message),
-            ("recovery_hint", error.recovery_hint or "", None),
-        )
-        for name, text, exact in texts:
-            is_long = len(text) > MAX_MESSAGE_CHARS
-            if is_long or exact is not None:
-                kept.append(StreamRecord.from_bytes(f"error.{name}", exact or text.encode()))
-            if is_long:
-                fields[name] = shorten(text, MAX_MESSAGE_CHARS)
+        kept, message, exact = list(streams), error.message, error.exact_message
+        if exact is not None or len(message) > MAX_MESSAGE_CHARS:
+            kept.append(StreamRecord.from_bytes("error.message", exact or message.encode()))
         return cls(
             tool_name=tool_name,
             status="error",
-            summary_text=one_line(error.message, SUMMARY_CHARS),
-            error=error.model_copy(update=fields),
+            summary_text=one_line(message, SUMMARY_CHARS),
+            error=error.model_copy(update={"message": shorten(message, MAX_MESSAGE_CHARS)}),
             partial_output=tuple(kept),
         )
 

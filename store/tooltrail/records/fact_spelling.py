@@ -6,12 +6,14 @@
     >>> read_fact(fact_json(fact)) == fact
     True
 
-A member of a wrong type is refused, so that everything that is written can be read back.
+The annotation of a member determines its spelling. A member of a wrong type is refused, so that
+everything that is written can be read back.
 """
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple, TypeAlias, cast, get_args
+from functools import partial
+from typing import Any, Final, TypeAlias, cast, get_args, get_origin
 from uuid import UUID
 
 from tooltrail.records.canonical_json import decode, encode_simple
@@ -27,6 +29,7 @@ from tooltrail.records.facts import (
     Shown,
     SourceFact,
     StreamFact,
+    ToolsOffered,
 )
 from tooltrail.records.frozen import Frozen
 from tooltrail.records.states import InvocationState
@@ -39,6 +42,9 @@ Members: TypeAlias = dict[str, Any]
 Spell: TypeAlias = Callable[[Any], Any]
 """Converts a value to JSON types, or back; raises TypeError or ValueError for a wrong value."""
 
+Member: TypeAlias = tuple[object, Spell, Spell]
+"""The default of a member, its writer and its reader."""
+
 
 class NewerFactError(InvalidRecordError):
     """A fact of a kind, version or member that this program does not know."""
@@ -50,21 +56,12 @@ def fact_json(fact: Fact) -> bytes:
     Raises:
         InvalidRecordError: a member has a wrong type.
     """
-    try:
-        members = _members_of(fact)
-    except (TypeError, ValueError, OverflowError) as error:
-        raise InvalidRecordError(f"{fact.kind} cannot be recorded: {error}") from error
-    members["kind"], members["v"] = fact.kind, VERSION
-    return encode_simple(members)
+    return _json_of(fact, {"kind": fact.kind, "v": VERSION})
 
 
 def shown_json(shown: Shown) -> bytes:
-    """The canonical JSON of the result and receipt that a caller got.
-
-    Raises:
-        InvalidRecordError: a member has a wrong type.
-    """
-    return encode_simple(_members_of(shown))
+    """Like `fact_json`, for the result and receipt that a caller got."""
+    return _json_of(shown, {})
 
 
 def read_shown(data: bytes) -> Shown:
@@ -73,10 +70,7 @@ def read_shown(data: bytes) -> Shown:
     Raises:
         InvalidRecordError: `data` is not the JSON of a `Shown`.
     """
-    members = decode(data)
-    if not isinstance(members, dict):
-        raise InvalidRecordError("what was shown must be a JSON object")
-    return cast("Shown", _read(Shown, cast("Members", members), "Shown"))
+    return cast("Shown", _read(Shown, decode(data)))
 
 
 def read_fact(data: bytes) -> Fact:
@@ -94,201 +88,144 @@ def read_fact(data: bytes) -> Fact:
         raise NewerFactError(f"fact of version {version!r}; this program reads {VERSION}")
     if not isinstance(kind, str) or kind not in FACTS:
         raise NewerFactError(f"fact of unknown kind {kind!r}")
-    return cast("Fact", _read(FACTS[kind], cast("Members", members), kind))
+    return cast("Fact", _read(FACTS[kind], members))
 
 
 def body_digests(fact: Fact) -> list[Digest]:
-    """The bodies that a fact names, in the order of its members, without streams in the spool."""
-    found: list[Digest] = []
-    for name in _SHAPES[type(fact)].bodies:
-        value: Digest | tuple[Digest, ...] | None = getattr(fact, name)
-        if isinstance(value, tuple):
-            found.extend(value)
-        elif value is not None:
-            found.append(value)
-    if isinstance(fact, CallEnded):
-        found.extend(one.digest for one in fact.streams if one.spooled is None)
+    """The bodies that a fact names, without streams in the spool."""
+    named: list[Digest | None] = [
+        getattr(fact, name)
+        for name, (_, write, _) in _SHAPES[type(fact)].items()
+        if write is parse_digest
+    ]
+    if isinstance(fact, ToolsOffered):
+        named += fact.tools
+    elif isinstance(fact, CallEnded):
+        named += [one.digest for one in fact.all_streams if one.spooled is None]
         if fact.shown is not None:
-            found += [fact.shown.canonical, fact.shown.receipt]
-            found.extend(one.digest for one in fact.shown.hidden if one.spooled is None)
-    return found
+            named += [fact.shown.canonical, fact.shown.receipt]
+    return [one for one in named if one is not None]
 
 
-def _members_of(value: object) -> Members:
+def _json_of(value: Fact | Shown, more: Members) -> bytes:
+    try:
+        members = _write(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InvalidRecordError(f"{type(value).__name__} cannot be recorded: {error}") from error
+    members.update(more)
+    return encode_simple(members)
+
+
+def _write(value: object) -> Members:
     members: Members = {}
-    for name, default, spell in _SHAPES[type(value)].members:
+    for name, (default, write, _) in _SHAPES[type(value)].items():
         member = getattr(value, name)
-        if member != default:
-            members[name] = spell(member)
+        if default is _REQUIRED or member != default:
+            members[name] = write(member)
     return members
 
 
-def _read(shape: type, members: Members, what: str) -> object:
-    readers = _SHAPES[shape].readers
-    values: Members = {}
-    for name, value in members.items():
-        if name not in readers:
-            raise NewerFactError(f"{what} has an unknown member {name!r}")
+def _read(shape: type[Frozen], members: object) -> Frozen:
+    if not isinstance(members, dict):
+        raise InvalidRecordError(f"{shape.__name__} must be a JSON object")
+    known, values = _SHAPES[shape], Members()
+    for name, value in cast("Members", members).items():
+        if name not in known:
+            raise NewerFactError(f"{shape.__name__} has an unknown member {name!r}")
         try:
-            values[name] = readers[name](value)
+            values[name] = known[name][2](value)
         except NewerFactError:
             raise
         except (TypeError, ValueError, OverflowError) as error:
-            raise InvalidRecordError(f"{what} has a bad member {name!r}: {error}") from error
+            raise InvalidRecordError(f"bad member {name!r} of {shape.__name__}: {error}") from error
     try:
         return shape(**values)
     except TypeError as error:
-        raise InvalidRecordError(f"{what} is incomplete: {error}") from error
-
-
-_STATES: Final = frozenset(get_args(InvocationState))
+        raise InvalidRecordError(f"{shape.__name__} is incomplete: {error}") from error
 
 
 def _checker(kind: type, what: str) -> Spell:
     """A function that returns its argument if it has the type; a boolean is not a number."""
 
     def check(value: object) -> object:
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-            raise TypeError(f"{what} expected, not {type(value).__name__}")
-        return value
+        if type(value) is kind or (isinstance(value, kind) and not isinstance(value, bool)):
+            return value
+        raise TypeError(f"{what} expected, not {type(value).__name__}")
 
     return check
 
 
-_check_text: Final = _checker(str, "text")
-_check_count: Final = _checker(int, "an integer")
-_check_flag: Final = _checker(bool, "true or false")
+_text: Final = _checker(str, "text")
+_count: Final = _checker(int, "an integer")
+_flag: Final = _checker(bool, "true or false")
+_list: Final = _checker(list, "a list")
+_uuid: Final = _checker(UUID, "a UUID")
+_STATES: Final = get_args(InvocationState)
 
 
-def _spell_time(at: object) -> str:
-    """Write a time in UTC, to the microsecond."""
-    if not isinstance(at, datetime):
-        raise TypeError(f"a time expected, not {type(at).__name__}")
-    if at.tzinfo is not UTC:
-        if at.utcoffset() is None:
-            raise ValueError(f"a recorded time must have a zone: {at}")
-        at = at.astimezone(UTC)
-    return at.isoformat(timespec="microseconds")[:-6] + "Z"
-
-
-def _read_time(text: object) -> datetime:
-    """Read a time, and convert it to UTC."""
-    at = datetime.fromisoformat(_check_text(text))
-    if at.utcoffset() is None:
-        raise ValueError("a recorded time must have a zone")
+def _in_utc(at: object) -> datetime:
+    if not isinstance(at, datetime) or at.utcoffset() is None:
+        raise TypeError(f"a recorded time must have a zone: {at!r}")
     return at.astimezone(UTC)
 
 
-def _spell_uuid(value: object) -> str:
-    """Write a UUID."""
-    if not isinstance(value, UUID):
-        raise TypeError(f"a UUID expected, not {type(value).__name__}")
-    return str(value)
+def _write_time(at: object) -> str:
+    return _in_utc(at).isoformat(timespec="microseconds")[:-6] + "Z"
 
 
-def _read_uuid(value: object) -> UUID:
-    """Read a UUID."""
-    return UUID(_check_text(value))
+def _read_time(text: str) -> datetime:
+    return _in_utc(datetime.fromisoformat(text))
 
 
-def _check_state(value: object) -> str:
-    """Check a state of an invocation."""
+def _state(value: object) -> object:
     if value not in _STATES:
         raise ValueError(f"no such state: {value!r}")
-    return cast("str", value)
+    return value
 
 
-def _check_digest(value: object) -> Digest:
-    """Check a digest."""
-    return parse_digest(_check_text(value))
-
-
-def _read_items(read: Spell) -> Spell:
-    """A reader of lists, made from a reader of one item."""
-
-    def read_all(value: object) -> tuple[Any, ...]:
-        if not isinstance(value, list):
-            raise TypeError(f"a list expected, not {type(value).__name__}")
-        return tuple(read(one) for one in cast("list[object]", value))
-
-    return read_all
-
-
-def _spell_items(spell: Spell) -> Spell:
-    """A speller of tuples, made from a speller of one item."""
-    return lambda values: [spell(one) for one in values]
-
-
-_NO_DEFAULT = object()
-"""The default of a member that is always written; no value equals it."""
-
-
-class _Shape(NamedTuple):
-    """How the members of one class are spelled and read.
-
-    Attributes:
-        members: name, default and speller of each member.
-        readers: reader of each member, by name.
-        bodies: names of the members that hold digests of bodies.
-    """
-
-    members: tuple[tuple[str, object, Spell], ...]
-    readers: Mapping[str, Spell]
-    bodies: tuple[str, ...]
-
-
-def _nested(shape: type) -> Spell:
-    def read_nested(value: object) -> object:
-        if not isinstance(value, dict):
-            raise TypeError(f"an object expected, not {type(value).__name__}")
-        return _read(shape, cast("Members", value), shape.__name__)
-
-    return read_nested
-
-
-_SPELLINGS: Final[Mapping[object, tuple[Spell, Spell]]] = {
-    str: (_check_text, _check_text),
-    int: (_check_count, _check_count),
-    bool: (_check_flag, _check_flag),
-    Digest: (_check_digest, _check_digest),
-    InvocationState: (_check_state, _check_state),
-    UUID: (_spell_uuid, _read_uuid),
-    datetime: (_spell_time, _read_time),
-    Shown: (_members_of, _nested(Shown)),
-    SourceFact: (_members_of, _nested(SourceFact)),
-    tuple[str, ...]: (_spell_items(_check_text), _read_items(_check_text)),
-    tuple[Digest, ...]: (_spell_items(_check_digest), _read_items(_check_digest)),
-    tuple[StreamFact, ...]: (_spell_items(_members_of), _read_items(_nested(StreamFact))),
-    tuple[OmissionFact, ...]: (_spell_items(_members_of), _read_items(_nested(OmissionFact))),
-    tuple[ArtifactFact, ...]: (_spell_items(_members_of), _read_items(_nested(ArtifactFact))),
-    tuple[RedactionFact, ...]: (_spell_items(_members_of), _read_items(_nested(RedactionFact))),
+_SCALARS: Final[Mapping[object, tuple[Spell, Spell]]] = {
+    str: (_text, _text),
+    int: (_count, _count),
+    bool: (_flag, _flag),
+    Digest: (parse_digest, parse_digest),
+    InvocationState: (_state, _state),
+    UUID: (lambda value: str(_uuid(value)), lambda text: UUID(_text(text))),
+    datetime: (_write_time, _read_time),
 }
-"""The speller and the reader of each type of member. `T | None` is spelled like `T`."""
+"""The writer and the reader of each type that is not made of others."""
 
 
-def _shape_of(shape: type[Frozen]) -> _Shape:
-    members: list[tuple[str, object, Spell]] = []
-    readers: dict[str, Spell] = {}
-    bodies: list[str] = []
-    for name in shape.member_names:
-        kind = _without_none(shape.__annotations__[name])
-        spell, readers[name] = _SPELLINGS[kind]
-        members.append((name, getattr(shape, name, _NO_DEFAULT), spell))
-        if kind is Digest or kind == tuple[Digest, ...]:
-            bodies.append(name)
-    return _Shape(tuple(members), readers, tuple(bodies))
+def _spelling_of(annotation: Any) -> tuple[Spell, Spell]:
+    """The writer and the reader of a type of member; `T | None` is spelled like `T`."""
+    if annotation in _SCALARS:
+        return _SCALARS[annotation]
+    if isinstance(annotation, type):
+        return _write, partial(_read, annotation)
+    write, read = _spelling_of(get_args(annotation)[0])
+    if get_origin(annotation) is not tuple:
+        return write, read
+    return (
+        lambda values: [write(one) for one in values],
+        lambda values: tuple([read(one) for one in _list(values)]),
+    )
 
 
-def _without_none(annotation: object) -> object:
-    options = [one for one in get_args(annotation) if one is not type(None)]
-    is_optional = type(None) in get_args(annotation)
-    return options[0] if is_optional else annotation
+_REQUIRED = object()
+"""In place of the default of a member that is always written."""
 
 
-_SHAPES: Final[Mapping[type, _Shape]] = {
-    one: _shape_of(one)
+def _members_of(shape: type[Frozen]) -> dict[str, Member]:
+    return {
+        name: (getattr(shape, name, _REQUIRED), *_spelling_of(kind))
+        for name, kind in shape.member_types.items()
+    }
+
+
+_SHAPES: Final[Mapping[type, Mapping[str, Member]]] = {
+    one: _members_of(one)
     for one in (
         *(SourceFact, RedactionFact, StreamFact, OmissionFact, ArtifactFact, Shown),
         *FACTS.values(),
     )
 }
+"""The members of each class."""

@@ -2,11 +2,15 @@
 
 A fact is small. Texts and outputs are *bodies*: byte strings that are stored beside the fact, which
 names them by digest. So a body can be erased later, while the fact and every hash over it remain.
+
+In every class, a `Digest` names a body: canonical JSON, or a text in UTF-8. `at` is the time of the
+event, with a time zone. A member is None if it does not apply or is not known.
 """
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, ClassVar, Final, Self, TypeAlias, get_args
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeAlias, get_args
 from uuid import UUID
 
 from tooltrail.records.digests import Digest
@@ -50,17 +54,21 @@ class RedactionFact(Frozen):
     offset: int
 
 
+class _InSession(Frozen):
+    """What happened to the message, call or other thing `id` of a session."""
+
+    session: UUID
+    id: UUID
+    at: datetime
+
+
 class SessionOpened(Frozen):
     """A session began.
 
     Attributes:
-        session: id of the session.
-        at: when the session began (time zone aware).
-        name: the name by which other producers join the session; None for an unnamed session.
-        title: a short title for people.
-        agent: name of the agent that runs the session.
-        parent: id of the session that started this one; None unless this is a sub-agent's session.
-        environment: body with canonical JSON of host, user, folder and program.
+        name: the name by which other producers join the session.
+        parent: id of the session that started this one, if this is a sub-agent's session.
+        environment: host, user, folder and program; as in `CallStarted`.
     """
 
     kind: ClassVar[str] = "session.opened"
@@ -74,13 +82,7 @@ class SessionOpened(Frozen):
 
 
 class SessionClosed(Frozen):
-    """A session ended.
-
-    Attributes:
-        session: id of the session.
-        at: when the session ended (aware).
-        reason: why the session ended; None if it ended normally.
-    """
+    """A session ended: normally, or for a reason."""
 
     kind: ClassVar[str] = "session.closed"
     session: UUID
@@ -88,27 +90,17 @@ class SessionClosed(Frozen):
     reason: str | None = None
 
 
-class MessageAdded(Frozen):
+class MessageAdded(_InSession):
     """A message was added to a session: an entry of the conversation that is not a tool call.
 
     Attributes:
-        session: id of the session.
-        id: id of the message.
-        at: time of the message (aware).
-        role: the author of the message.
-        text: body with the text in UTF-8.
-        document: body with canonical JSON of the message; None if the message is only its text.
-        payload: body with the bytes that a provider sent.
-        wire_format: format of the payload.
+        document: the message; None if the message is only its text.
+        payload: body with the bytes that a provider sent, in the `wire_format`.
         source: where an importer found the message; else None.
-        extras: body with canonical JSON of the members of the source that no record has.
-        redacted: the secrets that were replaced.
+        extras: canonical JSON of the members of the source that no record has.
     """
 
     kind: ClassVar[str] = "message"
-    session: UUID
-    id: UUID
-    at: datetime
     role: str
     text: Digest
     document: Digest | None = None
@@ -119,83 +111,50 @@ class MessageAdded(Frozen):
     redacted: tuple[RedactionFact, ...] = ()
 
 
-class AnswerStarted(Frozen):
+class AnswerStarted(_InSession):
     """A provider began to stream an answer. Its bytes are collected in the spool until it ends.
 
     A fact `message` with the same id records the end of the answer and its content.
 
     Attributes:
-        session: id of the session.
         id: id of the message that the answer becomes; with several choices, of the last one.
-        at: when the answer began (aware).
-        wire_format: format of the answer.
         provider: the provider, if the format does not name it.
         owner: name of the owner lock of the program that receives the answer.
         servers: servers of the offered tools, in order; used to split the names of their tools.
     """
 
     kind: ClassVar[str] = "answer.started"
-    session: UUID
-    id: UUID
-    at: datetime
     wire_format: str
     provider: str | None = None
     owner: str | None = None
     servers: tuple[str, ...] = ()
 
 
-class ToolsOffered(Frozen):
-    """From now on the session offers exactly these tools to the model.
-
-    Attributes:
-        session: id of the session.
-        id: id of the offer.
-        at: time of the offer (aware).
-        tools: bodies with canonical JSON of each tool definition, in order.
-    """
+class ToolsOffered(_InSession):
+    """From now on the session offers exactly these tools to the model, in this order."""
 
     kind: ClassVar[str] = "tool.offered"
-    session: UUID
-    id: UUID
-    at: datetime
     tools: tuple[Digest, ...]
 
 
-class AgentLeg(Frozen):
-    """One leg of an agent run began; see `tooltrail.records.LegStarted`.
+class AgentLeg(_InSession):
+    """One leg of an agent run began.
 
     Attributes:
-        session: id of the session that is the leg.
-        id: id of this fact.
-        at: when the leg began (aware).
-        document: body with canonical JSON of the `LegStarted`.
-        agent: body with the configuration of the agent.
+        document: the `tooltrail.records.LegStarted`.
         agent_version: the author's name for that configuration.
     """
 
     kind: ClassVar[str] = "agent.leg"
-    session: UUID
-    id: UUID
-    at: datetime
     document: Digest
     agent: Digest
     agent_version: str | None = None
 
 
-class AgentOutcome(Frozen):
-    """One leg of an agent run ended; see `tooltrail.records.LegEnded`.
-
-    Attributes:
-        session: id of the session that is the leg.
-        id: id of this fact.
-        at: when the leg ended (aware).
-        document: body with canonical JSON of the `LegEnded`.
-    """
+class AgentOutcome(_InSession):
+    """One leg of an agent run ended; `document` is a `tooltrail.records.LegEnded`."""
 
     kind: ClassVar[str] = "agent.outcome"
-    session: UUID
-    id: UUID
-    at: datetime
     document: Digest
 
 
@@ -203,11 +162,8 @@ class Maintenance(Frozen):
     """A maintenance action changed stored data: gc, erase, hold, relocate, repair.
 
     Attributes:
-        id: id of the maintenance run.
-        at: time of the run (aware).
         action: `gc`, `relocate`, …
         actor: the person or program that asked for the run.
-        details: body with canonical JSON of what was done.
     """
 
     kind: ClassVar[str] = "maintenance"
@@ -218,18 +174,13 @@ class Maintenance(Frozen):
     details: Digest
 
 
-class CallStarted(Frozen):
+class CallStarted(_InSession):
     """A tool call is about to run.
 
     Attributes:
         session: id of the session. If the store does not know the session, this fact opens it.
-        id: id of the invocation.
-        at: when the call starts (aware).
         tool_name: the name that the model used; see `ToolCall.full_name`.
-        family: family of the result.
         arguments: body with the arguments as the model sent them.
-        policy: body with canonical JSON of the budgets.
-        environment: body with canonical JSON of host, user, folder and program.
         call_id: the provider's id of the call; only data, since it may repeat or be empty.
         title: a short form of the arguments.
         message: id of the message that asked for the call.
@@ -241,9 +192,6 @@ class CallStarted(Frozen):
     """
 
     kind: ClassVar[str] = "call.started"
-    session: UUID
-    id: UUID
-    at: datetime
     tool_name: str
     family: str
     arguments: Digest
@@ -259,17 +207,9 @@ class CallStarted(Frozen):
 
 
 class StreamFact(Frozen):
-    """One stream of a complete output.
+    """One stream of a complete output; see `tooltrail.records.StreamRecord`.
 
-    Attributes:
-        role: what the stream is for: `stdout`, `stderr`, …
-        digest: digest of the kept bytes.
-        size: bytes kept.
-        line_count: lines kept.
-        produced_size: bytes that the tool produced.
-        produced_line_count: lines that the tool produced.
-        loss_reason: why some bytes were not kept; None if all were kept.
-        spooled: path of the captured stream, relative to the spool; None for a body.
+    `spooled` is the path of the captured stream, relative to the spool; None for a body.
     """
 
     role: str
@@ -283,22 +223,12 @@ class StreamFact(Frozen):
 
     @classmethod
     def of(cls, stream: "CountedStream | StreamRecord", spooled: str | None = None) -> Self:
-        """The fact of a stream.
+        """The fact of a stream, which is in the spool at the path `spooled` or is a body."""
+        members: list[Any] = [*_counts_of(stream), spooled]
+        return cls(*members)
 
-        Args:
-            stream: the counts and the digest of the stream.
-            spooled: see the class.
-        """
-        return cls(
-            role=stream.role,
-            digest=stream.digest,
-            size=stream.size,
-            line_count=stream.line_count,
-            produced_size=stream.produced_size,
-            produced_line_count=stream.produced_line_count,
-            loss_reason=stream.loss_reason,
-            spooled=spooled,
-        )
+
+_counts_of = attrgetter(*(name for name in StreamFact.member_types if name != "spooled"))
 
 
 class OmissionFact(Frozen):
@@ -315,9 +245,7 @@ class OmissionFact(Frozen):
 class ArtifactFact(Frozen):
     """One artifact of a canonical result, at its position in `result.artifacts`.
 
-    Attributes:
-        role: what the artifact is for.
-        digest: digest of the content, which determines the artifact's path.
+    The digest of its content determines the artifact's path.
     """
 
     role: str
@@ -328,12 +256,9 @@ class Shown(Frozen):
     """The canonical result and the receipt that the caller got.
 
     Attributes:
-        canonical: body with canonical JSON of the envelope.
-        receipt: body with the text in UTF-8.
         renderer: name of the renderer; `seen` if another program made the text.
         renderer_version: version of the renderer; 0 for `seen`.
         omissions: omissions of the stages, in order.
-        artifacts: artifacts of the result, in order.
         hidden: artifacts that are not streams of the output, such as the rest of a long list.
     """
 
@@ -346,35 +271,24 @@ class Shown(Frozen):
     hidden: tuple[StreamFact, ...] = ()
 
 
-class CallEnded(Frozen):
+class CallEnded(_InSession):
     """A tool call ended, with this complete output.
 
     Attributes:
-        session: id of the session.
-        id: id of the invocation, which a `CallStarted` began.
-        at: when the call ended (aware).
-        state: final state of the invocation.
-        output: body with canonical JSON of the complete output; the empty body if the source of an
-            import does not have the output.
-        streams: the streams of the complete output, in its order.
+        output: canonical JSON of the complete output; the empty body if the source of an import
+            does not have the output.
         shown: the result and receipt that the caller got; None if the ingester makes them.
-        duration_ms: run time of the tool, by a monotonic clock; None if it was not measured.
-        error_kind: kind of the error; None for a success.
-        exit_status: exit status of a command.
+        duration_ms: run time of the tool, by a monotonic clock.
         signal: number of the signal that ended a command.
         timed_out: whether a time limit ended the call; None if the family has no time limits.
         source: where an importer found the end of the call; else None. Nothing is rendered for such
             a call.
-        receipt: body with the text that the model saw, in UTF-8; only with a `source`. None if the
-            source does not have the text.
-        extras: body with canonical JSON of the members of the source that no record has.
-        redacted: the secrets that were replaced.
+        receipt: the text that the model saw; only with a `source`. None if the source does not have
+            the text.
+        extras: canonical JSON of the members of the source that no record has.
     """
 
     kind: ClassVar[str] = "call.ended"
-    session: UUID
-    id: UUID
-    at: datetime
     state: InvocationState
     output: Digest
     streams: tuple[StreamFact, ...] = ()

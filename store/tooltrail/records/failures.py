@@ -7,17 +7,17 @@ the projection bounds an error later, and records what it left out.
 
 import difflib
 import errno
+import sys
 from collections.abc import Iterable
 from typing import cast
 
 from pydantic import JsonValue
 
-from tooltrail.records._argument_problems import SchemaProblem, refusal_details
+from tooltrail.records._argument_problems import refusal_details
 from tooltrail.records._error_text import full_text, one_line, type_name
 from tooltrail.records._exception_details import (
     control_flow_in,
     describe,
-    is_cancellation,
     text_of,
     worded,
 )
@@ -26,13 +26,8 @@ from tooltrail.records.command_documents import seconds
 from tooltrail.records.errors import UnavailableError
 from tooltrail.records.tool_errors import ErrorKind, ToolError, exact_bytes
 
-_SIMILAR = 3
-"""Most names that are suggested for an unknown tool."""
-
 _PASSING = (TimeoutError, ConnectionError, BlockingIOError, InterruptedError, UnavailableError)
 """Exceptions whose cause may have passed when the same call is made again."""
-
-_DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 
 
 def error_of_exception(error: BaseException) -> ToolError:
@@ -45,10 +40,7 @@ def error_of_exception(error: BaseException) -> ToolError:
     some part of the tool (for the timeout of the call itself, see `error_of_timeout`); and
     `SystemExit`, since a tool cannot end the program.
 
-    The message has the complete text of the exception, possibly on many lines. The details are
-    `exception`, the type; `notes`, `causes` and the `members` of a group, each with its own notes
-    and frames; `traceback`, without source lines or local values; `reason`, for a cancellation or
-    interruption; `raised`, the text of a group that holds one. `docs/contract.md` has examples.
+    The message has the complete text of the exception. `docs/contract.md` describes the details.
     """
     control = control_flow_in(error)
     if control is not None:
@@ -56,25 +48,25 @@ def error_of_exception(error: BaseException) -> ToolError:
     message = worded(error)
     if isinstance(error, SystemExit):
         message = f"the tool tried to end the program ({message})"
-    full = isinstance(error, OSError) and error.errno in _DISK_IS_FULL
+    full = isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT)
     retryable = full or isinstance(error, _PASSING)
+    hint = "change the call, or choose another way"
+    if retryable:
+        hint = "make the same call again later, or choose another way"
+    if full:
+        hint = "make room on the disk, then make the call again"
     return ToolError(
         kind=ErrorKind.LOW_DISK_SPACE if full else ErrorKind.TOOL_EXECUTION_FAILED,
         message=message,
         details=describe(error),
-        recovery_hint=_hint(full=full, retryable=retryable),
+        recovery_hint=hint,
         retryable=retryable,
         exact_message=exact_bytes(f"{type_name(error)}: {text_of(error)}"),
     )
 
 
 def error_of_timeout(timeout_ms: int, cause: BaseException | None = None) -> ToolError:
-    """The error of a call that reached its time limit.
-
-    Args:
-        timeout_ms: the time limit.
-        cause: the exception that the tool raised when it was stopped, if it adds information.
-    """
+    """The error of a call that reached its time limit, and what the tool raised when stopped."""
     details: dict[str, JsonValue] = {"timeout_ms": timeout_ms}
     if cause is not None:
         details |= {"raised": worded(cause), **describe(cause)}
@@ -88,12 +80,7 @@ def error_of_timeout(timeout_ms: int, cause: BaseException | None = None) -> Too
 
 
 def error_of_refusal(*, refused_by: str, reason: str | None = None) -> ToolError:
-    """The error of a call that was refused before it ran.
-
-    Args:
-        refused_by: `user`, or the name of the policy or hook that refused.
-        reason: why the call was refused, in one sentence.
-    """
+    """The error of a call that was refused before it ran, by `user` or the named policy or hook."""
     by, why = full_text(refused_by), _reason_details(reason)
     sentence = f"the call was refused by {by}" + (f": {why['reason']}" if why else "")
     return ToolError(
@@ -107,25 +94,18 @@ def error_of_refusal(*, refused_by: str, reason: str | None = None) -> ToolError
 def error_of_unknown_tool(tool_name: str, known: Iterable[str]) -> ToolError:
     """The error of a call of a tool that does not exist.
 
-    Args:
-        tool_name: the name that the model used.
-        known: the names of the tools that the model may call. The details list all of them, and
-            the hint proposes similar ones.
+    The details list the names of all `known` tools, which the model may call, and the hint proposes
+    similar ones.
     """
-    name = one_line(tool_name, TOOL_NAME_CHARS)
-    names = sorted(known)
-    similar = _similar(name, names)
-    listed: list[JsonValue] = [one_line(one, TOOL_NAME_CHARS) for one in names]
-    details: dict[str, JsonValue] = {"tool_name": name, "known": listed}
-    hint = "call one of the tools that are offered"
-    if similar:
-        details["similar"] = [*similar]
-        hint = f"did you mean {' or '.join(similar)}?"
+    name, names = one_line(tool_name, TOOL_NAME_CHARS), sorted(known)
+    by_folded = {one.casefold(): one for one in reversed(names)}
+    similar = [by_folded[near] for near in difflib.get_close_matches(name.casefold(), by_folded)]
+    hint = f"did you mean {' or '.join(similar)}?"
     return ToolError(
         kind=ErrorKind.UNKNOWN_TOOL,
         message=f"there is no tool {name}",
-        details=details,
-        recovery_hint=hint,
+        details={"tool_name": name, "known": [*names]},
+        recovery_hint=hint if similar else "call one of the tools that are offered",
     )
 
 
@@ -140,9 +120,7 @@ def error_of_unexposed_tool(tool_name: str) -> ToolError:
     )
 
 
-def error_of_invalid_arguments(
-    tool_name: str, refusal: Exception | Iterable[SchemaProblem] | str
-) -> ToolError:
+def error_of_invalid_arguments(tool_name: str, refusal: Exception | str) -> ToolError:
     """The error of a call whose arguments the tool does not accept.
 
     The error names the fields and what they must contain. It never repeats the value, which may be
@@ -151,9 +129,8 @@ def error_of_invalid_arguments(
 
     Args:
         tool_name: the name that the model used.
-        refusal: why the arguments were refused: pydantic's `ValidationError`, errors of a JSON
-            Schema validator, the exception of a JSON parser, or a sentence. For any other
-            exception only its type is recorded.
+        refusal: the `ValidationError` of pydantic or of a JSON Schema validator, the exception of a
+            JSON parser, or a sentence. Of any other exception only the type is recorded.
     """
     name = one_line(tool_name, TOOL_NAME_CHARS)
     return ToolError(
@@ -167,9 +144,7 @@ def error_of_invalid_arguments(
 def error_of_truncated_call(tool_name: str, arguments_raw: str) -> ToolError:
     """The error of a call that was cut off with the model's output; it must not run.
 
-    Args:
-        tool_name: the name that the model used.
-        arguments_raw: the received part of the arguments; it is counted, not repeated.
+    The received part of the arguments is counted, not repeated.
     """
     name = one_line(tool_name, TOOL_NAME_CHARS)
     return ToolError(
@@ -203,27 +178,15 @@ def error_of_cancellation(reason: str | None = None) -> ToolError:
 
 def _ended(control: BaseException, error: BaseException) -> ToolError:
     """The error for the exception that ended the call, and everything raised together with it."""
-    if is_cancellation(control):
+    # Not imported: it brings in sockets and processes, which records do without.
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is not None and isinstance(control, asyncio.CancelledError):
         ended = error_of_cancellation(text_of(control))
     else:
         ended = error_of_interruption(worded(control))
+    group = {} if control is error else {"raised": worded(error)}
     reason = cast("dict[str, JsonValue]", ended.details or {})
-    return ended.model_copy(update={"details": reason | describe(error)})
-
-
-def _hint(*, full: bool, retryable: bool) -> str:
-    if full:
-        return "make room on the disk, then make the call again"
-    if retryable:
-        return "make the same call again later, or choose another way"
-    return "change the call, or choose another way"
-
-
-def _similar(name: str, known: Iterable[str]) -> list[str]:
-    """Similar names, the most similar first; case is ignored."""
-    by_folded = {one.casefold(): one for one in sorted(known, reverse=True)}
-    nearest = difflib.get_close_matches(name.casefold(), by_folded, n=_SIMILAR)
-    return [one_line(by_folded[folded], TOOL_NAME_CHARS) for folded in nearest]
+    return ended.model_copy(update={"details": {**reason, **group, **describe(error)}})
 
 
 def _reason_details(reason: str | None) -> dict[str, JsonValue]:

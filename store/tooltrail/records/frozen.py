@@ -4,6 +4,7 @@ The standard dataclasses generate and compile code for each class. A program tha
 command would spend more time on that code than on the record.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, NoReturn, Self, dataclass_transform, get_origin
 
 _SHARED: object = ClassVar
@@ -20,17 +21,15 @@ class Frozen:
     True
     """
 
-    member_names: ClassVar[tuple[str, ...]] = ()
-    _known: ClassVar[frozenset[str]] = frozenset()
+    member_types: ClassVar[Mapping[str, object]] = {}
     _required: ClassVar[frozenset[str]] = frozenset()
 
     def __init_subclass__(cls) -> None:
         """Collect the members of a new class."""
-        annotations: dict[str, object] = cls.__annotations__
-        names = tuple(name for name, kind in annotations.items() if get_origin(kind) is not _SHARED)
-        cls.member_names = names
-        cls._known = frozenset(names)
-        cls._required = frozenset(name for name in names if not hasattr(cls, name))
+        own: dict[str, object] = cls.__annotations__
+        members = {name: kind for name, kind in own.items() if get_origin(kind) is not _SHARED}
+        cls.member_types = {**cls.member_types, **members}
+        cls._required = frozenset(name for name in cls.member_types if not hasattr(cls, name))
 
     def __init__(self, *values: Any, **members: Any) -> None:
         """Set the members, given in order or by name. Members with a default may be left out.
@@ -38,26 +37,27 @@ class Frozen:
         Raises:
             TypeError: a member is missing, unknown, or given twice.
         """
-        if not members and len(values) == len(self.member_names):
-            self.__dict__.update(zip(self.member_names, values, strict=True))  # the quick way
+        if not members and len(values) == len(self.member_types):
+            self.__dict__.update(zip(self.member_types, values, strict=True))  # the quick way
             return
         count = len(values) + len(members)
         if values:
-            members.update(zip(self.member_names, values, strict=False))
+            members.update(zip(self.member_types, values, strict=False))
         given = members.keys()
-        if not (given >= self._required and given <= self._known and len(given) == count):
-            wrong = sorted((self._required - given) | (given - self._known)) or ["given twice"]
+        known = self.member_types.keys()
+        if not (given >= self._required and given <= known and len(given) == count):
+            wrong = sorted((self._required - given) | (given - known)) or ["given twice"]
             raise TypeError(f"{type(self).__name__} has wrong members: {', '.join(wrong)}")
         self.__dict__.update(members)
 
     def replaced(self, **members: Any) -> Self:
         """A copy with some members replaced."""
         return type(self)(
-            **{**dict(zip(self.member_names, self._values(), strict=True)), **members}
+            **{**dict(zip(self.member_types, self._values(), strict=True)), **members}
         )
 
     def _values(self) -> tuple[Any, ...]:
-        return tuple([getattr(self, name) for name in self.member_names])
+        return tuple([getattr(self, name) for name in self.member_types])
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Frozen) or type(self) is not type(other):
@@ -68,7 +68,7 @@ class Frozen:
         return hash(self._values())
 
     def __repr__(self) -> str:
-        members = zip(self.member_names, self._values(), strict=True)
+        members = zip(self.member_types, self._values(), strict=True)
         return f"{type(self).__name__}({', '.join(f'{name}={value!r}' for name, value in members)})"
 
     def __setattr__(self, name: str, value: object) -> NoReturn:

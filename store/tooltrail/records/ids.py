@@ -28,8 +28,9 @@ class IdFactory:
     """Makes UUIDv7s that strictly increase within a process, even if the clock stops or jumps back.
 
     The 12 bits after the milliseconds are a counter (RFC 9562 section 6.2, method 1). If the
-    counter overflows within a millisecond, the timestamp runs one ahead of the clock. Safe to
-    share between threads; not between a process and its fork: each needs its own factory.
+    counter overflows within a millisecond, it carries into the timestamp, which then runs ahead of
+    the clock. Safe to share between threads; not between a process and its fork: each needs its
+    own factory.
 
     Args:
         unix_ms: the clock, milliseconds since 1970 UTC.
@@ -40,31 +41,18 @@ class IdFactory:
         self._unix_ms = unix_ms
         self._entropy = entropy
         self._lock = threading.Lock()
-        self._last_ms = -1
-        self._counter = 0
+        self._last = -1  # milliseconds and counter as one number
 
     def __call__(self) -> UUID:
         """The next id."""
         tail = int.from_bytes(self._entropy(8), "big") & ((1 << _RANDOM_BITS) - 1)
         with self._lock:
-            now = self._unix_ms()
-            if now > self._last_ms:
-                self._last_ms, self._counter = now, 0
-            else:
-                self._counter += 1
-                if self._counter >> _COUNTER_BITS:
-                    self._last_ms, self._counter = self._last_ms + 1, 0
-            return uuid7(self._last_ms, self._counter, tail)
+            self._last = max(self._unix_ms() << _COUNTER_BITS, self._last + 1)
+            return uuid7(*divmod(self._last, 1 << _COUNTER_BITS), tail)
 
 
 def uuid7(unix_ms: int, counter: int, tail: int) -> UUID:
-    """Assemble a UUIDv7.
-
-    Args:
-        unix_ms: milliseconds since 1970 UTC, 48 bits.
-        counter: 12 bits.
-        tail: 62 bits.
-    """
+    """A UUIDv7 of 48 bits of milliseconds since 1970 UTC, 12 bits of a counter, and 62 bits."""
     return UUID(int=unix_ms << 80 | 0x7 << 76 | counter << 64 | 0b10 << 62 | tail)
 
 
@@ -82,7 +70,7 @@ def keyed_id(kind: str, key: str) -> UUID:
         key: any text of 1 to `MAX_KEY_CHARS` characters.
 
     Raises:
-        InvalidRecordError: the key is empty or too long.
+        InvalidRecordError: the key has another length.
     """
     if not 0 < len(key) <= MAX_KEY_CHARS:
         raise InvalidRecordError(

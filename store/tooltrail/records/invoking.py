@@ -11,10 +11,7 @@ Exceptions that must not be swallowed are raised again after that: `CancelledErr
 """
 
 import inspect
-import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
-from functools import partial
 from typing import Any, TypeAlias, TypeVar, cast
 
 from pydantic import JsonValue
@@ -33,7 +30,6 @@ from tooltrail.records.failures import (
     error_of_unknown_tool,
 )
 from tooltrail.records.families.generic import GenericOutput
-from tooltrail.records.foreign_json import read_json
 from tooltrail.records.tool_calls import ToolCall
 from tooltrail.records.tool_errors import ErrorKind, ToolError
 
@@ -41,22 +37,6 @@ RecordedT = TypeVar("RecordedT")
 
 Handlers: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], object]]
 """One handler, or a table of handlers by the name of their tool."""
-
-MAX_TIMEOUT_MS = 366 * 24 * 3600 * 1000
-"""A year. A longer time is probably a mistake, and event loops do not support every integer."""
-
-_NOT_CARRIED = (
-    "JSON in which a key stands twice, a number is beyond a double or not a number, "
-    "or that is nested too deep"
-)
-
-
-class _CallRefusedError(Exception):
-    """The call does not run, or was stopped; `tool_error` is the error to record."""
-
-    def __init__(self, tool_error: ToolError) -> None:
-        super().__init__(tool_error.message)
-        self.tool_error = tool_error
 
 
 def invoke(
@@ -66,11 +46,11 @@ def invoke(
     *,
     parse: Callable[[JsonValue], Any] | None = None,
 ) -> RecordedT:
-    """Parse the arguments of a call, run its handler, and record the output.
+    """Parse the arguments of a call, run its handler, and return what `record` makes of the output.
 
     The handler may return a `CompleteOutput` of this tool, a result of its family, a `ToolError`,
     text, bytes, a JSON value or nothing. Any other value is a failure, and so is every exception.
-    An awaitable is a failure too; a coroutine is closed.
+    An awaitable is a failure too: it needs `ainvoke`.
 
     Args:
         handler: accepts the parsed arguments. A mapping is a table of handlers: the call runs the
@@ -84,18 +64,7 @@ def invoke(
         parse: makes the handler's argument from the JSON value, for example
             `Arguments.model_validate`. If it raises `ValueError`, `TypeError`, `LookupError` or a
             JSON Schema error, the arguments are invalid. Without it they must be an object.
-
-    Returns:
-        The return value of `record`.
-
-    Raises:
-        TypeError: the handler is a coroutine function, which needs `ainvoke`. The handler did not
-            run, and nothing is recorded.
     """
-    table = _table_in(handler)
-    one = handler if table is None else _found_in(table, call)
-    if inspect.iscoroutinefunction(one) or inspect.iscoroutinefunction(type(one).__call__):
-        raise TypeError(f"{one!r} is to be awaited: call it with ainvoke")
     try:
         output = _output_of(_run(handler, call, parse), call)
     except BaseException as error:  # noqa: BLE001  what must not be swallowed is raised again
@@ -117,26 +86,14 @@ async def ainvoke(
     If the task is cancelled, a failure of kind `cancelled` is recorded, and then the cancellation
     is raised again. asyncio also turns Ctrl-C into such a cancellation.
 
-    Args:
-        handler: see `invoke`; the handlers of a table may be of both kinds.
-        call: see `invoke`.
-        record: see `invoke`; called in the thread of the event loop.
-        parse: see `invoke`.
-        timeout_ms: time limit for an awaited handler, from 1 to `MAX_TIMEOUT_MS`; None for no
-            limit. If the handler still returns a value when it is stopped, that value counts.
-
-    Returns:
-        The return value of `record`.
-
-    Raises:
-        ValueError: `timeout_ms` is out of range; the handler did not run, and nothing is recorded.
+    The handlers of a table may be of both kinds. `record` is called in the thread of the event
+    loop. `timeout_ms` is the time limit of an awaited handler; if the handler still returns a value
+    when it is stopped, that value counts.
     """
-    if timeout_ms is not None and not 1 <= timeout_ms <= MAX_TIMEOUT_MS:
-        raise ValueError(f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS}, or None for no end")
     try:
         value = _run(handler, call, parse)
         if inspect.isawaitable(value):
-            value = await _awaited(value, timeout_ms)
+            value = await (value if timeout_ms is None else _in_time(value, timeout_ms))
         output = _output_of(value, call)
     except BaseException as error:  # noqa: BLE001  what must not be swallowed is raised again
         output = _failure_of(error, call, record)
@@ -144,19 +101,42 @@ async def ainvoke(
 
 
 def _run(handler: Handlers, call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
-    _refuse_unrunnable(call)
-    run = _handler_in(handler, call)
-    return run(_parsed(call, parse))
+    """What the handler returns, or why the call does not run."""
+    if "incomplete" in call.flags:
+        # The received part may be valid JSON by chance, but not what the model was going to ask.
+        return error_of_truncated_call(call.tool_name, call.arguments_raw)
+    if call.by_provider:
+        reason = "the provider runs this tool itself"
+        return error_of_refusal(refused_by="invoke", reason=reason)
+    if isinstance(handler, Mapping):
+        table: Mapping[str, Callable[[Any], object]] = cast("Any", handler)
+        # Unlike indexing, `get` does not add missing keys to a `defaultdict`.
+        found = table.get(call.full_name) or table.get(call.tool_name)
+        if found is None:
+            return error_of_unknown_tool(call.full_name, table)
+        handler = found
+    arguments = _parsed(call, parse)
+    return arguments if isinstance(arguments, ToolError) else handler(arguments)
 
 
-async def _awaited(started: Awaitable[object], timeout_ms: int | None) -> object:
+def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
+    """The argument of the handler, or why there is none."""
+    own = call.model_copy()  # reads the arguments once more, since a handler may change them
+    if own.parse_error is not None:
+        return error_of_invalid_arguments(call.tool_name, own.parse_error)
+    if parse is None:
+        if isinstance(own.arguments, dict) or call.kind == "custom":
+            return own.arguments
+        return error_of_invalid_arguments(call.tool_name, "the arguments must be a JSON object")
     try:
-        return await (started if timeout_ms is None else _awaited_in_time(started, timeout_ms))
-    finally:
-        _close_if_coroutine(started)  # outside a task the timeout fails, and it was never started
+        return parse(own.arguments)
+    except Exception as error:
+        if isinstance(error, ValueError | TypeError | LookupError | SchemaProblem):
+            return error_of_invalid_arguments(call.tool_name, error)
+        raise
 
 
-async def _awaited_in_time(started: Awaitable[object], timeout_ms: int) -> object:
+async def _in_time(started: Awaitable[object], timeout_ms: int) -> object:
     import asyncio  # noqa: PLC0415  it brings in sockets and processes, which records do without
 
     deadline = asyncio.timeout(timeout_ms / 1000)
@@ -168,115 +148,44 @@ async def _awaited_in_time(started: Awaitable[object], timeout_ms: int) -> objec
         # our timeout does not get here: asyncio raises it as a cancellation.
         if not deadline.expired():
             raise
-        cause = None if type(error) is TimeoutError else error
-        raise _CallRefusedError(error_of_timeout(timeout_ms, cause)) from error
+        return error_of_timeout(timeout_ms, None if type(error) is TimeoutError else error)
 
 
 def _failure_of(
     error: BaseException, call: ToolCall, record: Callable[[CompleteOutput], object]
 ) -> CompleteOutput:
     """The output of a call that raised. An exception that must propagate is recorded and raised."""
-    if isinstance(error, _CallRefusedError):
-        return CompleteOutput.failure(call.tool_name, error.tool_error)
     output = CompleteOutput.failure(call.tool_name, error_of_exception(error))
     if control_flow_in(error) is None:
         return output
     try:
         record(output)
     except Exception as failure:  # noqa: BLE001  a cancellation must not become another exception
-        with suppress(Exception):  # an exception that is a frozen dataclass cannot have notes
-            error.add_note(f"not recorded: {worded(failure)}")
+        error.add_note(f"not recorded: {worded(failure)}")
     raise error
 
 
-def _refuse_unrunnable(call: ToolCall) -> None:
-    """Refuse a call that the model did not finish, or that its provider runs."""
-    if "incomplete" in call.flags:
-        # The received part may be valid JSON by chance, but not what the model was going to ask.
-        raise _CallRefusedError(error_of_truncated_call(call.tool_name, call.arguments_raw))
-    if call.by_provider:
-        reason = "the provider runs this tool itself"
-        raise _CallRefusedError(error_of_refusal(refused_by="invoke", reason=reason))
-
-
-def _table_in(handler: object) -> Mapping[str, Callable[[Any], object]] | None:
-    if isinstance(handler, Mapping):
-        return cast("Mapping[str, Callable[[Any], object]]", handler)
-    return None
-
-
-def _handler_in(handler: Handlers, call: ToolCall) -> Callable[[Any], object]:
-    """The handler of a call. A table may name a tool with its server (`disk___read`) or without."""
-    table = _table_in(handler)
-    if table is None:
-        return cast("Callable[[Any], object]", handler)
-    found = _found_in(table, call)
-    if found is None:
-        raise _CallRefusedError(error_of_unknown_tool(call.full_name, table))
-    return found
-
-
-def _found_in(
-    table: Mapping[str, Callable[[Any], object]], call: ToolCall
-) -> Callable[[Any], object] | None:
-    # Unlike indexing, `get` does not add missing keys to a `defaultdict`.
-    return table.get(call.full_name) or table.get(call.tool_name)
-
-
-def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
-    refused = partial(error_of_invalid_arguments, call.tool_name)
-    arguments = _arguments(call, refused)
-    if parse is None:
-        if not isinstance(arguments, dict) and call.kind != "custom":
-            raise _CallRefusedError(refused("the arguments must be a JSON object"))
-        return arguments
-    try:
-        return parse(arguments)
-    except Exception as error:
-        if isinstance(error, ValueError | TypeError | LookupError | SchemaProblem):
-            raise _CallRefusedError(refused(error)) from error
-        raise
-
-
-def _arguments(call: ToolCall, refused: Callable[[Exception | str], ToolError]) -> JsonValue:
-    if call.kind == "custom":
-        return call.arguments_raw
-    try:
-        # The model's text is not our canonical JSON: a mark in it is not converted.
-        return read_json(call.arguments_raw if call.arguments_raw.strip() else "{}")
-    except InvalidRecordError as error:
-        syntax = isinstance(error.__cause__, json.JSONDecodeError)
-        raise _CallRefusedError(refused(error if syntax else _NOT_CARRIED)) from error
-
-
 def _output_of(value: object, call: ToolCall) -> CompleteOutput:
-    """The complete output of a tool whose handler returned `value`.
-
-    The value may be a complete output of this tool, a result of a family, a `ToolError`, text,
-    bytes, a JSON value or nothing. Any other value is a failure, because it could not be recorded
-    faithfully. A coroutine is closed.
-    """
+    """The complete output of a tool whose handler returned `value`."""
     if isinstance(value, CompleteOutput) and value.tool_name in {call.full_name, call.tool_name}:
         return value
     try:
-        result = _result_of(value)
+        result = value if isinstance(value, ToolError) else _result_of(value)
     except InvalidRecordError as error:
-        result = _unrecordable(value, str(error))
+        result = ToolError(
+            kind=ErrorKind.TOOL_EXECUTION_FAILED,
+            message=f"the tool returned a value that cannot be recorded: {error}",
+            details={"returned": type_name(value)},
+            recovery_hint="choose another way; the tool itself must be mended",
+        )
     if isinstance(result, ToolError):
         return CompleteOutput.failure(call.tool_name, result)
     return CompleteOutput.success(call.tool_name, result)
 
 
-def _close_if_coroutine(value: object) -> None:
-    """Close a coroutine that must not run; exceptions that it raises then are ignored."""
-    if isinstance(value, Coroutine):
-        with suppress(Exception):
-            cast("Coroutine[object, object, object]", value).close()
-
-
-def _result_of(value: object) -> FamilyOutput | ToolError:
+def _result_of(value: object) -> FamilyOutput:
     match value:
-        case FamilyOutput() | ToolError():
+        case FamilyOutput():
             return value
         case None:
             return GenericOutput.of()
@@ -285,19 +194,10 @@ def _result_of(value: object) -> FamilyOutput | ToolError:
         case bool() | int() | float() | list() | dict():
             return GenericOutput.of(structured=cast("JsonValue", value))
         case CompleteOutput():
-            reason = "the output of another tool"
-        case _ if inspect.isawaitable(value):
-            _close_if_coroutine(value)
-            reason = "it is a coroutine; call the tool with ainvoke"
+            raise InvalidRecordError("the output of another tool")
+        case Awaitable():
+            if isinstance(value, Coroutine):
+                value.close()
+            raise InvalidRecordError("it is a coroutine; call the tool with ainvoke")
         case _:
-            reason = f"it is of type {type_name(value)}"
-    return _unrecordable(value, reason)
-
-
-def _unrecordable(value: object, reason: str) -> ToolError:
-    return ToolError(
-        kind=ErrorKind.TOOL_EXECUTION_FAILED,
-        message=f"the tool returned a value that cannot be recorded: {reason}",
-        details={"returned": type_name(value)},
-        recovery_hint="choose another way; the tool itself must be mended",
-    )
+            raise InvalidRecordError(f"it is of type {type_name(value)}")

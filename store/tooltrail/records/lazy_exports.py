@@ -19,12 +19,11 @@ def lazy_exports(
         import ast  # noqa: PLC0415  a program that imports modules by their names needs no stub
 
         with open(f"{file}i", encoding="utf-8") as stub:  # noqa: PTH123  pathlib takes 5 ms
-            imports = [
-                node for node in ast.parse(stub.read()).body if isinstance(node, ast.ImportFrom)
-            ]
+            nodes = ast.parse(stub.read()).body
         return {
             alias.name: f"{package}.{node.module}" if node.level else str(node.module)
-            for node in imports
+            for node in nodes
+            if isinstance(node, ast.ImportFrom)
             for alias in node.names
         }
 

@@ -7,48 +7,25 @@ tools. An override for a single call makes a separate policy.
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn, Self, TypeVar
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    SerializeAsAny,
-)
+from pydantic import Field, SerializeAsAny
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import Record
 from tooltrail.records._text_cuts import REACH
 from tooltrail.records.budgets import (
+    COMPACTION_CHARS,
     MAX_PREVIEW_CHARS,
     MAX_UTF8_BYTES,
     Budget,
-    CompactionBudget,
     ErrorBudget,
+    ReceiptChars,
 )
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.envelope import CompleteOutput
 from tooltrail.records.errors import InvalidRecordError, NotFoundError
 from tooltrail.records.family import Family
-
-ValueT = TypeVar("ValueT")
-
-
-class _Frozen(dict[str, ValueT]):
-    """An immutable mapping, for immutable records: a change would invalidate their digest."""
-
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("a policy cannot be changed in place; make another one with for_tool")
-
-    if not TYPE_CHECKING:  # one refusal for everything that would change a dict
-        __setitem__ = __delitem__ = __ior__ = _refuse
-        clear = pop = popitem = setdefault = update = _refuse
-
-    def __deepcopy__(self, _memo: object) -> Self:
-        return self
-
-
-FrozenMapping = Annotated[Mapping[str, ValueT], AfterValidator(_Frozen)]
-
 
 Number = Annotated[int, Field(strict=True, ge=-(1 << 63), lt=1 << 63)]
 """A signed integer of 64 bits, as any JSON carries it; clamped where it is used."""
@@ -103,10 +80,6 @@ class FamilyRegistry:
             return family
         return self._fallback if isinstance(output.result, self._fallback.result_types) else family
 
-    def of_receipt(self, renderer_name: str, family: Family) -> Family:
-        """The family that rendered a receipt: the tool's, or the fallback; see `of_output`."""
-        return self._fallback if renderer_name == self._fallback.name else family
-
     def find(self, name: str) -> Family | None:
         """The family of this name; None if it is not registered."""
         return self._by_name.get(name)
@@ -135,8 +108,11 @@ class ToolPolicy(Record):
 
     family: str | None = None
     stream_bytes: StreamBytes | None = None
-    budget: FrozenMapping[Number] = _Frozen()
-    error: FrozenMapping[Number] = _Frozen()
+    budget: Mapping[str, Number] = {}
+    error: Mapping[str, Number] = {}
+
+
+_NOTHING_OVERRIDDEN: Final = ToolPolicy()
 
 
 class Policy(Record):
@@ -149,8 +125,7 @@ class Policy(Record):
         version: version of the meaning of these fields.
         stream_bytes: most bytes that a capture keeps of one stream; further bytes are counted and
             reported. None, the default, for no limit.
-        error: bounds of the error payload.
-        compaction: bounds of the compaction view.
+        compaction_chars: the budget of the compaction view; see `compact`.
         families: the budget of each family, by name.
         tools: the overrides for single tools, by tool name.
     """
@@ -158,25 +133,23 @@ class Policy(Record):
     version: Literal[1] = 1
     stream_bytes: StreamBytes | None = None
     error: ErrorBudget = ErrorBudget()
-    compaction: CompactionBudget = CompactionBudget()
-    families: Annotated[FrozenMapping[SerializeAsAny[Budget]], Field(min_length=1)]
-    tools: FrozenMapping[ToolPolicy] = _Frozen()
+    compaction_chars: Annotated[ReceiptChars, Field(strict=True)] = COMPACTION_CHARS
+    families: Annotated[Mapping[str, SerializeAsAny[Budget]], Field(min_length=1)]
+    tools: Mapping[str, ToolPolicy] = {}
 
-    def applied_to(self, tool_name: str) -> Self:
-        """A copy of the policy with a tool's overrides of `stream_bytes` and `error` applied.
+    def stream_bytes_of(self, tool_name: str) -> int | None:
+        """Most bytes that a capture keeps of one stream of a tool; None for no limit."""
+        own = self._overrides(tool_name).stream_bytes
+        return self.stream_bytes if own is None else own
+
+    def error_budget_of(self, tool_name: str) -> ErrorBudget:
+        """The bounds of the error payload of a tool.
 
         Raises:
             InvalidRecordError: the tool's numbers for errors are invalid.
         """
-        tool = self.tools.get(tool_name)
-        if tool is None:
-            return self
-        update: dict[str, object] = {}
-        if tool.stream_bytes is not None:
-            update["stream_bytes"] = tool.stream_bytes
-        if tool.error:
-            update["error"] = self.error.overridden(tool.error)
-        return self.model_copy(update=update) if update else self
+        numbers = self._overrides(tool_name).error
+        return self.error.overridden(numbers) if numbers else self.error
 
     def budget_of(self, family: Family, tool_name: str) -> Budget:
         """The budget for a tool that is served by a family.
@@ -185,8 +158,8 @@ class Policy(Record):
             InvalidRecordError: the tool's numbers do not fit the family.
         """
         budget = self.families.get(family.name, family.budget)
-        tool = self.tools.get(tool_name)
-        return budget.overridden(tool.budget) if tool and tool.budget else budget
+        numbers = self._overrides(tool_name).budget
+        return budget.overridden(numbers) if numbers else budget
 
     def family_of(self, tool_name: str, families: FamilyRegistry) -> Family:
         """The family that serves a tool: the policy's choice, else the registry's.
@@ -194,15 +167,16 @@ class Policy(Record):
         Raises:
             NotFoundError: the policy names a family that is not registered.
         """
-        tool = self.tools.get(tool_name)
-        if tool is None or tool.family is None:
-            return families.of_tool(tool_name)
-        return families.named(tool.family)
+        name = self._overrides(tool_name).family
+        return families.of_tool(tool_name) if name is None else families.named(name)
+
+    def _overrides(self, tool_name: str) -> ToolPolicy:
+        return self.tools.get(tool_name, _NOTHING_OVERRIDDEN)
 
     def for_tool(self, tool_name: str, **budget: int) -> Self:
         """A copy of the policy with other numbers for one tool; also used for a single call."""
-        old = self.tools.get(tool_name, ToolPolicy())
-        tool = old.model_copy(update={"budget": _Frozen({**old.budget, **budget})})
+        old = self._overrides(tool_name)
+        tool = old.model_copy(update={"budget": {**old.budget, **budget}})
         return self.model_copy(update={"tools": {**self.tools, tool_name: tool}})
 
     def covering(self, families: FamilyRegistry) -> Self:
@@ -216,7 +190,7 @@ class Policy(Record):
         policy = self.model_copy(update={"families": {**self.families, **missing}})
         for tool_name in policy.tools:
             policy.budget_of(policy.family_of(tool_name, families), tool_name)
-            policy.applied_to(tool_name)
+            policy.error_budget_of(tool_name)
         return policy if missing else self
 
     def to_json(self) -> bytes:
@@ -240,16 +214,8 @@ class Policy(Record):
         # `REACH` more characters, which decide whether a cut is allowed.
         return MAX_UTF8_BYTES * (min(max(chars), MAX_PREVIEW_CHARS) + REACH)
 
-    def model_copy(  # everything in it is frozen, so that no copy need be deep
-        self,
-        *,
-        update: Mapping[str, Any] | None = None,
-        deep: bool = False,  # noqa: ARG002
-    ) -> Self:
-        """A policy with some fields replaced, validated; cached values are not copied.
-
-        Raises:
-            pydantic.ValidationError: the new fields do not form a valid policy.
-        """
+    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
+        """A policy with some fields replaced, validated; cached values are not copied."""
+        del deep  # nothing in a policy changes
         fields = {name: getattr(self, name) for name in type(self).model_fields}
         return type(self).model_validate({**fields, **(update or {})})

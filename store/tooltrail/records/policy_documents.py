@@ -11,7 +11,6 @@ from tooltrail.records._error_text import one_line
 from tooltrail.records.budgets import Budget
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.records.family import Family
 from tooltrail.records.policy import FamilyRegistry, Policy, ToolPolicy
 
 _COMPLAINT_CHARS = 300
@@ -19,7 +18,7 @@ _COMPLAINT_CHARS = 300
 
 
 class ForeignBudget(Budget):
-    """The budget of a family that this program does not know, read from a stored policy."""
+    """The budget of a family that this program does not know, with any numbers."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -32,14 +31,14 @@ def load_policy(document: Mapping[str, Any], families: FamilyRegistry) -> Policy
 
     Args:
         document: the members that `Policy.to_json` writes, or some of them.
-        families: the families whose budgets the document describes.
+        families: the known families.
 
     Raises:
         InvalidRecordError: a field is unknown, a number is out of range, or the budgets of two
             stages do not agree.
         NotFoundError: a described family, or the family of a tool, is not registered.
     """
-    for name in _members(document, "families"):
+    for name in _table(document.get("families", {}), "families"):
         families.named(name)
     defaults = {family.name: family.budget for family in families}
     return _described(document, defaults, families).covering(families)
@@ -49,11 +48,8 @@ def stored_policy(text: bytes | str, families: FamilyRegistry) -> Policy:
     """Read a policy that `Policy.to_json` wrote, even if families and fields have changed since.
 
     The families of tools are not checked. A number that was added since then has its default, and a
-    field that was removed is ignored. The digest is the digest of the stored text.
-
-    Args:
-        text: canonical JSON.
-        families: the known families; budgets of other families are kept as written.
+    field that was removed is ignored. Budgets of families that are not known are kept as written.
+    The digest is the digest of the stored text.
 
     Raises:
         InvalidRecordError: `text` is not a policy of this version.
@@ -61,20 +57,19 @@ def stored_policy(text: bytes | str, families: FamilyRegistry) -> Policy:
     document = canonical_json.decode(text)
     if not isinstance(document, dict):
         raise InvalidRecordError("not a policy: it is not a JSON object")
-    tools = {
-        name: _known(cast("Mapping[str, Any]", tool), ToolPolicy)
-        if isinstance(tool, dict)
-        else tool
-        for name, tool in _members(document, "tools").items()
-    }
+    stored_tools = _table(document.get("tools", {}), "tools")
+    tools = {name: _known(tool, ToolPolicy) for name, tool in stored_tools.items()}
     policy = _described(_known({**document, "tools": tools}, Policy), {}, families)
     stored = text.encode() if isinstance(text, str) else text
     object.__setattr__(policy, "digest", digest_of(stored))  # instead of computing it
     return policy
 
 
-def _known(members: Mapping[str, Any], model: type[Policy | ToolPolicy]) -> dict[str, Any]:
-    """The members that a model has as fields."""
+def _known(value: object, model: type[Policy | ToolPolicy]) -> Any:
+    """A value; of an object, only the members that a model has as fields."""
+    if not isinstance(value, dict):
+        return value
+    members = cast("dict[str, object]", value)
     return {name: one for name, one in members.items() if name in model.model_fields}
 
 
@@ -95,34 +90,24 @@ def policy_from_toml(text: str, families: FamilyRegistry) -> Policy:
 def _described(
     document: Mapping[str, Any], defaults: Mapping[str, Budget], families: FamilyRegistry
 ) -> Policy:
-    budgets = {
-        name: _load_budget(name, numbers, families.find(name))
-        for name, numbers in _members(document, "families").items()
-    }
+    budgets, place = dict(defaults), ""
     try:
-        return Policy.model_validate({**document, "families": {**defaults, **budgets}})
+        for name, numbers in _table(document.get("families", {}), "families").items():
+            place = f"families.{name}."
+            family = families.find(name)
+            default = family.budget if family else ForeignBudget()
+            known = {**default.model_dump(), **_table(numbers, f"families.{name}")}
+            budgets[name] = type(default).model_validate(known)
+        place = ""
+        return Policy.model_validate({**document, "families": budgets})
     except ValidationError as error:
-        raise InvalidRecordError(f"not a policy: {first_complaint(error)}") from error
+        raise InvalidRecordError(f"not a policy: {place}{first_complaint(error)}") from error
 
 
-def _load_budget(name: str, numbers: object, family: Family | None) -> Budget:
-    if not isinstance(numbers, Mapping):
-        raise InvalidRecordError(f"not a policy: families.{name}: it is not a table of numbers")
-    known = cast("Mapping[str, object]", numbers)
-    try:
-        if family is None:
-            return ForeignBudget.model_validate(known)
-        return type(family.budget).model_validate({**family.budget.model_dump(), **known})
-    except ValidationError as error:
-        place = first_complaint(error)
-        raise InvalidRecordError(f"not a policy: families.{name}.{place}") from error
-
-
-def _members(document: Mapping[str, Any], name: str) -> Mapping[str, object]:
-    members = document.get(name, {})
-    if not isinstance(members, Mapping):
-        raise InvalidRecordError(f"not a policy: {name}: it is not a table")
-    return cast("Mapping[str, object]", members)
+def _table(value: object, place: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise InvalidRecordError(f"not a policy: {place}: it is not a table")
+    return cast("Mapping[str, Any]", value)
 
 
 def first_complaint(error: ValidationError) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 from tooltrail.records._error_text import one_line
-from tooltrail.records._text_cuts import REACH, cut_after, cut_before, sequence_around, shorten
+from tooltrail.records._text_cuts import REACH, cut_after, cut_before, sequence_around
 from tooltrail.records.budgets import MAX_EDGE_BYTES, MAX_PREVIEW_CHARS, MAX_UTF8_BYTES
 from tooltrail.records.streams import StreamRecord
 
@@ -65,7 +65,6 @@ def preview(
     *,
     edge_bytes: int = MAX_EDGE_BYTES,
     full_output: str | None = None,
-    lines: int | None = None,
 ) -> Preview:
     """Preview the kept bytes of a stream.
 
@@ -75,8 +74,6 @@ def preview(
         edge_bytes: bytes at either end that are read; set by the policy, so that a stream in
             memory is shown like a captured one.
         full_output: location of the complete stream, for the marker.
-        lines: most lines that are shown, including the marker; at least 1. It is meant for text
-            that is read from its head, such as a diff: if it is cut, its tail is not shown.
     """
     head, tail, overlap = _edges(stream, edge_bytes)
     encoding = _encoding(head, tail)
@@ -84,23 +81,18 @@ def preview(
         return _describe_binary(stream, budget, full_output)
     if overlap:
         text = _shown(head.decode("utf-8", "surrogateescape"))
-        if len(text) <= budget and (lines is None or stream.line_count <= lines):
+        if len(text) <= budget:
             return Preview(text, encoding, 0, 0)
-    room = budget - _marker_chars(stream, full_output, head_only=lines is not None) - 2
+    room = budget - _marker_chars(stream, full_output) - 2
     if room <= 0:
         marker = f"[output truncated: {stream.size:,} bytes]"[: max(budget, 0)]
         return Preview(marker, encoding, stream.size, stream.line_count)
-    if lines is not None:
-        first = _take_head(head, room, lines - 1)
-        return _join(stream, first, None, encoding, full_output)
     first = _take_head(head, room // 2)
     last = _take_tail(tail[first.size :] if overlap else tail, room - len(first.text))
     return _join(stream, first, last, encoding, full_output)
 
 
-def needed_chars(
-    stream: StreamRecord, edge_bytes: int = MAX_EDGE_BYTES, lines: int | None = None
-) -> int:
+def needed_chars(stream: StreamRecord, edge_bytes: int = MAX_EDGE_BYTES) -> int:
     """The smallest budget with which a preview shows as much of a stream as it ever can.
 
     If the preview will contain a path, the budget has room for a long one.
@@ -108,10 +100,6 @@ def needed_chars(
     head, tail, whole = _edges(stream, edge_bytes)
     if _encoding(head, tail) == "binary":
         return len(_describe_binary(stream, MAX_PREVIEW_CHARS, None).text) + _PATH_CHARS
-    if lines is not None and stream.line_count > lines:
-        text = _decoded(head)
-        shown = len(_shown(text[: _end_of_lines(text, lines - 1)]))
-        return shown + _marker_chars(stream, None, head_only=True) + _PATH_CHARS + 2
     return len(_shown(_decoded(head))) if whole else stream.size
 
 
@@ -174,17 +162,15 @@ def _describe_binary(stream: StreamRecord, budget: int, full_output: str | None)
     return Preview(text, "binary", stream.size, stream.line_count)
 
 
-def _take_head(data: bytes, budget: int, lines: int | None = None) -> _Piece:
-    """The beginning of `data`, at most `lines` lines of it."""
+def _take_head(data: bytes, budget: int) -> _Piece:
     # The characters after the cut decide whether the cut is allowed.
     text = _decoded(data[: (budget + REACH) * MAX_UTF8_BYTES])
-    bound = len(text) if lines is None else _end_of_lines(text, lines)
-    fitting = _fitting(text[:bound], budget, 1)
+    fitting = _fitting(text, budget, 1)
     end = text.rfind("\n", 0, fitting) + 1
     while (span := sequence_around(text, end)) is not None:
         end = text.rfind("\n", 0, span[0]) + 1
     cut = cut_before(text, fitting)
-    if end in (bound, cut) or len(_shown(text[:end])) >= budget // 2:
+    if end in (len(text), cut) or len(_shown(text[:end])) >= budget // 2:
         return _piece(text[:end], "lines")
     return _piece(text[:cut], "characters")
 
@@ -200,17 +186,6 @@ def _take_tail(data: bytes, budget: int) -> _Piece:
     if start == cut or len(_shown(text[start:])) >= budget // 2:
         return _piece(text[start:], "lines")
     return _piece(text[cut:], "characters")
-
-
-def _end_of_lines(text: str, count: int) -> int:
-    """The index where the first `count` lines end, or the text if it has fewer lines."""
-    end = 0
-    for _ in range(count):
-        newline = text.find("\n", end)
-        if newline < 0:
-            return len(text)
-        end = newline + 1
-    return end
 
 
 def _line_start(text: str, index: int) -> int:
@@ -239,17 +214,16 @@ def _piece(text: str, unit: _Unit) -> _Piece:
 def _join(
     stream: StreamRecord,
     first: _Piece,
-    last: _Piece | None,
+    last: _Piece,
     encoding: Encoding,
     full_output: str | None,
 ) -> Preview:
-    ending = last.text if last else ""
     # If both pieces show a part of the same line, it is counted twice: hence the maximum.
-    lines = max(0, stream.line_count - _line_count(first.text) - _line_count(ending))
-    size = stream.size - first.size - (last.size if last else 0)
+    lines = max(0, stream.line_count - _line_count(first.text) - _line_count(last.text))
+    size = stream.size - first.size - last.size
     marker = _marker(_showing(first, last), lines, size, full_output)
     separator = "" if not first.text or first.text.endswith("\n") else "\n"
-    return Preview(f"{first.text}{separator}{marker}\n{ending}", encoding, size, lines)
+    return Preview(f"{first.text}{separator}{marker}\n{last.text}", encoding, size, lines)
 
 
 def _line_count(text: str) -> int:
@@ -262,17 +236,15 @@ def _marker(showing: str, lines: int, size: int, full_output: str | None) -> str
     return f"[output truncated: showing {showing}; {lines:,} lines, {size:,} bytes omitted{where}]"
 
 
-def _marker_chars(stream: StreamRecord, full_output: str | None, *, head_only: bool) -> int:
+def _marker_chars(stream: StreamRecord, full_output: str | None) -> int:
     """The most characters that the marker of a stream can take."""
     size = stream.size
     first = _Piece("", size, size, "characters")
-    showing = _showing(first, None if head_only else first._replace(unit="lines"))
+    showing = _showing(first, first._replace(unit="lines"))
     return len(_marker(showing, stream.line_count, size, full_output))
 
 
-def _showing(first: _Piece, last: _Piece | None) -> str:
-    if last is None:
-        return f"first {first.amount:,} {first.unit}"
+def _showing(first: _Piece, last: _Piece) -> str:
     unit = "" if first.unit == last.unit else f" {first.unit}"
     return f"first {first.amount:,}{unit} and last {last.amount:,} {last.unit}"
 
@@ -292,25 +264,17 @@ def _shown(text: str) -> str:
     return text
 
 
-REASON_CHARS = 200
-"""Longest reason that a preview or an omission repeats."""
+_REASON_CHARS = 80
+"""Longest reason that the notice of a loss repeats: the smallest share has room for the notice."""
 
 
-def loss_notice(stream: StreamRecord, limit: int | None = None) -> str:
+def loss_notice(stream: StreamRecord) -> str:
     """The line that says how much was lost and why; empty if nothing was lost.
 
     The notice begins with a newline, since the stream may have lost its last newline.
-
-    Args:
-        stream: the kept part of the stream.
-        limit: most characters of the notice. The reason is shortened or left out to fit. The lost
-            amount is always included, even if the notice becomes longer than the limit.
     """
     if stream.loss_reason is None:
         return ""
     lost = stream.produced_size - stream.size
-    beginning = f"\n[output incomplete: the last {lost:,} bytes were not kept"
-    reason = one_line(stream.loss_reason, REASON_CHARS)
-    if limit is not None:
-        reason = shorten(reason, limit - len(f"{beginning}: ]\n"))
-    return f"{beginning}: {reason}]\n" if reason else f"{beginning}]\n"
+    reason = one_line(f": {stream.loss_reason}", _REASON_CHARS).removesuffix(":")
+    return f"\n[output incomplete: the last {lost:,} bytes were not kept{reason}]\n"

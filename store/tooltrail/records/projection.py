@@ -87,7 +87,6 @@ def project(
         InvalidRecordError: the result is not of the family's type, or the policy's numbers for
             this tool do not fit the family.
     """
-    applied = policy.applied_to(output.tool_name)
     cutter = Cutter(policy.edge_bytes, publisher)
     summary = cutter.text("summary_text", output.summary_text, SUMMARY_CHARS)
     canonical = CanonicalResult(
@@ -100,7 +99,7 @@ def project(
         else bound_error(
             output.error,
             output.partial_output,
-            applied.error,
+            policy.error_budget_of(output.tool_name),
             policy.budget_of(family, output.tool_name),
             cutter,
         ),
@@ -118,17 +117,13 @@ def render(canonical: CanonicalResult, family: Family, policy: Policy) -> Receip
         text = render_compacted(canonical)
         return Receipt(text, COMPACTED_RENDERER_NAME, COMPACTED_RENDERER_VERSION, policy.digest)
     if canonical.error is not None:
-        worded = render_error(canonical.error, policy.applied_to(canonical.tool_name).error)
-        return Receipt(
-            worded.text,
-            ERROR_RENDERER_NAME,
-            ERROR_RENDERER_VERSION,
-            policy.digest,
-            worded.omissions,
-        )
+        bounds = policy.error_budget_of(canonical.tool_name)
+        text, omissions = render_error(canonical.error, bounds)
+        name, version = ERROR_RENDERER_NAME, ERROR_RENDERER_VERSION
+        return Receipt(text, name, version, policy.digest, omissions)
     budget = policy.budget_of(family, canonical.tool_name)
     text = spelled_out(family.render(canonical, budget))
-    omissions: tuple[Omission, ...] = ()
+    omissions = ()
     if len(text) > budget.receipt_chars:
         text, omissions = _cut_receipt(text, budget.receipt_chars)
     return Receipt(text, family.name, family.version, policy.digest, omissions)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from tooltrail.records._text_cuts import cut_after, cut_before
-from tooltrail.records.budgets import fair_shares_of_at_least
+from tooltrail.records.budgets import fair_shares
 from tooltrail.records.canonical_json import encode, encode_text
 
 LEAST_CHARS = 42
@@ -46,14 +46,6 @@ def shorten_json(value: JsonValue, room: int) -> ShortenedJson:
     shortener = _Shortener()
     shortened = shortener.part(value, room, _LEVELS)
     return ShortenedJson(shortened, len(encode(shortened)) - shortener.marker_bytes)
-
-
-def shorten_text(text: str, limit: int) -> str:
-    """Both ends of a text with a marker between them, in `limit` characters."""
-    if len(text) <= limit:
-        return text
-    head, tail = ends(text, limit - len(marker(len(text), "characters")))
-    return head + marker(len(text) - len(head) - len(tail), "characters") + tail
 
 
 class _Shortener:
@@ -126,12 +118,11 @@ class _Shortener:
     def _shared(self, parts: Sequence[JsonValue], room: int, levels: int) -> list[JsonValue]:
         """The parts in a shared room; room that one part does not need goes to the others."""
         equal, reading = room // max(1, len(parts)), 4 * room
-        least = [_least(part) for part in parts]
         needs: list[int] = []
-        for part, fewest in zip(parts, least, strict=True):
-            needs.append(max(fewest, _size(part, max(equal, min(room, reading)))))
+        for part in parts:
+            needs.append(_size(part, max(LEAST_CHARS, equal, min(room, reading))))
             reading -= needs[-1]
-        shares = fair_shares_of_at_least(needs, least, room)
+        shares = fair_shares(needs, room)
         return [self.part(one, share, levels) for one, share in zip(parts, shares, strict=True)]
 
 
@@ -177,9 +168,8 @@ def _least_member(member: tuple[str, JsonValue]) -> int:
 
 
 def _least(value: JsonValue) -> int:
-    """The fewest characters of a value: complete or as a count."""
-    most = len(_marker_of(value)) + 2
-    return min(_size(value, most), most)
+    """The fewest characters of a value: complete, or room for a count."""
+    return min(_size(value, LEAST_CHARS), LEAST_CHARS)
 
 
 def _size(value: JsonValue, limit: int) -> int:

@@ -1,8 +1,6 @@
 """Tool calls as the model requested them."""
 
-from collections.abc import Mapping
-from functools import cached_property
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 from uuid import UUID
 
 from pydantic import Field, JsonValue, PlainSerializer
@@ -10,9 +8,9 @@ from pydantic import Field, JsonValue, PlainSerializer
 from tooltrail.records import canonical_json
 from tooltrail.records._model import TOOL_NAME_CHARS, UNNAMED, Record, ToolName
 from tooltrail.records.argument_previews import preview_arguments
+from tooltrail.records.canonical_json import read_json
 from tooltrail.records.digests import digest_of, hex_of
 from tooltrail.records.errors import InvalidRecordError
-from tooltrail.records.foreign_json import read_json
 
 CallKind = Literal["function", "custom", "builtin", "mcp"]
 """The kind of arguments: JSON of the tool's own schema, free text, JSON of a provider's schema
@@ -43,10 +41,6 @@ def name_with_server(namespace: str | None, tool_name: str) -> str:
     return f"{namespace}{SERVER_SEPARATOR}{tool_name}" if namespace else tool_name
 
 
-MessageId = Annotated[UUID, PlainSerializer(str, return_type=str)]
-"""The id of a stored message; dumped as text, since dumps become JSON."""
-
-
 class ToolCall(Record):
     """One request to run a tool, with the arguments exactly as the model sent them.
 
@@ -57,14 +51,12 @@ class ToolCall(Record):
         arguments_raw: the argument text as sent, even if it is not valid JSON.
         call_id: the provider's id of the call; only data, since it may repeat or be empty.
         title: a short form of the arguments for people, for example a command line.
-        kind: the kind of arguments.
         namespace: the owner of the tool name, if the name alone does not identify the tool: a
             namespace, a toolset, or the label of an MCP server.
         position: position of the call among the calls of its message, from 0.
         by_provider: whether the provider runs the call; then no other program may run it.
-        flags: irregularities of the call as it was received.
         extras: the provider's additional members, verbatim; sent back to that provider alone.
-        message_id: id of the stored message that asks for the call; None if there is none.
+        message_id: id of the stored message that asks for the call; text in a dump.
     """
 
     tool_name: ToolName
@@ -77,7 +69,7 @@ class ToolCall(Record):
     by_provider: bool = False
     flags: tuple[CallFlag, ...] = ()
     extras: dict[str, JsonValue] = Field(default_factory=dict[str, JsonValue])
-    message_id: MessageId | None = None
+    message_id: Annotated[UUID, PlainSerializer(str, return_type=str)] | None = None
 
     @classmethod
     def of(cls, tool_name: str, arguments: JsonValue, *, call_id: str | None = None) -> Self:
@@ -105,12 +97,12 @@ class ToolCall(Record):
 
         None if they cannot be read; `parse_error` distinguishes that from a `null`.
         """
-        return self._parsed[0]
+        return self._parsed()[0]
 
     @property
     def parse_error(self) -> str | None:
         """Why the arguments cannot be read; None if they can."""
-        return self._parsed[1]
+        return self._parsed()[1]
 
     @property
     def is_executable(self) -> bool:
@@ -128,14 +120,6 @@ class ToolCall(Record):
         """The title, or else the raw arguments, on one line of bounded length."""
         return preview_arguments(self.title or self.arguments_raw)
 
-    def model_copy(self, *, update: Mapping[str, Any] | None = None, deep: bool = False) -> Self:
-        """A copy with some members changed; see pydantic."""
-        copied = super().model_copy(update=update, deep=deep)
-        # The cached parse result belongs to the old arguments, not to those of the update.
-        vars(copied).pop("_parsed", None)
-        return copied
-
-    @cached_property
     def _parsed(self) -> tuple[JsonValue, str | None]:
         if self.kind == "custom":
             return self.arguments_raw, None

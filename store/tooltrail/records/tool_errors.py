@@ -93,10 +93,10 @@ class ToolError(Record):
     Attributes:
         kind: a stable `snake_case` word; see `ErrorKind`.
         message: one sentence; a blank message becomes `(no message)`.
-        details: any value that helps, kept up to 16 MiB; the projection bounds it. A value that
-            JSON cannot hold becomes the text `<TYPE: TEXT>`: bytes, keys that are not text,
-            integers too long to be printed. Any other object is described in at most 1,000
-            characters; tuples and sets become lists. Parts below 250 levels are counted.
+        details: any value that helps, kept up to 16 MiB; the projection bounds it. Bytes, integers
+            of more than 2,048 bits and other objects become the text `<TYPE: TEXT>`, an object
+            in at most 1,000 characters. Tuples and sets become lists. A mapping with keys that are
+            not text becomes a list of pairs. Parts below 250 levels are counted.
         recovery_hint: what the model could do next.
         retryable: whether the same call may succeed later.
         exact_message: the message in UTF-8 with its lone surrogates, which `message` escapes; None

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from uuid import UUID
 
 from tooltrail.records import CanonicalResult, CompactedResult, render_compacted
-from tooltrail.records.budgets import CompactionBudget
-from tooltrail.records.compaction import DEFAULT_COMPACTION, ESSENTIALS_ONLY, compact
+from tooltrail.records.budgets import COMPACTION_CHARS
+from tooltrail.records.compaction import compact
 from tooltrail.records.tokens import text_size, tokens_of_size
 from tooltrail.store.views import InvocationDetail
 from tooltrail.transcripts.formats import Writer
@@ -35,11 +35,11 @@ def fit(
     transcript: Transcript,
     tokens: int,
     writer: Writer,
-    budget: CompactionBudget = DEFAULT_COMPACTION,
+    chars: int = COMPACTION_CHARS,
 ) -> Fitted:
     """Compact the oldest tool results until the document fits.
 
-    First, each result is compacted within `budget`, the oldest first. If that is not enough, each
+    First, each result is compacted to `chars`, the oldest first. If that is not enough, each
     result is reduced to its essentials, again the oldest first. A receipt is kept if the receipt of
     the compacted result would not be shorter.
 
@@ -47,11 +47,11 @@ def fit(
         transcript: the complete transcript, which is not changed.
         tokens: maximum tokens of the complete document, as `estimate_tokens` counts them.
         writer: writer of the format of the document.
-        budget: budget of one compacted result, from a policy.
+        chars: budget of one compacted result, from a policy; see `compact`.
     """
     compacted = dict(transcript.compacted)
     size = _size(transcript, writer)
-    for detail, receipt in _candidates(transcript, budget):
+    for detail, receipt in _candidates(transcript, chars):
         if tokens_of_size(size) <= tokens:
             break
         saved = _saved(transcript, writer, detail, compacted, receipt)
@@ -61,14 +61,12 @@ def fit(
     return Fitted(replace(transcript, compacted=compacted), tokens_of_size(size))
 
 
-def _candidates(
-    transcript: Transcript, first: CompactionBudget
-) -> Iterator[tuple[InvocationDetail, str]]:
+def _candidates(transcript: Transcript, first: int) -> Iterator[tuple[InvocationDetail, str]]:
     """The calls to compact and their shorter receipts, in the order in which they are tried."""
-    for budget in (first, ESSENTIALS_ONLY):
+    for chars in (first, 0):
         for entry in transcript.entries:
             if isinstance(entry, InvocationDetail) and entry.canonical_json is not None:
-                result = compact(CanonicalResult.from_json(entry.canonical_json), budget)
+                result = compact(CanonicalResult.from_json(entry.canonical_json), chars)
                 if isinstance(result, CompactedResult):
                     yield entry, render_compacted(result)
 

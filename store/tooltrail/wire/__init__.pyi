@@ -9,10 +9,10 @@ from .exports import (
     ExportPolicy,
     ExportRefusedError,
     ExportReport,
+    ToolChoice,
 )
 from .formats import FORMAT_MODULES, Assembler, WireFormat, wire_format
 from .members import JsonObject
-from .requests import ToolChoice
 from .responses import ProviderFailure, Response
 from .streaming import Chunk, ResponseStream, event_of, read_stream
 from .tool_results import complete_output_of, read_tool_result

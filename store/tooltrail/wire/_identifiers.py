@@ -152,17 +152,14 @@ class ToolNames:
         spelled = self._spelled(tool)
         if spelled is not None and self._owners.setdefault(spelled, tool) == tool:
             return spelled
-        attempt = 0
-        while self._owners.setdefault(wire_name := self._made(tool, attempt), tool) != tool:
-            attempt += 1
-        return wire_name
+        made = (self._made(tool, attempt) for attempt in count())
+        return next(name for name in made if self._owners.setdefault(name, tool) == tool)
 
     def _spelled(self, tool: _Tool) -> str | None:
         """The name that `split_name` turns back into the tool; None if there is no legal one."""
         server, name = tool
         spelled = spelled_name(server, name, self._servers)
-        known = None if server is None else {server}
-        if server is not None and split_name(spelled, known) != tool:
+        if server is not None and split_name(spelled, {server}) != tool:
             return None
         return spelled if self._is_legal(spelled) else None
 
@@ -187,10 +184,7 @@ def spelled_name(
 ) -> str:
     """The name on the wire of a tool, with its server if it has one.
 
-    Args:
-        namespace: the server, or another namespace; None for a plain name.
-        tool_name: the name of the tool.
-        servers: the servers that the reader knows; None if it accepts any name as a server.
+    `servers` are those that the reader knows; None if it accepts any name as a server.
     """
     if namespace:
         return name_with_server(namespace, tool_name)

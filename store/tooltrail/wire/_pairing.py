@@ -18,16 +18,13 @@ class Batch:
     """The calls of one message of the assistant.
 
     Attributes:
-        message: the complete message, with its other blocks.
         number: the index of the batch among all batches, from 0.
-        is_past: whether a message other than a tool's follows the batch.
         furthest: the highest number of a call that has a result; -1 if none has one.
     """
 
     message: Message
     number: int
     asked: list["Asked"] = field(default_factory=list["Asked"])
-    is_past: bool = False
     furthest: int = -1
 
 
@@ -70,14 +67,13 @@ class Paired:
         self._report = report
         self._open: defaultdict[_Name, list[list[Asked]]] = defaultdict(list)
         self._latest: dict[_Name, Asked] = {}
-        self._fresh: list[Batch] = []
+        # The number of batches that a message other than a tool's follows.
+        self._past = 0
 
     def take(self, index: int, message: Message) -> None:
         """Add the next message of the conversation."""
         if message.role != "tool":
-            for batch in self._fresh:
-                batch.is_past = True
-            self._fresh.clear()
+            self._past = len(self.batches)
         if calls := [block for block in message.blocks if isinstance(block, CallBlock)]:
             self._take_calls(index, message, calls)
         for number, result in enumerate(message.results):
@@ -88,7 +84,6 @@ class Paired:
 
     def _take_calls(self, index: int, message: Message, calls: list[CallBlock]) -> None:
         batch = self.batches[index] = Batch(message, len(self.batches))
-        self._fresh.append(batch)
         named: defaultdict[_Name, list[Asked]] = defaultdict(list)
         for number, block in enumerate(calls):
             where = f"messages[{index}].calls[{number}]"
@@ -122,7 +117,7 @@ class Paired:
     def _answer(self, asked: Asked, result: ResultBlock, source: Message, where: str) -> None:
         batch = asked.batch
         asked.result, asked.source = result, source
-        if batch.is_past:
+        if batch.number < self._past:
             self._report.add("result_moved", where, f"it came late; here it follows {asked.where}")
         elif asked.number < batch.furthest:
             self._report.add("order_changed", where, "results stand in the order of their calls")

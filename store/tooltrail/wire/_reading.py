@@ -21,7 +21,6 @@ from tooltrail.records import (
     ResultBlock,
     Role,
     TextBlock,
-    ToolCall,
 )
 from tooltrail.wire._writing import ERROR_PREFIX
 from tooltrail.wire.media_uris import is_public
@@ -78,9 +77,7 @@ def spoken_in(
 
 def cut_off(block: BlockT) -> BlockT:
     """The block, flagged `incomplete` if it is a call."""
-    if not isinstance(block, CallBlock) or "incomplete" in block.call.flags:
-        return block
-    return _flagged(block, "incomplete")
+    return _flagged(block, "incomplete") if isinstance(block, CallBlock) else block
 
 
 def cut_message(message: Message) -> Message:
@@ -101,15 +98,9 @@ def message_of_answer(
 ) -> Message:
     """The message of an answer, in which the calls that may be incomplete are flagged.
 
-    If the answer was cut short, only its last call can be incomplete. If its end is unknown, every
-    call can be.
-
-    Args:
-        blocks: the blocks of the answer.
-        origin: the origin of the answer.
-        is_complete: whether the end of the answer was received.
-        is_cut: whether the provider cut the answer short.
-        cut: the indexes of blocks whose end was not received.
+    If the provider cut the answer short (`is_cut`), only its last call can be incomplete. If its
+    end was not received (not `is_complete`), every call can be. So can the blocks at
+    the indexes `cut`.
     """
     calls = [number for number, block in enumerate(blocks) if isinstance(block, CallBlock)]
     open_calls = calls if not is_complete else calls[-1:] if is_cut else []
@@ -134,32 +125,13 @@ def merge_results(messages: Iterable[Message]) -> Iterator[Message]:
             yield from group
 
 
-def with_origins(
-    messages: Iterable[Message], wire_format: str, native_ids: AbstractSet[str | None]
-) -> list[Message]:
-    """Add an origin to messages whose calls have results with data for this format only."""
-    return [
-        message.model_copy(update={"origin": Origin(wire_format=wire_format)})
-        if message.origin is None and any(call.call_id in native_ids for call in message.calls)
-        else message
-        for message in messages
-    ]
-
-
 def message_of_request(
     wire_format: str,
     role: Role,
     blocks: Iterable[MessageBlock],
     extras: JsonObject | None = None,
 ) -> Message:
-    """A message of a request, with an origin if a part can be written only for its provider.
-
-    Args:
-        wire_format: the format of the request.
-        role: the role of the message.
-        blocks: the blocks of the message.
-        extras: other members of the message.
-    """
+    """A message of a request, with an origin if a part can be written only for its provider."""
     said = tuple(blocks)
     is_native = bool(extras) or any(map(is_for_provider, said))
     origin = Origin(wire_format=wire_format, extras=extras or {}) if is_native else None
@@ -181,33 +153,19 @@ def messages_of_request(
         yield message_of_request(wire_format, "tool" if is_result else role, run, extras)
 
 
-def numbered(blocks: Iterable[BlockT]) -> Iterator[BlockT | CallBlock]:
+def numbered(blocks: Iterable[BlockT]) -> Iterator[BlockT]:
     """Number the calls among the blocks of a message, and flag calls that repeat an id."""
-    position, repeated = 0, RepeatedIds()
+    position, used = 0, set[str | None]()
     for block in blocks:
-        if isinstance(block, CallBlock):
-            call = block.call
-            if position:
-                call = call.model_copy(update={"position": position})
-            position += 1
-            yield repeated.flagged(call)
-        else:
+        if not isinstance(block, CallBlock):
             yield block
-
-
-class RepeatedIds:
-    """Finds calls of one message that repeat the id of an earlier call."""
-
-    def __init__(self) -> None:
-        self._ids: set[str | None] = set()
-
-    def flagged(self, call: ToolCall) -> CallBlock:
-        """The block of the next call, flagged `id_repeated` if its id is repeated."""
-        block = CallBlock(call=call)
-        if call.call_id and call.call_id in self._ids:
-            return _flagged(block, "id_repeated")
-        self._ids.add(call.call_id)
-        return block
+            continue
+        call = block.call.model_copy(update={"position": position})
+        position += 1
+        counted = block.model_copy(update={"call": call})
+        yield _flagged(counted, "id_repeated") if call.call_id in used else counted
+        if call.call_id:
+            used.add(call.call_id)
 
 
 def origin_of_choice(
@@ -254,5 +212,7 @@ def result_of_text(
 
 
 def _flagged(block: CallT, flag: CallFlag) -> CallT:
+    if flag in block.call.flags:
+        return block
     call = block.call.model_copy(update={"flags": (*block.call.flags, flag)})
     return block.model_copy(update={"call": call})

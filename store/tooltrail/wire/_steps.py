@@ -4,7 +4,7 @@ This module decides whether a batch of calls is written natively or as text. The
 for all calls of the batch: a mixture would leave results without calls.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from tooltrail.records import (
@@ -19,10 +19,14 @@ from tooltrail.records import (
 from tooltrail.wire._identifiers import CallIds
 from tooltrail.wire._pairing import Asked, Batch, pair
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.text_fallback.families import text_family
-from tooltrail.wire.text_fallback.family import TextCall, TextFamily, TextKind, TextResult
+from tooltrail.wire.text_fallback.family import (
+    TextCall,
+    TextFamily,
+    TextKind,
+    TextResult,
+    text_family,
+)
 
-_UNNAMED = "(unnamed)"
 _NOT_RECORDED = TextBlock(
     text="[no result recorded: interrupted; outcome unknown, verify before retrying]"
 )
@@ -32,21 +36,6 @@ _NO_RESULTS = {
     "unknown": ResultBlock(status="unknown", content=(_NOT_SHOWN,)),
 }
 """The replacement for a missing result, by `ExportPolicy.unanswered`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Said:
-    """A message without calls.
-
-    Attributes:
-        message: a message of role `system`, `developer`, `user` or `assistant`, without results.
-        where: the position in the conversation.
-        orphans: the results without a call that the message contains as text.
-    """
-
-    message: Message
-    where: str
-    orphans: tuple[ResultBlock, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,16 +58,20 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Answers:
-    """A message of the assistant with calls, and their results in the order of the calls.
+class Step:
+    """A message, and the results of its calls.
 
     Attributes:
+        message: a message of any role but `tool`, without results; with calls, the assistant's.
+        where: the position in the conversation.
         answered: the calls with their results, in the order of the calls.
+        orphans: the results without a call that the message contains as text.
     """
 
     message: Message
-    answered: tuple[Answered, ...]
     where: str
+    answered: tuple[Answered, ...] = ()
+    orphans: tuple[ResultBlock, ...] = ()
 
     def blocks(self) -> Iterator[MessageBlock | Answered]:
         """The message's blocks in order, each call with its result, without calls left out."""
@@ -90,9 +83,6 @@ class Answers:
             elif following is not None and following.call is block.call:
                 yield following
                 following = next(given, None)
-
-
-Step = Said | Answers
 
 
 def steps(writing: Writing, conversation: Conversation) -> Iterator[Step]:
@@ -118,25 +108,24 @@ class _Planner:
             if index in paired.batches:
                 yield from self._batch(paired.batches[index], where)
             elif said := self._without_results(message, where):
-                yield Said(said, where)
-            if index in paired.orphans:
-                orphans = tuple(paired.orphans[index])
-                yield Said(self._as_text(orphans, where), where, orphans)
+                yield Step(said, where)
+            if orphans := tuple(paired.orphans.get(index, ())):
+                yield Step(self._as_text(orphans, where), where, orphans=orphans)
 
     def _as_text(self, orphans: tuple[ResultBlock, ...], where: str) -> Message:
         """Results without a call as the user's text; no text if the format accepts orphans."""
         if self._writing.capabilities.takes_orphans:
             return Message(role="user")
-        name_of, parts = self._writing.text_names.of, list[TextResult]()
-        for one in orphans:
-            name = (
-                _UNNAMED if one.tool_name is None else name_of(one.tool_name, where, one.namespace)
-            )
-            parts.append(self._told(one, name, one.call_id, where))
-        return Message.of("user", self._family.write_results(parts))
+        answered = (self._orphan(result, where) for result in orphans)
+        return Message.of("user", results_as_text(self._writing, self._family, answered))
 
-    def _told(self, result: ResultBlock, name: str, call_id: str | None, where: str) -> TextResult:
-        return text_result(self._writing, self._family, result, where, name=name, call_id=call_id)
+    def _orphan(self, result: ResultBlock, where: str) -> Answered:
+        """The result with a call of the id and tool that it names."""
+        call = ToolCall(
+            tool_name=result.tool_name or "", call_id=result.call_id, namespace=result.namespace
+        )
+        name = self._writing.text_names.of(call.tool_name, where, call.namespace)
+        return Answered(call, call.call_id, name, result, where, Message(role="tool"))
 
     def _without_results(self, message: Message, where: str) -> Message | None:
         """The message without its results; None if nothing remains to be written."""
@@ -161,12 +150,12 @@ class _Planner:
         if not kept:
             said = _without(batch.message, CallBlock, ResultBlock)
             if said.blocks:
-                yield Said(said, where)
+                yield Step(said, where)
             return
         is_native = self._is_native(kept)
         answered = tuple(self._answered(asked, batch, is_native=is_native) for asked in kept)
         if is_native:
-            yield Answers(_without(batch.message, ResultBlock), answered, where)
+            yield Step(_without(batch.message, ResultBlock), where, answered)
         else:
             yield from self._batch_as_text(batch.message, answered, where)
 
@@ -192,11 +181,8 @@ class _Planner:
         else:
             wire_id = call.call_id
             name = writing.text_names.of(call.tool_name, where, call.namespace)
-        result, source = (
-            asked.result or _NO_RESULTS[writing.policy.unanswered],
-            asked.source or Message(role="tool"),
-        )
-        return Answered(call, wire_id, name, result, where, source)
+        result = asked.result or _NO_RESULTS[writing.policy.unanswered]
+        return Answered(call, wire_id, name, result, where, asked.source or Message(role="tool"))
 
     def _wire_id(self, call: ToolCall, batch: int, where: str) -> str | None:
         needs_id = self._writing.capabilities.needs_call_ids
@@ -211,54 +197,42 @@ class _Planner:
     ) -> Iterator[Step]:
         writing, family = self._writing, self._family
         writing.note("batch_as_text", where, "a call has no id, which this format needs")
-        calls = [
-            text_call(writing, family, one.call, one.where, name=one.wire_name, call_id=one.wire_id)
-            for one in answered
-        ]
         said = _without(message, CallBlock, ResultBlock)
         said = said if said.blocks else Message(role="assistant")
-        blocks = (*said.blocks, TextBlock(text=family.write_calls(calls)))
-        yield Said(said.model_copy(update={"blocks": blocks}), where)
-        parts = [self._told(one.result, one.wire_name, one.wire_id, one.where) for one in answered]
-        yield Said(Message.of("user", family.write_results(parts)), where)
+        blocks = (*said.blocks, TextBlock(text=calls_as_text(writing, family, answered)))
+        yield Step(said.model_copy(update={"blocks": blocks}), where)
+        yield Step(Message.of("user", results_as_text(writing, family, answered)), where)
 
 
-def text_call(
-    writing: Writing,
-    family: TextFamily,
-    call: ToolCall,
-    where: str,
-    *,
-    name: str,
-    call_id: str | None,
-) -> TextCall:
-    """The call for a text family to write, with this name and id; reports what is lost."""
-    writing.note_dropped(call.extras, where)
-    if call.kind != "function" and not (family.tells_kinds and call.kind == "custom"):
-        writing.note("provider_data_dropped", where, f"the kind {call.kind}")
-    if call_id and not family.tells_ids:
-        writing.note("id_dropped", where, f"{family.name} has no ids")
-    kind: TextKind = "custom" if call.kind == "custom" else "function"
-    return TextCall(name, call_id or None, writing.arguments_text(call, where), kind)
+def calls_as_text(writing: Writing, family: TextFamily, answered: Iterable[Answered]) -> str:
+    """The calls in the text of a family; reports what is lost."""
+    calls: list[TextCall] = []
+    for one in answered:
+        call, where = one.call, one.where
+        writing.note_dropped(call.extras, where)
+        if call.kind != "function" and not (family.tells_kinds and call.kind == "custom"):
+            writing.note("provider_data_dropped", where, f"the kind {call.kind}")
+        if one.wire_id and not family.tells_ids:
+            writing.note("id_dropped", where, f"{family.name} has no ids")
+        kind: TextKind = "custom" if call.kind == "custom" else "function"
+        arguments = writing.arguments_text(call, where)
+        calls.append(TextCall(one.wire_name, one.wire_id or None, arguments, kind))
+    return family.write_calls(calls)
 
 
-def text_result(
-    writing: Writing,
-    family: TextFamily,
-    result: ResultBlock,
-    where: str,
-    *,
-    name: str,
-    call_id: str | None,
-) -> TextResult:
-    """The result for a text family to write, with this name and id; reports what is lost."""
-    writing.note_extras(result, where)
-    text = writing.result_text(
-        result, where, prefix=not family.tells_errors, has_status=family.tells_status
-    )
-    if result.status == "unknown" and family.tells_errors and not family.tells_status:
-        writing.note("status_flattened", where, "unknown is ok here")
-    return TextResult(name, call_id or None, result.status, text)
+def results_as_text(writing: Writing, family: TextFamily, answered: Iterable[Answered]) -> str:
+    """The results in the text of a family; reports what is lost."""
+    results: list[TextResult] = []
+    for one in answered:
+        result, where = one.result, one.where
+        writing.note_extras(result, where)
+        text = writing.result_text(
+            result, where, prefix=not family.tells_errors, has_status=family.tells_status
+        )
+        if result.status == "unknown" and family.tells_errors and not family.tells_status:
+            writing.note("status_flattened", where, "unknown is ok here")
+        results.append(TextResult(one.wire_name, one.wire_id or None, result.status, text))
+    return family.write_results(results)
 
 
 def _without(message: Message, *kinds: type[MessageBlock]) -> Message:

@@ -4,8 +4,8 @@ from pydantic import JsonValue
 
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._writing import Writing
+from tooltrail.wire.exports import ToolChoice
 from tooltrail.wire.members import JsonObject, others, text_in
-from tooltrail.wire.requests import ToolChoice
 
 _FUNCTION = frozenset({"name", "description", "parameters", "strict"})
 _CUSTOM = frozenset({"name", "description", "format"})
@@ -52,12 +52,8 @@ def free_text_schema(writing: Writing, member: str, where: str) -> JsonObject:
 def write_openai_choice(writing: Writing, choice: ToolChoice, *, is_flat: bool) -> JsonObject:
     """Write `tool_choice`, and `parallel_tool_calls` if the choice sets it.
 
-    A choice of mode `auto` with names lets the model call these tools, or none.
-
-    Args:
-        writing: the export, with the tools on offer.
-        choice: the choice among them.
-        is_flat: whether tools and `allowed_tools` have their members beside `type`, not nested.
+    A choice of mode `auto` with names lets the model call these tools, or none. With `is_flat`,
+    tools and `allowed_tools` have their members beside `type`, not nested.
     """
     named: list[JsonValue] = []
     for name, is_custom in writing.chosen(choice):
@@ -68,12 +64,9 @@ def write_openai_choice(writing: Writing, choice: ToolChoice, *, is_flat: bool) 
     if choice.mode == "tool" and len(named) == 1:
         native = named[0]
     elif named and choice.mode != "none":
-        among: JsonObject = {
-            "mode": "auto" if choice.mode == "auto" else "required",
-            "tools": named,
-        }
-        kind = "allowed_tools"
-        native = {"type": kind, **(among if is_flat else {kind: among})}
+        mode = "auto" if choice.mode == "auto" else "required"
+        among: JsonObject = {"mode": mode, "tools": named}
+        native = {"type": "allowed_tools", **(among if is_flat else {"allowed_tools": among})}
     request: JsonObject = {"tool_choice": native}
     if choice.parallel is not None:
         request["parallel_tool_calls"] = choice.parallel

@@ -17,7 +17,7 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
-from tooltrail.wire._steps import Answered, Answers, steps
+from tooltrail.wire._steps import Answered, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in
 
@@ -107,9 +107,8 @@ def write_turns(
     for step in steps(writing, conversation):
         message, where = step.message, step.where
         writing.note_message_extras(message, where)
-        blocks = step.blocks() if isinstance(step, Answers) else iter(message.blocks)
-        parts = [*spelling.parts(writing, message, blocks, where)]
-        if isinstance(step, Answers):
+        parts = [*spelling.parts(writing, message, step.blocks(), where)]
+        if step.answered:
             turns.add(spelling.assistant, parts, where)
             turns.add("user", [spelling.result(writing, one) for one in step.answered], where)
         elif message.role in _SYSTEM and not turns.messages:

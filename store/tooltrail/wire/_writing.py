@@ -26,11 +26,11 @@ from tooltrail.wire.exports import (
     ExportPolicy,
     ExportRefusedError,
     ExportReport,
+    ToolChoice,
 )
 from tooltrail.wire.media_uris import is_file_name, is_public
 from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.requests import ToolChoice
-from tooltrail.wire.text_fallback.limits import CAPABILITIES as TEXT_CAPABILITIES
+from tooltrail.wire.text_fallback.family import CAPABILITIES as TEXT_CAPABILITIES
 
 ERROR_PREFIX = "ERROR: "
 """The prefix of the text of a failed result in formats without an error flag."""
@@ -71,9 +71,7 @@ class Writing:
     def forced(self, choice: ToolChoice, *, has_parallel: bool = False) -> str | None:
         """The name of the one tool that a choice forces, in a format that can force one or any.
 
-        Args:
-            choice: the choice; the report gets what the format cannot express.
-            has_parallel: whether the format can forbid parallel calls.
+        What the format cannot express is reported; `has_parallel`: it can forbid parallel calls.
         """
         if choice.parallel is False and not has_parallel:
             self.note_choice("nothing keeps the model from calling several tools at once")
@@ -193,7 +191,8 @@ class Writing:
     def block_text(self, block: MessageBlock, where: str) -> str:
         """The text of a text block, or a reported description of another block."""
         if isinstance(block, TextBlock):
-            self.note_text(block, where)
+            self.note_extras(block, where)
+            self.note_refusal(block, where)
             return self.clean.text(block.text, where)
         self.note_extras(block, where)
         return self.described(block, where)
@@ -203,11 +202,6 @@ class Writing:
         if len(texts) > 1:
             self.note("messages_merged", where, "its texts are one, each on a line of its own")
         return "\n".join(texts)
-
-    def note_text(self, block: TextBlock, where: str) -> None:
-        """Report what a plain text loses of a text block."""
-        self.note_extras(block, where)
-        self.note_refusal(block, where)
 
     def note_refusal(self, block: TextBlock, where: str) -> None:
         """Report that a refusal is written as plain text."""
@@ -224,12 +218,9 @@ class Writing:
     ) -> str:
         """A result as one text for the model.
 
-        Args:
-            result: the result; if it has no content, its structured value is written.
-            where: the position of the call.
-            prefix: whether the text of a failure must begin with `ERROR_PREFIX`; for formats
-                without a flag.
-            has_status: whether the format has a status, not only an error flag.
+        Without content, its structured value is written. With `prefix`, for formats without a
+        flag, the text of a failure begins with `ERROR_PREFIX`. `has_status`: the format has a
+        status, not only an error flag.
         """
         text = self.content_text(result.content, where)
         if result.has_structured:
@@ -275,10 +266,7 @@ class Writing:
     def arguments_object(self, call: ToolCall, where: str, free_text: str = _WRAPPED) -> JsonObject:
         """The arguments for a format that has them as an object; other values are wrapped in one.
 
-        Args:
-            call: the call.
-            where: the position of the call.
-            free_text: the member in which the format's free-text tools have their text.
+        `free_text` is the member in which the format's free-text tools have their text.
         """
         if call.parse_error is not None:
             self.note("arguments_wrapped", where, f"no JSON ({call.parse_error}); in {_INVALID!r}")
@@ -299,13 +287,7 @@ class Writing:
         self.note(kind, where, describe_block(block))
 
     def note_thoughts(self, block: ReasoningBlock, native: str, where: str) -> None:
-        """Report that the provider's own reasoning is written although the block's text differs.
-
-        Args:
-            block: the block that is written.
-            native: the text in the provider's own data.
-            where: the position in the conversation.
-        """
+        """Report that the provider's own text `native` is written although the block's differs."""
         if block.text != native:
             note = f"{describe_block(block)}: the provider's own text goes back in its place"
             self.note("block_dropped", where, note)
@@ -382,12 +364,8 @@ class Writing:
         Extras that are left out are reported: null, which readers treat as missing, and extras
         that would replace a member.
 
-        Args:
-            native: the written object.
-            extras: further members; an object is merged into the existing object of its name.
-            where: the position in the conversation.
-            replays: whether the extras go back to their provider.
-            known: members with a meaning in the format, which extras must not set.
+        An object is merged into the existing object of its name. `replays`: the extras go back to
+        their provider. `known`: members with a meaning in the format, which extras must not set.
         """
         if not replays:
             self.note_dropped(extras, where)

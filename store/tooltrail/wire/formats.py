@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from types import MappingProxyType
 from typing import Protocol, cast
@@ -11,12 +11,11 @@ from tooltrail.records import Conversation, InvalidRecordError, NotFoundError, T
 from tooltrail.wire._identifiers import NO_SERVERS, split_servers, split_tools
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.capabilities import Capabilities
-from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy
+from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export, ExportPolicy, ToolChoice
 from tooltrail.wire.members import JsonObject, object_in
-from tooltrail.wire.requests import ToolChoice
 from tooltrail.wire.responses import Response, odd_calls
 from tooltrail.wire.sturdy import TOO_DEEP, bounded, is_bounded
-from tooltrail.wire.usage import NO_USAGE, TokenCounts, UsageSpelling, usage_in
+from tooltrail.wire.usage import TokenCounts, UsageSpelling, usage_in
 
 
 class Assembler(Protocol):
@@ -29,8 +28,7 @@ class Assembler(Protocol):
     def finish(self, *, is_done: bool = False) -> Response:
         """Return the answer; called once, after the last event.
 
-        Args:
-            is_done: whether the stream marked its end with `data: [DONE]`.
+        `is_done`: the stream marked its end with `data: [DONE]`.
         """
         ...
 
@@ -54,7 +52,7 @@ class WireFormat:
         tools_writer: see `write_tools`.
         choice_writer: writes the members for a choice among the offered tools; None for a format
             that has no such member and cannot force a call.
-        usage: where an answer reports its token counts.
+        usage: where an answer reports its token counts; by default nowhere.
     """
 
     name: str
@@ -64,10 +62,10 @@ class WireFormat:
     history_reader: Callable[[JsonObject], Conversation]
     history_writer: Callable[[Writing, Conversation], JsonObject]
     is_result: Callable[[JsonObject], bool]
-    tools_reader: Callable[[JsonObject], tuple[ToolDefinition, ...]]
+    tools_reader: Callable[[JsonObject], Iterable[ToolDefinition]]
     tools_writer: Callable[[Writing, Iterable[ToolDefinition]], JsonObject]
     choice_writer: Callable[[Writing, ToolChoice], JsonObject] | None
-    usage: UsageSpelling = NO_USAGE
+    usage: UsageSpelling = field(default_factory=UsageSpelling)
 
     def read_response(
         self, payload: JsonObject, servers: AbstractSet[str] = NO_SERVERS

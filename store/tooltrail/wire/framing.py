@@ -51,11 +51,11 @@ class EventFraming:
         found: list[JsonObject] = []
         if end:
             self._rest.append(chunk[:end])
-            lines = self._taken().splitlines()
-            self._keep(chunk[end:])
+            lines, chunk = self._taken().splitlines(), chunk[end:]
             self._take_lines(lines, found)
-        else:
-            self._keep(chunk)
+        # A list of pieces: one growing byte string would copy a long line with every chunk.
+        if chunk:
+            self._rest.append(chunk)
         return found
 
     def finish(self) -> list[JsonObject]:
@@ -65,11 +65,6 @@ class EventFraming:
         if self._data:
             self._take_data(found)
         return found
-
-    def _keep(self, chunk: bytes) -> None:
-        # A list of pieces: one growing byte string would copy a long line with every chunk.
-        if chunk:
-            self._rest.append(chunk)
 
     def _taken(self) -> bytes:
         rest = b"".join(self._rest)
@@ -121,9 +116,8 @@ class EventFraming:
             self._take_text(line, found)
 
     def _take_data(self, found: list[JsonObject]) -> None:
-        data = self._data
-        text = data[0] if len(data) == 1 else b"\n".join(data)
-        data.clear()
+        text = b"\n".join(self._data)
+        self._data.clear()
         self._take_text(text, found)
 
     def _take_text(self, text: bytes, found: list[JsonObject]) -> None:

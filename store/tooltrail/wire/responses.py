@@ -37,10 +37,7 @@ def failure_of(
 ) -> ProviderFailure:
     """The failure in an `error` member, which is a text or an object with a `message`.
 
-    Args:
-        error: the member.
-        native: the JSON to keep as `ProviderFailure.native`.
-        kinds: the members that may name the kind; the first non-empty one is used.
+    The first non-empty member of `kinds` names the kind; `native` is kept unchanged.
     """
     members = object_in(error)
     kind = next((members[name] for name in kinds if members.get(name)), None)

@@ -38,9 +38,7 @@ Chunk = bytes | str | Mapping[str, object] | Dumpable
 class ResponseStream:
     """Reads a stream and returns the answer. Not safe to share between threads.
 
-    Args:
-        wire_format: the format of the stream.
-        servers: see `WireFormat.read_response`.
+    For `servers`, see `WireFormat.read_response`.
     """
 
     def __init__(self, wire_format: WireFormat, servers: AbstractSet[str] = NO_SERVERS) -> None:

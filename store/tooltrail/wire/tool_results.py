@@ -62,7 +62,9 @@ def read_tool_result(format_name: str, native: JsonObject) -> ResultBlock:
         from tooltrail.wire.mcp.results import read_result  # noqa: PLC0415  for this format alone
 
         return read_result(native)
-    request = _REQUESTS.get(format_name, _of_messages)(native)
+    request: JsonObject = {"messages": [native]}
+    if format_name in _REQUESTS:
+        request = _REQUESTS[format_name](native)
     results = [
         result for message in known.read_history(request).messages for result in message.results
     ]
@@ -71,14 +73,10 @@ def read_tool_result(format_name: str, native: JsonObject) -> ResultBlock:
     return results[0]
 
 
-def _of_messages(native: JsonObject) -> JsonObject:
-    return {"messages": [native]}
-
-
 _REQUESTS: dict[str, Callable[[JsonObject], JsonObject]] = {
     "openai-responses": lambda native: {"input": [native]},
     "anthropic": lambda native: {"messages": [{"role": "user", "content": [native]}]},
     "bedrock": lambda native: {"messages": [{"role": "user", "content": [native]}]},
     "gemini": lambda native: {"contents": [{"role": "user", "parts": [native]}]},
 }
-"""The smallest request around a result, for formats where that is not `_of_messages`."""
+"""The smallest request around a result, for formats where a result is not a message."""

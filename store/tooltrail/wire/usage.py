@@ -43,7 +43,7 @@ class UsageSpelling:
         thoughts: the count of thoughts; added to the output if the total includes it separately.
     """
 
-    find: Callable[[JsonObject], JsonValue]
+    find: Callable[[JsonObject], JsonValue] = lambda _: None
     input_counts: tuple[str, ...] = ()
     output_counts: tuple[str, ...] = ()
     cached_counts: tuple[str, ...] = ()
@@ -65,24 +65,16 @@ def usage_of(holder: str) -> Callable[[JsonObject], JsonValue]:
     return lambda event: event.get("usage") or object_in(event.get(holder)).get("usage")
 
 
-NO_USAGE = UsageSpelling(lambda _: None)
-"""The spelling of formats that report no tokens."""
-
-_NOTHING = TokenCounts()
-
-
 def usage_in(found: Iterable[JsonValue], spelling: UsageSpelling) -> TokenCounts | None:
     """The tokens of an answer; None if the provider reports none.
 
-    Args:
-        found: the results of `spelling.find`, in the order of the events.
-        spelling: the spelling of the format.
+    `found` has the results of `spelling.find`, in the order of the events.
     """
     counts: dict[str, int] = {}
     for one in found:
         counts.update(counts_in(one))
     read = spelling.read(counts)
-    return None if read == _NOTHING else read
+    return None if read == TokenCounts() else read
 
 
 def counts_in(value: JsonValue) -> dict[str, int]:

@@ -59,7 +59,7 @@ class DeploymentOutput(FamilyOutput):
 
 def project_deployment(result: DeploymentOutput, budget: DeploymentBudget, cutter: Cutter) -> Json:
     """Bound the steps, the plan and the log."""
-    plan, log = cutter.sharing.shares([result.plan, result.log], budget.preview_chars)
+    plan, log = cutter.shares([result.plan, result.log], budget.preview_chars)
     steps = tuple(
         bound_texts(step, f"steps[{n}]", {"host": NAME_CHARS}, cutter)
         for n, step in enumerate(cutter.items("steps", result.steps, budget.max_items))

@@ -330,12 +330,6 @@ def test_the_folder_of_a_command_is_shown_encodable(cwd: str | None, shown: str 
     assert result_of(run(command(command="ls", cwd=cwd))[0])["command"]["cwd"] == shown
 
 
-def test_a_command_line_is_cut_to_the_budget_of_the_policy() -> None:
-    policy = policy_with(command={"command_chars": 16})
-    result = result_of(run(command(command="x" * 17), policy)[0])
-    assert result["command"]["preview"] == "x" * 15 + "\u2026"
-
-
 def test_a_command_that_is_cut_is_said_to_be_cut() -> None:
     projection, _ = run(command(command="x" * 300))
     result = result_of(projection)

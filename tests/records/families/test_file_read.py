@@ -151,7 +151,7 @@ def test_a_long_path_keeps_its_end_and_is_counted() -> None:
     assert omitted(projection.omissions, "path", "chars") == 308 - 239
 
 
-@pytest.mark.parametrize(("start", "end"), [(0, 1), (2, 1), (1, 2**63)])
+@pytest.mark.parametrize(("start", "end"), [(0, 1), (1, 2**63)])
 def test_a_range_of_lines_that_cannot_be_is_refused(start: int, end: int) -> None:
     with pytest.raises(ValidationError):
         LineRange(start=start, end=end)

@@ -550,7 +550,10 @@ def test_items_that_lost_bytes_are_shown_with_text_and_their_path(reason: str) -
 
 def test_why_items_are_hidden_is_told() -> None:
     output = returned("tool", *["x" * 300] * 9)
-    for most, reason in ((64, "no room for more than 3 items"), (2, "more than 2 items")):
+    for most, reason in (
+        (64, "no room for more than 3 items"),
+        (2, "no room for more than 2 items"),
+    ):
         projection, _ = run(output, policy_of(1000, 0, most))
         reasons = {o.reason for o in projection.omissions if o.field == "content"}
         assert reasons == {reason}

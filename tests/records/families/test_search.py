@@ -93,7 +93,7 @@ def test_the_canonical_result_of_few_matches_has_no_spare_field() -> None:
     assert result_of(search(b"", 0))["matches_preview"] is None
 
 
-@pytest.mark.parametrize(("found", "returned"), [(1, 2), (-1, -1), (MOST + 1, 1)])
+@pytest.mark.parametrize(("found", "returned"), [(-1, 0), (0, -1), (MOST + 1, 1)])
 def test_counts_that_cannot_be_are_refused(found: int, returned: int) -> None:
     with pytest.raises(ValidationError):
         search(b"", found, returned)

@@ -110,19 +110,16 @@ def test_the_summary_is_the_verdict(output: StructuredOutput, summary: str) -> N
 @pytest.mark.parametrize(
     "fields",
     [
-        {"valid": False},
-        {"errors": (PRICE,)},
         {"attempt": 0},
         {"attempt": 2**31},
         {"schema_digest": "sha256:short"},
         {"agent": ""},
     ],
 )
-def test_a_verdict_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
+def test_a_submission_that_cannot_be_is_refused(fields: dict[str, Any]) -> None:
     possible = {
         "agent": "reviewer",
         "schema_digest": SCHEMA,
-        "valid": True,
         "value": whole(b"{}", "value"),
         "attempt": 1,
     }

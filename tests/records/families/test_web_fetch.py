@@ -20,7 +20,7 @@ from tooltrail.records import (
     WebFetchOutput,
     digest_of,
 )
-from tooltrail.records.families._web import without_userinfo
+from tooltrail.records.families.web import without_userinfo
 
 SMALL = policy_with(web_fetch={"preview_chars": 1000})
 LINES = b"".join(b"line %04d\n" % n for n in range(200))
@@ -147,7 +147,6 @@ def test_the_time_is_spelled_in_utc(given_at: str, spelled: str) -> None:
     "fields",
     [
         {"fetched_at": "2026-04-23T10:00:00"},
-        {"fetched_at": "0001-01-01T00:00:00+14:00"},
         {"status": 99},
         {"status": 600},
         {"bytes_read": -1},

@@ -34,7 +34,7 @@ from tooltrail.records import (
 )
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.families.command import CommandOutput
-from tooltrail.records.families.web_search import WebSearchHit, WebSearchOutput
+from tooltrail.records.families.web import WebSearchHit, WebSearchOutput
 from tooltrail.records.policy import ToolPolicy
 from tooltrail.store import InvocationFilter, Store
 

@@ -18,8 +18,8 @@ from tooltrail.artifacts import artifact_path
 from tooltrail.journal.clock import new_id
 from tooltrail.records import (
     ArtifactReference,
+    Budget,
     CanonicalResult,
-    CommandBudget,
     CompleteOutput,
     DamageError,
     Family,
@@ -45,16 +45,16 @@ STORED = Wording("exit status 0\n", "command", 4)
 """What the families of `THEN` give for every command."""
 
 
-class WiderBudget(CommandBudget):
+class WiderBudget(Budget):
     """The numbers of a later release, which has one more."""
 
     extra_chars: int = 5
 
 
-class NarrowerBudget(CommandBudget):
+class NarrowerBudget(Budget):
     """The numbers of a later release, which allows less."""
 
-    command_chars: Annotated[int, Field(ge=16, le=100)] = 100
+    max_items: Annotated[int, Field(ge=1, le=16)] = 16
 
 
 class OtherModel(BaseModel):
@@ -207,11 +207,11 @@ def test_a_policy_with_fewer_numbers_than_today_s_has_today_s_defaults() -> None
     shown: list[Any] = []
 
     def remember(_: CanonicalResult, budget: WiderBudget) -> str:
-        shown.append((budget.command_chars, budget.extra_chars))
+        shown.append((budget.max_items, budget.extra_chars))
         return "exit status 0\n"
 
-    policy = default_policy(THEN).applied_to("Bash")
-    policy = policy.for_tool("Bash", command_chars=77)
+    policy = default_policy(THEN)
+    policy = policy.for_tool("Bash", max_items=7)
     kept = record(made(), policy=policy)
     assert kept.rerender(reworded("command", remember, version=4, budget=WiderBudget())).today
     assert shown[0][1] == 5
@@ -222,7 +222,7 @@ def test_a_policy_that_today_s_bounds_refuse_is_not_readable() -> None:
     found = record(made()).rerender(today)
     assert found.state == "incomparable"
     assert found.reason == (
-        "the policy is not readable: command_chars: Input should be less than or equal to 100"
+        "the policy is not readable: max_items: Input should be less than or equal to 16"
     )
 
 

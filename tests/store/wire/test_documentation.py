@@ -15,7 +15,7 @@ from tooltrail.store import Store
 from tooltrail.transcripts import conversation_of, export_transcript, load_transcript
 from tooltrail.wire import FORMAT_MODULES, ToolChoice, wire_format
 from tooltrail.wire.exports import ChangeKind
-from tooltrail.wire.text_fallback.families import FAMILIES
+from tooltrail.wire.text_fallback.family import FAMILIES
 
 PAGE = (Path(__file__).parents[3] / "docs" / "wire.md").read_text()
 

@@ -25,7 +25,7 @@ from tooltrail.records import (
     ToolCall,
 )
 from tooltrail.wire import Capabilities, ExportPolicy
-from tooltrail.wire._steps import Answered, Answers, Said, Step, steps
+from tooltrail.wire._steps import Answered, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.openai_chat import FORMAT as OPENAI
 
@@ -68,13 +68,12 @@ def test_one_call_without_an_id_makes_the_whole_batch_text_where_ids_are_needed(
     found, writing = taken(batch(*ids))
     if all(ids):
         (step,) = found
-        assert isinstance(step, Answers)
         assert len(step.answered) == 2
         assert "batch_as_text" not in kinds(writing)
     else:
         asked, told = found
-        assert isinstance(asked, Said)
-        assert isinstance(told, Said)
+        assert not asked.answered
+        assert not told.answered
         assert (asked.message.role, told.message.role) == ("assistant", "user")
         assert asked.message.text.startswith("Let me look.")
         assert not asked.message.calls
@@ -95,7 +94,7 @@ def test_a_batch_is_native_where_ids_are_not_needed_or_made(
 ) -> None:
     found, writing = taken(batch(*ids), able, policy)
     (step,) = found
-    assert isinstance(step, Answers)
+    assert step.answered
     wire_ids = [one.wire_id for one in step.answered]
     if able.needs_call_ids:
         assert all(wire_ids)
@@ -112,7 +111,7 @@ def test_a_batch_is_native_where_ids_are_not_needed_or_made(
 
 def test_each_batch_decides_for_itself() -> None:
     found, _ = taken([*batch("a"), *batch(None), *batch("b")])
-    assert [type(step) for step in found] == [Answers, Said, Said, Answers]
+    assert [len(step.answered) for step in found] == [1, 0, 0, 1]
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", None]), min_size=1, max_size=3), max_size=4))
@@ -152,7 +151,6 @@ def test_an_id_that_was_made_on_the_way_in_stays_away_from_a_format_that_needs_n
     ]
     for able, wire_id in ((DOES_WITHOUT, None), (NEEDS_IDS, "call_0_0")):
         (step,), _ = taken(messages, able)
-        assert isinstance(step, Answers)
         assert step.answered[0].wire_id == wire_id
 
 
@@ -165,7 +163,7 @@ def test_a_batch_as_text_names_the_ids_of_the_calls_even_where_results_have_othe
     (_, told), _ = taken(
         [Message(role="assistant", blocks=calls), Message(role="tool", blocks=results)]
     )
-    assert isinstance(told, Said)
+    assert not told.answered
     assert '<tool_result id="a" name="now"' in told.message.text
     assert '<tool_result name="then"' in told.message.text
 
@@ -183,7 +181,7 @@ def test_a_batch_as_text_tells_how_each_call_came_out_without_flattening_it() ->
     asked, told = batch(None)
     denied = told.results[0].model_copy(update={"status": "denied"})
     (_, said), writing = taken([asked, told.model_copy(update={"blocks": (denied,)})])
-    assert isinstance(said, Said)
+    assert not said.answered
     assert 'status="denied"' in said.message.text
     assert "ERROR: " not in said.message.text
     assert kinds(writing) == ["batch_as_text"]
@@ -192,7 +190,6 @@ def test_a_batch_as_text_tells_how_each_call_came_out_without_flattening_it() ->
 def test_a_call_without_a_result_gets_one_that_says_so() -> None:
     found, writing = taken(batch("a", "b", results=["a"]))
     (step,) = found
-    assert isinstance(step, Answers)
     assert step.answered[1].result.status == "interrupted"
     assert step.answered[1].result.is_error
     assert step.answered[1].result.content == (TextBlock(text=NO_RESULT),)
@@ -204,21 +201,21 @@ def test_a_call_without_a_result_gets_one_that_says_so() -> None:
 def test_a_call_without_a_result_is_left_out_where_the_policy_says_so() -> None:
     drop = ExportPolicy(unanswered="drop")
     (step,), writing = taken(batch("a", "b", results=["a"]), policy=drop)
-    assert isinstance(step, Answers)
+    assert step.answered
     assert [one.call.call_id for one in step.answered] == ["a"]
     said = [block for block in step.blocks() if not isinstance(block, Answered)]
     assert said == [TextBlock(text="Let me look.")]
     assert kinds(writing) == ["result_missing"]
     # A batch of which nothing is left is what was said beside it, or nothing at all.
     (alone,), _ = taken(batch("a", results=[])[:1], policy=drop)
-    assert alone == Said(Message.of("assistant", "Let me look."), "messages[0]")
+    assert alone == Step(Message.of("assistant", "Let me look."), "messages[0]")
     bare = Message(role="assistant", blocks=(CallBlock(call=ToolCall(tool_name="now")),))
     assert taken([bare], policy=drop)[0] == []
 
 
 def test_a_call_left_out_does_not_make_its_batch_text() -> None:
     (step,), _ = taken(batch("a", None, results=["a"]), policy=ExportPolicy(unanswered="drop"))
-    assert isinstance(step, Answers)
+    assert step.answered
 
 
 def test_an_orphan_is_told_as_text_by_the_user_where_it_stands() -> None:
@@ -242,7 +239,7 @@ def test_text_that_is_told_cannot_end_its_own_block() -> None:
 def test_calls_are_the_assistants_whoever_is_said_to_have_made_them(role: Role) -> None:
     asked, told = batch("a")
     (step,), writing = taken([asked.model_copy(update={"role": role}), told])
-    assert isinstance(step, Answers)
+    assert step.answered
     assert step.message.role == "assistant"
     assert "role_changed" in kinds(writing)
 
@@ -251,7 +248,7 @@ def test_what_stands_beside_results_is_said_by_the_user_and_that_is_told() -> No
     asked, told = batch("a")
     both = told.model_copy(update={"blocks": (TextBlock(text="by the way"), *told.blocks)})
     found, writing = taken([asked, both])
-    assert found[1] == Said(Message.of("user", "by the way"), "messages[1]")
+    assert found[1] == Step(Message.of("user", "by the way"), "messages[1]")
     assert kinds(writing) == ["role_changed"]
 
 
@@ -274,7 +271,7 @@ def test_a_user_message_with_results_keeps_what_else_it_says() -> None:
 def test_results_in_the_message_that_asks_are_told_once() -> None:
     asked, told = batch("a")
     (step,), _ = taken([asked.model_copy(update={"blocks": (*asked.blocks, *told.blocks)})])
-    assert isinstance(step, Answers)
+    assert step.answered
     assert [type(block) for block in step.blocks()] == [TextBlock, Answered]
     assert step.answered[0].result == told.results[0]
 
@@ -285,7 +282,7 @@ def test_blocks_keep_their_order_around_the_calls() -> None:
     asked = Message(role="assistant", blocks=(calls[0], provider, calls[1], TextBlock(text="x")))
     results = tuple(ResultBlock(call_id=one) for one in "ab")
     (step,), _ = taken([asked, Message(role="tool", blocks=results)])
-    assert isinstance(step, Answers)
+    assert step.answered
     blocks = list(step.blocks())
     assert [blocks[1], blocks[3]] == [provider, TextBlock(text="x")]
     assert [one.call for one in blocks if isinstance(one, Answered)] == [
@@ -301,7 +298,7 @@ def test_normal_form_is_told_step_by_step_and_nothing_changes(conversation: Conv
     again: list[Message] = []
     for step in found:
         again.append(step.message)
-        if isinstance(step, Answers):
+        if step.answered:
             results = tuple(one.result for one in step.answered)
             again.append(Message(role="tool", blocks=results))
             assert [one.wire_id for one in step.answered] == [
@@ -327,7 +324,7 @@ def test_every_step_can_be_written_whatever_the_conversation(
     for step in found:
         assert not any(isinstance(one, ResultBlock) for one in step.message.blocks)
         assert step.message.role != "tool"
-        if isinstance(step, Said):
+        if not step.answered:
             assert not step.message.calls
             continue
         assert step.message.role == "assistant"
@@ -350,7 +347,7 @@ def test_names_are_the_same_in_every_batch() -> None:
         for number in range(2)
     ]
     found, writing = taken(calls)
-    names = {one.wire_name for step in found if isinstance(step, Answers) for one in step.answered}
+    names = {one.wire_name for step in found for one in step.answered}
     assert len(names) == 1
     assert re.fullmatch("read_file_[0-9a-f]{8}", names.pop())
     assert writing.names.renamed.keys() == {"read file"}

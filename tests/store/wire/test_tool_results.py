@@ -16,9 +16,9 @@ from tooltrail.records import (
     MediaBlock,
     NotFoundError,
     ResultBlock,
+    ResultStatus,
     StreamRecord,
     TextBlock,
-    complete_output_of_blocks,
     complete_output_of_result,
     default_families,
     project,
@@ -350,7 +350,8 @@ def test_an_unknown_format_is_refused() -> None:
 def test_any_blocks_have_an_output_that_can_be_shown(
     blocks: list[TextBlock | MediaBlock], is_error: bool
 ) -> None:
-    output = complete_output_of_blocks("Tool", blocks, is_error=is_error)
+    status: ResultStatus = "error" if is_error else "ok"
+    output = complete_output_of_result("Tool", ResultBlock(status=status, content=tuple(blocks)))
     assert (output.status == "error") == is_error
     assert receipt(output)
     if not is_error:

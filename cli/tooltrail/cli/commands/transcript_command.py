@@ -1,7 +1,6 @@
 """`tooltrail transcript`: print a session as a conversation."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -10,9 +9,6 @@ from tooltrail.cli._export_options import PROVIDERS, export_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import gathered, named_option, store_options
 from tooltrail.cli._transcribing import STYLES, Transcribing
-
-if TYPE_CHECKING:
-    from tooltrail.records import CompactionBudget
 
 
 @click.command("transcript")
@@ -80,17 +76,12 @@ def command(
     on stderr. --report FILE lists each difference. With --strict, if there is a difference, nothing
     is printed and the exit code is 1.
     """
+    from tooltrail.cli._policy import read_policy
+    from tooltrail.records.budgets import COMPACTION_CHARS
     from tooltrail.transcripts.transcript import load_transcript, until
 
     asked.refuse_contradictions()
-    compaction = None if asked.tokens is None and policy is None else _compaction(policy)
+    chars = COMPACTION_CHARS if policy is None else read_policy(policy).compaction_chars
     with location.open() as store:
         transcript = load_transcript(store.reader, session, payloads=asked.is_exact)
-    return asked.answer(transcript if last is None else until(transcript, last), compaction)
-
-
-def _compaction(policy: Path | None) -> "CompactionBudget":
-    from tooltrail.cli._policy import read_policy
-    from tooltrail.records import DEFAULT_POLICY
-
-    return (DEFAULT_POLICY if policy is None else read_policy(policy)).compaction
+    return asked.answer(transcript if last is None else until(transcript, last), chars)

@@ -1,4 +1,4 @@
-"""The built-in families, one module each."""
+"""The built-in families, one module for each kind of tool."""
 
 from tooltrail.records.families import (
     child_agent,
@@ -10,10 +10,8 @@ from tooltrail.records.families import (
     notification,
     search,
     structured_output,
-    task_control,
-    task_output,
-    web_fetch,
-    web_search,
+    tasks,
+    web,
     work_item,
     workspace,
 )
@@ -27,10 +25,10 @@ BUILT_IN = (
     notification.FAMILY,
     search.FAMILY,
     structured_output.FAMILY,
-    task_control.FAMILY,
-    task_output.FAMILY,
-    web_fetch.FAMILY,
-    web_search.FAMILY,
+    tasks.CONTROL,
+    tasks.OUTPUT,
+    web.FETCH,
+    web.SEARCH,
     work_item.FAMILY,
     workspace.FAMILY,
 )

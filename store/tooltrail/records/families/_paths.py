@@ -28,18 +28,14 @@ def one_line_path(path: str) -> str:
 
     White space is not collapsed as in a sentence: two different paths must not look the same.
     """
-    return _HIDDEN.sub(_escape, spelled_out(path))
+    return _HIDDEN.sub(lambda one: one[0].encode("unicode_escape").decode(), spelled_out(path))
 
 
-def path_label(cutter: Cutter, field: str, path: str, limit: int = NAME_CHARS) -> str:
-    """A path on one line of at most `limit` characters; a long path loses its beginning."""
+def path_label(cutter: Cutter, field: str, path: str) -> str:
+    """A path on one line of at most `NAME_CHARS` characters; a long path loses its beginning."""
     label = one_line_path(path)
-    if len(label) <= limit:
+    if len(label) <= NAME_CHARS:
         return label
-    end = label[cut_after(label, len(label) - (limit - 1)) :]
-    cutter.count(field, "chars", len(label), len(end), f"longer than {limit} characters")
+    end = label[cut_after(label, len(label) - (NAME_CHARS - 1)) :]
+    cutter.count(field, "chars", len(label), len(end), f"longer than {NAME_CHARS} characters")
     return "…" + end
-
-
-def _escape(match: re.Match[str]) -> str:
-    return match[0].encode("unicode_escape").decode()

@@ -18,15 +18,10 @@ from tooltrail.records.readable_json import readable
 from tooltrail.records.shortened_json import shorten_json
 from tooltrail.records.streams import StreamRecord
 
-MAX_MS = (1 << 64) - 1
-"""The longest duration that the counters of any system can hold, in milliseconds."""
-
 Number = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
-"""A count or a line number that fits into an integer of every database."""
+"""A count, a number of a line or a duration that fits into an integer of every database."""
 
-Milliseconds = Annotated[int, Field(ge=0, le=MAX_MS)]
 ExitStatus = Annotated[int, Field(ge=0, le=255)]
-SignalNumber = Annotated[int, Field(ge=1, le=128)]
 
 NAME_CHARS = 240
 """Longest path, title or command that a result includes for one item of a list."""
@@ -76,15 +71,9 @@ class SparseRecord(Record):
 
 
 def entry(output: Record, nullable: Collection[str] = (), /, **fields: object) -> Json:
-    """A part of a canonical result: the fields of an output, some of them replaced.
+    """A part of a canonical result: an output, with `fields` added or in place of its own.
 
-    Fields in `fields` replace those of the output or are added. The other fields of the output are
-    copied, except streams. A field that is None is left out.
-
-    Args:
-        output: the complete record.
-        nullable: fields that are kept even if they are None.
-        fields: the fields that differ between the output and the result.
+    Streams are left out. So is a field that is None, unless `nullable` has its name.
     """
     streams = {name for name, value in output if isinstance(value, StreamRecord)}
     members = output.model_dump(exclude=streams | fields.keys()) | fields
@@ -125,21 +114,15 @@ def confirming(
 
 
 def bound_texts(record: RecordT, field: str, limits: Mapping[str, int], cutter: Cutter) -> RecordT:
-    """A copy of a record with some of its texts cut; a text that is None stays None.
+    """A copy of a record with each text of `limits` cut to its limit; None stays None.
 
-    Args:
-        record: the record with the texts.
-        field: path of the record in the result, for omissions; empty for the result itself.
-        limits: most characters of each text, by its name in the record.
-        cutter: counts what is left out.
+    `field` is the path of the record in the result, for omissions; empty for the result itself.
     """
-    texts = {name: getattr(record, name) for name in limits}
     prefix = field and f"{field}."
+    texts = {name: text for name in limits if (text := getattr(record, name)) is not None}
     return record.model_copy(
         update={
-            name: cutter.text(f"{prefix}{name}", text, limits[name])
-            for name, text in texts.items()
-            if text is not None
+            name: cutter.text(f"{prefix}{name}", text, limits[name]) for name, text in texts.items()
         }
     )
 
@@ -147,46 +130,33 @@ def bound_texts(record: RecordT, field: str, limits: Mapping[str, int], cutter: 
 def structured_fields(
     stream: StreamRecord, room: int, cutter: Cutter, name: str = "structured"
 ) -> dict[str, object]:
-    """The fields of a JSON value in a result: the value itself, or a preview of it.
+    """The fields of a JSON value in a result: the value as `name`, or its preview in `room` chars.
 
     The preview of an object or a list is again a JSON value; see `shorten_json`. The preview is
     text for a string, for a value that is too deep, and for a stream that lost bytes, is not JSON
     or is not completely in memory.
-
-    Args:
-        stream: the canonical JSON of the value.
-        room: most characters of the preview.
-        cutter: publishes the value and counts what is left out.
-        name: name of the field with the value; the other fields are `NAME_preview` and so on.
     """
     value = _value_of(stream)
-    preview: JsonValue = None
-    shown_bytes = 0
-    is_large = stream.size > room and cutter.sharing.need(stream) > room
-    if is_large and isinstance(value, dict | list):
-        preview, shown_bytes = shorten_json(value, room)
-    if preview is not None and not is_deeper_than(preview, MAX_EMBEDDED_DEPTH):
+    if isinstance(value, dict | list) and cutter.need(stream) > room:
+        short = shorten_json(value, room)
+        cutter.count(stream.role, "bytes", stream.size, short.shown_bytes, "preview budget")
         shown = Shown(truncated=True, artifact=cutter.attach(stream))
-        cutter.count(stream.role, "bytes", stream.size, shown_bytes, "preview budget")
-    else:
-        shown = cutter.stream(stream, room)
-        preview = shown.text
-    fields: dict[str, object] = {f"{name}_artifact": shown.artifact}
+        return shown.named(name) | {f"{name}_preview": short.value}
+    shown = cutter.stream(stream, room)
     # Fields that are None are left out, so a JSON null can only be shown as text.
-    if not shown.truncated and value is not None and not is_deeper_than(value, MAX_EMBEDDED_DEPTH):
-        return fields | {name: value}
-    return fields | {f"{name}_preview": preview, f"{name}_truncated": shown.truncated}
+    return shown.named(name) if shown.truncated or value is None else {name: value}
 
 
 def _value_of(stream: StreamRecord) -> JsonValue:
-    """The value of a stream of canonical JSON; None if bytes are missing, or are not such JSON."""
+    """The value of a stream; None if bytes are missing or not JSON, or if it is too deep."""
     whole = stream.head + stream.tail if stream.content is None else stream.content
     if not len(whole) == stream.size == stream.produced_size:
         return None
     try:
-        return canonical_json.decode(whole)
+        value = canonical_json.decode(whole)
     except InvalidRecordError:
         return None
+    return None if is_deeper_than(value, MAX_EMBEDDED_DEPTH) else value
 
 
 _BREAKS = re.compile(rf"[\s\x00-\x1f{ACTING}]+")
@@ -200,70 +170,61 @@ def one_line(text: str) -> str:
 
 def labelled(members: Json, labels: Mapping[str, str]) -> list[str]:
     """A line `LABEL: VALUE` for each member that is not missing or empty; `labels` is by name."""
-    known = {label: members.get(name) for name, label in labels.items()}
     return [
-        f"{label}: {one_line(str(one))}" for label, one in known.items() if one not in (None, "")
+        f"{label}: {one_line(str(value))}"
+        for name, label in labels.items()
+        if (value := members.get(name)) not in (None, "")
     ]
 
 
-def joined(sections: Iterable[str], artifacts: Sequence[str] = ()) -> str:
-    """Join the sections of a receipt with empty lines; the last section lists the artifacts."""
-    listed = ["\n".join(["Artifacts:", *artifacts])] if artifacts else []
-    return "\n".join(s if s.endswith("\n") else s + "\n" for s in [*sections, *listed])
-
-
-def artifact_roles(result: Json) -> dict[int, str]:
-    """The role of each artifact by index, derived from the name of the field with the index."""
-    names = [name for name in result if name.endswith("_artifact")]
-    return {result[name]: name.removesuffix("_artifact") for name in names}
-
-
-def artifact_lines(result: Json, roles: Mapping[int, str]) -> list[str]:
-    """A line `PATH (ROLE)` for each artifact of a result."""
-    return [f"{a['path']} ({roles[n]})" for n, a in enumerate(result.get("artifacts", ()))]
+def path_at(result: Json, index: int | None, before: str = "; listed in ") -> str:
+    """The words `before` and the path of an artifact; empty if `index` is None."""
+    return "" if index is None else f"{before}{result['artifacts'][index]['path']}"
 
 
 def hidden_lines(result: Json, count: int, noun: str, detail: str = "") -> list[str]:
-    """The line that says how many entries of a list are not shown; no line if all are shown.
+    """The line that `count` entries of a list are not shown, and where they are; none for 0.
 
-    Args:
-        result: the canonical result, whose `hidden_artifact` lists the hidden entries.
-        count: number of entries that are not shown.
-        noun: the noun for one entry.
-        detail: more about the hidden entries.
+    `noun` is for one entry; `detail` says more about the entries.
     """
     if count <= 0:
         return []
     which = f"{noun} is" if count == 1 else f"{noun}s are"
-    detail = detail and f": {detail}"
-    index = result.get("hidden_artifact")
-    where = "" if index is None else f"; listed in {result['artifacts'][index]['path']}"
-    return [f"[{count:,} further {which} not shown{detail}{where}]"]
-
-
-def receipt(sections: Iterable[str], result: Json, roles: Mapping[int, str] | None = None) -> str:
-    """Join the sections of a receipt, and list the artifacts of the result at the end.
-
-    Args:
-        sections: the sections of the receipt.
-        result: the canonical result.
-        roles: roles of the artifacts by index; by default those from `artifact_roles`.
-    """
-    lines = artifact_lines(result, artifact_roles(result) if roles is None else roles)
-    return joined(sections, lines)
+    where = path_at(result, result.get("hidden_artifact"))
+    return [f"[{count:,} further {which} not shown{detail and f': {detail}'}{where}]"]
 
 
 def body_of(result: Json, name: str, room: int, heading: str = "") -> list[str]:
-    """The section with the preview of a stream; no section if the preview is empty.
+    """The section with the preview of the stream `name`; no section if the preview is empty.
 
-    Args:
-        result: the canonical result.
-        name: name of the stream in the result.
-        room: characters for indented JSON; see `readable`.
-        heading: the line above the text.
+    `room` is for indented JSON; see `readable`. The heading is the line above the text.
     """
     text = result.get(f"{name}_preview")
     if not text:
         return []
-    (body,) = readable([(text, result.get(f"{name}_truncated", False))], room)
+    flag = f"{name}_truncated"
+    (body,) = readable([(text, result[flag if flag in result else "truncated"])], room)
     return [f"{heading}:\n{body}" if heading else body]
+
+
+def receipt(sections: Iterable[str], result: Json, roles: Mapping[int, str] | None = None) -> str:
+    """Join the sections of a receipt with empty lines; the last one lists the artifacts.
+
+    `roles` has roles of artifacts by index, where no field of the result names them.
+    """
+    return joined(sections, artifact_lines(result, roles))
+
+
+def joined(sections: Iterable[str], artifacts: Sequence[str] = ()) -> str:
+    """Like `receipt`, with the lines of the artifacts."""
+    listed = ["\n".join(["Artifacts:", *artifacts])] if artifacts else []
+    return "\n".join(s if s.endswith("\n") else s + "\n" for s in [*sections, *listed])
+
+
+def artifact_lines(result: Json, roles: Mapping[int, str] | None = None) -> list[str]:
+    """A line `PATH (ROLE)` for each artifact: the role of the field with the index."""
+    if "artifacts" not in result:
+        return []
+    fields = {index: name for name, index in result.items() if name.endswith("_artifact")}
+    names = {n: name.removesuffix("_artifact") for n, name in fields.items()} | dict(roles or {})
+    return [f"{a['path']} ({names[n]})" for n, a in enumerate(result["artifacts"])]

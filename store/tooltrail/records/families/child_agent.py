@@ -15,7 +15,7 @@ from tooltrail.records.families._shared import (
     one_line,
     receipt,
 )
-from tooltrail.records.families._tasks import TaskHandle, TaskState
+from tooltrail.records.families.tasks import TaskHandle, TaskState
 from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
@@ -29,16 +29,21 @@ class TokenUsage(SparseRecord):
     cache_write_tokens: Number | None = None
 
 
+_USAGE_WORDS = {
+    "input_tokens": "in",
+    "output_tokens": "out",
+    "cache_read_tokens": "read from cache",
+    "cache_write_tokens": "written to cache",
+}
+
+
 class ChildAgentOutput(FamilyOutput):
     """The current state of a child agent, with its complete report.
 
     Attributes:
-        agent_id: the runtime's id of the child.
         child_session_id: id of the session that records the child.
         task_handle: handle to query a child that runs in the background.
-        status: current or final state of the child.
         report: the child's report as text; None if there is none yet.
-        token_usage: tokens that the child used so far.
     """
 
     agent_id: Identifier
@@ -67,21 +72,11 @@ def render_child_agent(canonical: CanonicalResult, budget: Budget) -> str:
     lines = [f"Agent {one_line(result['agent_id'])} {result['status']}"]
     lines += labelled(result, {"child_session_id": "Session"})
     lines += labelled(result.get("task_handle", {}), {"task_id": "Task"})
-    if "token_usage" in result:
-        lines.append(_usage_line(result["token_usage"]))
+    usage: Json = result.get("token_usage", {})
+    counts = [f"{usage[name]:,} {words}" for name, words in _USAGE_WORDS.items() if name in usage]
+    lines += [f"Tokens: {', '.join(counts)}"] if counts else []
     sections = ["\n".join(lines), *body_of(result, "report", budget.spare_chars, "Report")]
     return receipt(sections, result)
-
-
-def _usage_line(usage: Json) -> str:
-    words = {
-        "input_tokens": "in",
-        "output_tokens": "out",
-        "cache_read_tokens": "read from cache",
-        "cache_write_tokens": "written to cache",
-    }
-    counts = [f"{usage[name]:,} {what}" for name, what in words.items() if name in usage]
-    return "Tokens: " + ", ".join(counts)
 
 
 FAMILY = Family(

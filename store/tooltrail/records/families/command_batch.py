@@ -5,24 +5,23 @@ A command that ran is `completed`, even if it exited with 1. A command that coul
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import chain
+from collections.abc import Sequence
+from itertools import chain, islice
 from typing import Annotated, ClassVar, Literal, Self, get_args
 
 from pydantic import Field, model_validator
 
 from tooltrail.records._model import Message, Record
-from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars, fair_shares_of_at_least
+from tooltrail.records.budgets import Budget, PreviewChars, ReceiptChars
 from tooltrail.records.command_documents import seconds, worded_end
-from tooltrail.records.cutting import Cutter, Sharing
+from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._shared import (
     NAME_CHARS,
     SENTENCE_CHARS,
     Json,
-    Milliseconds,
+    Number,
     artifact_lines,
-    artifact_roles,
     bound_texts,
     bounded,
     entry,
@@ -33,14 +32,14 @@ from tooltrail.records.families._shared import (
 )
 from tooltrail.records.families.command import (
     CommandOutput,
+    bound_command,
     command_roles,
     encodable,
     printed_texts,
-    project_completed,
 )
 from tooltrail.records.family import Family
 from tooltrail.records.readable_json import readable
-from tooltrail.records.streams import StreamRecord, iter_streams
+from tooltrail.records.streams import StreamRecord
 
 ItemStatus = Literal["completed", "failed", "rejected", "skipped"]
 _STATUSES: tuple[ItemStatus, ...] = get_args(ItemStatus)
@@ -61,12 +60,10 @@ class BatchItem(Record):
 
     Attributes:
         cmd: the command line, as a shell would spell it.
-        status: the outcome of the command.
         result: how the command ended; present exactly if it is completed. The roles of its streams
-            must begin with the number of the item, for example `1.stdout`.
+            begin with the number of the item, for example `1.stdout`.
         error_kind: a `snake_case` word; present exactly if the command failed or was rejected.
         error_message: the error in one sentence; present like `error_kind`.
-        duration_ms: run time of the command.
     """
 
     cmd: str
@@ -74,7 +71,7 @@ class BatchItem(Record):
     result: CommandOutput | None = None
     error_kind: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")] | None = None
     error_message: Message | None = None
-    duration_ms: Milliseconds | None = None
+    duration_ms: Number | None = None
 
     @model_validator(mode="after")
     def _check_status(self) -> Self:
@@ -87,59 +84,39 @@ class BatchItem(Record):
 
 
 class CommandBatchOutput(FamilyOutput):
-    """The complete result of a batch.
-
-    Attributes:
-        stop_on_error: whether the items after an unsuccessful one should be skipped.
-        items: all commands, in order.
-    """
+    """All commands of a batch, and whether to skip those after an unsuccessful one."""
 
     stop_on_error: bool = False
     items: tuple[BatchItem, ...] = ()
 
-    @model_validator(mode="after")
-    def _check_roles(self) -> Self:
-        for n, item in enumerate(self.items, 1):
-            for stream in iter_streams(item.result):
-                if not stream.role.startswith(f"{n}."):
-                    raise ValueError(f"the roles of the streams of item {n} must begin with {n}.")
-        return self
-
-    def count(self, status: ItemStatus) -> int:
-        """The number of items with this status."""
-        return sum(item.status == status for item in self.items)
-
     def summary(self) -> str:
         """The number of commands that ran."""
+        ran = sum(item.result is not None for item in self.items)
         noun = "command" if len(self.items) == 1 else "commands"
-        return f"{self.count('completed'):,} of {len(self.items):,} {noun} completed"
+        return f"{ran:,} of {len(self.items):,} {noun} completed"
 
 
 def project_command_batch(
     result: CommandBatchOutput, budget: CommandBatchBudget, cutter: Cutter
 ) -> Json:
     """Bound each command, with all previews in one budget. The counts include all items."""
-    count = cutter.sharing.fitting(map(_printed, result.items), budget)
-    shown = cutter.items("items", result.items, count, budget.max_items)
-    rooms = _rooms(shown, budget.preview_chars, cutter.sharing)
+    count = cutter.fitting(map(_printed, result.items), budget)
+    shown = cutter.items("items", result.items, count)
+    printed = [*map(_printed, shown)]
+    shares = iter(cutter.shares([*chain.from_iterable(printed)], budget.preview_chars))
+    rooms = [sum(islice(shares, len(streams))) for streams in printed]
     items = [
         _project_item(item, n, room, cutter)
         for n, (item, room) in enumerate(zip(shown, rooms, strict=True))
     ]
-    counts = {f"{status}_count": result.count(status) for status in _STATUSES}
+    seen = Counter(item.status for item in result.items)
+    counts = {f"{status}_count": seen[status] for status in _STATUSES}
     return bounded(result, cutter, item_count=len(result.items), items=items, **counts)
 
 
-def _rooms(items: Sequence[BatchItem], total: int, sharing: Sharing) -> list[int]:
-    """The characters for the previews of each item: its minimum, and a fair share of the rest."""
-    printed = [_printed(item) for item in items]
-    sizes = [sum(map(sharing.need, streams)) for streams in printed]
-    return fair_shares_of_at_least(sizes, [*map(sharing.least, printed)], total)
-
-
-def _printed(item: BatchItem) -> list[StreamRecord]:
+def _printed(item: BatchItem) -> Sequence[StreamRecord]:
     if item.result is None:
-        return []
+        return ()
     streams = (item.result.stdout, item.result.stderr, item.result.combined)
     return [stream for stream in streams if stream is not None]
 
@@ -150,8 +127,7 @@ def _project_item(item: BatchItem, n: int, room: int, cutter: Cutter) -> Json:
     named = bound_texts(item, field, {"error_message": SENTENCE_CHARS}, cutter)
     completed = None
     if item.result is not None:
-        prefix = f"{field}.result."
-        completed = project_completed(item.result, room, NAME_CHARS, cutter.beside(), prefix=prefix)
+        completed = bound_command(item.result, room, cutter.beside(), f"{field}.result.")
     cmd = cutter.text(f"{field}.cmd", encodable(item.cmd), NAME_CHARS)
     return entry(named, index=n + 1, cmd=cmd, result=completed)
 
@@ -159,45 +135,30 @@ def _project_item(item: BatchItem, n: int, room: int, cutter: Cutter) -> Json:
 def render_command_batch(canonical: CanonicalResult, budget: CommandBatchBudget) -> str:
     """Render how many commands ran, then the outcome and the output of each."""
     batch = json_of(canonical)
+    items = batch["items"]
     count = f"{batch['completed_count']:,}/{batch['item_count']:,}"
-    heading = f"{one_line(canonical.tool_name)} completed {count} items\n"
-    sections = list(_item_sections(heading, batch["items"], budget.spare_chars))
-    sections += _hidden_lines(batch)
-    return joined(sections, _artifact_lines(batch))
-
-
-def _item_sections(heading: str, items: Sequence[Json], room: int) -> Iterator[str]:
-    """The items as sections; items without output are joined to the next one."""
+    text = f"{one_line(canonical.tool_name)} completed {count} items\n"
     printed = [printed_texts(item.get("result", {})) for item in items]
-    bodies = iter(readable(chain.from_iterable(texts.values() for texts in printed), room))
-    section = heading
+    pairs = chain.from_iterable(texts.values() for texts in printed)
+    bodies = iter(readable(pairs, budget.spare_chars))
     for item, texts in zip(items, printed, strict=True):
-        section += f"{_item_line(item)}\n"
-        for name in texts:
-            body = next(bodies)
-            section += f"{name}:\n{body}" + ("" if body.endswith("\n") else "\n")
-        if texts:
-            yield section
-            section = ""
-    if section:
-        yield section
+        text += joined([_item_line(item)])
+        text += "".join(joined([f"{heading}:\n{next(bodies)}"]) for heading in texts)
+        text += "\n" if texts else ""
+    return joined([text.removesuffix("\n"), *_hidden_lines(batch)], _artifact_lines(batch))
 
 
 def _item_line(item: Json) -> str:
     """The columns, separated by more white space than a label can contain."""
-    columns = [f"[{item['index']}] {one_line(item['cmd'])}", _outcome(item)]
+    outcome: str = item["status"]
+    if "result" in item:
+        outcome = worded_end(item["result"], f"exit={item['result']['exit_status']}")
+    elif "error_kind" in item:
+        outcome += f" ({item['error_kind']}): {one_line(item['error_message'])}"
+    columns = [f"[{item['index']}] {one_line(item['cmd'])}", outcome]
     if "duration_ms" in item:
         columns.append(seconds(item["duration_ms"]))
     return "    ".join(columns)
-
-
-def _outcome(item: Json) -> str:
-    if "result" in item:
-        return worded_end(item["result"], f"exit={item['result']['exit_status']}")
-    if "error_message" in item:
-        return f"{item['status']} ({item['error_kind']}): {one_line(item['error_message'])}"
-    status: str = item["status"]
-    return status
 
 
 def _hidden_lines(batch: Json) -> list[str]:
@@ -208,12 +169,9 @@ def _hidden_lines(batch: Json) -> list[str]:
 
 
 def _artifact_lines(batch: Json) -> list[str]:
-    lines: list[str] = []
-    for item in batch["items"]:
-        result = item.get("result", {})
-        roles = {n: f"{item['index']}.{role}" for n, role in command_roles(result).items()}
-        lines += artifact_lines(result, roles)
-    return lines + artifact_lines(batch, artifact_roles(batch))
+    results = [(item["result"], f"{item['index']}.") for item in batch["items"] if "result" in item]
+    lines = [artifact_lines(result, command_roles(result, prefix)) for result, prefix in results]
+    return [*chain.from_iterable(lines), *artifact_lines(batch)]
 
 
 FAMILY = Family(

@@ -3,13 +3,10 @@
 The receipt names the files and contains no diff: the model has just written their content.
 """
 
-from collections.abc import Sequence
-from typing import Annotated, ClassVar, Literal, Self
-
-from pydantic import Field, model_validator
+from typing import ClassVar, Literal
 
 from tooltrail.records._model import Message, Record
-from tooltrail.records.budgets import Budget, ItemCount, ReceiptChars, fair_shares
+from tooltrail.records.budgets import Budget, ReceiptChars, fair_shares
 from tooltrail.records.cutting import Cutter, Shown
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.families._paths import FilePath, path_label
@@ -17,7 +14,6 @@ from tooltrail.records.families._shared import (
     SENTENCE_CHARS,
     Json,
     Number,
-    artifact_roles,
     confirming,
     entry,
     hidden_lines,
@@ -41,14 +37,13 @@ class Hunk(Record):
 
 
 class FileChange(Record):
-    """The change of one file.
+    """The change of one file; a move may change the content too.
 
     Attributes:
-        action: kind of change; a move may change the content too.
         path: current path of the file, or its path before it was deleted.
-        from_path: previous path; given only for a move.
+        from_path: path before a move.
         hunks: changed ranges of the content.
-        diff: the unified diff; its role must be `diff.N`, where N is the file's index from 0.
+        diff: the unified diff; its role is `diff.N`, where N is the file's index from 0.
     """
 
     action: Action
@@ -57,50 +52,25 @@ class FileChange(Record):
     hunks: tuple[Hunk, ...] = ()
     diff: StreamRecord | None = None
 
-    @model_validator(mode="after")
-    def _check_move(self) -> Self:
-        if (self.action == "move") != (self.from_path is not None):
-            raise ValueError("from_path must be given exactly when a file moved")
-        return self
-
 
 _LETTERS: dict[Action, str] = {"add": "A", "modify": "M", "delete": "D", "move": "R"}
 """The letters of `git status`."""
 
 
 class FileMutationBudget(Budget):
-    """Bounds of the file mutation family: `max_items` files, and as many diagnostics.
-
-    Attributes:
-        diff_lines: most lines of a diff that are shown for one file, including the marker of a cut.
-        max_hunks: most hunks that are listed for one file.
-    """
+    """Bounds of the file mutation family: `max_items` files, diagnostics, and hunks of one file."""
 
     item_chars: ClassVar[int] = 840
     """Room for a file with two paths, its artifact with a third, and the end of a diagnostic."""
 
     receipt_chars: ReceiptChars = 50_000
-    diff_lines: Annotated[int, Field(ge=2, le=10_000)] = 80
-    max_hunks: ItemCount = 16
 
 
 class FileMutationOutput(FamilyOutput):
-    """The complete result of a tool that changes files.
-
-    Attributes:
-        changed_files: the changed files, in the tool's order.
-        diagnostics: findings of a linter or a compiler about the changed files.
-    """
+    """The changed files in the tool's order, and what a linter or a compiler says about them."""
 
     changed_files: tuple[FileChange, ...] = ()
     diagnostics: tuple[Message, ...] = ()
-
-    @model_validator(mode="after")
-    def _check_roles(self) -> Self:
-        for n, file in enumerate(self.changed_files):
-            if file.diff is not None and file.diff.role != f"diff.{n}":
-                raise ValueError(f"the diff of changed_files[{n}] must have the role diff.{n}")
-        return self
 
     def summary(self) -> str:
         """The number of changed files."""
@@ -113,19 +83,26 @@ class FileMutationOutput(FamilyOutput):
 def project_file_mutation(
     result: FileMutationOutput, budget: FileMutationBudget, cutter: Cutter
 ) -> Json:
-    """Bound the list of files, each diff in lines, and all diffs in characters."""
+    """Bound the list of files, and all diffs together in characters."""
     diffs_of_files = ((file.diff,) for file in result.changed_files)
-    count = cutter.sharing.fitting(diffs_of_files, budget, lines=budget.diff_lines)
-    files = cutter.items("changed_files", result.changed_files, count, budget.max_items)
-    diffs = cutter.streams([f.diff for f in files], budget.preview_chars, budget.diff_lines)
+    count = cutter.fitting(diffs_of_files, budget)
+    files = cutter.items("changed_files", result.changed_files, count)
+    diffs = cutter.streams([f.diff for f in files], budget.preview_chars)
     changed = [
-        _project_change(n, file, diff, budget.max_hunks, cutter)
+        _project_change(n, file, diff, budget.max_items, cutter)
         for n, (file, diff) in enumerate(zip(files, diffs, strict=True))
+    ]
+    listed = cutter.items("diagnostics", result.diagnostics, budget.max_items)
+    # Diagnostics may use the room of the diffs, which the receipt does not show.
+    shares = fair_shares([min(len(text), SENTENCE_CHARS) for text in listed], budget.preview_chars)
+    diagnostics = [
+        cutter.text(f"diagnostics[{n}]", text, share)
+        for n, (text, share) in enumerate(zip(listed, shares, strict=True))
     ]
     return confirming(
         result,
         cutter,
-        diagnostics=_bound_diagnostics(result.diagnostics, budget, cutter) or None,
+        diagnostics=diagnostics or None,
         changed_files=changed,
         changed_paths=[file["path"] for file in changed],
         changed_file_count=len(result.changed_files),
@@ -133,14 +110,14 @@ def project_file_mutation(
     )
 
 
-def _project_change(n: int, file: FileChange, diff: Shown, max_hunks: int, cutter: Cutter) -> Json:
+def _project_change(n: int, file: FileChange, diff: Shown, max_items: int, cutter: Cutter) -> Json:
     """Bound one file, the entry `n` of the list; `diff` is the already cut diff."""
     field = f"changed_files[{n}]"
     from_path = file.from_path
     if from_path is not None:
         from_path = path_label(cutter, f"{field}.from_path", from_path)
     path = path_label(cutter, f"{field}.path", file.path)
-    hunks = cutter.items(f"{field}.hunks", file.hunks, max_hunks)
+    hunks = cutter.items(f"{field}.hunks", file.hunks, max_items)
     shown = {} if file.diff is None else diff.named("diff")
     return entry(file, path=path, from_path=from_path, hunks=hunks, **shown)
 
@@ -149,37 +126,16 @@ def render_file_mutation(canonical: CanonicalResult, _budget: FileMutationBudget
     """Render a line for each file, then the diagnostics."""
     result = json_of(canonical)
     files, diagnostics = result["changed_files"], result.get("diagnostics", [])
-    sections = ["\n".join(_file_lines(result))]
-    if diagnostics:
-        lines = ["Diagnostics:", *map(one_line, diagnostics)]
-        lines += hidden_lines(result, result["diagnostic_count"] - len(diagnostics), "diagnostic")
-        sections.append("\n".join(lines))
-    diffs = {f["diff_artifact"]: f"diff of {f['path']}" for f in files if "diff_artifact" in f}
-    return receipt(sections, result, artifact_roles(result) | diffs)
-
-
-def _file_lines(result: Json) -> list[str]:
-    if not result["changed_files"]:
-        return ["Success. No file was changed."]
-    lines = ["Success. Updated the following files:"]
-    for file in result["changed_files"]:
+    lines = [f"Success. {'Updated the following files:' if files else 'No file was changed.'}"]
+    for file in files:
         source = f"{file['from_path']} -> " if "from_path" in file else ""
         lines.append(f"{_LETTERS[file['action']]} {source}{file['path']}")
-    hidden = result["changed_file_count"] - len(result["changed_files"])
-    return lines + hidden_lines(result, hidden, "file")
-
-
-def _bound_diagnostics(
-    diagnostics: Sequence[str], budget: FileMutationBudget, cutter: Cutter
-) -> list[str]:
-    """Bound the diagnostics. They may use the room of diffs, which the receipt does not show."""
-    shown = cutter.items("diagnostics", diagnostics, budget.max_items)
-    needs = [min(len(text), SENTENCE_CHARS) for text in shown]
-    shares = fair_shares(needs, budget.preview_chars)
-    return [
-        cutter.text(f"diagnostics[{n}]", text, share)
-        for n, (text, share) in enumerate(zip(shown, shares, strict=True))
-    ]
+    lines += hidden_lines(result, result["changed_file_count"] - len(files), "file")
+    if diagnostics:
+        lines += ["", "Diagnostics:", *map(one_line, diagnostics)]
+        lines += hidden_lines(result, result["diagnostic_count"] - len(diagnostics), "diagnostic")
+    diffs = {f["diff_artifact"]: f"diff of {f['path']}" for f in files if "diff_artifact" in f}
+    return receipt(["\n".join(lines)], result, diffs)
 
 
 FAMILY = Family(

@@ -4,9 +4,9 @@ The receipt of a complete content is exactly that content, without reformatting:
 the file next, and must see what is really in it.
 """
 
-from typing import Annotated, Self
+from typing import Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field
 
 from tooltrail.records._model import Record
 from tooltrail.records.budgets import Budget
@@ -26,12 +26,6 @@ class LineRange(Record):
 
     start: Line
     end: Line
-
-    @model_validator(mode="after")
-    def _check_order(self) -> Self:
-        if self.end < self.start:
-            raise ValueError("a range of lines must not end before it starts")
-        return self
 
 
 class FileReadOutput(FamilyOutput):
@@ -66,7 +60,7 @@ def render_file_read(canonical: CanonicalResult, _budget: Budget) -> str:
     lines, which = result.get("line_range"), ""
     if lines is not None:
         start, end = lines["start"], lines["end"]
-        which = f"Lines {start}-{end}" if end > start else f"Line {start}"
+        which = f"Lines {start}-{end}" if end != start else f"Line {start}"
         which += f" of {result['path']}\n"
     # Room 0 prevents indentation: JSON is shown as it is in the file, and marked if it is cut.
     empty = "(empty file)" if lines is None else "(no content)"

@@ -5,7 +5,7 @@ structured JSON value.
 """
 
 import re
-from functools import partial
+from collections.abc import Iterable
 from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, JsonValue
@@ -14,7 +14,7 @@ from tooltrail.records import canonical_json
 from tooltrail.records._model import Record, Sentence
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.budgets import Budget, ReceiptChars
-from tooltrail.records.cutting import Cutter, Shown
+from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.families._shared import (
@@ -25,6 +25,7 @@ from tooltrail.records.families._shared import (
     joined,
     json_of,
     one_line,
+    path_at,
     structured_fields,
 )
 from tooltrail.records.family import Family
@@ -33,28 +34,12 @@ from tooltrail.records.streams import StreamRecord
 
 TEXT = "text/plain"
 
-_MEDIA_TYPE_CHARS = 24
-"""Characters of a media type that are always shown, even beside a long artifact path."""
-
-
-_SUFFIXES = ("+json", "+xml", "+yaml")
-"""Suffixes of structured syntaxes (RFC 6838, section 4.2.8) that are always text."""
-
 _TEXTUAL = re.compile(
-    "application/(x-)?(ecmascript|graphql|javascript|json|json-seq|json5|jsonl|ndjson|sh|sql|toml"
-    "|typescript|www-form-urlencoded|xml|xml-dtd|yaml)"
+    r"\s*(text/.*|[^;]*\+(json|xml|yaml)|application/(x-)?(ecmascript|graphql|javascript|json|json-seq"
+    r"|json5|jsonl|ndjson|sh|sql|toml|typescript|www-form-urlencoded|xml|xml-dtd|yaml))\s*(;.*)?",
+    re.IGNORECASE | re.DOTALL,
 )
-"""Media types of text that are neither in `text/` nor have one of the suffixes."""
-
-
-def is_text_type(media_type: str) -> bool:
-    """Whether a media type is a type of text; case and parameters are ignored."""
-    essence = media_type.partition(";")[0].strip().lower()
-    return (
-        essence.startswith("text/")
-        or essence.endswith(_SUFFIXES)
-        or _TEXTUAL.fullmatch(essence) is not None
-    )
+"""Media types of text, with any parameters; for the suffixes see RFC 6838, section 4.2.8."""
 
 
 class ContentItem(Record):
@@ -62,6 +47,19 @@ class ContentItem(Record):
 
     media_type: Annotated[Sentence, Field(min_length=1, max_length=255)] = TEXT
     stream: StreamRecord
+
+    @property
+    def text(self) -> StreamRecord | None:
+        """The stream, if its media type is a type of text."""
+        return self.stream if _TEXTUAL.fullmatch(self.media_type) else None
+
+
+def content_items(parts: Iterable[tuple[str, bytes]]) -> tuple[ContentItem, ...]:
+    """The content items of parts, each with its media type; the roles are `content.0` and so on."""
+    return tuple(
+        ContentItem(media_type=kind, stream=StreamRecord.from_bytes(f"content.{n}", data))
+        for n, (kind, data) in enumerate(parts)
+    )
 
 
 class GenericBudget(Budget):
@@ -73,12 +71,7 @@ class GenericBudget(Budget):
 
 
 class GenericOutput(FamilyOutput):
-    """The complete result of a tool without its own family.
-
-    Attributes:
-        content: the items in the tool's order.
-        structured: the canonical JSON of a structured value, as a stream.
-    """
+    """The complete result of a tool: items in the tool's order, and a value as canonical JSON."""
 
     content: tuple[ContentItem, ...] = ()
     structured: StreamRecord | None = None
@@ -90,11 +83,17 @@ class GenericOutput(FamilyOutput):
         Raises:
             InvalidRecordError: `structured` is not made of JSON types.
         """
-        items = tuple(_item(number, part) for number, part in enumerate(content))
+        # Strict UTF-8 cannot hold a lone surrogate; surrogatepass keeps it for the preview.
+        parts = [
+            ("application/octet-stream", part)
+            if isinstance(part, bytes)
+            else (TEXT, part.encode("utf-8", "surrogatepass"))
+            for part in content
+        ]
         value = None
         if structured is not None:
             value = StreamRecord.from_bytes("structured", canonical_json.encode(structured))
-        return cls(content=items, structured=value)
+        return cls(content=content_items(parts), structured=value)
 
     def summary(self) -> str:
         """The number of content items."""
@@ -109,18 +108,34 @@ def project_generic(result: GenericOutput, budget: GenericBudget, cutter: Cutter
     the result bounded for any number of items; their bytes are in the complete output. A structured
     value that does not fit is shortened by its structure, in `structured_preview`.
     """
-    texts_of_items = ((_text_of(item),) for item in result.content)
-    count = cutter.sharing.fitting(texts_of_items, budget, beside=result.structured)
-    shown = cutter.items("content", result.content, count, budget.max_items)
-    texts = [_text_of(item) for item in shown]
-    rooms = cutter.sharing.shares([*texts, result.structured], budget.preview_chars)
-    previews = map(cutter.stream, texts, rooms)
-    content = [*map(partial(_project_item, cutter), shown, previews)]
+    texts = ((item.text,) for item in result.content)
+    count = cutter.fitting(texts, budget, beside=result.structured)
+    shown = cutter.items("content", result.content, count)
+    streams = [*(item.text for item in shown), result.structured]
+    *rooms, rest = cutter.shares(streams, budget.preview_chars)
+    content = [_project_item(item, room, cutter) for item, room in zip(shown, rooms, strict=True)]
     fields: Json = {}
     if result.structured is not None:
-        fields = structured_fields(result.structured, rooms[-1], cutter)
+        fields = structured_fields(result.structured, rest, cutter)
     count = len(result.content)
     return bounded(result, cutter, content=content, content_count=count, **fields)
+
+
+def _project_item(item: ContentItem, room: int, cutter: Cutter) -> Json:
+    """Bound one item: text gets a preview, other media types only their size."""
+    if item.text is None:
+        shown = cutter.unseen(item.stream, f"{_label(item.media_type)} is not shown")
+    else:
+        shown = cutter.stream(item.text, room)
+    return entry(
+        item,
+        type="binary" if item.text is None else "text",
+        text_preview=shown.text,
+        text_encoding=shown.encoding,
+        truncated=shown.truncated,
+        size=item.stream.size,
+        artifact=shown.artifact,
+    )
 
 
 def render_generic(canonical: CanonicalResult, budget: GenericBudget) -> str:
@@ -128,9 +143,7 @@ def render_generic(canonical: CanonicalResult, budget: GenericBudget) -> str:
     result = json_of(canonical)
     items = result["content"]
     texts = [(i["text_preview"], i["truncated"]) for i in items if i.get("text_preview")]
-    if not _is_said_in_text(result):
-        texts.extend(_structured_texts(result))
-    bodies = iter(readable(texts, budget.spare_chars))
+    bodies = iter(readable([*texts, *_structured_texts(result)], budget.spare_chars))
     sections: list[str] = []
     for item in items:
         if item.get("text_preview"):
@@ -142,83 +155,47 @@ def render_generic(canonical: CanonicalResult, budget: GenericBudget) -> str:
     return joined(sections) or "(no content)\n"
 
 
-def _is_said_in_text(result: Json) -> bool:
-    """Whether a text item equals the structured value: MCP asks servers to repeat it as text."""
-    if "structured" not in result:
-        return False
-    wanted = canonical_json.encode(result["structured"])
-    return any(
-        _is_json_of(item["text_preview"], wanted)
-        for item in result["content"]
-        if "text_preview" in item and not item["truncated"]
-    )
-
-
-def _is_json_of(text: str, wanted: bytes) -> bool:
-    try:
-        return canonical_json.encode(canonical_json.decode(text)) == wanted
-    except InvalidRecordError:
-        return False
-
-
-def _item(number: int, part: str | bytes) -> ContentItem:
-    role = f"content.{number}"
-    if isinstance(part, bytes):
-        return ContentItem(
-            media_type="application/octet-stream", stream=StreamRecord.from_bytes(role, part)
-        )
-    # Strict UTF-8 cannot hold a lone surrogate; surrogatepass keeps it, and the preview escapes it.
-    return ContentItem(stream=StreamRecord.from_bytes(role, part.encode("utf-8", "surrogatepass")))
-
-
-def _text_of(item: ContentItem) -> StreamRecord | None:
-    """The stream of an item, if it can have a preview."""
-    return item.stream if is_text_type(item.media_type) else None
-
-
-def _project_item(cutter: Cutter, item: ContentItem, shown: Shown) -> Json:
-    """Bound one item: text gets a preview, other media types only their size."""
-    is_text = is_text_type(item.media_type)
-    if not is_text:
-        shown = cutter.unseen(item.stream, f"{_label(item.media_type)} is not shown")
-    return entry(
-        item,
-        type="text" if is_text else "binary",
-        text_preview=shown.text,
-        text_encoding=shown.encoding,
-        truncated=shown.truncated,
-        size=item.stream.size,
-        artifact=shown.artifact,
-    )
-
-
-def _describe(item: Json, result: Json) -> str:
-    where = f": {result['artifacts'][item['artifact']]['path']}" if "artifact" in item else ""
-    rest = f", {item['size']:,} bytes{where}]"
-    room = GenericBudget.item_chars - len(rest) - len("[\n\n")
-    return f"[{shorten(_label(item['media_type']), max(room, _MEDIA_TYPE_CHARS))}{rest}"
-
-
-def _label(media_type: str) -> str:
-    return one_line(media_type) or "unnamed type"
-
-
 def _structured_texts(result: Json) -> list[tuple[str, bool]]:
+    """The structured value as text, and whether it was cut; none if a text item is the same value.
+
+    MCP asks servers to repeat a structured value as text.
+    """
     preview = result.get("structured_preview")
     if isinstance(preview, str):
         return [(preview, result["structured_truncated"])]
-    value = result.get("structured") if preview is None else preview
-    return [] if value is None else [(canonical_json.encode_text(value), False)]
+    value = result.get("structured", preview)
+    if value is None:
+        return []
+    text = canonical_json.encode_text(value)
+    said = (_canonical(item.get("text_preview", "")) for item in result["content"])
+    return [] if preview is None and text in said else [(text, False)]
+
+
+def _canonical(text: str) -> str | None:
+    """The canonical JSON of a text that is JSON."""
+    try:
+        return canonical_json.encode_text(canonical_json.decode(text))
+    except InvalidRecordError:
+        return None
 
 
 def _shortened_notice(result: Json) -> str:
     """The line after a value that was shortened by its structure."""
     if not isinstance(result.get("structured_preview"), dict | list):
         return ""
-    where = ""
-    if (index := result.get("structured_artifact")) is not None:
-        where = f"; full output: {result['artifacts'][index]['path']}"
+    where = path_at(result, result.get("structured_artifact"), "; full output: ")
     return f"[the JSON above is shortened{where}]\n"
+
+
+def _describe(item: Json, result: Json) -> str:
+    where = path_at(result, item.get("artifact"), ": ")
+    rest = f", {item['size']:,} bytes{where}]"
+    room = GenericBudget.item_chars - len(rest) - len("[\n\n")
+    return f"[{shorten(_label(item['media_type']), room)}{rest}"
+
+
+def _label(media_type: str) -> str:
+    return one_line(media_type) or "unnamed type"
 
 
 FAMILY = Family(

@@ -1,21 +1,10 @@
 """The search family: lines, files or folder entries that a tool found."""
 
-from typing import Self
-
-from pydantic import model_validator
-
 from tooltrail.records.budgets import Budget
 from tooltrail.records.cutting import Cutter
 from tooltrail.records.envelope import CanonicalResult, FamilyOutput
-from tooltrail.records.families._shared import (
-    Json,
-    Number,
-    bounded,
-    json_of,
-    receipt,
-)
+from tooltrail.records.families._shared import Json, Number, body_of, bounded, json_of, receipt
 from tooltrail.records.family import Family
-from tooltrail.records.readable_json import readable
 from tooltrail.records.streams import StreamRecord
 
 
@@ -25,18 +14,12 @@ class SearchOutput(FamilyOutput):
     Attributes:
         match_count: number of matches found.
         returned: number of matches that the tool returned; less if the tool has its own limit.
-        matches: the text that the tool returned; its role is `matches`.
+        matches: the text that the tool returned.
     """
 
     match_count: Number
     returned: Number
     matches: StreamRecord
-
-    @model_validator(mode="after")
-    def _check_counts(self) -> Self:
-        if self.returned > self.match_count:
-            raise ValueError("more matches were returned than were found")
-        return self
 
     def summary(self) -> str:
         """The number of matches."""
@@ -53,8 +36,7 @@ def project_search(result: SearchOutput, budget: Budget, cutter: Cutter) -> Json
 def render_search(canonical: CanonicalResult, budget: Budget) -> str:
     """Render the number of matches, then the matches."""
     result = json_of(canonical)
-    text = (result["matches_preview"] or "", result["truncated"])
-    (body,) = readable([text], budget.spare_chars)
+    body = "".join(body_of(result, "matches", budget.spare_chars))
     return receipt([f"{_outcome(result['match_count'], result['returned'])}\n{body}"], result)
 
 

@@ -6,7 +6,7 @@ A value that does not match its schema is still a success of the tool, which did
 from collections.abc import Iterable
 from typing import Annotated, ClassVar, Self
 
-from pydantic import Field, JsonValue, model_validator
+from pydantic import Field, JsonValue
 
 from tooltrail.records import canonical_json
 from tooltrail.records._model import DigestField, Record, Sentence
@@ -30,12 +30,7 @@ from tooltrail.records.families._shared import (
 from tooltrail.records.family import Family
 from tooltrail.records.streams import StreamRecord
 
-MAX_ATTEMPTS = (1 << 31) - 1
-"""The largest attempt number; every database can store it as an integer."""
-
 _ERROR_LIMITS = {"path": NAME_CHARS, "message": SENTENCE_CHARS}
-
-Attempt = Annotated[int, Field(ge=1, le=MAX_ATTEMPTS)]
 
 
 class StructuredOutputBudget(Budget):
@@ -48,41 +43,30 @@ class StructuredOutputBudget(Budget):
 
 
 class SchemaViolation(Record):
-    """A violation of the schema by a value.
-
-    Attributes:
-        path: location in the value, as a JSON pointer or the like; empty for the value itself.
-        message: the violation in one sentence.
-    """
+    """A violation of the schema by a value; the path is a JSON pointer or the like, or empty."""
 
     path: Sentence
     message: Sentence
 
 
 class StructuredOutput(FamilyOutput):
-    """One attempt to submit a result.
+    """One attempt of an agent to submit a result; the first has the number 1.
 
     Attributes:
-        agent: the agent that submitted it.
-        schema_digest: digest of the schema.
-        valid: whether the value matches the schema.
         value: the canonical JSON of the value.
-        errors: all violations of the schema; empty for a valid value.
-        attempt: number of the agent's attempt, from 1.
+        errors: all violations of the schema; a value without any is valid.
     """
 
     agent: Identifier
     schema_digest: DigestField
-    valid: bool
     value: StreamRecord
     errors: tuple[SchemaViolation, ...] = ()
-    attempt: Attempt
+    attempt: Annotated[int, Field(ge=1, lt=1 << 31)]
 
-    @model_validator(mode="after")
-    def _check_verdict(self) -> Self:
-        if self.valid == bool(self.errors):
-            raise ValueError("a valid value has no errors, and an invalid one has some")
-        return self
+    @property
+    def valid(self) -> bool:
+        """Whether the value matches the schema."""
+        return not self.errors
 
     @classmethod
     def of(
@@ -94,18 +78,16 @@ class StructuredOutput(FamilyOutput):
         attempt: int = 1,
         errors: Iterable[SchemaViolation] = (),
     ) -> Self:
-        """The submission of a value; it is valid if `errors` is empty.
+        """The submission of a value.
 
         Raises:
             InvalidRecordError: `value` is not made of JSON types.
         """
-        found = tuple(errors)
         return cls(
             agent=agent,
             schema_digest=schema_digest,
-            valid=not found,
             value=StreamRecord.from_bytes("value", canonical_json.encode(value)),
-            errors=found,
+            errors=tuple(errors),
             attempt=attempt,
         )
 
@@ -129,8 +111,8 @@ def project_structured_output(
         bound_texts(error, f"errors[{n}]", _ERROR_LIMITS, cutter) for n, error in enumerate(listed)
     )
     value = structured_fields(result.value, budget.preview_chars, cutter, "value")
-    count = len(result.errors) or None
-    return bounded(result, cutter, errors=errors or None, error_count=count, **value)
+    value |= {"valid": result.valid, "error_count": len(result.errors) or None}
+    return bounded(result, cutter, errors=errors or None, **value)
 
 
 def render_structured_output(canonical: CanonicalResult, _budget: StructuredOutputBudget) -> str:

@@ -47,11 +47,7 @@ class WorkItemBudget(Budget):
 class WorkItem(SparseRecord):
     """A snapshot of one item, complete or bounded.
 
-    Attributes:
-        work_item_id: the queue's id of the item.
-        title: the task in one line.
-        status: status in the queue's own terms: `open`, `in_progress`, …
-        description: the task in detail.
+    `status` is in the queue's own terms: `open`, `in_progress`, …
     """
 
     work_item_id: Identifier
@@ -72,15 +68,7 @@ class Transition(Record):
 
 
 class WorkItemOutput(FamilyOutput):
-    """The complete result: either one item, or a list that may be empty.
-
-    Attributes:
-        action: the action that was done.
-        item: the item after the action.
-        items: all items, in the order of the queue.
-        transition: the change of the item's status.
-        warnings: warnings of the queue, one sentence each.
-    """
+    """The complete result: either one item after the action, or a list that may be empty."""
 
     action: Action
     item: WorkItem | None = None

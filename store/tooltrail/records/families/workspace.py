@@ -24,21 +24,11 @@ from tooltrail.records.family import Family
 PATH_CHARS = 4096
 """Longest path of a workspace that a result includes; the longest path that Linux accepts."""
 
-_NAME_LIMITS = {"branch": NAME_CHARS, "kind": NAME_CHARS, "head": NAME_CHARS}
-
-Disposition = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
-"""`attached`, `switched`, `created`, `unchanged`, `exited`, or another `snake_case` word."""
-
 
 class Workspace(SparseRecord):
     """A workspace, complete or bounded.
 
-    Attributes:
-        workspace_id: the runtime's id of the workspace.
-        path: folder of the workspace.
-        branch: the branch that is checked out.
-        kind: kind of workspace, for example `worktree`.
-        head: the commit that is checked out.
+    `kind` is for example `worktree`, and `head` is the commit that is checked out.
     """
 
     workspace_id: Identifier | None = None
@@ -49,21 +39,21 @@ class Workspace(SparseRecord):
 
 
 class WorkspaceOutput(FamilyOutput):
-    """The active workspace after the call.
+    """The active workspace after the call, if there is one.
 
     Attributes:
-        disposition: how the call changed the active workspace.
-        workspace: the active workspace; None if there is none.
+        disposition: how the call changed the active workspace: `attached`, `switched`, `created`,
+            `unchanged`, `exited`, or another `snake_case` word.
         projection: the runtime's name of the active view of the workspace.
     """
 
-    disposition: Disposition
+    disposition: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,63}$")]
     workspace: Workspace | None = None
     projection: Sentence | None = None
 
     def summary(self) -> str:
         """The disposition and the path of the workspace."""
-        happened = f"workspace {_spaced(self.disposition)}"
+        happened = "workspace " + self.disposition.replace("_", " ")
         return happened if self.workspace is None else f"{happened}: {self.workspace.path}"
 
 
@@ -71,7 +61,8 @@ def project_workspace(result: WorkspaceOutput, budget: Budget, cutter: Cutter) -
     """Bound every name and the path."""
     workspace = None
     if result.workspace is not None:
-        limits = {"path": min(budget.preview_chars, PATH_CHARS), **_NAME_LIMITS}
+        limits = {"branch": NAME_CHARS, "kind": NAME_CHARS, "head": NAME_CHARS}
+        limits["path"] = min(budget.preview_chars, PATH_CHARS)
         workspace = bound_texts(result.workspace, "workspace", limits, cutter)
     named = bound_texts(result, "", {"projection": NAME_CHARS}, cutter)
     return confirming(named, cutter, workspace=workspace)
@@ -81,10 +72,11 @@ def render_workspace(canonical: CanonicalResult, _budget: Budget) -> str:
     """Render a line with the active workspace, and a line with its id and its projection."""
     result = json_of(canonical)
     workspace = result.get("workspace", {})
+    happened = "Workspace " + result["disposition"].replace("_", " ")
     where = f": {_worded(workspace)}" if workspace else ""
     handles = labelled(workspace, {"workspace_id": "Workspace id"})
     handles += labelled(result, {"projection": "Projection"})
-    lines = [f"Workspace {_spaced(result['disposition'])}{where}", ", ".join(handles)]
+    lines = [happened + where, ", ".join(handles)]
     return "\n".join(filter(None, lines)) + "\n"
 
 
@@ -93,10 +85,6 @@ def _worded(workspace: Json) -> str:
     traits = [f"{label}{workspace[name]}" for name, label in labels.items() if workspace.get(name)]
     worded = ", ".join(map(one_line, traits))
     return one_line(workspace["path"]) + (f" ({worded})" if worded else "")
-
-
-def _spaced(disposition: str) -> str:
-    return disposition.replace("_", " ")
 
 
 FAMILY = Family(

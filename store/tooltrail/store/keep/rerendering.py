@@ -86,7 +86,7 @@ def rerender(
     if family is None:
         reason = f"the family {detail.summary.family!r} is not known to this program"
         return Rerendering(found, "incomparable", reason, stored)
-    family = families.of_receipt(receipt.renderer_name, family)
+    family = families.find(receipt.renderer_name) or family
     try:
         # Only with this family: the budgets of other families stay as stored.
         policy = stored_policy(document, FamilyRegistry(family))

@@ -34,7 +34,6 @@ class ChatSpelling:
     """How a format reads the messages of a chat.
 
     Attributes:
-        name: the name of the format.
         blocks: reads the blocks of an answer's message; appends notes on malformed parts to the
             list.
         extras: the other members of such a message.
@@ -57,14 +56,10 @@ class ChatSpelling:
         is_complete: bool = True,
         flags: Flags = NO_FLAGS,
     ) -> Message:
-        """Read the message of one choice.
+        """Read the message of one choice; its other members become extras of the origin.
 
-        Args:
-            native: the message.
-            origin: the origin of the answer; other members of the message become its extras.
-            unread: the list to which notes on malformed parts are appended.
-            is_complete: whether the end of the answer was received.
-            flags: flags of calls, by position.
+        Notes on malformed parts are appended to `unread`. `is_complete`: the end of the answer was
+        received.
         """
         is_cut = origin.finish_reason in CUT_SHORT
         blocks = [*self.blocks(native, unread, flags)]

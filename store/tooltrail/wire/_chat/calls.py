@@ -5,14 +5,22 @@ from collections.abc import Callable, Iterable, Iterator
 from pydantic import JsonValue
 
 from tooltrail.records import CallBlock, CallFlag, ResultBlock, ToolCall
-from tooltrail.wire._chat.answers import NO_FLAGS, ODD_CALL, ODD_CALLS, Flags, is_odd_call
-from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
+from tooltrail.wire._chat.answers import (
+    NO_FLAGS,
+    ODD_CALL,
+    ODD_CALLS,
+    Flags,
+    is_odd_call,
+    odd_texts,
+)
+from tooltrail.wire._chat.parts import Part, is_part, read_part
 from tooltrail.wire._reading import numbered, result_of_text
 from tooltrail.wire._steps import Answered
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import (
     JsonObject,
     are_objects,
+    items_of,
     object_in,
     objects_in,
     others,
@@ -23,6 +31,7 @@ from tooltrail.wire.members import (
 CALL = frozenset({"id", "type", "function", "custom", "index"})
 """Members of a call that are read."""
 
+_TEXTS = ("tool_call_id", "name")
 _TOLD = {"function": frozenset({"name", "arguments"}), "custom": frozenset({"name", "input"})}
 
 
@@ -65,40 +74,31 @@ def _call_extras(native: JsonObject, member: str, members: JsonObject) -> JsonOb
     extras = others(native, CALL)
     if besides := others(members, _TOLD[member]):
         extras[member] = besides
-    call_id = native.get("id")
     # An id that is not a text cannot be used as an id, but is kept as the provider's data.
-    return extras if isinstance(call_id, str | None) else {**extras, "id": call_id}
+    return extras | odd_texts(native, ["id"])
 
 
-def write_call(writing: Writing, answered: Answered, arguments: str) -> JsonObject:
-    """Write a call of any kind as a function call; other kinds are reported."""
-    kind = answered.call.kind
-    if kind in {"builtin", "mcp"}:
-        note = f"a {kind} call is a function call here"
+def write_call(
+    writing: Writing, answered: Answered, arguments: str, *, is_custom: bool = False
+) -> JsonObject:
+    """Write a call of any kind as a function call, or as one of a custom tool; others reported."""
+    if answered.call.kind in {"builtin", "mcp"}:
+        note = f"a {answered.call.kind} call is a function call here"
         writing.note("provider_data_dropped", answered.where, note)
-    function: JsonObject = {"name": answered.wire_name, "arguments": arguments}
-    return {"id": answered.wire_id, "type": "function", "function": function}
+    kind, member = ("custom", "input") if is_custom else ("function", "arguments")
+    told: JsonObject = {"name": answered.wire_name, member: arguments}
+    return {"id": answered.wire_id, "type": kind, kind: told}
 
 
 def read_result(
     native: JsonObject, known: frozenset[str], read: Callable[[JsonValue], Part] = read_part
 ) -> ResultBlock:
-    """Read the result in a message; other members become extras.
-
-    Args:
-        native: the message.
-        known: members that the format reads or writes.
-        read: returns the block for a part of the content.
-    """
+    """Read the result in a message; members other than those `known` to the format are extras."""
     content = native.get("content")
-    call_id = native.get("tool_call_id")
-    name = native.get("name") if "name" in known else None
-    extras = others(native, known)
-    for member, found in (("tool_call_id", call_id), ("name", name)):
-        if not isinstance(found, str | None):
-            extras[member] = found
+    call_id, name = (native.get(one) if one in known else None for one in _TEXTS)
+    extras = others(native, known) | odd_texts(native, known.intersection(_TEXTS))
     is_value = not isinstance(content, str | list | None) and not is_part(content)
-    blocks = () if is_value else tuple(read_content(content, read))
+    blocks = () if is_value else tuple(map(read, items_of(content)))
     value: JsonValue = content if is_value else None
     return result_of_text(text_in(call_id), text_in(name), blocks).model_copy(
         update={"structured": value, "has_structured": is_value, "extras": extras}

@@ -8,6 +8,7 @@ call of the answer runs.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Self
 
 from pydantic import JsonValue
 
@@ -25,25 +26,52 @@ LEGACY = -1
 
 @dataclass(slots=True)
 class Call:
-    """A call, as far as it was received.
+    """A call, as far as it was received: at first one fragment, which others may continue.
 
     Attributes:
+        index: the index of the first fragment; None if it has none.
         has_twin: whether another call began in the same list with the same index, so that a piece
             of arguments may belong to either.
         began: the number of the list in which the call began.
         latest: the number of the list that contained its latest fragment.
     """
 
-    call_id: str | None = None
-    name: str = ""
-    arguments: list[str] = field(default_factory=list[str])
-    is_custom: bool = False
-    is_object: bool = False
-    has_index: bool = True
+    index: int | None
+    call_id: str | None
+    name: str
+    arguments: list[str]
+    is_custom: bool
+    is_object: bool
+    extras: JsonObject
     has_twin: bool = False
     began: int = 0
     latest: int = 0
-    extras: JsonObject = field(default_factory=dict[str, JsonValue])
+
+    @classmethod
+    def of(cls, native: JsonObject) -> Self:
+        """Read one fragment."""
+        is_custom = bool(object_in(native.get("custom")))
+        members = object_in(native.get("custom" if is_custom else "function"))
+        value = members.get("input" if is_custom else "arguments")
+        return cls(
+            index=place_in(native.get("index")),
+            call_id=text_in(native.get("id")),
+            name=text_in(members.get("name")) or "",
+            arguments=[text] if (text := raw_arguments(value)) else [],
+            is_custom=is_custom,
+            is_object=not isinstance(value, str | None),
+            extras=others(native, _CALL),
+        )
+
+    def join(self, piece: Self) -> None:
+        """Add the next fragment."""
+        self.call_id = piece.call_id or self.call_id
+        if piece.name != self.name:
+            self.name += piece.name
+        self.arguments += piece.arguments
+        self.is_custom |= piece.is_custom
+        self.is_object |= piece.is_object
+        self.extras |= piece.extras
 
     @property
     def is_whole(self) -> bool:
@@ -58,30 +86,14 @@ class Call:
 
     def native(self) -> JsonObject:
         """The call in the form of an answer that is not streamed."""
-        members: JsonObject = {
-            "name": self.name,
-            "input" if self.is_custom else "arguments": "".join(self.arguments),
-        }
-        return {
-            **self.extras,
-            "id": self.call_id,
-            "custom" if self.is_custom else "function": members,
-        }
+        kind, member = ("custom", "input") if self.is_custom else ("function", "arguments")
+        members: JsonObject = {"name": self.name, member: "".join(self.arguments)}
+        return {**self.extras, "id": self.call_id, kind: members}
 
     def flags(self) -> tuple[CallFlag, ...]:
         """The flags for irregular fragments."""
-        index: tuple[CallFlag, ...] = () if self.has_index else ("index_missing",)
+        index: tuple[CallFlag, ...] = ("index_missing",) if self.index is None else ()
         return (*index, "arguments_were_object") if self.is_object else index
-
-
-@dataclass(slots=True)
-class _Fragment:
-    """The parsed members of a fragment."""
-
-    index: int | None
-    call_id: str | None
-    name: str | None
-    arguments: str
 
 
 def place_in(index: JsonValue) -> int | None:
@@ -136,45 +148,30 @@ class Calls:
             yield "a call has no name"
 
     def _take(self, native: JsonObject) -> None:
-        is_custom = bool(object_in(native.get("custom")))
-        members = object_in(native.get("custom" if is_custom else "function"))
-        value = members.get("input" if is_custom else "arguments")
-        arguments = raw_arguments(value)
         if _is_odd(native):
             self._doubt(ODD_CALL)
-        fragment = _Fragment(
-            place_in(native.get("index")),
-            text_in(native.get("id")),
-            text_in(members.get("name")),
-            arguments,
-        )
+        fragment = Call.of(native)
         call = self._meant(fragment)
+        if call is not fragment:
+            call.join(fragment)
         call.latest = self._lists
-        call.is_custom = call.is_custom or is_custom
-        call.is_object = call.is_object or not isinstance(value, str | None)
         if fragment.call_id is not None:
-            call.call_id = fragment.call_id
             self._by_id[fragment.call_id] = call
-        if fragment.name is not None and fragment.name != call.name:
-            call.name += fragment.name
-        if arguments:
-            call.arguments.append(arguments)
-        call.extras.update(others(native, _CALL))
 
-    def _meant(self, fragment: _Fragment) -> Call:
+    def _meant(self, fragment: Call) -> Call:
         """The call to which a fragment belongs; the fragment may begin a new call."""
         call = self._at(fragment)
         if call is None:
             return self._begin(fragment)
         if call.latest == self._lists:
             return self._beside(fragment, call)
-        if fragment.name is None and fragment.call_id is None:
+        if not fragment.name and fragment.call_id is None:
             if call.has_twin and fragment.arguments:
                 self._doubt("a piece of arguments may be of either of two calls")
             return call
         return self._begin(fragment) if self._begins(fragment, call) else call
 
-    def _at(self, fragment: _Fragment) -> Call | None:
+    def _at(self, fragment: Call) -> Call | None:
         """The call with the index of a fragment; without an index, by id; else the latest call."""
         if fragment.index is not None:
             return self._by_index.get(fragment.index)
@@ -182,17 +179,17 @@ class Calls:
             return self._by_id.get(fragment.call_id)
         return self.calls[-1] if self.calls else None
 
-    def _begin(self, fragment: _Fragment) -> Call:
-        call = Call(has_index=fragment.index is not None, began=self._lists)
-        self.calls.append(call)
+    def _begin(self, fragment: Call) -> Call:
+        fragment.began = self._lists
+        self.calls.append(fragment)
         if fragment.index is not None:
-            self._by_index[fragment.index] = call
-        return call
+            self._by_index[fragment.index] = fragment
+        return fragment
 
-    def _beside(self, fragment: _Fragment, call: Call) -> Call:
+    def _beside(self, fragment: Call, call: Call) -> Call:
         """The call of a fragment whose list already has a fragment of `call`: mostly a new call."""
         is_other = fragment.call_id is not None and call.call_id not in (None, fragment.call_id)
-        if fragment.name is None and not is_other:
+        if not fragment.name and not is_other:
             self._doubt("two pieces in one list may be of one call")
             return call
         began = self._begin(fragment)
@@ -200,12 +197,12 @@ class Calls:
             call.has_twin = began.has_twin = True
         return began
 
-    def _begins(self, fragment: _Fragment, call: Call) -> bool:
+    def _begins(self, fragment: Call, call: Call) -> bool:
         """Whether a fragment with an id or a name begins another call with the same index."""
         has_id, has_ids = fragment.call_id is not None, call.call_id is not None
         if has_id and has_ids and fragment.call_id != call.call_id:
             return True
-        if fragment.name is None or not call.name:
+        if not fragment.name or not call.name:
             return False
         if fragment.name == call.name:
             return self._begins_again(fragment, call)
@@ -221,7 +218,7 @@ class Calls:
         self._has_odd_name = self._has_odd_name or not is_piece
         return has_id and not has_ids
 
-    def _begins_again(self, fragment: _Fragment, call: Call) -> bool:
+    def _begins_again(self, fragment: Call, call: Call) -> bool:
         """Like `_begins`, for a repeated name: some servers repeat it in each fragment."""
         if call.arguments and call.is_whole and not call.is_custom:
             if fragment.arguments:

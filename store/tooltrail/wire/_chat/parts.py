@@ -5,9 +5,8 @@ under their own names. A part of an unknown type is a `ProviderBlock`.
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
-from typing import TypeVar
 
 from pydantic import JsonValue
 
@@ -40,7 +39,6 @@ _TEXT = frozenset({"type", "text"})
 _REFUSAL = frozenset({"type", "refusal"})
 
 Part = TextBlock | MediaBlock | ProviderBlock
-PartT = TypeVar("PartT", bound=MessageBlock)
 
 
 def is_part(content: JsonValue) -> bool:
@@ -60,19 +58,6 @@ def read_part(part: JsonValue) -> Part:
             return TextBlock(text=text, is_refusal=True, extras=others(members, _REFUSAL))
         case _:
             return _read_media(members) or ProviderBlock(native=part)
-
-
-def read_content(content: JsonValue, read: Callable[[JsonValue], PartT]) -> Iterator[PartT]:
-    """Read a text, a list of parts, or one part as blocks; an empty text has none.
-
-    Args:
-        content: the content of a message.
-        read: returns the block for a part; `read_part` if a format has no parts of its own.
-    """
-    if isinstance(content, list):
-        yield from map(read, content)
-    elif content is not None and content != "":
-        yield read(content)
 
 
 def _read_media(part: JsonObject) -> MediaBlock | None:
@@ -101,10 +86,8 @@ def _read_media(part: JsonObject) -> MediaBlock | None:
 
 def _read_file(data: str, members: JsonObject) -> MediaBlock:
     name = text_in(members.get("filename"))
-    if data.startswith("data:"):
+    if data.startswith("data:") or is_public(data):
         return media_of_uri("document", data, name)
-    if is_public(data):
-        return MediaBlock(kind="document", uri=data, name=name)
     return MediaBlock(kind="document", data=data, name=name)
 
 
@@ -175,11 +158,9 @@ def write_media(
     if block.data is None:
         part = _write_place(writing, message, block)
         unsaid = ["media_type", "name"]
-    elif has_bytes(block):
+    else:
         part = _write_bytes(block)
         unsaid = ["uri"] if block.kind == "document" else ["uri", "name"]
-    else:
-        return None
     if part is None:
         return None
     if block.kind == "document" and block.data is not None and not block.name:
@@ -203,6 +184,8 @@ def _write_place(writing: Writing, message: Message, block: MediaBlock) -> JsonO
 
 
 def _write_bytes(block: MediaBlock) -> JsonObject | None:
+    if not has_bytes(block):
+        return None
     if block.kind == "audio":
         name = _SOUND_NAMES.get(block.media_type or "")
         sound: JsonObject = {"data": block.data, "format": name}

@@ -5,7 +5,7 @@ streamed. An error may come before, between or after the chunks, in a separate e
 choice; it is found in every case.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
@@ -13,7 +13,6 @@ from pydantic import JsonValue
 from tooltrail.records import Message
 from tooltrail.wire._chat.answers import (
     ODD_CALLS,
-    TEXTS,
     ChatSpelling,
     asks_for_call,
     choice_failure,
@@ -47,10 +46,9 @@ def _joined(pieces: list[JsonValue]) -> JsonValue:
 
 @dataclass(slots=True)
 class Choice:
-    """A choice, as far as it was received; `is_part` and `joined` are from `ChatSpelling`."""
+    """A choice, as far as it was received."""
 
-    is_part: Callable[[JsonValue], bool]
-    joined: tuple[str, ...] = TEXTS
+    spelling: ChatSpelling
     texts: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     parts: list[JsonValue] = field(default_factory=list[JsonValue])
     calls: Calls = field(default_factory=Calls)
@@ -76,7 +74,7 @@ class Choice:
     def take(self, delta: JsonObject) -> None:
         """Add the delta of one chunk."""
         for name, value in delta.items():
-            if name in self.joined:
+            if name in self.spelling.texts:
                 self._take_text(name, value)
             elif name == "tool_calls":
                 if not are_objects(value):
@@ -97,7 +95,7 @@ class Choice:
             return
         elif name != "content":
             self.members.setdefault(name, []).append(value)
-        elif isinstance(value, list) or self.is_part(value):
+        elif isinstance(value, list) or self.spelling.is_part(value):
             for part in value if isinstance(value, list) else [value]:
                 match part:
                     case {"type": "text", "text": str(text), **rest} if not rest:
@@ -151,9 +149,7 @@ class ChatAssembler:
             return
         if index is None and choice.get("index") is not None:
             self._unread["the index of a choice is not a number"] = None
-        state = self._choices.get(index or 0)
-        if state is None:
-            state = self._choices[index or 0] = Choice(self._spelling.is_part, self._spelling.texts)
+        state = self._choices.setdefault(index or 0, Choice(self._spelling))
         if choice.get("finish_reason"):
             state.head = choice
         if isinstance(delta, dict):

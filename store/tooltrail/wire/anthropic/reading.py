@@ -1,7 +1,8 @@
 """Reads answers and requests of Anthropic Messages into the canonical conversation.
 
 The blocks of an answer keep their order, text and calls included. Calls that the provider ran
-itself and unknown blocks are kept unchanged.
+itself and unknown blocks are kept unchanged. The input of a streamed call is the joined text of its
+fragments.
 """
 
 import base64
@@ -40,7 +41,7 @@ from tooltrail.wire.members import (
     items_of,
     object_in,
     others,
-    spelled,
+    raw_arguments,
     text_in,
 )
 from tooltrail.wire.responses import ProviderFailure, Response, failure_of
@@ -55,7 +56,6 @@ _TEXT = frozenset({"type", "text"})
 _MEDIA = frozenset({"type", "source", "title"})
 _SAID = frozenset({"role", "content"})
 _ROLES: Mapping[str, Role] = {"user": "user", "assistant": "assistant", "system": "system"}
-NO_RAW: Mapping[int, str] = {}
 
 
 def read_response(payload: JsonObject) -> Response:
@@ -79,7 +79,6 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
 def read_message(
     native: JsonObject,
     *,
-    raw: Mapping[int, str] = NO_RAW,
     is_complete: bool = True,
     cut: AbstractSet[int] = frozenset(),
 ) -> Message:
@@ -87,8 +86,6 @@ def read_message(
 
     Args:
         native: the message.
-        raw: the arguments as the model wrote them, by the index of their block, if they are
-            known.
         is_complete: whether the end of the answer was received.
         cut: the indexes of blocks that may be incomplete even if the answer is complete.
     """
@@ -100,7 +97,7 @@ def read_message(
         extras=others(native, _MESSAGE),
     )
     return message_of_answer(
-        [*_blocks(native.get("content"), raw)],
+        [*_blocks(native.get("content"))],
         origin,
         is_complete=is_complete,
         is_cut=origin.finish_reason in _CUT_SHORT,
@@ -119,39 +116,33 @@ def read_history(request: JsonObject) -> Conversation:
     return Conversation.of(messages, read_tools(request))
 
 
-def _blocks(content: JsonValue, raw: Mapping[int, str] = NO_RAW) -> Iterator[MessageBlock]:
-    blocks = (_block(part, raw.get(n)) for n, part in enumerate(items_of(content)))
-    return numbered(blocks)
+def _blocks(content: JsonValue) -> Iterator[MessageBlock]:
+    return numbered(map(_block, items_of(content)))
 
 
-def _block(part: JsonValue, raw: str | None) -> MessageBlock:
+def _block(part: JsonValue) -> MessageBlock:
     native = object_in(part)
     match native.get("type"), native:
         case "thinking" | "redacted_thinking", _:
             return ReasoningBlock(text=text_in(native.get("thinking")) or "", extras=native)
         case "tool_use", _:
-            return CallBlock(call=_call(native, raw))
+            return CallBlock(call=_call(native))
         case "server_tool_use" | "mcp_tool_use", {"name": str()}:
-            call = _call(native, raw).model_copy(update={"by_provider": True})
+            call = _call(native).model_copy(update={"by_provider": True})
             if server := text_in(native.get("server_name")):
                 call = call.model_copy(update={"kind": "mcp", "namespace": server})
-            # If the input was streamed and can be parsed, the block gets it.
-            if raw is not None and call.parse_error is None:
-                native = {**native, "input": call.arguments}
-            return ProviderBlock(native=native, call=call)
+            whole: JsonValue = {**native, "input": call.arguments}
+            return ProviderBlock(native=native if call.parse_error else whole, call=call)
         case "tool_result", _:
             return _result(native)
         case _:
             return _content_block(part)
 
 
-def _call(native: JsonObject, raw: str | None) -> ToolCall:
-    if raw is None:
-        given = native.get("input")
-        raw = spelled({} if given is None else given)
+def _call(native: JsonObject) -> ToolCall:
     return ToolCall(
         tool_name=text_in(native.get("name")) or "",
-        arguments_raw=raw,
+        arguments_raw=raw_arguments(native.get("input")) or "{}",
         call_id=text_in(native.get("id")),
         namespace=text_in(native.get("toolset_name")),
         extras=others(native, _CALL),

@@ -5,7 +5,7 @@ Adjacent messages of one role are merged, because roles must alternate. Blank te
 out, because the server refuses them.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from pydantic import JsonValue
 
@@ -64,45 +64,24 @@ def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
 def _result(writing: Writing, answered: Answered) -> JsonObject:
     result, source, where = answered.result, answered.source, answered.where
     native: JsonObject = {"type": "tool_result", "tool_use_id": answered.wire_id}
-    # With an error, the server accepts only text.
-    is_native = [not result.is_error and _is_native(writing, source, b) for b in result.content]
-    has_extras = any(block.extras for block in result.content) and writing.replays(source)
-    if len(is_native) > 1 or any(is_native) or has_extras:
-        native["content"] = [
-            *SPELLING.parts(writing, source, _shown(writing, answered, is_native), where)
+    shown: Iterable[MessageBlock] = result.content
+    if result.is_error:
+        # With an error, the server accepts only text.
+        shown = [
+            one if isinstance(one, TextBlock) else TextBlock(text=writing.described(one, where))
+            for one in result.content
         ]
-    if native.get("content"):
+    if content := [*SPELLING.parts(writing, source, shown, where)]:
+        native["content"] = _simple(content)
         writing.note_status(result, where)
         if result.has_structured:
             writing.note("structured_dropped", where, "the structured value beside the content")
     else:
-        native["content"] = writing.result_text(result, where, prefix=False)
+        bare = result.model_copy(update={"content": ()})
+        native["content"] = writing.result_text(bare, where, prefix=False)
     if result.is_error:
         native["is_error"] = True
     return writing.beside(native, source, result.extras, where)
-
-
-def _shown(writing: Writing, answered: Answered, is_native: list[bool]) -> Iterator[MessageBlock]:
-    """The content of a result; blocks that are neither native nor text are described."""
-    for block, is_sendable in zip(answered.result.content, is_native, strict=True):
-        if is_sendable or isinstance(block, TextBlock):
-            yield block
-        else:
-            yield TextBlock(text=writing.described(block, answered.where))
-
-
-def _is_native(writing: Writing, message: Message, block: MessageBlock) -> bool:
-    """Whether this format has a block for a block that is neither text nor a call."""
-    match block:
-        case MediaBlock():
-            return _source(writing, message, block) is not None
-        case ProviderBlock():
-            kind = object_in(block.native).get("type")
-            # A call without its result, or a result alone, makes the server refuse the request.
-            is_whole = isinstance(kind, str) and kind not in _PAIRED
-            return is_whole and writing.replays(message)
-        case _:
-            return False
 
 
 def _native(writing: Writing, message: Message, block: MessageBlock, where: str) -> JsonValue:
@@ -110,8 +89,10 @@ def _native(writing: Writing, message: Message, block: MessageBlock, where: str)
         case ReasoningBlock() if writing.replays(message) and _is_thought(block.extras):
             writing.note_thoughts(block, text_in(block.extras.get("thinking")) or "", where)
             return dict(block.extras)
-        case ProviderBlock() if _is_native(writing, message, block):
-            return block.native
+        case ProviderBlock() if writing.replays(message):
+            kind = object_in(block.native).get("type")
+            # A call without its result, or a result alone, makes the server refuse the request.
+            return block.native if isinstance(kind, str) and kind not in _PAIRED else None
         case MediaBlock() if message.role in ("user", "tool"):
             return _media(writing, message, block, where)
         case _:
@@ -153,10 +134,6 @@ def _source(writing: Writing, message: Message, block: MediaBlock) -> JsonObject
     return {"type": "base64", **native} if is_taken else None
 
 
-def _text(text: str) -> JsonObject:
-    return {"type": "text", "text": text}
-
-
 def _simple(blocks: Sequence[JsonValue]) -> JsonValue:
     """The content of a message: a single plain text as a text, anything else as blocks."""
     first = object_in(blocks[0])
@@ -168,7 +145,7 @@ def _simple(blocks: Sequence[JsonValue]) -> JsonValue:
 SPELLING = TurnSpelling(
     assistant="assistant",
     content="content",
-    text=_text,
+    text=lambda text: {"type": "text", "text": text},
     call=_call,
     result=_result,
     native=_native,

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
+from tooltrail.wire.exports import ToolChoice
 from tooltrail.wire.members import JsonObject, object_in, objects_in, others
-from tooltrail.wire.requests import ToolChoice
 
 NAME = "bedrock"
 _SPEC = frozenset({"name", "description", "inputSchema", "strict"})

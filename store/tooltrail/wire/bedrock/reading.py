@@ -5,6 +5,7 @@ blocks are kept unchanged. The input of a streamed call is the joined text of it
 """
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from pydantic import JsonValue
@@ -49,7 +50,7 @@ _WHOLE = frozenset({"end_turn", "tool_use", "stop_sequence", None})
 CALL = frozenset({"toolUseId", "name", "input", "type"})
 _TYPE = frozenset({"type"})
 _RESULT = frozenset({"toolUseId", "content", "status"})
-_MESSAGE = frozenset({"role", "content"})
+_MESSAGE = frozenset({"role", "content", "stopReason"})
 _MEDIA = frozenset({"format", "source", "name"})
 _OFFICE = "application/vnd.openxmlformats-officedocument"
 MEDIA = {
@@ -72,10 +73,14 @@ _MEDIA_TYPES = {place: media_type for media_type, place in MEDIA.items()}
 def read_response(payload: JsonObject) -> Response:
     """Read an answer that was not streamed."""
     failure = read_failure(payload)
-    message = object_in(payload.get("output")).get("message")
-    if isinstance(message, dict) and isinstance(message.get("content"), list):
-        return read_answer(message, payload, failure)
-    return Response.of((), failure)
+    native = object_in(object_in(payload.get("output")).get("message"))
+    content = native.get("content")
+    if not isinstance(content, list):
+        return Response.of((), failure)
+    are_read = all(len(others(object_in(one), _TYPE)) == 1 for one in content)
+    unread = () if are_read else ("a block of the content is not an object of one member",)
+    message = read_message({**native, "stopReason": payload.get("stopReason")})
+    return Response.of((message,), failure, unread)
 
 
 def read_failure(payload: JsonObject) -> ProviderFailure | None:
@@ -87,25 +92,20 @@ def read_failure(payload: JsonObject) -> ProviderFailure | None:
     return failure if failure is None or name is None else replace(failure, kind=name)
 
 
-def read_answer(
-    native: JsonObject, end: JsonObject, failure: ProviderFailure | None, *, is_done: bool = True
-) -> Response:
-    """Read this message as an answer; `end` has the stop reason."""
-    reason = text_in(end.get("stopReason"))
+def read_message(
+    native: JsonObject, *, is_complete: bool = True, cut: AbstractSet[int] = frozenset()
+) -> Message:
+    """Read the message of an answer.
+
+    Args:
+        native: the message, with the stop reason of the answer.
+        is_complete: whether the end of the answer was received.
+        cut: the indexes of blocks that may be incomplete even if the answer is complete.
+    """
+    reason = text_in(native.get("stopReason"))
     origin = Origin(wire_format=NAME, finish_reason=reason, extras=others(native, _MESSAGE))
     blocks, is_cut = [*_blocks(native.get("content"))], reason not in _WHOLE
-    message = message_of_answer(blocks, origin, is_complete=is_done, is_cut=is_cut)
-    return Response.of((message,), failure, _unread(native))
-
-
-def _unread(native: JsonObject) -> Iterator[str]:
-    """One sentence for each malformed block of an answer."""
-    for part in list_in(native.get("content")):
-        members = others(object_in(part), _TYPE)
-        if len(members) != 1:
-            yield "a block of the content is not an object of one member"
-        elif "toolUse" in members and not text_in(object_in(members["toolUse"]).get("name")):
-            yield "a call has no name"
+    return message_of_answer(blocks, origin, is_complete=is_complete, is_cut=is_cut, cut=cut)
 
 
 def read_history(request: JsonObject) -> Conversation:
@@ -128,9 +128,9 @@ def read_block(part: JsonValue, *, is_user: bool = False) -> MessageBlock:
     member, value = _only(part)
     native = object_in(value)
     match member, value:
-        case "toolUse", {"name": str()} if native.get("type", "tool_use") == "tool_use":
+        case "toolUse", dict() if native.get("type", "tool_use") == "tool_use":
             return CallBlock(call=_call(native))
-        case "toolUse", {"name": str()}:
+        case "toolUse", dict():
             # The type is `server_tool_use`, or an unknown one, which callers must not run.
             call = _call(native).model_copy(update={"by_provider": True})
             whole: JsonValue = {"toolUse": {**native, "input": call.arguments}}

@@ -3,20 +3,41 @@
 An answer is read as a chat with one choice. The model's plan before its tool calls is read as
 reasoning. A document of a result is the output of its tool, so it is read as text; extras of the
 text allow writing it as a document again. Citations are extras of the message.
+
+A content is a text or a list of parts, which may contain one text. A message with an origin has a
+list, as every answer of Cohere has, unless its extras contain an empty `content`. The extras of a
+result contain an empty list if its content is a list.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from pydantic import JsonValue
 
-from tooltrail.records import Conversation, Message, MessageBlock, ReasoningBlock, Role, TextBlock
+from tooltrail.records import (
+    Conversation,
+    Message,
+    MessageBlock,
+    Origin,
+    ReasoningBlock,
+    ResultBlock,
+    Role,
+    TextBlock,
+)
 from tooltrail.wire._chat import answers
 from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, odd_texts
 from tooltrail.wire._chat.calls import read_calls, read_result, unread_in
-from tooltrail.wire._chat.parts import Part, is_part, read_content, read_part
+from tooltrail.wire._chat.parts import Part, is_part, read_part
 from tooltrail.wire._reading import merge_results, message_of_request, spoken_in
 from tooltrail.wire.cohere.asking import NAME, read_tools
-from tooltrail.wire.members import JsonObject, object_in, objects_in, others, raw_arguments, text_in
+from tooltrail.wire.members import (
+    JsonObject,
+    items_of,
+    object_in,
+    objects_in,
+    others,
+    raw_arguments,
+    text_in,
+)
 from tooltrail.wire.responses import Response
 
 DOCUMENT, PLAN, THINKING = "document", "tool_plan", "thinking"
@@ -47,37 +68,32 @@ def as_chat(payload: JsonObject) -> JsonObject:
     return {**payload, "choices": choices}
 
 
-def _blocks_of_answer(
-    native: JsonObject, unread: list[str], flags: Flags
+def _assistant_blocks(
+    native: JsonObject, unread: list[str], flags: Flags = NO_FLAGS
 ) -> Iterator[MessageBlock]:
-    unread += unread_in(native)
-    return _assistant_blocks(native, flags)
-
-
-def _assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[MessageBlock]:
     """The blocks of a message of the assistant, in the order in which this format has them."""
+    unread += unread_in(native)
     if plan := text_in(native.get(PLAN)):
         yield ReasoningBlock(text=plan, extras={"member": PLAN})
     if thought := text_in(native.get(THINKING)):
         yield ReasoningBlock(text=thought)
-    yield from read_content(native.get("content"), _read_said)
+    yield from map(_read_said, items_of(native.get("content")))
     yield from read_calls(objects_in(native.get("tool_calls")), flags)
 
 
 def _read_said(part: JsonValue) -> Part | ReasoningBlock:
     members = object_in(part)
-    match members:
-        case {"type": "thinking", "thinking": str(text)}:
-            return ReasoningBlock(text=text, extras=others(members, frozenset({"type", THINKING})))
-        case _:
-            return read_part(part)
+    if members.get("type") == THINKING and isinstance(text := members.get(THINKING), str):
+        return ReasoningBlock(text=text, extras=others(members, frozenset({"type", THINKING})))
+    return read_part(part)
 
 
 def _message_extras(native: JsonObject) -> JsonObject:
-    return {**others(native, MESSAGE), **odd_texts(native, _THOUGHTS)}
+    extras = {**others(native, MESSAGE), **odd_texts(native, _THOUGHTS)}
+    return {**extras, PLAN: ""} if native.get(PLAN) == "" else extras
 
 
-SPELLING = ChatSpelling(NAME, _blocks_of_answer, _message_extras, is_part, ("content", *_THOUGHTS))
+SPELLING = ChatSpelling(NAME, _assistant_blocks, _message_extras, is_part, ("content", *_THOUGHTS))
 """How this format reads the messages of answers."""
 
 
@@ -88,15 +104,29 @@ def read_history(request: JsonObject) -> Conversation:
 
 
 def _read_message(native: JsonObject, role: Role) -> Message:
-    blocks: list[MessageBlock]
-    extras: JsonObject = {}
+    blocks: Iterable[MessageBlock]
+    content = native.get("content")
+    if role == "tool":
+        return message_of_request(NAME, role, [_read_result(native)])
     if role == "assistant":
-        blocks, extras = [*_assistant_blocks(native)], _message_extras(native)
-    elif role == "tool":
-        blocks = [read_result(native, RESULT, _read_given)]
+        blocks, extras = _assistant_blocks(native, []), _message_extras(native)
     else:
-        blocks, extras = [*read_content(native.get("content"), read_part)], others(native, _SAID)
-    return message_of_request(NAME, role, blocks, extras)
+        blocks, extras = map(read_part, items_of(content)), others(native, _SAID)
+    message = message_of_request(NAME, role, blocks, extras)
+    if content in ("", []):
+        extras["content"] = content
+    elif isinstance(content, str) and message.origin:
+        extras["content"] = ""
+    if not (extras or isinstance(content, list)):
+        return message
+    return message.model_copy(update={"origin": Origin(wire_format=NAME, extras=extras)})
+
+
+def _read_result(native: JsonObject) -> ResultBlock:
+    result = read_result(native, RESULT, _read_given)
+    if not isinstance(native.get("content"), list):
+        return result
+    return result.model_copy(update={"extras": {**result.extras, "content": []}})
 
 
 def _read_given(part: JsonValue) -> Part:

@@ -5,8 +5,6 @@ their original order. Each result is a separate message with a text. Documents a
 written only if they came from Cohere.
 """
 
-from collections.abc import Iterable
-
 from pydantic import JsonValue
 
 from tooltrail.records import (
@@ -18,12 +16,12 @@ from tooltrail.records import (
 )
 from tooltrail.wire._chat.calls import CALL, write_call
 from tooltrail.wire._chat.parts import content_of, write_part, write_text
-from tooltrail.wire._reading import is_for_provider, result_of_text
-from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._reading import result_of_text
+from tooltrail.wire._steps import Answered, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.cohere.asking import FREE_TEXT
 from tooltrail.wire.cohere.reading import DOCUMENT, MESSAGE, PLAN, RESULT, THINKING
-from tooltrail.wire.members import JsonObject, others, raw_arguments, spelled
+from tooltrail.wire.members import JsonObject, raw_arguments, spelled
 
 _DOCUMENT = frozenset({DOCUMENT})
 _IMAGES = frozenset({"image"})
@@ -33,33 +31,34 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """Write `{"messages": […]}`."""
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
-        if isinstance(step, Answers):
-            calls: list[JsonValue] = [_write_call(writing, step, one) for one in step.answered]
-            spoken = _spoken(writing, step.message, step.blocks(), step.where)
+        calls: list[JsonValue] = [_write_call(writing, step, one) for one in step.answered]
+        spoken = _spoken(writing, step)
+        if calls:
             messages.append(_said(writing, step, {**spoken, "tool_calls": calls}))
             messages.extend(_write_result(writing, answered) for answered in step.answered)
-            continue
-        spoken = _spoken(writing, step.message, step.message.blocks, step.where)
-        if "content" in spoken:
+        elif "content" in spoken:
             messages.append(_said(writing, step, spoken))
         else:
             writing.note("message_empty", step.where, "nothing is said in it; left out")
     return {"messages": messages}
 
 
-def _said(writing: Writing, step: Said | Answers, spoken: JsonObject) -> JsonObject:
+def _said(writing: Writing, step: Step, spoken: JsonObject) -> JsonObject:
     message = step.message
     role = "system" if message.role == "developer" else message.role
     writing.note_role(message.role, role, step.where)
-    return writing.with_message_extras({"role": role, **spoken}, message, step.where, MESSAGE)
+    extras = dict(message.origin.extras) if message.origin else {}
+    if "content" in spoken:
+        extras.pop("content", None)
+    native: JsonObject = {"role": role, **spoken}
+    return writing.beside(native, message, extras, step.where, MESSAGE - {PLAN, "content"})
 
 
-def _spoken(
-    writing: Writing, message: Message, blocks: Iterable[MessageBlock | Answered], where: str
-) -> JsonObject:
+def _spoken(writing: Writing, step: Step) -> JsonObject:
     """Write a message without its calls; the calls' positions show changes of order."""
+    message, where = step.message, step.where
     plans, parts, places = list[str](), list[JsonObject](), list[int]()
-    for block in blocks:
+    for block in step.blocks():
         if isinstance(block, Answered):
             places.append(2)
         elif isinstance(block, ReasoningBlock) and (
@@ -74,7 +73,11 @@ def _spoken(
     if places != sorted(places):
         writing.note("order_changed", where, "the plan stands first, then the content, the calls")
     plan: JsonObject = {PLAN: writing.joined(plans, where)} if plans else {}
-    return {**plan, "content": content_of(parts)} if parts else plan
+    if not parts:
+        return plan
+    is_text = message.origin is None or message.origin.extras.get("content") == ""
+    is_list = writing.replays(message) and not is_text
+    return {**plan, "content": [*parts] if is_list else content_of(parts)}
 
 
 def _write_part(
@@ -98,7 +101,8 @@ def _write_text(
     writing: Writing, message: Message, block: TextBlock, where: str
 ) -> JsonObject | None:
     """Write a text, or the document with this text as data; None for an empty text."""
-    document = block.extras.get(DOCUMENT)
+    extras = dict(block.extras)
+    document = extras.pop(DOCUMENT, None)
     if (
         isinstance(document, dict)
         and writing.replays(message)
@@ -107,11 +111,11 @@ def _write_text(
         writing.note_refusal(block, where)
         text = writing.clean.text(block.text, where)
         native: JsonObject = {"type": DOCUMENT, DOCUMENT: {"data": text, **document}}
-        return writing.beside(native, message, others(block.extras, _DOCUMENT), where)
+        return writing.beside(native, message, extras, where)
     return write_text(writing, message, block, where, _DOCUMENT)
 
 
-def _write_call(writing: Writing, step: Answers, answered: Answered) -> JsonObject:
+def _write_call(writing: Writing, step: Step, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
     if call.kind == "custom":
         arguments = spelled(writing.arguments_object(call, where, FREE_TEXT))
@@ -128,7 +132,9 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
         "tool_call_id": answered.wire_id,
         "content": _result_parts(writing, answered) or writing.result_text(result, where),
     }
-    return writing.beside(native, answered.source, result.extras, where, RESULT)
+    extras = dict(result.extras)
+    extras.pop("content", None)
+    return writing.beside(native, answered.source, extras, where, RESULT)
 
 
 def _result_parts(writing: Writing, answered: Answered) -> list[JsonValue]:
@@ -137,11 +143,9 @@ def _result_parts(writing: Writing, answered: Answered) -> list[JsonValue]:
     Parts cannot carry a structured value, nor a status that does not follow from their text.
     """
     result, source = answered.result, answered.source
-    as_text = result_of_text(None, None, result.content)
-    is_same_status = result.status == as_text.status and not result.has_structured
-    if not (
-        writing.replays(source) and is_same_status and any(map(is_for_provider, as_text.content))
-    ):
+    is_list = "content" in result.extras and writing.replays(source)
+    status = result_of_text(None, None, result.content).status
+    if not is_list or result.status != status or result.has_structured:
         return []
     parts = (_write_part(writing, source, block, answered.where) for block in result.content)
     return [part for part in parts if part is not None]

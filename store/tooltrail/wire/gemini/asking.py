@@ -8,9 +8,9 @@ from pydantic import JsonValue
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
+from tooltrail.wire.exports import ToolChoice
 from tooltrail.wire.gemini.parts import camel
 from tooltrail.wire.members import JsonObject, objects_in, others
-from tooltrail.wire.requests import ToolChoice
 
 NAME = "gemini"
 _DECLARATION = frozenset({"name", "description", "parametersJsonSchema"})

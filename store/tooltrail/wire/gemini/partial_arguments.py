@@ -26,16 +26,6 @@ PIECES = frozenset({"willContinue", "partialArgs"})
 _Step = str | int
 
 
-def goes_on(members: JsonObject) -> bool:
-    """Whether `willContinue` is set; any value but None and False counts as set."""
-    return members.get("willContinue") not in (None, False)
-
-
-def is_in_pieces(members: JsonObject) -> bool:
-    """Whether the arguments of a call come in pieces."""
-    return goes_on(members) or members.get("partialArgs") not in (None, [])
-
-
 @dataclass(slots=True)
 class PartialArguments:
     """The arguments, as far as they were received, and the paths of unfinished texts."""
@@ -54,7 +44,7 @@ class PartialArguments:
         for piece in map(camel, objects_in(pieces)):
             steps = _steps(piece.get("jsonPath"))
             self._put(steps, _value(piece))
-            if goes_on(piece):
+            if piece.get("willContinue"):
                 self.open_texts.add(steps)
 
     def _put(self, steps: tuple[_Step, ...], value: JsonValue) -> None:
@@ -80,7 +70,7 @@ def _value(piece: JsonObject) -> JsonValue:
     values = [piece[name] for name in _VALUES if name in piece]
     if len(values) != 1:
         raise InvalidRecordError(f"a piece has {len(values)} values, and not one")
-    if goes_on(piece) and not isinstance(values[0], str):
+    if piece.get("willContinue") and not isinstance(values[0], str):
         raise InvalidRecordError("only a string can be continued")
     return None if "nullValue" in piece else values[0]
 

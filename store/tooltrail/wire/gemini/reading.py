@@ -1,7 +1,6 @@
 """Reads answers and contents of Gemini into the canonical conversation."""
 
 from collections.abc import Iterator, Mapping
-from collections.abc import Set as AbstractSet
 
 from pydantic import JsonValue
 
@@ -27,7 +26,7 @@ from tooltrail.wire._reading import (
     numbered,
 )
 from tooltrail.wire.gemini.asking import NAME, read_tools
-from tooltrail.wire.gemini.partial_arguments import PIECES, is_in_pieces
+from tooltrail.wire.gemini.partial_arguments import PIECES
 from tooltrail.wire.gemini.parts import camel, media_of_part
 from tooltrail.wire.members import (
     JsonObject,
@@ -109,12 +108,7 @@ def failed_call(candidates: list[JsonObject]) -> ProviderFailure | None:
 
 
 def read_candidate(
-    payload: JsonObject,
-    candidate: JsonObject,
-    position: int,
-    *,
-    is_complete: bool = True,
-    cut: AbstractSet[int] = frozenset(),
+    payload: JsonObject, candidate: JsonObject, position: int, *, is_complete: bool = True
 ) -> Message:
     """Read the message of one candidate.
 
@@ -123,7 +117,6 @@ def read_candidate(
         candidate: the candidate, with keys in camel case.
         position: the index of the candidate in the answer.
         is_complete: whether the end of the answer was received.
-        cut: the indexes of parts with incomplete calls.
     """
     reason, index = text_in(candidate.get("finishReason")), candidate.get("index")
     is_whole = is_complete and reason in _WHOLE
@@ -137,7 +130,7 @@ def read_candidate(
     # The last event of an ordinary stream has an empty text beside the finish reason.
     blocks = [
         block
-        for block in _blocks(_parts_of(candidate.get("content")), cut)
+        for block in _blocks(_parts_of(candidate.get("content")))
         if not isinstance(block, TextBlock) or block.text or block.extras
     ]
     return message_of_answer(blocks, origin, is_complete=is_whole, is_cut=False)
@@ -169,17 +162,16 @@ def _parts_of(content: JsonValue) -> list[JsonValue]:
     return items_of(content.get("parts") if isinstance(content, dict) else content)
 
 
-def _blocks(parts: list[JsonValue], cut: AbstractSet[int] = frozenset()) -> Iterator[MessageBlock]:
-    """Read parts as blocks; `cut` has the indexes of parts with incomplete calls."""
-    return numbered(_block(value, is_cut=number in cut) for number, value in enumerate(parts))
+def _blocks(parts: list[JsonValue]) -> Iterator[MessageBlock]:
+    return numbered(map(_block, parts))
 
 
-def _block(native: JsonValue, *, is_cut: bool) -> MessageBlock:
+def _block(native: JsonValue) -> MessageBlock:
     if isinstance(native, str):
         return TextBlock(text=native)
     part = camel(object_in(native))
     if "functionCall" in part:
-        return CallBlock(call=_call(part, is_cut=is_cut))
+        return CallBlock(call=_call(part))
     text = part.get("text")
     if isinstance(text, str):
         kind = ReasoningBlock if part.get("thought") is True else TextBlock
@@ -192,10 +184,10 @@ def _block(native: JsonValue, *, is_cut: bool) -> MessageBlock:
     return media_of_part(part) or ProviderBlock(native=native)
 
 
-def _call(part: JsonObject, *, is_cut: bool) -> ToolCall:
+def _call(part: JsonObject) -> ToolCall:
     members = camel(object_in(part["functionCall"]))
     extras = others(part, _CALL_PART)
-    is_whole = not is_in_pieces(members)
+    is_whole = not any(members.get(name) for name in PIECES)
     # In a complete call, the members of pieces have no meaning.
     if more := others(members, _CALL | PIECES if is_whole else _CALL):
         extras["functionCall"] = more
@@ -204,7 +196,7 @@ def _call(part: JsonObject, *, is_cut: bool) -> ToolCall:
         tool_name=text_in(members.get("name")) or "",
         arguments_raw=spelled({} if args is None else args),
         call_id=text_in(members.get("id")),
-        flags=() if is_whole and not is_cut else ("incomplete",),
+        flags=() if is_whole else ("incomplete",),
         extras=extras,
     )
 

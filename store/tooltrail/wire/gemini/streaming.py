@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from tooltrail.records import InvalidRecordError, Message
-from tooltrail.wire.gemini.partial_arguments import PIECES, PartialArguments, goes_on
+from tooltrail.records import InvalidRecordError
+from tooltrail.wire.gemini.partial_arguments import PIECES, PartialArguments
 from tooltrail.wire.gemini.parts import camel
 from tooltrail.wire.gemini.reading import failed_call, read_candidate, read_failure, unread_of
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
@@ -31,7 +31,6 @@ class _Candidate:
     unread: list[str] = field(default_factory=list[str])
     call_at: int = 0
     open_call: PartialArguments | None = None
-    cut: set[int] = field(default_factory=set[int])
 
     def take(self, part: JsonObject) -> None:
         """Add one part."""
@@ -52,40 +51,40 @@ class _Candidate:
         self.texts[number].append(text)
 
     def _take_call(self, part: JsonObject, members: JsonObject) -> None:
-        if self.open_call is not None and members.get("name"):
+        """Begin a call, or continue the one whose arguments come in pieces."""
+        if members.get("name"):
             self.end("another call begins before the arguments of the one before it ended")
         if self.open_call is None:
-            self.call_at = len(self.parts)
-            self.parts.append({**part, "functionCall": others(members, PIECES)})
-            if not (goes_on(members) or members.get("partialArgs") is not None):
-                return
             self.open_call = PartialArguments(dict(object_in(members.get("args"))))
+            self.call_at = len(self.parts)
+            self.parts.append({"functionCall": {}})
         elif members.get("args"):
             self.end("arguments come whole and in pieces")
             return
-        self._take_pieces(self.open_call, part, members)
-
-    def _take_pieces(self, call: PartialArguments, part: JsonObject, members: JsonObject) -> None:
-        try:
-            call.take(members.get("partialArgs"))
-        except InvalidRecordError as error:
-            self._note_cut(f"a piece of a call's arguments: {error}")
-        begun = self.parts[self.call_at]
-        whole: JsonObject = {**object_in(begun["functionCall"]), "args": call.args}
+        call, begun, notes = self.open_call, self.parts[self.call_at], list[str]()
+        whole: JsonObject = {**object_in(begun["functionCall"]), **others(members, PIECES)}
+        if pieces := members.get("partialArgs"):
+            try:
+                call.take(pieces)
+            except InvalidRecordError as error:
+                notes.append(f"a piece of a call's arguments: {error}")
+            whole["args"] = call.args
         self.parts[self.call_at] = {**begun, **part, "functionCall": whole}
-        if not goes_on(members):
-            if call.open_texts:
-                self._note_cut("a call ended before a text in its arguments did")
-            self.open_call = None
-
-    def _note_cut(self, *notes: str) -> None:
-        self.cut.add(self.call_at)
-        self.unread += notes
+        is_open = bool(members.get("willContinue"))
+        if call.open_texts and not is_open:
+            notes.append("a call ended before a text in its arguments did")
+        if notes:
+            self.end(*notes)
+        self.open_call = call if is_open else None
 
     def end(self, *notes: str) -> None:
         """End the call whose arguments are unfinished, if there is one: it is incomplete."""
-        if self.open_call is not None:
-            self._note_cut(*notes)
+        if self.open_call is None:
+            return
+        part = self.parts[self.call_at]
+        cut: JsonObject = {**object_in(part["functionCall"]), "willContinue": True}
+        self.parts[self.call_at] = {**part, "functionCall": cut}
+        self.unread += notes
         self.open_call = None
 
     def native(self) -> JsonObject:
@@ -117,19 +116,13 @@ class ContentAssembler:
         self._head = self._head or event
         self._unread += unread_of(event)
         self._failure = self._failure or read_failure(event)
-        for position, candidate in enumerate(objects_in(event.get("candidates"))):
-            value = candidate.get("index", position)
-            index = value if isinstance(value, int) else 0
-            state = self._candidates.get(index)
-            if state is None:
-                state = self._candidates[index] = _Candidate()
-            self._take(state, camel(candidate))
-
-    def _take(self, state: _Candidate, candidate: JsonObject) -> None:
-        for part in list_in(object_in(candidate.get("content")).get("parts")):
-            state.take(camel(object_in(part)))
-        if members := others(candidate, _CONTENT):
-            state.head.update(members)
+        for position, candidate in enumerate(map(camel, objects_in(event.get("candidates")))):
+            index = candidate.get("index", position)
+            place = index if isinstance(index, int) else 0
+            state = self._candidates.setdefault(place, _Candidate())
+            for part in list_in(object_in(candidate.get("content")).get("parts")):
+                state.take(camel(object_in(part)))
+            state.head.update(others(candidate, _CONTENT))
 
     def finish(self, *, is_done: bool = False) -> Response:
         """Return the answer; if its end was not received, its calls are incomplete."""
@@ -138,15 +131,13 @@ class ContentAssembler:
             self._unread += candidate.unread
         natives = {index: one.native() for index, one in sorted(self._candidates.items())}
         failure = self._failure or failed_call(list(natives.values()))
-        messages = [self._message(index, natives[index], is_done) for index in natives]
+        messages = [
+            read_candidate(
+                self._head,
+                {**native, "index": index},
+                index,
+                is_complete=(is_done or "finishReason" in native) and self._failure is None,
+            )
+            for index, native in natives.items()
+        ]
         return Response.of(messages, failure, self._unread)
-
-    def _message(self, index: int, native: JsonObject, is_done: bool) -> Message:
-        ended = is_done or native.get("finishReason") is not None
-        return read_candidate(
-            self._head,
-            {**native, "index": index},
-            index,
-            is_complete=ended and self._failure is None,
-            cut=self._candidates[index].cut,
-        )

@@ -51,7 +51,9 @@ def _part(
     ((member, members),) = native.items()
     within = extras.get(member)
     if isinstance(members, dict) and isinstance(within, dict):
-        members = writing.beside(members, message, within, where)
+        # Only the server sends a call in pieces.
+        known = PIECES if member == "functionCall" else frozenset[str]()
+        members = writing.beside(members, message, within, where, known)
         extras = {name: value for name, value in extras.items() if name != member}
     return writing.beside({member: members}, message, extras, where)
 
@@ -83,12 +85,7 @@ def _call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     }
     if answered.wire_id is not None:
         members["id"] = answered.wire_id
-    # Only the server sends a call in pieces.
-    within = dict.fromkeys(PIECES & object_in(call.extras.get("functionCall")).keys())
-    extras = dict(call.extras)
-    if within:
-        extras["functionCall"] = {**object_in(extras["functionCall"]), **within}
-    return _part(writing, {"functionCall": members}, message, extras, where)
+    return _part(writing, {"functionCall": members}, message, call.extras, where)
 
 
 def _response(writing: Writing, answered: Answered) -> JsonObject:

@@ -1,13 +1,32 @@
-"""The tools of an MCP server. There is no tool choice, because MCP requests go to no model."""
+"""The limits and the tools of an MCP server.
 
+There is no tool choice, because MCP requests go to no model.
+"""
+
+import re
+import sys
 from collections.abc import Iterable
 
 from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import free_text_schema, read_function, write_head
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.mcp.limits import NAME
+from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others
 
+NAME = "mcp"
+
+# All types of images and sound are allowed; each block names its type.
+CAPABILITIES = Capabilities(
+    needs_call_ids=False,
+    call_id_length=sys.maxsize,
+    call_id_scope="none",
+    tool_name=re.compile(r"[A-Za-z0-9._-]{1,128}"),
+    tool_name_length=128,
+    arguments_are_text=False,
+    takes_orphans=True,
+    has_error_flag=True,
+    result_media=frozenset({"image/*", "audio/*"}),
+)
 _TOOL = frozenset({"name", "description", "inputSchema"})
 
 

@@ -26,22 +26,18 @@ from tooltrail.records import (
     ToolDefinition,
 )
 from tooltrail.wire._reading import messages_in
-from tooltrail.wire._steps import Answers, Said, steps
+from tooltrail.wire._steps import Step, steps
 from tooltrail.wire._writing import Writing
-from tooltrail.wire.mcp.asking import read_tools
-from tooltrail.wire.mcp.calls import VERSION, call_native, read_call
-from tooltrail.wire.mcp.limits import LATEST, NAME, RPC, RequestId, Revision
+from tooltrail.wire.mcp.asking import NAME, read_tools
+from tooltrail.wire.mcp.calls import RequestId, call_native, read_call
 from tooltrail.wire.mcp.results import Pending, read_outcome, response_native
 from tooltrail.wire.members import JsonObject, object_in
 
-_FROM_SERVER = {"sampling/createMessage", "elicitation/create", "roots/list"}
-"""The methods that a server calls at its client, with the server's own ids."""
+_FROM_SERVER = {"sampling/createMessage", "elicitation/create", "roots/list", "ping"}
+"""The methods that a server calls at its client, with its own ids. A client may ping, too."""
 
 _SAMPLED = {"role", "model"}
 """The members of an answer to `sampling/createMessage`, which resembles a tool's result."""
-
-_OF_PINGS = {"_meta", "resultType"}
-"""The only members that the answer to a ping may have."""
 
 _OWN = Origin(wire_format=NAME)
 
@@ -106,7 +102,7 @@ class _Session:
             self._waiting[message_id] = self._resumed(message, params) or self._begun(message)
         elif method in _FROM_SERVER:
             self._of_server.add(message_id)
-        elif method != "ping":
+        else:
             self._waiting[message_id] = task
             if task is not None:
                 self._say("tool", ProviderBlock(native=message))
@@ -135,8 +131,6 @@ class _Session:
         outcome = read_outcome({"jsonrpc": "2.0", **message})
         result, is_error = object_in(message.get("result")), message.get("error") is not None
         is_other = outcome is None and "tools" not in result
-        if is_other and message.get("result") == result and result.keys() <= _OF_PINGS:
-            return
         is_of_client = is_error or is_other or result.keys() >= _SAMPLED
         if message_id in self._of_server and is_of_client:
             self._of_server.discard(message_id)
@@ -179,38 +173,22 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
 
 
 def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue]:
-    ids = _RequestIds(writing)
-    own = {
-        id(result)
-        for message in conversation.messages
-        if writing.replays(message)
-        for result in message.results
-    }
+    numbers = count(1)
     for step in steps(writing, conversation):
-        if isinstance(step, Said) and step.orphans:
+        if step.orphans:
             # Responses without a request.
-            for one in step.orphans:
-                is_own = id(one) in own
-                request_id = ids.of(one.extras if is_own else {}, step.where)
-                yield response_native(writing, one, request_id, LATEST, step.where, replays=is_own)
+            for orphan in step.orphans:
+                yield response_native(writing, orphan, next(numbers), step.where, replays=False)
             continue
         _note_said(writing, step)
-        for answered in step.answered if isinstance(step, Answers) else ():
-            call, is_own = answered.call, id(answered.result) in own
-            replays = writing.replays(step.message)
-            request_id = ids.of(call.extras if replays else {}, answered.where)
-            # A request of the older revision is written without members that it does not have.
-            meta = object_in(call.extras.get("_meta"))
-            is_older = replays and RPC in call.extras and VERSION not in meta
-            revision: Revision = "2025-11-25" if is_older else LATEST
-            where, name, result = answered.where, answered.wire_name, answered.result
-            yield call_native(
-                writing, call, request_id, where, name=name, revision=revision, replays=replays
-            )
-            yield response_native(writing, result, request_id, revision, where, replays=is_own)
+        for one in step.answered:
+            number, where, is_own = next(numbers), one.where, writing.replays(step.message)
+            yield call_native(writing, one.call, number, where, name=one.wire_name, replays=is_own)
+            is_own = writing.replays(one.source)
+            yield response_native(writing, one.result, number, where, replays=is_own)
 
 
-def _note_said(writing: Writing, step: Said | Answers) -> None:
+def _note_said(writing: Writing, step: Step) -> None:
     """Report the blocks other than calls and results, which the format cannot carry."""
     for block in step.message.blocks:
         if not isinstance(block, CallBlock | ResultBlock):
@@ -218,33 +196,6 @@ def _note_said(writing: Writing, step: Said | Answers) -> None:
     writing.note_message_extras(step.message, step.where)
     if not step.message.blocks:
         writing.note("message_empty", step.where, "a message without blocks")
-    if isinstance(step, Answers) and len(step.answered) > 1:
+    if len(step.answered) > 1:
         note = "the calls of one message are requests one after the other"
         writing.note("order_changed", step.where, note)
-
-
-class _RequestIds:
-    """Assigns each request of an export a unique id."""
-
-    def __init__(self, writing: Writing) -> None:
-        self._writing = writing
-        self._used: set[JsonValue] = set()
-        self._numbers = count(1)
-
-    def of(self, extras: JsonObject, where: str) -> RequestId:
-        """The recorded id if it is unused; else the next unused number."""
-        recorded = object_in(extras.get(RPC)).get("id")
-        if isinstance(recorded, str):
-            recorded = self._writing.clean.text(recorded, where)
-        if not isinstance(recorded, int | str) or recorded in self._used:
-            free = next(number for number in self._numbers if number not in self._used)
-            if recorded is not None:
-                self._writing.note("id_renamed", where, f"request {recorded!a} is {free} here")
-            recorded = free
-        self._used.add(recorded)
-        return recorded
-
-
-def is_result(item: JsonObject) -> bool:
-    """Whether a message of JSON-RPC is a response."""
-    return "result" in item or "error" in item

@@ -22,21 +22,16 @@ from tooltrail.records import (
     ResultStatus,
     TextBlock,
 )
-from tooltrail.wire._clean_text import compact
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.exports import DEFAULT_EXPORT_POLICY, Export
-from tooltrail.wire.mcp.limits import (
-    CAPABILITIES,
-    LATEST,
-    NAME,
-    RPC,
-    TOO_DEEP,
-    RequestId,
-    Revision,
-)
+from tooltrail.wire.mcp.asking import CAPABILITIES, NAME
+from tooltrail.wire.mcp.calls import TOO_DEEP, RequestId
 from tooltrail.wire.media_uris import decoded
 from tooltrail.wire.members import JsonObject, list_in, object_in, others, text_in
 from tooltrail.wire.sturdy import is_bounded
+
+_RPC = "jsonrpc"
+"""The member of a result's extras with what came beside it: the error, or the task that ended."""
 
 _REFUSALS = frozenset({-32700, -32600, -32601, -32602, -32020, -32021, -32022, -32042})
 """Codes of errors with which a server refuses a request before any tool runs: those of JSON-RPC for
@@ -90,10 +85,8 @@ def read_outcome(response: JsonObject) -> ResultBlock | Pending | None:
     if not is_bounded(response):
         raise InvalidRecordError(TOO_DEEP)
     is_message = "jsonrpc" in response
-    has_id = is_message and response.get("id") is not None
-    rpc: JsonObject = {"id": response["id"]} if has_id else {}
     if is_message and response.get("error") is not None:
-        return _protocol_error(response["error"], rpc)
+        return _protocol_error(response["error"])
     result = response.get("result") if is_message else response
     if not isinstance(result, dict):
         return None
@@ -102,9 +95,8 @@ def read_outcome(response: JsonObject) -> ResultBlock | Pending | None:
         return Pending(state=text_in(result.get("requestState")))
     task = result if "taskId" in result else object_in(result.get("task"))
     if "content" not in result and isinstance(task_id := task.get("taskId"), str):
-        ended = _read_task(task, {**rpc, "task": others(task, _TASK_ENDS)})
-        return ended or Pending(task_id=task_id)
-    return _read_result(result, rpc) if kind in (None, "complete") and _is_result(result) else None
+        return _read_task(task) or Pending(task_id=task_id)
+    return _read_result(result) if kind in (None, "complete") and _is_result(result) else None
 
 
 def _is_result(result: JsonObject) -> bool:
@@ -113,7 +105,7 @@ def _is_result(result: JsonObject) -> bool:
     return "structuredContent" in result or "isError" in result
 
 
-def _read_result(result: JsonObject, rpc: JsonObject) -> ResultBlock:
+def _read_result(result: JsonObject) -> ResultBlock:
     extras, is_error = others(result, _RESULT), result.get("isError")
     status: ResultStatus = "error" if is_error else "ok"
     if not isinstance(is_error, bool | None):
@@ -123,16 +115,16 @@ def _read_result(result: JsonObject, rpc: JsonObject) -> ResultBlock:
         content=tuple(map(_read_block, list_in(result.get("content")))),
         structured=result.get("structuredContent"),
         has_structured="structuredContent" in result,
-        extras={**extras, RPC: rpc} if rpc else extras,
+        extras=extras,
     )
 
 
-def _protocol_error(error: JsonValue, rpc: JsonObject) -> ResultBlock:
+def _protocol_error(error: JsonValue) -> ResultBlock:
     code = object_in(error).get("code")
     return ResultBlock(
         status="denied" if isinstance(code, int) and code in _REFUSALS else "interrupted",
         content=_text_content(object_in(error).get("message")),
-        extras={RPC: {**rpc, "error": error}},
+        extras={_RPC: {"error": error}},
     )
 
 
@@ -141,18 +133,20 @@ def _text_content(message: JsonValue) -> tuple[ContentBlock, ...]:
     return () if text is None else (TextBlock(text=text),)
 
 
-def _read_task(task: JsonObject, rpc: JsonObject) -> ResultBlock | None:
+def _read_task(task: JsonObject) -> ResultBlock | None:
     """The result of a task; None if it has not ended with one."""
     match task:
-        case {"status": "completed", "result": dict(ended)} if _is_result(ended):
-            return _read_result(ended, rpc)
+        case {"status": "completed", "result": dict(result)} if _is_result(result):
+            ended = _read_result(result)
         case {"status": "failed", "error": error} if error is not None:
-            return _protocol_error(error, rpc)
+            ended = _protocol_error(error)
         case {"status": "cancelled"}:
             content = _text_content(task.get("statusMessage"))
-            return ResultBlock(status="cancelled", content=content, extras={RPC: rpc})
+            ended = ResultBlock(status="cancelled", content=content)
         case _:
             return None
+    beside = {**object_in(ended.extras.get(_RPC)), "task": others(task, _TASK_ENDS)}
+    return ended.model_copy(update={"extras": {**ended.extras, _RPC: beside}})
 
 
 def _read_block(native: JsonValue) -> ContentBlock:
@@ -189,11 +183,7 @@ def _read_resource(members: JsonObject, contents: JsonObject) -> ResourceBlock |
 
 
 def write_result(
-    result: ResultBlock,
-    request_id: RequestId | None = None,
-    *,
-    revision: Revision = LATEST,
-    is_own: bool = False,
+    result: ResultBlock, request_id: RequestId | None = None, *, is_own: bool = False
 ) -> Export:
     """Write a `CallToolResult`, or with an id the response of JSON-RPC to that request.
 
@@ -201,7 +191,7 @@ def write_result(
     With `is_own`, the result's extras and provider blocks come from `read_result` and are written.
     """
     writing = Writing(NAME, CAPABILITIES, DEFAULT_EXPORT_POLICY)
-    native = response_native(writing, result, request_id, revision, "result", replays=is_own)
+    native = response_native(writing, result, request_id, "result", replays=is_own)
     return writing.export(native)
 
 
@@ -209,39 +199,36 @@ def response_native(
     writing: Writing,
     result: ResultBlock,
     request_id: RequestId | None,
-    revision: Revision,
     where: str,
     *,
     replays: bool,
 ) -> JsonObject:
     """Write the response and report changes; without an id, write only the result."""
     head: JsonObject = {"jsonrpc": "2.0", "id": request_id}
-    match result.extras.get(RPC) if replays and request_id is not None else None:
+    match result.extras.get(_RPC) if replays and request_id is not None else None:
         case {"error": {"code": int(), "message": str()} as error}:
             return {**head, "error": error}
         case _:
-            native = _result_native(writing, result, revision, where, replays=replays)
+            native = _result_native(writing, result, where, replays=replays)
             return native if request_id is None else {**head, "result": native}
 
 
 def _result_native(
-    writing: Writing, result: ResultBlock, revision: Revision, where: str, *, replays: bool
+    writing: Writing, result: ResultBlock, where: str, *, replays: bool
 ) -> JsonObject:
     content: list[JsonValue] = [
         _write_block(writing, block, where, replays=replays) for block in result.content
     ]
-    members: JsonObject = {"content": content, "isError": result.is_error}
+    members: JsonObject = {
+        "content": content,
+        "isError": result.is_error,
+        "resultType": "complete",
+    }
     writing.note_status(result, where)
-    if result.has_structured and (revision == LATEST or isinstance(result.structured, dict)):
+    if result.has_structured:
         members["structuredContent"] = result.structured
-    elif result.has_structured:
-        writing.note("structured_dropped", where, f"no object, which {revision} demands")
-        if not content:
-            content.append({"type": "text", "text": compact(result.structured)})
-    if revision == LATEST:
-        members["resultType"] = "complete"
-    extras = {name: member for name, member in result.extras.items() if name != RPC}
-    if "task" in object_in(result.extras.get(RPC)):
+    extras = others(result.extras, frozenset({_RPC}))
+    if "task" in object_in(result.extras.get(_RPC)):
         writing.note_dropped(["task"], where)
     return writing.with_extras(members, extras, where, replays=replays)
 

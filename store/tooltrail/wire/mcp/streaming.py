@@ -6,10 +6,10 @@ ends a task: it contains the result that the response postponed.
 """
 
 from tooltrail.records import Message, Origin, ProviderBlock, ResultBlock
-from tooltrail.wire.mcp.limits import NAME
+from tooltrail.wire.mcp.asking import NAME
 from tooltrail.wire.mcp.results import Pending, read_outcome
 from tooltrail.wire.members import JsonObject, object_in, text_in
-from tooltrail.wire.responses import ProviderFailure, Response, failure_of
+from tooltrail.wire.responses import Response, failure_of
 
 
 def read_response(payload: JsonObject, place: int = 0) -> Response:
@@ -32,35 +32,34 @@ class McpAssembler:
     """Collects the responses of a stream, in their order."""
 
     def __init__(self) -> None:
-        self._messages: list[Message] = []
-        self._tasks: dict[str, int] = {}
-        self._failure: ProviderFailure | None = None
+        # The responses by the id of their task, or by their place.
+        self._responses: dict[str | int, JsonObject] = {}
         self._unread: list[str] = []
 
     def feed(self, event: JsonObject) -> None:
         """Add one message."""
-        task = object_in(event.get("params"))
-        if "result" in event or "error" in event:
-            self._take(event, len(self._messages))
-        elif event.get("method") == "notifications/tasks":
+        key: str | int = len(self._responses)
+        if event.get("method") == "notifications/tasks":
             # A notification about a task contains the result if the task has ended.
-            ended: JsonObject = {"jsonrpc": "2.0", "result": task}
-            if isinstance(read_outcome(ended), ResultBlock):
-                place = self._tasks.pop(str(task.get("taskId")), len(self._messages))
-                self._take(ended, place)
-        elif "method" not in event:
-            self._unread.append("an event is no message of JSON-RPC")
-
-    def _take(self, event: JsonObject, place: int) -> None:
-        response, outcome = read_response(event, place), read_outcome({"jsonrpc": "2.0", **event})
-        self._failure = self._failure or response.failure
-        self._unread.extend(response.unread)
-        self._messages[place : place + 1] = response.messages
-        if isinstance(outcome, Pending) and outcome.task_id is not None:
-            self._tasks[outcome.task_id] = place
+            task = object_in(event.get("params"))
+            key, event = str(task.get("taskId")), {"jsonrpc": "2.0", "result": task}
+            if not isinstance(read_outcome(event), ResultBlock):
+                return
+        elif "result" in event or "error" in event:
+            outcome = read_outcome({"jsonrpc": "2.0", **event})
+            if isinstance(outcome, Pending) and outcome.task_id is not None:
+                key = outcome.task_id
+        else:
+            if "method" not in event:
+                self._unread.append("an event is no message of JSON-RPC")
+            return
+        self._responses[key] = event
 
     def finish(self, *, is_done: bool = False) -> Response:  # noqa: ARG002  no event marks the end
         """Return the responses, one message each; none if the stream ended before the first."""
-        if not self._messages:
+        if not self._responses:
             self._unread.append("the stream has no response")
-        return Response.of(tuple(self._messages), self._failure, tuple(self._unread))
+        read = [read_response(one, place) for place, one in enumerate(self._responses.values())]
+        unread = [*self._unread, *(told for one in read for told in one.unread)]
+        failure = next((one.failure for one in read if one.failure), None)
+        return Response.of((one.message for one in read), failure, unread)

@@ -8,6 +8,7 @@ kept as extras.
 
 import re
 from collections.abc import Iterator
+from typing import TypeGuard
 
 from pydantic import JsonValue
 
@@ -86,13 +87,9 @@ def read_answer(
     *,
     is_done: bool = False,
 ) -> Response:
-    """Read this message as an answer.
+    """Read a message as an answer; `last` is the object around it, with the model and the reason.
 
-    Args:
-        native: the message.
-        last: the object around the message: the model, whether and why the answer is done.
-        failure: the provider's error.
-        is_done: whether the end of the answer was received, even if `last` does not say so.
+    `is_done`: the end of the answer was received, even if `last` does not say so.
     """
     # Malformed reasoning cannot hide a call.
     odd = _odd(native).keys() - {"thinking"}
@@ -142,9 +139,7 @@ def _read_message(native: JsonObject, position: int) -> Message:
         return Message(role="tool", blocks=(_read_result(native),))
     if role is None:
         # Some models have special roles, such as `control`.
-        return Message(
-            role="system", blocks=(ProviderBlock(native=native),), origin=Origin(wire_format=NAME)
-        )
+        return message_of_request(NAME, "system", [ProviderBlock(native=native)])
     return message_of_request(NAME, role, _blocks(native), others(native, MESSAGE) | _odd(native))
 
 
@@ -190,14 +185,11 @@ def _read_call(native: JsonObject) -> ToolCall:
 
 def image_of_base64(data: str) -> MediaBlock:
     """The block of an image; its type is None if its first bytes match no known type."""
-    return MediaBlock(kind="image", media_type=_media_type(data), data=data)
+    head = decoded(data[:_HEAD_CHARS]) or b""
+    media_type = next((kind for kind, start in _HEADS.items() if start.match(head)), None)
+    return MediaBlock(kind="image", media_type=media_type, data=data)
 
 
-def is_image(block: object) -> bool:
+def is_image(block: object) -> TypeGuard[MediaBlock]:
     """Whether a block can be sent as an image: it has bytes in valid base64."""
     return isinstance(block, MediaBlock) and block.kind == "image" and has_bytes(block)
-
-
-def _media_type(data: str) -> str | None:
-    head = decoded(data[:_HEAD_CHARS]) or b""
-    return next((kind for kind, start in _HEADS.items() if start.match(head)), None)

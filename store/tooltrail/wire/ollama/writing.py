@@ -17,7 +17,7 @@ from tooltrail.records import (
     ProviderBlock,
     ReasoningBlock,
 )
-from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._steps import Answered, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in
 from tooltrail.wire.ollama.reading import MESSAGE, image_of_base64, is_image
@@ -30,15 +30,13 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """Write `{"messages": […]}`."""
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
-        if isinstance(step, Answers):
-            messages.append(_write_answers(writing, step))
-            messages.extend(_write_result(writing, answered) for answered in step.answered)
-        elif said := _write_said(writing, step):
+        if said := _write_said(writing, step):
             messages.append(said)
+        messages.extend(_write_result(writing, answered) for answered in step.answered)
     return {"messages": messages}
 
 
-def _write_said(writing: Writing, step: Said) -> JsonObject | None:
+def _write_said(writing: Writing, step: Step) -> JsonObject | None:
     """Write a message; None for an empty one of the assistant, which asks the model to continue."""
     message, where = step.message, step.where
     match message.blocks:
@@ -49,20 +47,14 @@ def _write_said(writing: Writing, step: Said) -> JsonObject | None:
             pass
     role = "system" if message.role == "developer" else message.role
     writing.note_role(message.role, role, where)
-    said: JsonObject = {"role": role, **_spoken(writing, message, message.blocks, where)}
+    said: JsonObject = {"role": role, **_spoken(writing, step)}
+    if step.answered:
+        said["tool_calls"] = [_write_call(writing, message, one) for one in step.answered]
     if not (said["content"] or len(said) > 2):
         writing.note("message_empty", where, "nothing of it can be said here")
         if role == "assistant":
             return None
     return said
-
-
-def _write_answers(writing: Writing, step: Answers) -> JsonObject:
-    return {
-        "role": "assistant",
-        **_spoken(writing, step.message, [*step.blocks()], step.where),
-        "tool_calls": [_write_call(writing, step.message, answered) for answered in step.answered],
-    }
 
 
 def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
@@ -108,13 +100,12 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
     }
 
 
-def _spoken(
-    writing: Writing, message: Message, blocks: Sequence[MessageBlock | Answered], where: str
-) -> JsonObject:
+def _spoken(writing: Writing, step: Step) -> JsonObject:
     """Write a message without its calls: its content, reasoning and images."""
+    message, where, blocks = step.message, step.where, [*step.blocks()]
     _note_order(writing, blocks, where)
     texts: dict[str, list[str]] = {"content": []}
-    images: list[MessageBlock] = []
+    images: list[MediaBlock] = []
     for block in blocks:
         if isinstance(block, Answered):
             continue
@@ -139,11 +130,9 @@ def _joined(writing: Writing, texts: list[str], where: str) -> str:
     return writing.joined(spoken, where)
 
 
-def _images(writing: Writing, blocks: Sequence[MessageBlock], where: str) -> JsonObject:
+def _images(writing: Writing, blocks: Sequence[MediaBlock], where: str) -> JsonObject:
     images: list[JsonValue] = []
     for block in blocks:
-        if not isinstance(block, MediaBlock):
-            continue
         image = image_of_base64(block.data or "")
         if image != block:
             members = ("media_type", "uri", "name", "extras")

@@ -2,8 +2,7 @@
 
 Calls are read from the message, never inferred from `finish_reason`, which servers fill
 inconsistently. Unknown members and members of the wrong type are kept as extras. A message of a
-request has an origin if a part of it can be written only in this format. The extras of a result
-are written back if the message with its calls came from this format.
+request has an origin if a part of it can be written only in this format.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from tooltrail.records import Conversation, Message, MessageBlock, Origin, Role, TextBlock
 from tooltrail.wire._chat.answers import NO_FLAGS, ChatSpelling, Flags, asks_for_call, odd_texts
 from tooltrail.wire._chat.calls import read_calls, read_result, unread_in
-from tooltrail.wire._chat.parts import is_part, read_content, read_part
+from tooltrail.wire._chat.parts import is_part, read_part
 from tooltrail.wire._reading import (
     REASONING,
     ROLES,
@@ -19,9 +18,8 @@ from tooltrail.wire._reading import (
     message_of_request,
     spoken_in,
     thoughts_in,
-    with_origins,
 )
-from tooltrail.wire.members import JsonObject, objects_in, others, text_in
+from tooltrail.wire.members import JsonObject, items_of, objects_in, others, text_in
 from tooltrail.wire.openai_chat.asking import NAME, read_tools
 
 _TEXTS = ("refusal", *REASONING)
@@ -35,27 +33,23 @@ RESULT = frozenset({"role", "content", "tool_call_id", "name"})
 """The members of a result that are read."""
 
 
-def _blocks_of_answer(
-    native: JsonObject, unread: list[str], flags: Flags
+def _assistant_blocks(
+    native: JsonObject, unread: list[str], flags: Flags = NO_FLAGS
 ) -> Iterator[MessageBlock]:
-    unread += unread_in(native)
-    return assistant_blocks(native, flags)
-
-
-def assistant_blocks(native: JsonObject, flags: Flags = NO_FLAGS) -> Iterator[MessageBlock]:
     """The blocks of a message of the assistant, in the order in which this format has them."""
+    unread += unread_in(native)
     yield from thoughts_in(native)
     content = native.get("content")
     if _has_annotations(native) and isinstance(content, str):
         yield TextBlock(text=content, extras={"annotations": native["annotations"]})
     else:
-        yield from read_content(content, read_part)
+        yield from map(read_part, items_of(content))
     if refusal := text_in(native.get("refusal")):
         yield TextBlock(text=refusal, is_refusal=True)
     yield from read_calls(_native_calls(native), flags)
 
 
-def message_extras(native: JsonObject) -> JsonObject:
+def _message_extras(native: JsonObject) -> JsonObject:
     """The other members of a message of the assistant, and members of the wrong type."""
     extras = others(native, MESSAGE) | odd_texts(native, _TEXTS)
     if native.get("annotations") and not _has_annotations(native):
@@ -78,30 +72,25 @@ def _native_calls(native: JsonObject) -> list[JsonObject]:
     return calls
 
 
-SPELLING = ChatSpelling(NAME, _blocks_of_answer, message_extras, is_part)
+SPELLING = ChatSpelling(NAME, _assistant_blocks, _message_extras, is_part)
 """How this format reads the messages of answers."""
 
 
 def read_history(request: JsonObject) -> Conversation:
     """Read the messages and tools of a request."""
     read = (_read_message(native, role) for native, role in spoken_in(request, _ROLES))
-    messages = list(merge_results(read))
-    native = {result.call_id for message in messages for result in message.results if result.extras}
-    return Conversation.of(with_origins(messages, NAME, native), read_tools(request))
+    return Conversation.of(merge_results(read), read_tools(request))
 
 
 def _read_message(native: JsonObject, role: Role) -> Message:
     if role == "tool":
         result = read_result(native, RESULT)
         # The origin makes `_write_result` write the name only if the provider sent one.
-        named = Origin(wire_format=NAME) if result.tool_name else None
-        return Message(role=role, blocks=(result,), origin=named)
-    blocks: tuple[MessageBlock, ...]
+        is_native = result.tool_name or result.extras
+        origin = Origin(wire_format=NAME) if is_native else None
+        return Message(role=role, blocks=(result,), origin=origin)
     if role == "assistant":
-        blocks, extras = tuple(assistant_blocks(native)), message_extras(native)
-    else:
-        blocks, extras = (
-            tuple(read_content(native.get("content"), read_part)),
-            others(native, _SAID),
-        )
-    return message_of_request(NAME, role, blocks, extras)
+        said = _assistant_blocks(native, [])
+        return message_of_request(NAME, role, said, _message_extras(native))
+    parts = map(read_part, items_of(native.get("content")))
+    return message_of_request(NAME, role, parts, others(native, _SAID))

@@ -21,7 +21,7 @@ from tooltrail.records import (
 from tooltrail.wire._chat.calls import CALL, write_call
 from tooltrail.wire._chat.parts import content_of, own_part, write_part
 from tooltrail.wire._reading import REASONING
-from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._steps import Answered, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, object_in, text_in
 from tooltrail.wire.openai_chat.reading import MESSAGE, RESULT
@@ -39,51 +39,40 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     """Write `{"messages": […]}`."""
     messages: list[JsonValue] = []
     for step in steps(writing, conversation):
-        if isinstance(step, Answers):
-            messages.append(_write_answers(writing, step))
-            messages.extend(_write_result(writing, step, answered) for answered in step.answered)
-        elif said := _write_said(writing, step):
+        if said := _write_said(writing, step):
             messages.append(said)
+        messages.extend(_write_result(writing, answered) for answered in step.answered)
     return {"messages": messages}
 
 
-def _write_said(writing: Writing, step: Said) -> JsonObject | None:
+def _write_said(writing: Writing, step: Step) -> JsonObject | None:
     """Write a message; None for an empty message of the assistant."""
     message, where = step.message, step.where
-    if message.role == "assistant":
-        native = _Speech(writing, message, where).assistant(message.blocks)
-        if any(native.get(member) for member in _SAID_BY):
-            return native
-        writing.note("message_empty", where, "nothing is said in it; left out")
-        return None
-    native = {
-        "role": message.role,
-        "content": _Speech(writing, message, where).content(message.blocks),
-    }
-    return writing.with_message_extras(native, message, where, MESSAGE)
-
-
-def _write_answers(writing: Writing, step: Answers) -> JsonObject:
-    blocks = list(step.blocks())
+    if message.role != "assistant":
+        content = _Speech(writing, message, where).content(message.blocks)
+        native: JsonObject = {"role": message.role, "content": content}
+        return writing.with_message_extras(native, message, where, MESSAGE)
+    blocks = [*step.blocks()]
     calls: list[JsonValue] = [
-        _write_call(writing, step.message, block) for block in blocks if isinstance(block, Answered)
+        _write_call(writing, message, block) for block in blocks if isinstance(block, Answered)
     ]
-    native = _Speech(writing, step.message, step.where).assistant(blocks)
-    return {**native, "content": native["content"] or None, "tool_calls": calls}
+    native = _Speech(writing, message, where).assistant(blocks)
+    if calls:
+        return {**native, "content": native["content"] or None, "tool_calls": calls}
+    if any(native.get(member) for member in _SAID_BY):
+        return native
+    writing.note("message_empty", where, "nothing is said in it; left out")
+    return None
 
 
 def _write_call(writing: Writing, message: Message, answered: Answered) -> JsonObject:
     call, where = answered.call, answered.where
     arguments = writing.arguments_text(call, where)
-    native = write_call(writing, answered, arguments)
-    if call.kind == "custom":
-        native["type"] = "custom"
-        native["custom"] = {"name": answered.wire_name, "input": arguments}
-        del native["function"]
+    native = write_call(writing, answered, arguments, is_custom=call.kind == "custom")
     return writing.beside(native, message, call.extras, where, CALL)
 
 
-def _write_result(writing: Writing, step: Answers, answered: Answered) -> JsonObject:
+def _write_result(writing: Writing, answered: Answered) -> JsonObject:
     call, result, where = answered.call, answered.result, answered.where
     native: JsonObject = {
         "role": "tool",
@@ -94,7 +83,7 @@ def _write_result(writing: Writing, step: Answers, answered: Answered) -> JsonOb
         # Only for a provider that sent the name: not every server accepts this member.
         is_same = (result.namespace, result.tool_name) == (call.namespace, call.tool_name)
         native["name"] = answered.wire_name if is_same else result.tool_name
-    return writing.beside(native, step.message, result.extras, where, RESULT)
+    return writing.beside(native, answered.source, result.extras, where, RESULT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +112,10 @@ class _Speech:
         if places != sorted(places):
             note = "what was thought stands first, then text, a refusal, and the calls"
             self.writing.note("order_changed", self.where, note)
-        native: JsonObject = {"role": "assistant", "content": self._spoken(spoken)}
+        # Parts are written only to go back to the provider that sent one of them.
+        has_own = any(isinstance(block, ProviderBlock) for block in spoken)
+        content = self.content(spoken) if has_own else self.writing.content_text(spoken, self.where)
+        native: JsonObject = {"role": "assistant", "content": content}
         for name, pieces in texts.items():
             native[name] = self.writing.joined(pieces, self.where)
         extras = self.message.origin.extras if self.message.origin else {}
@@ -139,7 +131,9 @@ class _Speech:
             ):
                 self.writing.note_dropped(block.extras.keys() - {"member"}, self.where)
                 return member
-            case ReasoningBlock():
+            case ReasoningBlock() | ProviderBlock() if not own_part(
+                self.writing, self.message, block
+            ):
                 self.writing.dropped_block(block, self.where)
                 return None
             case TextBlock(is_refusal=True):
@@ -160,18 +154,6 @@ class _Speech:
         if unsaid:
             self.writing.note("provider_data_dropped", self.where, f"audio: {unsaid}")
         return {**extras, "audio": {"id": audio_id} if audio_id else None}
-
-    def _spoken(self, blocks: Sequence[MessageBlock]) -> JsonValue:
-        """The assistant's content: one text, or parts if one of its provider's parts is written."""
-        has_own = any(own_part(self.writing, self.message, block) for block in blocks)
-        return self.content(blocks) if has_own else self._text(blocks)
-
-    def _text(self, blocks: Sequence[MessageBlock]) -> str:
-        for block in blocks:
-            if isinstance(block, ProviderBlock):
-                self.writing.dropped_block(block, self.where)
-        said = [block for block in blocks if not isinstance(block, ProviderBlock)]
-        return self.writing.content_text(said, self.where)
 
     def content(self, blocks: Sequence[MessageBlock]) -> JsonValue:
         """Content: one text as a text, anything more as parts."""

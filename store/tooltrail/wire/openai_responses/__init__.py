@@ -5,19 +5,26 @@ its output; the id of its item belongs to the platform and is sent only to it. D
 servers are accepted, and flagged or reported.
 """
 
+import re
 from functools import partial
 
 from tooltrail.wire._tools import write_openai_choice
+from tooltrail.wire.capabilities import Capabilities
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.openai_responses import asking
-from tooltrail.wire.openai_responses.limits import CAPABILITIES, NAME, USAGE
+from tooltrail.wire.openai_responses.parts import IMAGE_TYPES
 from tooltrail.wire.openai_responses.reading import read_history, read_response
 from tooltrail.wire.openai_responses.streaming import ResponsesAssembler
 from tooltrail.wire.openai_responses.writing import is_result, write_history
+from tooltrail.wire.usage import UsageSpelling, usage_of
 
 FORMAT = WireFormat(
-    name=NAME,
-    capabilities=CAPABILITIES,
+    name=asking.NAME,
+    capabilities=Capabilities(
+        server_field="any",
+        tool_name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
+        result_media=IMAGE_TYPES | {"application/pdf"},
+    ),
     response_reader=read_response,
     new_assembler=ResponsesAssembler,
     history_reader=read_history,
@@ -26,5 +33,11 @@ FORMAT = WireFormat(
     tools_writer=asking.write_tools,
     tools_reader=asking.read_tools,
     choice_writer=partial(write_openai_choice, is_flat=True),
-    usage=USAGE,
+    # In a stream, the last event contains the response with its counts.
+    usage=UsageSpelling(
+        usage_of("response"),
+        ("input_tokens",),
+        ("output_tokens",),
+        ("input_tokens_details.cached_tokens",),
+    ),
 )

@@ -13,8 +13,8 @@ from tooltrail.records import ToolDefinition
 from tooltrail.wire._tools import read_openai_tool, write_head
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, objects_in, others, text_in
-from tooltrail.wire.openai_responses.limits import NAME
 
+NAME = "openai-responses"
 _TYPE = frozenset({"type"})
 _DESCRIBED = "The tools of {}."
 _GROUP = "namespace_description"
@@ -63,15 +63,11 @@ def _flat(grammar: JsonValue) -> JsonValue:
             return grammar
 
 
-def read_tools(request: JsonObject) -> tuple[ToolDefinition, ...]:
+def read_tools(request: JsonObject) -> Iterator[ToolDefinition]:
     """Read the tools of a request; the tools of a group belong to the server of that name.
 
     A provider-defined tool without a name is named after its server or its type.
     """
-    return tuple(_read_tools(request))
-
-
-def _read_tools(request: JsonObject) -> Iterator[ToolDefinition]:
     for native in objects_in(request.get("tools")):
         group = native.get("name") if native.get("type") == "namespace" else None
         members = objects_in(native.get("tools"))

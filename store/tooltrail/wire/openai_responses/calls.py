@@ -80,7 +80,7 @@ def hosted_shells(items: JsonValue, *, in_answer: bool) -> frozenset[str]:
     return frozenset(filter(None, map(text_in, ran)))
 
 
-def read_call(item: JsonObject, position: int, flags: tuple[CallFlag, ...] = ()) -> ToolCall:
+def read_call(item: JsonObject, flags: tuple[CallFlag, ...] = ()) -> ToolCall:
     """Read the call in an item for which `is_for_caller` is true; `flags` are added to it."""
     kind = type_of(item)
     member, is_builtin = _MEMBERS[kind], kind in BUILTINS
@@ -100,7 +100,6 @@ def read_call(item: JsonObject, position: int, flags: tuple[CallFlag, ...] = ())
         call_id=text_in(item.get("call_id")),
         kind=_KINDS.get(kind, "builtin"),
         namespace=None if is_builtin else text_in(item.get("namespace")),
-        position=position,
         flags=flags,
         extras=other_members(item, member, *named),
     )

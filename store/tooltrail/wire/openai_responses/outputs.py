@@ -34,7 +34,7 @@ from tooltrail.wire.members import (
     text_in,
 )
 from tooltrail.wire.openai_responses.calls import ACTIONS, BUILTINS, other_members
-from tooltrail.wire.openai_responses.parts import describe_part, read_part, write_part
+from tooltrail.wire.openai_responses.parts import read_part, write_part
 
 NOT_TAKEN = frozenset({"created_by", "status"})
 """Members that the provider sends with a call but refuses in a request: with any status other than
@@ -91,7 +91,8 @@ def write_output(writing: Writing, result: ResultBlock, where: str, *, replays: 
     if result.has_structured:
         writing.note("structured_dropped", where, "the structured shown beside the content")
     return [
-        write_part(writing, block, where, replays=replays) or describe_part(writing, block, where)
+        write_part(writing, block, where, replays=replays)
+        or {"type": "input_text", "text": writing.block_text(block, where)}
         for block in blocks
     ]
 

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from tooltrail.records import ContentBlock, MediaBlock, MessageBlock, ProviderBlock, TextBlock
+from tooltrail.records import MediaBlock, MessageBlock, ProviderBlock, TextBlock
 from tooltrail.records.blocks import MediaKind
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.media_uris import (
@@ -21,8 +21,8 @@ from tooltrail.wire.media_uris import (
     uri_of_media,
 )
 from tooltrail.wire.members import JsonObject, object_in, others, text_in
-from tooltrail.wire.openai_responses.limits import IMAGE_TYPES
 
+IMAGE_TYPES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _UNNAMED = "document"
 _LISTS = ("annotations", "logprobs")
 _MEDIA: Mapping[str, tuple[MediaKind, tuple[str, ...]]] = {
@@ -78,7 +78,7 @@ def _read_media(part: JsonObject, kind: MediaKind, places: tuple[str, ...]) -> M
 
 
 def write_part(
-    writing: Writing, block: ContentBlock, where: str, *, replays: bool
+    writing: Writing, block: MessageBlock, where: str, *, replays: bool
 ) -> JsonObject | None:
     """Write a text, media or a provider block as a part; None if this is not possible.
 
@@ -97,13 +97,6 @@ def write_part(
         return None
     part = writing.with_extras(part, block.extras, where, replays=replays)
     return {"detail": "auto", **part} if part["type"] == "input_image" else part
-
-
-def describe_part(writing: Writing, block: MessageBlock, where: str) -> JsonObject:
-    """Describe in words a block that has no part."""
-    text = writing.clean.text(writing.described(block, where), where)
-    writing.note_extras(block, where)
-    return {"type": "input_text", "text": text}
 
 
 def _media_part(

@@ -11,11 +11,12 @@ of another role are one turn, and so one message of the assistant.
 
 from collections.abc import Iterable, Iterator
 from functools import partial
-from itertools import count, groupby
+from itertools import groupby
 
 from pydantic import JsonValue
 
 from tooltrail.records import (
+    CallBlock,
     Conversation,
     InvalidRecordError,
     Message,
@@ -26,15 +27,13 @@ from tooltrail.records import (
 )
 from tooltrail.wire._chat.answers import NO_FLAGS, Flags
 from tooltrail.wire._reading import (
-    RepeatedIds,
     cut_off,
-    is_for_provider,
     message_of_request,
+    numbered,
     origin_of_choice,
-    with_origins,
 )
 from tooltrail.wire.members import JsonObject, list_in, object_in, objects_in, others, text_in
-from tooltrail.wire.openai_responses.asking import read_tools
+from tooltrail.wire.openai_responses.asking import NAME, read_tools
 from tooltrail.wire.openai_responses.calls import (
     hosted_shells,
     is_for_caller,
@@ -42,7 +41,6 @@ from tooltrail.wire.openai_responses.calls import (
     read_hosted_call,
     type_of,
 )
-from tooltrail.wire.openai_responses.limits import NAME
 from tooltrail.wire.openai_responses.outputs import OUTPUT_TYPES, read_output
 from tooltrail.wire.openai_responses.parts import read_part
 from tooltrail.wire.responses import ProviderFailure, Response, failure_in
@@ -62,7 +60,7 @@ def _read_turn(
     items: Iterable[JsonValue], hosted: frozenset[str], unread: list[str], flags: Flags = NO_FLAGS
 ) -> Iterator[MessageBlock]:
     """The blocks of one message of the assistant; notes on malformed items go to `unread`."""
-    calls, hosted_calls, repeated = count(), 0, RepeatedIds()
+    hosted_calls = 0
     for position, item in enumerate(items):
         where = f"output[{position}]"
         if not isinstance(item, dict):
@@ -72,7 +70,7 @@ def _read_turn(
             # A missing id is visible in the call; an id of the wrong type would be lost silently.
             if not isinstance(item.get("call_id"), str | None):
                 unread.append(f"the call_id of {where} is not a string")
-            yield repeated.flagged(read_call(item, next(calls), flags.get(position, ())))
+            yield CallBlock(call=read_call(item, flags.get(position, ())))
         elif type_of(item) == "message" and item.get("role") in ("assistant", None):
             if not isinstance(item.get("content"), str | list):
                 unread.append(f"{where} has no content")
@@ -141,7 +139,8 @@ def read_response(
         unread.append(f"the status {str(status)[:60]!a} is not known")
     is_whole = has_ended and failure is None and status in (None, "completed", CUT_SHORT)
     items = list_in(output)
-    blocks = [*_read_turn(items, hosted_shells(output, in_answer=True), unread, flags)]
+    hosted = hosted_shells(output, in_answer=True)
+    blocks = [*numbered(_read_turn(items, hosted, unread, flags))]
     if not is_whole:
         blocks = [*map(cut_off, blocks)]
     elif status == CUT_SHORT and blocks and object_in(items[-1]).get("status") != "completed":
@@ -176,9 +175,7 @@ def read_history(request: JsonObject) -> Conversation:
     instructions = text_in(request.get("instructions"))
     messages = [Message.of("system", instructions)] if instructions else []
     messages.extend(_messages(items))
-    # Provider data of a result goes back if the message with its call has an origin.
-    native = {one.call_id for said in messages for one in said.results if is_for_provider(one)}
-    return Conversation.of(with_origins(messages, NAME, native), read_tools(request))
+    return Conversation.of(messages, read_tools(request))
 
 
 def _messages(items: list[JsonValue]) -> Iterator[Message]:
@@ -190,10 +187,10 @@ def _messages(items: list[JsonValue]) -> Iterator[Message]:
     }
     for role, run in groupby(items, key=partial(_role, hosted=hosted)):
         if role == "assistant":
-            yield message_of_request(NAME, role, _read_turn(run, hosted, []))
+            yield message_of_request(NAME, role, numbered(_read_turn(run, hosted, [])))
         elif role == "tool":
             results = [read_output(object_in(item), local_shells) for item in run]
-            yield Message(role=role, blocks=tuple(results))
+            yield message_of_request(NAME, role, results)
         else:
             for item in run:
                 yield message_of_request(NAME, role, _read_content(object_in(item)))

@@ -18,7 +18,7 @@ from tooltrail.records import (
     ReasoningBlock,
     TextBlock,
 )
-from tooltrail.wire._steps import Answered, Answers, Said, steps
+from tooltrail.wire._steps import Answered, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.members import JsonObject, list_in, object_in, text_in
 from tooltrail.wire.openai_responses.outputs import (
@@ -27,7 +27,7 @@ from tooltrail.wire.openai_responses.outputs import (
     write_builtin,
     write_output,
 )
-from tooltrail.wire.openai_responses.parts import describe_part, write_part
+from tooltrail.wire.openai_responses.parts import write_part
 from tooltrail.wire.openai_responses.reading import ITEM, thoughts_in
 
 _NAMES_ANOTHER = frozenset({"item_reference", "local_shell_call_output"})
@@ -45,7 +45,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
     items: list[JsonObject] = []
     follows_turn = False
     for step in steps(writing, conversation):
-        is_turn = isinstance(step, Answers) or step.message.role == "assistant"
+        is_turn = step.message.role == "assistant"
         writing.note_message_extras(step.message, step.where)
         written = _write_turn(writing, step) if is_turn else [*_write_said(writing, step)]
         if not written:
@@ -54,7 +54,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
         if is_turn and follows_turn:
             note = "nothing tells the items of this turn from those of the one before"
             writing.note("order_changed", step.where, note)
-        follows_turn = is_turn and isinstance(step, Said)
+        follows_turn = is_turn and not step.answered
         items.extend(written)
     return {"input": [*_with_ids_of_their_own(writing, items)]}
 
@@ -79,7 +79,7 @@ def is_result(item: JsonObject) -> bool:
     return item.get("type") in OUTPUT_TYPES
 
 
-def _write_said(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
+def _write_said(writing: Writing, step: Step) -> Iterator[JsonObject]:
     """Write a message of the user, the system or the developer."""
     message, parts = step.message, list[JsonObject]()
     for block in message.blocks:
@@ -88,13 +88,14 @@ def _write_said(writing: Writing, step: Said | Answers) -> Iterator[JsonObject]:
             note = "what its item said beside the content"
             writing.note("provider_data_dropped", step.where, note)
         is_shown = not isinstance(own, MediaBlock) or message.role == "user"
-        part = None
-        if isinstance(own, TextBlock | MediaBlock | ProviderBlock) and is_shown:
-            part = write_part(writing, own, step.where, replays=writing.replays(message))
+        replays = writing.replays(message)
+        part = write_part(writing, own, step.where, replays=replays) if is_shown else None
         if part is None and isinstance(own, ProviderBlock | ReasoningBlock):
             writing.dropped_block(own, step.where)
         else:
-            parts.append(part or describe_part(writing, own, step.where))
+            parts.append(
+                part or {"type": "input_text", "text": writing.block_text(own, step.where)}
+            )
         if isinstance(own, ProviderBlock):
             writing.note_extras(own, step.where)
     if len(parts) == 1 and parts[0].keys() == {"type", "text"}:
@@ -112,11 +113,11 @@ def _item_of(block: MessageBlock) -> tuple[JsonObject, MessageBlock]:
     return about, block.model_copy(update={"extras": extras})
 
 
-def _write_turn(writing: Writing, step: Said | Answers) -> list[JsonObject]:
+def _write_turn(writing: Writing, step: Step) -> list[JsonObject]:
     """Write a turn of the assistant as items, then all outputs in the order of the calls."""
     turn = _Turn(writing, step.where, replays=writing.replays(step.message))
     outputs: list[JsonObject] = []
-    for block in step.blocks() if isinstance(step, Answers) else step.message.blocks:
+    for block in step.blocks():
         if isinstance(block, Answered):
             call, output = _write_answered(writing, block, replays=turn.replays)
             turn.add(call)
@@ -136,12 +137,13 @@ def _write_answered(
     kind = "custom_tool_call" if call.kind == "custom" else "function_call"
     head: JsonObject = {"type": kind, "call_id": answered.wire_id, "name": answered.wire_name}
     head["input" if call.kind == "custom" else "arguments"] = writing.arguments_text(call, where)
+    is_own = replays or writing.replays(answered.source)
     output: JsonObject = {
         "type": f"{kind}_output",
         "call_id": answered.wire_id,
-        "output": write_output(writing, result, where, replays=replays),
+        "output": write_output(writing, result, where, replays=is_own),
     }
-    native = writing.with_extras(output, result.extras, where, replays=replays)
+    native = writing.with_extras(output, result.extras, where, replays=is_own)
     if writing.has_server_field(call, replays=replays):
         head["namespace"] = call.namespace
     if call.kind in {"builtin", "mcp"}:
@@ -184,8 +186,8 @@ class _Turn:
         elif isinstance(own, ReasoningBlock):
             self._take_reasoning(own)
         else:
-            described = describe_part(self.writing, own, self.where)
-            self.add({"role": "assistant", "content": described["text"]})
+            text = self.writing.block_text(own, self.where)
+            self.add({"role": "assistant", "content": text})
 
     def _take_text(self, block: TextBlock, about: JsonObject) -> None:
         text, extras = self.writing.clean.text(block.text, self.where), block.extras

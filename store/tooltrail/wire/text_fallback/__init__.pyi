@@ -1,6 +1,5 @@
 from .calls_in_text import TextWithCalls, read_calls
-from .families import FAMILIES, text_family
-from .family import TextCall, TextFamily, TextResult
+from .family import FAMILIES, TextCall, TextFamily, TextResult, text_family
 from .text_format import FORMAT, text_format
 
 __all__ = [

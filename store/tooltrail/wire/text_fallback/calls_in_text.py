@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 from tooltrail.records import CallBlock, ReasoningBlock, TextBlock, ToolCall
 from tooltrail.wire._identifiers import split_name
-from tooltrail.wire._reading import RepeatedIds
-from tooltrail.wire.text_fallback.families import text_family
-from tooltrail.wire.text_fallback.family import TextCall, TextFamily
+from tooltrail.wire._reading import numbered
+from tooltrail.wire.text_fallback.family import TextCall, TextFamily, text_family
 from tooltrail.wire.text_fallback.markup import FENCES, THOUGHTS
 
 _FLAGS = re.MULTILINE | re.IGNORECASE
@@ -60,19 +59,19 @@ def read_calls(text: str, family: str = "tool_result") -> TextWithCalls:
     reading = _Reading(text_family(family), text)
     reading.read()
     blocks: list[TextBlock | CallBlock | ReasoningBlock] = []
-    unread, repeated, position = list[str](), RepeatedIds(), 0
+    unread, position = list[str](), 0
     for found in reading.found:
         if not isinstance(found, TextCall):
             blocks.append(found)
             continue
         if found.problem is not None:
             unread.append(f"call {position} is not as it should be: {found.problem}")
-        blocks.append(repeated.flagged(_call(found, position)))
+        blocks.append(CallBlock(call=_call(found)))
         position += 1
-    return TextWithCalls(tuple(blocks), (*unread, *reading.unread))
+    return TextWithCalls(tuple(numbered(blocks)), (*unread, *reading.unread))
 
 
-def _call(found: TextCall, position: int) -> ToolCall:
+def _call(found: TextCall) -> ToolCall:
     namespace, tool_name = split_name(found.tool_name)
     return ToolCall(
         tool_name=tool_name,
@@ -80,7 +79,6 @@ def _call(found: TextCall, position: int) -> ToolCall:
         call_id=found.call_id or None,
         arguments_raw=found.arguments,
         kind=found.kind,
-        position=position,
         flags=() if found.problem is None else ("incomplete",),
     )
 
@@ -119,7 +117,6 @@ class _Reading:
         self._said = 0
         self._place = 0
         self._answer = 0
-        self._first_thought = 0
 
     def read(self) -> None:
         """Split the text into `found`.
@@ -135,7 +132,7 @@ class _Reading:
             elif mark["ends"]:
                 end = self._thought_end(mark.start())
                 if end and end[1] == mark.end():
-                    self._was_thought(*end)
+                    self._all_was_thought(*end)
             elif mark["thought"]:
                 if begins_line:
                     self._take_thought(mark)
@@ -145,8 +142,6 @@ class _Reading:
                 self.found += calls
                 self._said = self._place
         self._add_text(len(self._text), is_before=False)
-        if thoughts := self._thoughts(0, self._first_thought):
-            self.found.insert(0, thoughts)
 
     def _take_thought(self, begin: re.Match[str]) -> None:
         end = self._thought_end(begin.end())
@@ -154,25 +149,20 @@ class _Reading:
         if end is None:
             self.unread.append("what was thought has no end; there may be calls in it")
         self._add_text(begin.start(), is_before=True)
-        if thoughts := self._thoughts(begin.end(), stop):
-            self.found.append(thoughts)
-        self._go_on_behind_thoughts(after)
+        self._add_thought(begin.end(), stop, after)
 
-    def _was_thought(self, stop: int, after: int) -> None:
+    def _all_was_thought(self, stop: int, after: int) -> None:
         """Treat all text so far as reasoning: the calls found in it are not calls."""
         self.found.clear()
-        self._first_thought = stop
-        self._go_on_behind_thoughts(after)
+        self._add_thought(0, stop, after)
 
-    def _go_on_behind_thoughts(self, after: int) -> None:
+    def _add_thought(self, begin: int, stop: int, after: int) -> None:
+        """Add reasoning; the rest of the text begins at `after`, the end of its end tag."""
+        if text := self._text[begin:stop].strip("\r\n"):
+            self.found.append(ReasoningBlock(text=text))
         white = _WHITE.match(self._text, after)
         self._said = self._place = after
         self._answer = after if white is None else white.end()
-
-    def _thoughts(self, begin: int, end: int) -> ReasoningBlock | None:
-        """The reasoning in this part of the text; None if it is empty."""
-        text = self._text[begin:end].strip("\r\n")
-        return ReasoningBlock(text=text) if text else None
 
     def _thought_end(self, place: int) -> tuple[int, int] | None:
         """The begin and end of the first end tag of reasoning from this position on."""
@@ -183,7 +173,7 @@ class _Reading:
         end = self._fence_end(fence)
         if end is None and (thought := self._thought_end(fence.end())):
             # A code block that begins in reasoning ends with it.
-            self._was_thought(*thought)
+            self._all_was_thought(*thought)
             return
         self._place = len(self._text) if end is None else end
 

@@ -1,18 +1,34 @@
-"""How a family of models writes calls and results: the table row of a family, and its reader."""
+"""How families of models write calls and results: their table, and what reads its rows."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Literal, get_args
 
-from tooltrail.records import InvalidRecordError, ResultStatus
-from tooltrail.wire.text_fallback.bodies import Body, end_of_json
+from tooltrail.records import InvalidRecordError, NotFoundError, ResultStatus
+from tooltrail.wire.capabilities import Capabilities
+from tooltrail.wire.text_fallback.bodies import JSON, TAGS, TEXT, Body, end_of_json
 from tooltrail.wire.text_fallback.markup import (
     body_without,
     escape_attribute,
     tags,
     unescape_attribute,
 )
+
+NAME = "text-fallback"
+_ANYTHING = re.compile(r"(?s:.+)")
+_ANY_LENGTH = 1_000_000
+CAPABILITIES = Capabilities(
+    needs_call_ids=False,
+    call_id=_ANYTHING,
+    call_id_length=_ANY_LENGTH,
+    call_id_scope="batch",
+    tool_name=_ANYTHING,
+    tool_name_length=_ANY_LENGTH,
+    names_servers=True,
+)
+"""Text can hold any id and any name; unsendable characters are escaped. It has no flags."""
 
 TextKind = Literal["function", "custom"]
 
@@ -255,3 +271,62 @@ def _together(tag: str | None, blocks: list[str]) -> str:
 def _inner(body: str) -> str:
     """The text between two tags, without the line ends next to the tags."""
     return body.removeprefix("\n").removesuffix("\n")
+
+
+_TOOL_RESULT = TextFamily(
+    "tool_result",
+    call=Frame("<tool_call{attributes}>", "</tool_call>", ("id", "name", "kind")),
+    body=TEXT,
+    result=Frame("<tool_result{attributes}>", "</tool_result>", ("id", "name", "status")),
+)
+"""The generic format, for models of any family that read XML-like text."""
+
+_HERMES = TextFamily(
+    "hermes",
+    call=Frame("<tool_call>", "</tool_call>"),
+    body=JSON,
+    result=Frame("<tool_response>", "</tool_response>"),
+)
+"""Hermes of Nous Research, Qwen 2.5 and 3, and models trained like them.
+
+Source: the chat templates of Qwen 2.5 and Qwen 3 (`tokenizer_config.json`), and the README of
+NousResearch/Hermes-Function-Calling. The results of a batch are in one message of the user, as
+plain text (Qwen; Hermes itself writes JSON with `name` and `content` there). Results are paired
+with calls by order.
+"""
+
+_ANTHROPIC_XML = TextFamily(
+    "anthropic-xml",
+    call=Frame(
+        "<invoke>\n<tool_name>{name}</tool_name>\n<parameters{attributes}>",
+        "</parameters>\n</invoke>",
+        ("format",),
+    ),
+    body=TAGS,
+    result=Frame("<result>\n<tool_name>{name}</tool_name>\n<stdout>", "</stdout>\n</result>"),
+    error=Frame("<error>", "</error>"),
+    calls_in="function_calls",
+    results_in="function_results",
+)
+"""Claude before the Messages API had native tools.
+
+Source: docs.anthropic.com, "Legacy tool use" (`/claude/docs/legacy-tool-use`), and the system
+prompt in that document. Results are paired with calls by name and order.
+"""
+
+FAMILIES: Mapping[str, TextFamily] = MappingProxyType(
+    {family.name: family for family in (_TOOL_RESULT, _HERMES, _ANTHROPIC_XML)}
+)
+"""The families by name."""
+
+
+def text_family(name: str) -> TextFamily:
+    """Return the family with this name.
+
+    Raises:
+        NotFoundError: no family has this name.
+    """
+    if name not in FAMILIES:
+        known = ", ".join(sorted(FAMILIES))
+        raise NotFoundError(f"unknown text format {name!r}; known formats: {known}")
+    return FAMILIES[name]

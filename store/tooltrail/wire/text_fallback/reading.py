@@ -9,14 +9,12 @@ same tool if the block names a tool. Every other block is text of the user. So a
 answer another call, and a text that the user quotes answers none.
 """
 
-from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 
 from pydantic import JsonValue
 
 from tooltrail.records import (
-    CallBlock,
     Conversation,
     Message,
     MessageBlock,
@@ -30,7 +28,7 @@ from tooltrail.records import (
 )
 from tooltrail.wire._chat import answers as chat
 from tooltrail.wire._chat.answers import ChatSpelling, Flags, asks_for_call
-from tooltrail.wire._chat.streaming import ChatAssembler, Choice
+from tooltrail.wire._chat.streaming import ChatAssembler
 from tooltrail.wire._identifiers import spelled_name
 from tooltrail.wire._reading import (
     REASONING,
@@ -51,56 +49,36 @@ from tooltrail.wire.members import (
 from tooltrail.wire.responses import Response
 from tooltrail.wire.text_fallback.asking import read_tools
 from tooltrail.wire.text_fallback.calls_in_text import read_calls, text_beside
-from tooltrail.wire.text_fallback.family import TextFamily, TextResult
-from tooltrail.wire.text_fallback.limits import NAME
+from tooltrail.wire.text_fallback.family import NAME, TextFamily, TextResult
 
 _MESSAGE = frozenset({"role", "content", *REASONING})
 _ANSWER = frozenset({"id", "model", "error", "choices"})
 
 
-class _Pending:
-    """The calls without a result in the last message of the assistant."""
-
-    def __init__(self, family: TextFamily) -> None:
-        self._family = family
-        self._waiting: dict[int, ToolCall] = {}
-        self._named: defaultdict[tuple[str | None, str | None], deque[int]] = defaultdict(deque)
-
-    def ask(self, calls: Iterable[ToolCall]) -> None:
-        """Wait for the results of these calls, and of no earlier ones."""
-        self._waiting = dict(enumerate(calls))
-        self._named.clear()
-        for number, call in self._waiting.items():
-            call_id = call.call_id if self._family.tells_ids else None
-            for name in (spelled_name(call.namespace, call.tool_name), None):
-                self._named[call_id, name].append(number)
-
-    def take(self, found: TextResult) -> ToolCall | None:
-        """Remove and return the call that a block answers; None if it answers none."""
-        numbers = self._named.get((found.call_id or None, found.tool_name), deque())
-        while numbers:
-            if call := self._waiting.pop(numbers.popleft(), None):
-                return call
-        return None
+def _take(waiting: list[ToolCall], family: TextFamily, found: TextResult) -> ToolCall | None:
+    """Remove and return the first call that a block answers; None if it answers none."""
+    for place, call in enumerate(waiting):
+        is_named = found.tool_name in (None, spelled_name(call.namespace, call.tool_name))
+        if is_named and (not family.tells_ids or call.call_id == (found.call_id or None)):
+            return waiting.pop(place)
+    return None
 
 
 def _spelling_of(family: TextFamily) -> ChatSpelling:
     """How a family reads the messages of answers."""
-    return ChatSpelling(NAME, partial(_blocks_of_answer, family), _extras, _has_text)
+    return ChatSpelling(
+        NAME,
+        blocks=partial(_blocks_of_answer, family),
+        extras=partial(others, known=_MESSAGE),
+        is_part=lambda part: isinstance(object_in(part).get("text"), str),
+    )
 
 
-def read_response(family: TextFamily, payload: JsonObject | str) -> Response:
+def read_response(family: TextFamily, payload: JsonObject) -> Response:
     """Read an answer that was not streamed, with one message for each choice, or its text."""
-    members: JsonObject = {"content": payload} if isinstance(payload, str) else payload
-    if not members.get("choices") and "content" in members:
-        members = _answer_of_text(members)
-    return chat.read_response(_spelling_of(family), members)
-
-
-def _answer_of_text(members: JsonObject) -> JsonObject:
-    """Convert an answer whose text is the member `content` to the form of a chat."""
-    message: JsonValue = {**others(members, _ANSWER)}
-    return {**members, "choices": [{"message": message}]}
+    if not payload.get("choices") and "content" in payload:
+        payload = {**payload, "choices": [{"message": others(payload, _ANSWER)}]}
+    return chat.read_response(_spelling_of(family), payload)
 
 
 class TextAssembler:
@@ -111,31 +89,24 @@ class TextAssembler:
     """
 
     def __init__(self, family: TextFamily) -> None:
-        spelling = _spelling_of(family)
-        self._chat = ChatAssembler(spelling)
-        self._text = Choice(spelling.is_part)
-        self._texts: list[JsonObject] = []
+        self._chat = ChatAssembler(_spelling_of(family))
+        self._texts = 0
+        self._is_last = False
 
     def feed(self, event: JsonObject) -> None:
         """Add one event."""
-        self._chat.feed(event)
         if event.get("choices") is None and "content" in event:
-            self._texts.append(event)
-            self._text.take(event)
+            # Servers that complete a prompt stream such events. One alone may be a whole answer.
+            self._texts += 1
+            self._is_last = event.get("stop", self._texts == 1) is not False
+            event = {**event, "choices": [{"delta": others(event, _ANSWER)}]}
+        elif "choices" in event:
+            self._is_last = False
+        self._chat.feed(event)
 
     def finish(self, *, is_done: bool = False) -> Response:
         """Return the answer; if its end was not received, its calls are incomplete."""
-        if not self._texts:
-            return self._chat.finish(is_done=is_done)
-        # Servers that complete a prompt stream such events.
-        self._chat.feed(_answer_of_text(self._text.native()))
-        answer = self._chat.finish(is_done=is_done)
-        # A single event may be a complete answer; with `stop: false`, more events should follow.
-        is_last = self._texts[-1].get("stop", len(self._texts) == 1) is not False
-        unread = [*self._text.unread()]
-        if not (is_last or is_done):
-            unread.append("the answer does not say that it is done")
-        return answer.with_more(unread=unread)
+        return self._chat.finish(is_done=is_done or self._is_last)
 
 
 def _blocks_of_answer(
@@ -145,14 +116,6 @@ def _blocks_of_answer(
     yield from _said(family, native.get("content"), unread)
     if native.get("tool_calls") or asks_for_call(native.get("function_call")):
         unread.append("the answer has native calls; this format has them in its text alone")
-
-
-def _extras(native: JsonObject) -> JsonObject:
-    return others(native, _MESSAGE)
-
-
-def _has_text(part: JsonValue) -> bool:
-    return isinstance(object_in(part).get("text"), str)
 
 
 def _said(family: TextFamily, content: JsonValue, unread: list[str]) -> Iterator[MessageBlock]:
@@ -191,36 +154,37 @@ def _content(content: JsonValue) -> Iterator[TextBlock | ProviderBlock]:
 
 def read_history(family: TextFamily, request: JsonObject) -> Conversation:
     """Read the messages and tools of a request."""
-    pending = _Pending(family)
+    waiting: list[ToolCall] = []
     messages = (
         message
         for native, role in spoken_in(request)
-        for message in _read_message(family, native, role, pending)
+        for message in _read_message(family, native, role, waiting)
     )
     return Conversation.of(merge_results(messages), read_tools(request))
 
 
 def _read_message(
-    family: TextFamily, native: JsonObject, role: Role, pending: _Pending
+    family: TextFamily, native: JsonObject, role: Role, waiting: list[ToolCall]
 ) -> Iterator[Message]:
     extras = others(native, _MESSAGE if role == "assistant" else frozenset({"role", "content"}))
     origin = message_of_request(NAME, role, (), extras).origin
     if role == "assistant":
         blocks = (*thoughts_in(native), *_said(family, native.get("content"), []))
-        pending.ask(block.call for block in blocks if isinstance(block, CallBlock))
-        yield Message(role=role, blocks=blocks, origin=origin)
+        message = Message(role=role, blocks=blocks, origin=origin)
+        waiting[:] = message.calls
+        yield message
     elif role == "tool":
         content = tuple(_content(native.get("content")))
         call_id, name = text_in(native.get("tool_call_id")), text_in(native.get("name"))
         yield Message(role=role, blocks=(result_of_text(call_id, name, content),), origin=origin)
     elif role == "user":
-        yield from _read_user(family, native, pending, origin)
+        yield from _read_user(family, native, waiting, origin)
     else:
         yield Message(role=role, blocks=tuple(_content(native.get("content"))), origin=origin)
 
 
 def _read_user(
-    family: TextFamily, native: JsonObject, pending: _Pending, origin: Origin | None
+    family: TextFamily, native: JsonObject, waiting: list[ToolCall], origin: Origin | None
 ) -> Iterator[Message]:
     """Split a message of the user into its results and its other text."""
     results: list[MessageBlock] = []
@@ -231,7 +195,7 @@ def _read_user(
             continue
         place = 0
         for found in family.find_results(block.text):
-            if call := pending.take(found):
+            if call := _take(waiting, family, found):
                 results.append(_result(found, call))
                 before = block.text[place : found.begin]
                 said += _content(text_beside(before, follows=place > 0, precedes=True))

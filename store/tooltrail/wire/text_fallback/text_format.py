@@ -14,15 +14,13 @@ from typing import TypeVar
 from pydantic import JsonValue
 
 from tooltrail.records import Conversation, MessageBlock, ProviderBlock, ReasoningBlock, TextBlock
-from tooltrail.wire._steps import Answered, Answers, Said, steps, text_call, text_result
+from tooltrail.wire._steps import Answered, Step, calls_as_text, results_as_text, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.formats import WireFormat
 from tooltrail.wire.members import JsonObject
 from tooltrail.wire.text_fallback import asking
 from tooltrail.wire.text_fallback.calls_in_text import marked_text, read_calls
-from tooltrail.wire.text_fallback.families import text_family
-from tooltrail.wire.text_fallback.family import TextFamily
-from tooltrail.wire.text_fallback.limits import CAPABILITIES, NAME
+from tooltrail.wire.text_fallback.family import CAPABILITIES, NAME, TextFamily, text_family
 from tooltrail.wire.text_fallback.reading import TextAssembler, read_history, read_response
 
 BlockT = TypeVar("BlockT", bound=MessageBlock | Answered)
@@ -42,7 +40,8 @@ def text_format(family_name: str) -> WireFormat:
         new_assembler=partial(TextAssembler, family),
         history_reader=partial(read_history, family),
         history_writer=partial(_write_as, family_name),
-        is_result=is_result,
+        # As text, results are in messages of the user.
+        is_result=lambda item: item.get("role") == "user",
         tools_writer=partial(asking.write_tools, family),
         tools_reader=asking.read_tools,
         choice_writer=None,
@@ -65,27 +64,17 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
             writing.note("message_empty", step.where, "it says nothing, and is left out")
         else:
             messages.append(native)
-        if isinstance(step, Answers):
-            results = [
-                text_result(
-                    writing, family, one.result, one.where, name=one.wire_name, call_id=one.wire_id
-                )
-                for one in step.answered
-            ]
-            messages.append({"role": "user", "content": family.write_results(results)})
+        if step.answered:
+            results = results_as_text(writing, family, step.answered)
+            messages.append({"role": "user", "content": results})
     return {"messages": messages}
 
 
-def is_result(item: JsonObject) -> bool:
-    """Whether a message may contain results: as text they are in the user's messages."""
-    return item.get("role") == "user"
-
-
-def _message(writing: Writing, family: TextFamily, step: Said | Answers) -> JsonObject:
+def _message(writing: Writing, family: TextFamily, step: Step) -> JsonObject:
     message, where = step.message, step.where
     role = "system" if message.role == "developer" else message.role
     writing.note_role(message.role, role, where)
-    if isinstance(step, Answers):
+    if step.answered:
         content = _text_with_calls(writing, family, step)
     else:
         content = writing.content_text(_kept(writing, message.blocks, where), where)
@@ -94,7 +83,7 @@ def _message(writing: Writing, family: TextFamily, step: Said | Answers) -> Json
     return writing.with_message_extras({"role": role, "content": content}, message, where)
 
 
-def _text_with_calls(writing: Writing, family: TextFamily, step: Answers) -> str:
+def _text_with_calls(writing: Writing, family: TextFamily, step: Step) -> str:
     pieces = [*_pieces(writing, family, step)]
     for everywhere in (False, True):
         content = "\n\n".join(
@@ -107,19 +96,13 @@ def _text_with_calls(writing: Writing, family: TextFamily, step: Answers) -> str
     return content
 
 
-def _pieces(writing: Writing, family: TextFamily, step: Answers) -> Iterator[tuple[str, bool]]:
+def _pieces(writing: Writing, family: TextFamily, step: Step) -> Iterator[tuple[str, bool]]:
     """The texts of a message in order, each with whether it is a text of calls."""
     blocks = _kept(writing, step.blocks(), step.where)
     for are_calls, run in groupby(blocks, key=lambda block: isinstance(block, Answered)):
         if are_calls:
-            calls = [
-                text_call(
-                    writing, family, one.call, one.where, name=one.wire_name, call_id=one.wire_id
-                )
-                for one in run
-                if isinstance(one, Answered)
-            ]
-            yield family.write_calls(calls), True
+            calls = (one for one in run if isinstance(one, Answered))
+            yield calls_as_text(writing, family, calls), True
         else:
             said = (one for one in run if not isinstance(one, Answered))
             yield writing.content_text(said, step.where), False
@@ -131,7 +114,7 @@ def _kept(writing: Writing, blocks: Iterable[BlockT], where: str) -> Iterator[Bl
         if isinstance(block, ReasoningBlock | ProviderBlock):
             writing.dropped_block(block, where)
         elif isinstance(block, TextBlock) and not block.text:
-            writing.note_text(block, where)
+            writing.block_text(block, where)
         else:
             yield block
 

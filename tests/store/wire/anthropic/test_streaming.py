@@ -81,17 +81,12 @@ def test_input_in_the_first_event_counts_where_no_fragment_comes() -> None:
     begun = CALL | {"input": {"b": 1, "a": 2}}
     (call,) = finished(block(0, **begun), end(0)).calls
     assert call.arguments_raw == '{"b":1,"a":2}'
-    response = finished(block(0, **begun), *arguments(0, '{"a":2,', ' "b":1}'), end(0))
-    assert response.unread == ()
-    assert [(call.arguments_raw, call.is_executable) for call in response.calls] == [
-        ('{"a":2, "b":1}', True)
-    ]
 
 
 @pytest.mark.parametrize("raw", ['{"b":2}', "{}", '{"a":1', " "])
-def test_input_in_the_first_event_that_is_not_that_of_the_fragments_is_told(raw: str) -> None:
+def test_input_in_the_first_event_and_in_fragments_is_told(raw: str) -> None:
     begun = CALL | {"input": {"a": 1}}
-    response = finished(block(0, **begun), *arguments(0, raw), end(0))
+    response = finished(block(0, **begun), *arguments(0, "", raw, ""), end(0))
     assert response.unread == ("the input of a call comes whole and in pieces",)
     assert [(call.arguments_raw, call.is_executable) for call in response.calls] == [(raw, False)]
 
@@ -146,7 +141,7 @@ def test_the_first_event_may_bring_whole_blocks() -> None:
     assert response.message.text == "I"
 
 
-def test_two_messages_in_one_stream_are_two_and_told() -> None:
+def test_two_messages_in_one_stream_are_one_in_which_no_call_runs() -> None:
     response = read_events(
         "anthropic",
         start(),
@@ -161,9 +156,8 @@ def test_two_messages_in_one_stream_are_two_and_told() -> None:
         STOP,
     )
     assert response.unread == ("the stream has more than one message",)
-    assert [len(message.calls) for message in response.messages] == [1, 0]
-    # The first one never came to its end.
-    assert not response.messages[0].calls[0].is_executable
+    assert [block.type for block in response.message.blocks] == ["tool_call", "text"]
+    assert not any(call.is_executable for call in response.calls)
 
 
 def test_what_the_provider_runs_itself_is_no_call_of_ours() -> None:
@@ -223,7 +217,7 @@ def test_what_belongs_nowhere_is_told_and_nothing_is_guessed() -> None:
         {"type": "brand_new_event"},
         reason="end_turn",
     )
-    assert response.unread == ("a delta of block 7, which has not begun",)
+    assert response.unread == ("an event of block 7, which is not open",)
     assert response.message.text == "a"
 
 
@@ -241,7 +235,9 @@ def test_a_new_kind_of_delta_stops_a_call_that_it_is_of_and_no_other(
         reason="tool_use",
     )
     assert [call.is_executable for call in response.calls] == [runs]
-    assert response.unread == (() if runs else ("a delta of the kind 'brand_new_delta'",))
+    assert response.unread == (
+        () if runs else ("a piece 'brand_new_delta' does not fit a block 'tool_use'",)
+    )
 
 
 @pytest.mark.parametrize(
@@ -255,7 +251,7 @@ def test_a_new_kind_of_delta_stops_a_call_that_it_is_of_and_no_other(
         (arguments(0, '"/tmp"')[0] | {"type": 5}, "an event has no type"),
         (
             arguments(0, '"/tmp"')[0] | {"type": "content_block_patch"},
-            "an event of a block, of the type 'content_block_patch'",
+            "an event 'patch' of block 0",
         ),
     ],
 )
@@ -293,16 +289,16 @@ def test_a_piece_of_a_thought_without_a_text_keeps_no_call_from_running(kind: st
 @pytest.mark.parametrize("kind", ["signature_delta", "thinking_delta"])
 def test_such_a_piece_of_a_call_is_told_and_the_call_is_not_run(kind: str) -> None:
     response = finished(block(0, **CALL), piece(0, kind), *arguments(0, "{}"), end(0))
-    assert response.unread == (f"a piece ({kind}) without a text",)
+    assert response.unread == ("a piece 'thinking' does not fit a block 'tool_use'",)
     assert [call.is_executable for call in response.calls] == [False]
 
 
 def two_calls(*events: dict[str, Any]) -> Response:
     return finished(
         block(0, type="text", text=""),
-        end(0),
         block(1, **CALL),
         *events,
+        end(0),
         end(1),
         block(2, **CALL | {"id": "toolu_2"}),
         *arguments(2, "{}"),
@@ -315,19 +311,22 @@ def two_calls(*events: dict[str, Any]) -> Response:
     [
         (
             arguments(0, '"/tmp"')[0],
-            "a piece (input_json_delta) of a block of the type 'text'",
+            "a piece 'tool_use' does not fit a block 'text'",
         ),
         (
             piece(1, "text_delta", text="lost"),
-            "a piece (text_delta) of a block of the type 'tool_use'",
+            "a piece 'text' does not fit a block 'tool_use'",
         ),
         (
             piece(1, "input_json_delta", partial_json=None),
-            "a piece (input_json_delta) without a text",
+            "a piece 'tool_use' does not fit a block 'tool_use'",
         ),
-        (piece(1, "input_json_delta", partial_json=7), "a piece (input_json_delta) without a text"),
-        (piece(1, "input_json_delta"), "a piece (input_json_delta) without a text"),
-        (arguments(9, "x")[0], "a delta of block 9, which has not begun"),
+        (
+            piece(1, "input_json_delta", partial_json=7),
+            "a piece 'tool_use' does not fit a block 'tool_use'",
+        ),
+        (piece(1, "input_json_delta"), "a piece 'tool_use' does not fit a block 'tool_use'"),
+        (arguments(9, "x")[0], "an event of block 9, which is not open"),
     ],
 )
 def test_a_piece_that_may_be_missing_from_a_call_is_told_and_no_call_is_run(
@@ -339,9 +338,9 @@ def test_a_piece_that_may_be_missing_from_a_call_is_told_and_no_call_is_run(
 
 
 def test_a_piece_behind_the_end_of_its_block_is_told() -> None:
-    events = [block(0, **CALL), *arguments(0, "{}"), end(0), *arguments(0, "", " ")]
+    events = [block(0, **CALL), *arguments(0, "{}"), end(0), *arguments(0, " ")]
     response = finished(*events)
-    assert response.unread == ("a piece (input_json_delta) of a block that has ended",)
+    assert response.unread == ("an event of block 0, which is not open",)
     assert [call.is_executable for call in response.calls] == [False]
 
 
@@ -349,8 +348,8 @@ def test_blocks_in_front_of_their_message_are_told() -> None:
     response = read_events(
         "anthropic", block(0, **CALL), end(0), start(), block(0, **CALL), end(0), stopped(), STOP
     )
-    assert response.unread == ("blocks came before the message began",)
-    assert [call.is_executable for call in response.calls] == [False]
+    assert response.unread == ("the stream has more than one message",)
+    assert [call.is_executable for call in response.calls] == [False, False]
 
 
 @pytest.mark.parametrize("raw", ["[1]", "null", '"x"', "7"])

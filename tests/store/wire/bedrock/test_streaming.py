@@ -33,7 +33,7 @@ def finished(*events: dict[str, Any], reason: str = "tool_use") -> Response:
     return read_events("bedrock", START, *events, stopped(reason))
 
 
-def test_blocks_of_all_kinds_are_read_in_the_order_of_their_indexes() -> None:
+def test_blocks_of_all_kinds_are_read_in_the_order_in_which_they_began() -> None:
     response = finished(
         piece(0, reasoningContent={"text": "h"}),
         piece(0, reasoningContent={"text": "m"}),
@@ -53,8 +53,8 @@ def test_blocks_of_all_kinds_are_read_in_the_order_of_their_indexes() -> None:
         TextBlock(text="I look."),
     )
     assert list(map(told, response.calls)) == [
-        ("now", "t2", "{}"),
         ("f", "t1", '{"city": "M\\u00fcnchen"}'),
+        ("now", "t2", "{}"),
     ]
     assert [call.position for call in response.calls] == [0, 1]
     assert all(call.is_executable for call in response.calls)

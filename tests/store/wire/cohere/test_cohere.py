@@ -9,7 +9,7 @@ from tests.support.wire.fake_provider import request_problems
 from tests.support.wire.streams import Event, read_events, told
 
 from tooltrail.records import Conversation, Message, ReasoningBlock, TextBlock, ToolDefinition
-from tooltrail.wire import wire_format
+from tooltrail.wire import JsonObject, wire_format
 
 FORMAT = wire_format("cohere")
 
@@ -154,6 +154,42 @@ def test_a_request_comes_back_as_it_was() -> None:
         if exchange.request:
             again = FORMAT.write_history(FORMAT.read_history(exchange.request)).request
             assert again["messages"] == exchange.request["messages"]
+
+
+def come_back(*messages: JsonObject) -> None:
+    request: JsonObject = {"messages": [*messages]}
+    export = FORMAT.write_history(FORMAT.read_history(request))
+    assert (export.request, export.report.changes) == (request, ())
+
+
+@pytest.mark.parametrize("said", [{"content": ""}, {"content": []}, {"tool_plan": ""}])
+def test_an_empty_content_or_plan_beside_calls_comes_back(said: dict[str, Any]) -> None:
+    come_back(
+        {"role": "user", "content": "go"},
+        {"role": "assistant", **said, "tool_calls": [CALLS[0]]},
+        {"role": "tool", "tool_call_id": "f_1", "content": "so"},
+    )
+
+
+@pytest.mark.parametrize("asked", ["go", [{"type": "text", "text": "go"}]])
+@pytest.mark.parametrize("said", ["ok", [{"type": "text", "text": "ok"}]])
+@pytest.mark.parametrize("found", ["so", [{"type": "text", "text": "so"}], DOCUMENTS])
+def test_a_text_and_a_list_with_one_text_come_back_as_what_they_were(
+    asked: Any, said: Any, found: Any
+) -> None:
+    come_back(
+        {"role": "user", "content": asked},
+        {"role": "assistant", "tool_plan": "hm", "content": said, "tool_calls": [CALLS[0]]},
+        {"role": "tool", "tool_call_id": "f_1", "content": found},
+        {"role": "assistant", "content": said},
+    )
+
+
+def test_the_content_of_an_answer_goes_back_as_the_list_that_it_was() -> None:
+    said: JsonObject = {"role": "assistant", "content": [{"type": "text", "text": "ok"}]}
+    answer = FORMAT.read_response({"message": said, "finish_reason": "COMPLETE"}).message
+    export = FORMAT.write_history(Conversation.of([answer]))
+    assert (export.request["messages"], export.report.changes) == ([said], ())
 
 
 def test_others_are_shown_the_data_of_documents() -> None:

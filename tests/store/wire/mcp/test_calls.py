@@ -6,6 +6,7 @@ from tests.support.wire.schemas import problems
 from tooltrail.records import CallKind, InvalidRecordError, ToolCall
 from tooltrail.wire import JsonObject
 from tooltrail.wire.mcp import read_call, write_call
+from tooltrail.wire.members import object_in
 
 META: JsonObject = {
     "progressToken": "p1",
@@ -22,7 +23,7 @@ CALL = ToolCall(
     tool_name="get_weather",
     arguments_raw='{"city":"Zürich","a":1.5}',
     kind="mcp",
-    extras={"jsonrpc": {"id": 7}, "_meta": META},
+    extras={"_meta": META},
 )
 
 
@@ -45,18 +46,10 @@ def test_arguments_that_are_absent_stay_absent() -> None:
     assert "arguments" not in str(write_call(call, 1).request)
 
 
-def test_a_call_is_written_for_either_revision() -> None:
+def test_a_call_has_what_the_newer_revision_needs_and_the_older_one_takes_it() -> None:
     call = ToolCall(tool_name="f", arguments_raw='{"a":1}', kind="mcp")
-    older = write_call(call, 1, revision="2025-11-25").request
-    assert older == {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "f", "arguments": {"a": 1}},
-    }
-    assert problems("mcp-2025.request", older) == []
-    newer = write_call(call, 1).request
-    assert newer["params"] == {
+    request = write_call(call, 1).request
+    assert request["params"] == {
         "_meta": {
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
             "io.modelcontextprotocol/clientCapabilities": {},
@@ -64,7 +57,8 @@ def test_a_call_is_written_for_either_revision() -> None:
         "name": "f",
         "arguments": {"a": 1},
     }
-    assert problems("mcp-2026.request", newer) == []
+    for revision in ("2025", "2026"):
+        assert problems(f"mcp-{revision}.request", request) == []
 
 
 def test_input_that_was_asked_for_goes_along() -> None:
@@ -128,13 +122,14 @@ def test_what_another_provider_said_of_a_call_is_not_sent_to_a_server() -> None:
     signed = ToolCall(
         tool_name="f", arguments_raw="{}", kind="mcp", extras={"thoughtSignature": "c2ln"}
     )
-    export = write_call(signed, 1, revision="2025-11-25")
-    assert export.request["params"] == {"name": "f", "arguments": {}}
+    export = write_call(signed, 1)
+    params = object_in(export.request["params"])
+    assert params.keys() == {"name", "arguments", "_meta"}
     assert [(one.kind, one.detail) for one in export.report] == [
         ("provider_data_dropped", "thoughtSignature")
     ]
-    own = write_call(signed, 1, revision="2025-11-25", is_own=True).request["params"]
-    assert own == {"thoughtSignature": "c2ln", "name": "f", "arguments": {}}
+    own = write_call(signed, 1, is_own=True).request["params"]
+    assert own == {**params, "thoughtSignature": "c2ln"}
 
 
 def test_that_a_call_was_one_of_a_provider_s_own_tools_is_told() -> None:

@@ -53,7 +53,7 @@ async def talk(server: FakeMcpServer) -> tuple[Any, list[Any]]:
 def test_what_is_written_is_taken_and_what_is_sent_is_read() -> None:
     pytest.importorskip("mcp.client")
     tools: Any = FORMAT.write_tools([ADD]).request["tools"]
-    written = [write_result(result, revision="2025-11-25") for result in RESULTS]
+    written = [write_result(result) for result in RESULTS]
     assert not any(export.report for export in written)
     with fake_mcp_server(tools, [export.request for export in written]) as server:
         listed, results = asyncio.run(talk(server))

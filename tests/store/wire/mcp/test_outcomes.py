@@ -15,7 +15,7 @@ from tooltrail.records import (
     TextBlock,
 )
 from tooltrail.wire import JsonObject
-from tooltrail.wire.mcp import Revision, read_result, write_result
+from tooltrail.wire.mcp import read_result, write_result
 from tooltrail.wire.mcp.results import Pending, read_outcome
 
 PNG = "iVBORw0KGgoAAAANSUhEUg=="
@@ -66,10 +66,6 @@ BLOCKS: list[tuple[JsonObject, ContentBlock]] = [
         ResourceBlock(uri="file:///b", data="AAEC"),
     ),
 ]
-TARGETS: list[tuple[Revision, str]] = [
-    ("2025-11-25", "mcp-2025.result"),
-    ("2026-07-28", "mcp-2026.result"),
-]
 
 
 def response(result: JsonValue) -> JsonObject:
@@ -77,15 +73,14 @@ def response(result: JsonValue) -> JsonObject:
 
 
 @pytest.mark.parametrize(("native", "block"), BLOCKS)
-@pytest.mark.parametrize(("revision", "target"), TARGETS)
 def test_the_mapping_table_results_keep_every_block(
-    native: JsonObject, block: ContentBlock, revision: Revision, target: str
+    native: JsonObject, block: ContentBlock
 ) -> None:
     assert read_result({"content": [native]}).content == (block,)
-    export = write_result(ResultBlock(content=(block,)), revision=revision, is_own=True)
+    export = write_result(ResultBlock(content=(block,)), is_own=True)
     assert export.request["content"] == [native]
     assert not export.report
-    assert problems(target, export.request) == []
+    assert problems("mcp-2026.result", export.request) == []
 
 
 @pytest.mark.parametrize(
@@ -102,8 +97,7 @@ def test_the_mapping_table_errors_have_a_flag(result: JsonObject, status: Result
     assert read_result(response(result)).status == status
 
 
-@pytest.mark.parametrize(("revision", "target"), TARGETS)
-def test_a_result_is_written_for_either_revision(revision: Revision, target: str) -> None:
+def test_a_result_is_one_of_the_newer_revision() -> None:
     result = ResultBlock(
         status="error",
         content=(TextBlock(text="no"),),
@@ -111,17 +105,16 @@ def test_a_result_is_written_for_either_revision(revision: Revision, target: str
         has_structured=True,
         extras={"_meta": {"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}}},
     )
-    export = write_result(result, revision=revision, is_own=True)
+    export = write_result(result, is_own=True)
     expected: JsonObject = {
         "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "s", "version": "1"}},
         "content": [{"type": "text", "text": "no"}],
         "isError": True,
         "structuredContent": {"t": 18},
+        "resultType": "complete",
     }
-    if revision == "2026-07-28":
-        expected["resultType"] = "complete"
     assert export.request == expected
-    assert problems(target, export.request) == []
+    assert problems("mcp-2026.result", export.request) == []
     assert read_result(export.request) == result
     assert not export.report
 
@@ -135,16 +128,6 @@ def test_a_structured_value_may_be_any_json_and_null_is_not_absent(structured: J
     assert "structuredContent" not in write_result(ResultBlock()).request
 
 
-def test_the_older_revision_takes_objects_alone() -> None:
-    result = ResultBlock(structured=[1, 2], has_structured=True)
-    export = write_result(result, revision="2025-11-25")
-    assert export.request == {"content": [{"type": "text", "text": "[1,2]"}], "isError": False}
-    assert [change.kind for change in export.report] == ["structured_dropped"]
-    beside = result.model_copy(update={"content": (TextBlock(text="x"),)})
-    export = write_result(beside, revision="2025-11-25")
-    assert export.request == {"content": [{"type": "text", "text": "x"}], "isError": False}
-
-
 @pytest.mark.parametrize(
     ("code", "status"),
     [(-32602, "denied"), (-32601, "denied"), (-32603, "interrupted"), (-32001, "interrupted")],
@@ -156,7 +139,7 @@ def test_an_error_of_the_protocol_is_no_error_of_the_tool(code: int, status: Res
     assert result.status == status
     assert result.is_error
     assert result.content == (TextBlock(text="Unknown tool: nope"),)
-    assert result.extras == {"jsonrpc": {"id": 7, "error": error}}
+    assert result.extras == {"jsonrpc": {"error": error}}
     assert write_result(result, 7, is_own=True).request == native
     as_result = write_result(result, is_own=True)
     assert as_result.request["isError"] is True
@@ -207,10 +190,7 @@ def test_a_completed_task_brings_the_result() -> None:
     )
     assert (result.status, result.content) == ("error", (TextBlock(text="x"),))
     assert result.extras == {
-        "jsonrpc": {
-            "id": 7,
-            "task": {"resultType": "complete", "taskId": "t1", "status": "completed"},
-        }
+        "jsonrpc": {"task": {"resultType": "complete", "taskId": "t1", "status": "completed"}}
     }
 
 
@@ -281,31 +261,29 @@ def test_blocks_that_are_not_known_are_kept_and_go_back(native: JsonValue) -> No
         (TextBlock(text="\0"), "text_replaced"),
     ],
 )
-@pytest.mark.parametrize(("revision", "target"), TARGETS)
-def test_what_a_block_cannot_say_here_is_told(
-    block: ContentBlock, kind: str, revision: Revision, target: str
-) -> None:
-    export = write_result(ResultBlock(content=(block,)), revision=revision, is_own=True)
+def test_what_a_block_cannot_say_here_is_told(block: ContentBlock, kind: str) -> None:
+    export = write_result(ResultBlock(content=(block,)), is_own=True)
     assert [change.kind for change in export.report] == [kind]
-    assert problems(target, export.request) == []
+    assert problems("mcp-2026.result", export.request) == []
 
 
 def test_what_another_provider_said_of_a_result_is_not_sent_to_a_client() -> None:
     text = TextBlock(text="x", extras={"citations": []})
     result = ResultBlock(content=(text,), extras={"cache_control": {"type": "ephemeral"}})
-    told: JsonObject = {"content": [{"type": "text", "text": "x"}], "isError": False}
+    told: JsonObject = {
+        "content": [{"type": "text", "text": "x"}],
+        "isError": False,
+        "resultType": "complete",
+    }
     for export, native in (
-        (write_result(result, revision="2025-11-25"), told),
-        (
-            write_result(result, 7, revision="2025-11-25"),
-            {"jsonrpc": "2.0", "id": 7, "result": told},
-        ),
+        (write_result(result), told),
+        (write_result(result, 7), {"jsonrpc": "2.0", "id": 7, "result": told}),
     ):
         assert export.request == native
         assert [(one.kind, one.detail) for one in export.report] == [
             ("provider_data_dropped", "citations"),
             ("provider_data_dropped", "cache_control"),
         ]
-    own = write_result(result, revision="2025-11-25", is_own=True)
+    own = write_result(result, is_own=True)
     assert own.request["cache_control"] == {"type": "ephemeral"}
     assert not own.report

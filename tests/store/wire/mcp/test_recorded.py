@@ -6,10 +6,11 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
+from tests.store.wire.mcp.test_history import META
 from tests.support.wire.recorded import Exchange, of_format
 from tests.support.wire.schemas import problems
 
-from tooltrail.records import ResultBlock, TextBlock, ToolCall
+from tooltrail.records import Conversation, ResultBlock, TextBlock, ToolCall
 from tooltrail.wire import DEFAULT_EXPORT_POLICY, Response, read_stream
 from tooltrail.wire.mcp import FORMAT, read_call, read_result, write_call, write_result
 from tooltrail.wire.members import object_in, objects_in
@@ -49,21 +50,21 @@ def test_every_recorded_call_has_its_result() -> None:
         assert result.structured == native.get("structuredContent")
 
 
+def in_the_newer_revision(request: Any) -> Any:
+    params = request["params"]
+    return {**request, "params": {**params, "_meta": {**META, **params.get("_meta", {})}}}
+
+
 @needs_corpus
-def test_every_recorded_call_and_result_is_written_as_it_was() -> None:
+def test_every_recorded_call_and_result_is_written_as_it_was_in_the_newer_revision() -> None:
     for exchange in filter(is_call, recorded()):
-        export = write_call(
-            read_call(exchange.request),
-            exchange.request["id"],
-            revision="2025-11-25",
-            is_own=True,
-        )
-        assert export.request == exchange.request
+        export = write_call(read_call(exchange.request), exchange.request["id"], is_own=True)
+        assert in_the_newer_revision(exchange.request) == export.request
         assert problems("mcp-2025.request", export.request) == []
         (native,) = [one["result"] for one in exchange.events() if "result" in one]
-        written = write_result(read_result(native), revision="2025-11-25", is_own=True)
-        assert written.request == native
-        assert problems("mcp-2025.result", written.request) == []
+        written = write_result(read_result(native), is_own=True)
+        assert written.request == {**native, "resultType": "complete"}
+        assert problems("mcp-2026.result", written.request) == []
         assert not export.report
         assert not written.report
 
@@ -76,6 +77,10 @@ def test_what_is_no_call_has_no_result_and_says_so() -> None:
         response = read(exchange)
         assert response.message.results == ()
         assert response.unread == ("the response is no answer to a call of a tool",)
+
+
+def results_of(conversation: Conversation) -> list[ResultBlock]:
+    return [result for message in conversation.messages for result in message.results]
 
 
 @needs_corpus
@@ -92,8 +97,12 @@ def test_every_recorded_session_is_read_and_written_again() -> None:
         kept = [one for one in messages if one.get("method") == "tools/call"]
         export = FORMAT.write_history(conversation, DEFAULT_EXPORT_POLICY)
         written = objects_in(export.request["messages"])
-        assert [one for one in written if "method" in one] == kept
-        assert FORMAT.read_history(export.request).messages == conversation.messages
+        assert [one for one in written if "method" in one] == [
+            {**in_the_newer_revision(one), "id": number} for number, one in enumerate(kept, start=1)
+        ]
+        again = FORMAT.read_history(export.request)
+        assert FORMAT.write_history(again, DEFAULT_EXPORT_POLICY).request == export.request
+        assert results_of(again) == results_of(conversation)
         calls += len(kept)
         tools = FORMAT.write_tools(conversation.tools)
         assert not tools.report

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.store.wire.mcp.test_history import META
 from tests.support.conversations import (
     conversations,
     json_objects,
@@ -39,10 +40,6 @@ from tooltrail.wire.mcp import FORMAT, read_result, write_result
 from tooltrail.wire.members import objects_in
 
 OWN = Origin(wire_format="mcp")
-META: JsonObject = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 
 
 def written(conversation: Conversation) -> Export:
@@ -67,7 +64,7 @@ def expected(conversation: Conversation) -> Conversation:
                 tool_name=call.tool_name,
                 arguments_raw=respelled(call.arguments_raw),
                 kind="mcp",
-                extras={"_meta": META, **call.extras, "jsonrpc": {"id": number + 1}},
+                extras={"_meta": META, **call.extras},
             )
             status = "ok" if result.status == "unknown" else result.status
             answer = ResultBlock(
@@ -75,7 +72,7 @@ def expected(conversation: Conversation) -> Conversation:
                 content=result.content,
                 structured=result.structured,
                 has_structured=result.has_structured,
-                extras={**result.extras, "jsonrpc": {"id": number + 1}},
+                extras=result.extras,
                 key=f"mcp:{number}",
             )
             block = CallBlock(call=kept, key=f"mcp:{number}")
@@ -139,17 +136,14 @@ def own_conversations(draw: st.DrawFn) -> Conversation:
 
 
 def schema_problems(export: Export) -> Iterator[str]:
-    """By the types of the revision in which a request is written, and its response with it."""
-    revisions: dict[object, str] = {}
+    """By the types of both revisions; `resultType` of a result is new in the newer one."""
     for message in objects_in(export.request["messages"]):
         yield from value_problems(message)
-        name = message.get("id")
         if "method" in message:
-            revisions[name] = "2026" if "protocolVersion" in str(message) else "2025"
-            yield from problems(f"mcp-{revisions[name]}.request", message)
+            for revision in ("2025", "2026"):
+                yield from problems(f"mcp-{revision}.request", message)
         elif "error" not in message:
-            # A result whose request is not there is of the latest one.
-            yield from problems(f"mcp-{revisions.get(name, '2026')}.result", message["result"])
+            yield from problems("mcp-2026.result", message["result"])
 
 
 @given(own_results())
@@ -206,11 +200,11 @@ any_extras: st.SearchStrategy[JsonObject] = st.sampled_from(
     [
         {},
         {"_meta": {"a": "\ud800"}},
-        {"jsonrpc": {"id": 1}},
-        {"jsonrpc": {"id": "\0"}},
+        {"jsonrpc": {"task": "\0"}},
         {"jsonrpc": {"error": {"code": 1, "message": "no"}}},
     ]
 )
+any_call_extras: st.SearchStrategy[JsonObject] = st.sampled_from([{}, {"_meta": {"a": "\ud800"}}])
 any_blocks: st.SearchStrategy[ContentBlock] = st.one_of(
     st.builds(TextBlock, text=any_texts, is_refusal=st.booleans()),
     st.builds(
@@ -239,7 +233,7 @@ any_calls = st.builds(
         call_id=any_ids,
         kind=st.sampled_from(["function", "custom", "builtin", "mcp"]),
         namespace=st.none() | any_texts,
-        extras=any_extras,
+        extras=any_call_extras,
     ),
     key=st.none() | st.sampled_from(["k", "l"]),
 )

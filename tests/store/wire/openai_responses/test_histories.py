@@ -124,14 +124,14 @@ def test_a_turn_with_ids_and_reasoning_has_an_origin_and_goes_back_as_it_came() 
         },
     ]
     messages = read(*items)
-    assert [message.origin for message in messages] == [OWN, None, OWN]
+    assert [message.origin for message in messages] == [OWN, OWN, OWN]
     assert isinstance(messages[0].blocks[0], ReasoningBlock)
     assert rewritten(*items) == items
 
 
 def test_what_an_output_says_for_its_provider_goes_back_where_the_call_has_nothing_to_say() -> None:
     items = [call(1), output(1, status="incomplete"), call(2), output(2)]
-    assert [message.origin for message in read(*items)] == [OWN, None, None, None]
+    assert [message.origin for message in read(*items)] == [None, OWN, None, None]
     assert rewritten(*items) == items
 
 

@@ -63,26 +63,13 @@ def expected(conversation: Conversation) -> Conversation:
             # Nothing tells where the one turn ended.
             messages[-1] = last.model_copy(update={"blocks": (*last.blocks, *blocks)})
             continue
-        if last is not None and any(map(_is_for_provider, message.results)):
-            messages[-1] = last.model_copy(update={"origin": OWN})
         messages.append(Message(role=message.role, blocks=blocks, origin=_expected_origin(message)))
     return Conversation.of(messages)
 
 
-def _is_for_provider(result: ResultBlock) -> bool:
-    """Whether a result says something that goes back with its call, the name of a file say."""
-    return bool(result.extras) or any(map(is_for_provider, result.content))
-
-
 def _expected_origin(message: Message) -> Origin | None:
     """A request does not name the model, only that what is said is for this format."""
-    is_own = any(
-        is_for_provider(block)
-        or isinstance(block, ReasoningBlock)
-        or (isinstance(block, CallBlock) and (block.call.extras or block.call.kind == "builtin"))
-        for block in message.blocks
-    )
-    return OWN if is_own and message.role != "tool" else None
+    return OWN if any(map(is_for_provider, message.blocks)) else None
 
 
 def _expected_block(block: MessageBlock, calls: dict[str | None, ToolCall]) -> MessageBlock:
