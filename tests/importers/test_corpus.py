@@ -69,8 +69,24 @@ def codex_counts(path: Path) -> Counter[str]:
     return counts
 
 
+def pi_counts(path: Path) -> Counter[str]:
+    """Calls by their blocks, results by the role of their messages."""
+    counts: Counter[str] = Counter()
+    for value in values_in(path):
+        counts["results"] += member(value, "message", "role") == "toolResult"
+        if member(value, "message", "role") == "assistant":
+            blocks = objects_in(member(value, "message", "content"))
+            counts["calls"] += sum(one.get("type") == "toolCall" for one in blocks)
+    return counts
+
+
 @pytest.mark.parametrize(
-    ("name", "count", "calls"), [("claude_code", claude_counts, 558), ("codex", codex_counts, 750)]
+    ("name", "count", "calls"),
+    [
+        ("claude_code", claude_counts, 558),
+        ("codex", codex_counts, 750),
+        ("pi", pi_counts, 585),
+    ],
 )
 def test_every_call_and_result_is_imported(
     tmp_path: Path, name: str, count: Any, calls: int
@@ -137,3 +153,29 @@ def test_the_output_of_each_command_of_codex_is_the_same_bytes(tmp_path: Path) -
                     found = (source.read().decode(), call.summary.exit_status)
                 assert found == expected.pop(name)
     assert expected == {}
+
+
+def pi_receipts(path: Path) -> Iterator[tuple[str, str]]:
+    """The id of each call with a result, and the text that the model saw."""
+    for value in values_in(path):
+        if member(value, "message", "role") == "toolResult":
+            message = value["message"]
+            yield message["toolCallId"], "\n".join(one["text"] for one in message["content"])
+
+
+@pytest.mark.parametrize(
+    ("name", "receipts"),
+    [
+        ("pi", pi_receipts),
+    ],
+)
+def test_every_receipt_is_the_text_of_the_source(tmp_path: Path, name: str, receipts: Any) -> None:
+    expected: Counter[tuple[str, str]] = Counter()
+    for path in files_of(name):
+        import_one(tmp_path, path)
+        expected.update(receipts(path))
+    with opened(tmp_path) as reader:
+        found = Counter(
+            (call.summary.call_id, call.receipt.text) for call in calls_in(reader) if call.receipt
+        )
+    assert found == expected
