@@ -80,11 +80,21 @@ def pi_counts(path: Path) -> Counter[str]:
     return counts
 
 
+def copilot_counts(path: Path) -> Counter[str]:
+    """Calls by their starts, results by their ends."""
+    counts: Counter[str] = Counter()
+    for value in values_in(path):
+        counts["calls"] += value["type"] == "tool.execution_start"
+        counts["results"] += value["type"] == "tool.execution_complete"
+    return counts
+
+
 @pytest.mark.parametrize(
     ("name", "count", "calls"),
     [
         ("claude_code", claude_counts, 558),
         ("codex", codex_counts, 750),
+        ("copilot_cli", copilot_counts, 129),
         ("pi", pi_counts, 585),
     ],
 )
@@ -163,9 +173,18 @@ def pi_receipts(path: Path) -> Iterator[tuple[str, str]]:
             yield message["toolCallId"], "\n".join(one["text"] for one in message["content"])
 
 
+def copilot_receipts(path: Path) -> Iterator[tuple[str, str]]:
+    """The texts of the calls that did not fail; those of the others are not in the file."""
+    for value in values_in(path):
+        text = member(value, "data", "result", "content")
+        if value["type"] == "tool.execution_complete" and text is not None:
+            yield value["data"]["toolCallId"], text
+
+
 @pytest.mark.parametrize(
     ("name", "receipts"),
     [
+        ("copilot_cli", copilot_receipts),
         ("pi", pi_receipts),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from tooltrail.importers import (
     claude_code,
     codex,
+    copilot_cli,
     pi,
 )
 from tooltrail.importers.cursors import Cursor
@@ -69,6 +70,7 @@ FORMATS: Final = {
     for one in (
         Format(claude_code.NAME, claude_code.recognizes, claude_code.Reader),
         Format(codex.NAME, codex.recognizes, codex.Reader),
+        Format(copilot_cli.NAME, copilot_cli.recognizes, copilot_cli.Reader),
         Format(pi.NAME, pi.recognizes, pi.Reader),
     )
 }
@@ -158,6 +160,7 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
         claude / "projects",
         codex_home / "sessions",
         codex_home / "archived_sessions",
+        Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state",
         Path(environment.get("PI_CODING_AGENT_SESSION_DIR") or pi_home / "sessions"),
     ]
     return [folder for folder in folders if folder.is_dir()]

@@ -29,6 +29,7 @@ def command(
     PATH is a file, or a folder that is searched for files. Without PATH, the usual folders of all
     known agents are searched. The format of a file is recognized by its content:
     claude-code, codex,
+    copilot-cli,
     pi.
 
     Importing a file again adds only what is new in it. Credentials of well-known formats are
