@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def files_of(name: str) -> list[Path]:
-    return sorted((CORPUS / name).rglob("*.jsonl"))
+    return sorted((CORPUS / name).rglob("*.json*"))
 
 
 def values_in(path: Path) -> Iterator[Any]:
@@ -69,6 +69,17 @@ def codex_counts(path: Path) -> Counter[str]:
     return counts
 
 
+def gemini_calls(path: Path) -> list[dict[str, Any]]:
+    document = json.loads(path.read_bytes())
+    return [call for one in document["messages"] for call in one.get("toolCalls", [])]
+
+
+def gemini_counts(path: Path) -> Counter[str]:
+    """Calls by their entries, results by the answers in them."""
+    calls = gemini_calls(path)
+    return Counter(calls=len(calls), results=sum("result" in one for one in calls))
+
+
 def pi_counts(path: Path) -> Counter[str]:
     """Calls by their blocks, results by the role of their messages."""
     counts: Counter[str] = Counter()
@@ -95,6 +106,7 @@ def copilot_counts(path: Path) -> Counter[str]:
         ("claude_code", claude_counts, 558),
         ("codex", codex_counts, 750),
         ("copilot_cli", copilot_counts, 129),
+        ("gemini_cli", gemini_counts, 61),
         ("pi", pi_counts, 585),
     ],
 )
@@ -165,6 +177,14 @@ def test_the_output_of_each_command_of_codex_is_the_same_bytes(tmp_path: Path) -
     assert expected == {}
 
 
+def gemini_receipts(path: Path) -> Iterator[tuple[str, str]]:
+    """The answers of the functions."""
+    for call in gemini_calls(path):
+        (part,) = call["result"]
+        (text,) = part["functionResponse"]["response"].values()
+        yield call["id"], text
+
+
 def pi_receipts(path: Path) -> Iterator[tuple[str, str]]:
     """The id of each call with a result, and the text that the model saw."""
     for value in values_in(path):
@@ -185,6 +205,7 @@ def copilot_receipts(path: Path) -> Iterator[tuple[str, str]]:
     ("name", "receipts"),
     [
         ("copilot_cli", copilot_receipts),
+        ("gemini_cli", gemini_receipts),
         ("pi", pi_receipts),
     ],
 )

@@ -25,6 +25,7 @@ from tooltrail.importers.events import (
     list_of,
     object_of,
 )
+from tooltrail.importers.parts import encoded
 
 NAME: Final = "copilot-cli"
 
@@ -173,9 +174,7 @@ def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool)
     result, error = object_of(data.get("result")), object_of(data.get("error"))
     receipt, complete = result.get("content"), result.get("detailedContent")
     structured = error or without(result, _TEXTS)
-    streams = (
-        {"content": complete.encode("utf-8", "surrogatepass")} if isinstance(complete, str) else {}
-    )
+    streams = {"content": encoded(complete)} if isinstance(complete, str) else {}
     kind = _KINDS.get(str(error.get("code")), "tool_execution_failed")
     return ResultFound(
         session,

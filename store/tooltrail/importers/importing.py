@@ -9,6 +9,7 @@ from tooltrail.importers import (
     claude_code,
     codex,
     copilot_cli,
+    gemini_cli,
     pi,
 )
 from tooltrail.importers.cursors import Cursor
@@ -71,6 +72,7 @@ FORMATS: Final = {
         Format(claude_code.NAME, claude_code.recognizes, claude_code.Reader),
         Format(codex.NAME, codex.recognizes, codex.Reader),
         Format(copilot_cli.NAME, copilot_cli.recognizes, copilot_cli.Reader),
+        Format(gemini_cli.NAME, gemini_cli.recognizes, gemini_cli.Reader),
         Format(pi.NAME, pi.recognizes, pi.Reader),
     )
 }
@@ -161,6 +163,7 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
         codex_home / "sessions",
         codex_home / "archived_sessions",
         Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state",
+        Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp",
         Path(environment.get("PI_CODING_AGENT_SESSION_DIR") or pi_home / "sessions"),
     ]
     return [folder for folder in folders if folder.is_dir()]

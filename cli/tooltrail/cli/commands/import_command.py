@@ -30,6 +30,7 @@ def command(
     known agents are searched. The format of a file is recognized by its content:
     claude-code, codex,
     copilot-cli,
+    gemini-cli,
     pi.
 
     Importing a file again adds only what is new in it. Credentials of well-known formats are
