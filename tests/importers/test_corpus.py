@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def files_of(name: str) -> list[Path]:
-    return sorted((CORPUS / name).rglob("*.jsonl"))
+    return sorted((CORPUS / name).rglob("*.json*"))
 
 
 def values_in(path: Path) -> Iterator[Any]:
@@ -69,8 +69,46 @@ def codex_counts(path: Path) -> Counter[str]:
     return counts
 
 
+def gemini_calls(path: Path) -> list[dict[str, Any]]:
+    document = json.loads(path.read_bytes())
+    return [call for one in document["messages"] for call in one.get("toolCalls", [])]
+
+
+def gemini_counts(path: Path) -> Counter[str]:
+    """Calls by their entries, results by the answers in them."""
+    calls = gemini_calls(path)
+    return Counter(calls=len(calls), results=sum("result" in one for one in calls))
+
+
+def pi_counts(path: Path) -> Counter[str]:
+    """Calls by their blocks, results by the role of their messages."""
+    counts: Counter[str] = Counter()
+    for value in values_in(path):
+        counts["results"] += member(value, "message", "role") == "toolResult"
+        if member(value, "message", "role") == "assistant":
+            blocks = objects_in(member(value, "message", "content"))
+            counts["calls"] += sum(one.get("type") == "toolCall" for one in blocks)
+    return counts
+
+
+def copilot_counts(path: Path) -> Counter[str]:
+    """Calls by their starts, results by their ends."""
+    counts: Counter[str] = Counter()
+    for value in values_in(path):
+        counts["calls"] += value["type"] == "tool.execution_start"
+        counts["results"] += value["type"] == "tool.execution_complete"
+    return counts
+
+
 @pytest.mark.parametrize(
-    ("name", "count", "calls"), [("claude_code", claude_counts, 558), ("codex", codex_counts, 750)]
+    ("name", "count", "calls"),
+    [
+        ("claude_code", claude_counts, 558),
+        ("codex", codex_counts, 750),
+        ("copilot_cli", copilot_counts, 129),
+        ("gemini_cli", gemini_counts, 61),
+        ("pi", pi_counts, 585),
+    ],
 )
 def test_every_call_and_result_is_imported(
     tmp_path: Path, name: str, count: Any, calls: int
@@ -137,3 +175,47 @@ def test_the_output_of_each_command_of_codex_is_the_same_bytes(tmp_path: Path) -
                     found = (source.read().decode(), call.summary.exit_status)
                 assert found == expected.pop(name)
     assert expected == {}
+
+
+def gemini_receipts(path: Path) -> Iterator[tuple[str, str]]:
+    """The answers of the functions."""
+    for call in gemini_calls(path):
+        (part,) = call["result"]
+        (text,) = part["functionResponse"]["response"].values()
+        yield call["id"], text
+
+
+def pi_receipts(path: Path) -> Iterator[tuple[str, str]]:
+    """The id of each call with a result, and the text that the model saw."""
+    for value in values_in(path):
+        if member(value, "message", "role") == "toolResult":
+            message = value["message"]
+            yield message["toolCallId"], "\n".join(one["text"] for one in message["content"])
+
+
+def copilot_receipts(path: Path) -> Iterator[tuple[str, str]]:
+    """The texts of the calls that did not fail; those of the others are not in the file."""
+    for value in values_in(path):
+        text = member(value, "data", "result", "content")
+        if value["type"] == "tool.execution_complete" and text is not None:
+            yield value["data"]["toolCallId"], text
+
+
+@pytest.mark.parametrize(
+    ("name", "receipts"),
+    [
+        ("copilot_cli", copilot_receipts),
+        ("gemini_cli", gemini_receipts),
+        ("pi", pi_receipts),
+    ],
+)
+def test_every_receipt_is_the_text_of_the_source(tmp_path: Path, name: str, receipts: Any) -> None:
+    expected: Counter[tuple[str, str]] = Counter()
+    for path in files_of(name):
+        import_one(tmp_path, path)
+        expected.update(receipts(path))
+    with opened(tmp_path) as reader:
+        found = Counter(
+            (call.summary.call_id, call.receipt.text) for call in calls_in(reader) if call.receipt
+        )
+    assert found == expected

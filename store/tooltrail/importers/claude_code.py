@@ -6,13 +6,13 @@ output is in a file that `toolUseResult` or the text names. The lines of a sub-a
 of their own (`agentId`) or in `progress` lines of its parent.
 """
 
-import json
 import os
 import re
 from collections.abc import Iterator
 from pathlib import Path, PurePath
 from typing import Any, Final
 
+from tooltrail.importers.blocks import call_block, spelled
 from tooltrail.importers.events import (
     NOTHING,
     CallFound,
@@ -97,7 +97,7 @@ class Reader:
         kind = value.get("type")
         inner = _agent_progress(value) if kind == "progress" else None
         if inner is None and kind not in ("user", "assistant"):
-            yield Skipped(str(kind), is_known=kind in _NO_CONVERSATION)
+            yield Skipped(str(kind), is_known=str(kind) in _NO_CONVERSATION)
             return
         value = inner or value
         session = _session_of(value)
@@ -121,7 +121,7 @@ class Reader:
                 case {"type": "tool_use", "id": str(call_id), "name": str(tool)}:
                     call = self._call(session, call_id, tool, block.get("input"))
                     calls.append(call._replace(at=at, message=name, position=len(calls)))
-                    said.append(_call_block(calls[-1]))
+                    said.append(call_block(calls[-1]))
                 case _:
                     said.append(_block(block))
         if said:
@@ -135,8 +135,7 @@ class Reader:
         is_command = tool == _COMMAND_TOOL
         if is_command:
             self._commands[call_id] = str(object_of(given).get("command"))
-        spelled = json.dumps(given, ensure_ascii=False, separators=(",", ":"))
-        return CallFound(session, call_id, None, tool, spelled, is_command=is_command)
+        return CallFound(session, call_id, None, tool, spelled(given), is_command=is_command)
 
     def _result(self, session: str, call_id: str, block: Json, value: Json) -> ResultFound:
         content, returned = block.get("content"), value.get("toolUseResult")
@@ -197,17 +196,6 @@ def _block(block: Any) -> Json:
             return {"type": "reasoning", "text": text, **({"extras": extras} if extras else {})}
         case _:
             return {"type": "provider", "native": block}
-
-
-def _call_block(found: CallFound) -> Json:
-    call: dict[str, Any] = {
-        "tool_name": found.tool_name,
-        "call_id": found.call_id,
-        "arguments_raw": found.arguments,
-    }
-    if found.position:
-        call["position"] = found.position
-    return {"type": "tool_call", "call": call}
 
 
 def _origin(message: Json) -> Json:

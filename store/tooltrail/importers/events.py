@@ -141,6 +141,7 @@ class ResultFound(NamedTuple):
         kind: kind of the error; see `tooltrail.records.ErrorKind`.
         duration_ms: how long the tool ran, as the source says.
         extras: further members of the source's line, verbatim.
+        message: why the tool failed, if the receipt does not say.
     """
 
     session: str
@@ -152,6 +153,7 @@ class ResultFound(NamedTuple):
     kind: str = "tool_execution_failed"
     duration_ms: int | None = None
     extras: Json = NOTHING
+    message: str = ""
 
 
 class Skipped(NamedTuple):

@@ -5,7 +5,13 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
-from tooltrail.importers import claude_code, codex
+from tooltrail.importers import (
+    claude_code,
+    codex,
+    copilot_cli,
+    gemini_cli,
+    pi,
+)
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, Line
 from tooltrail.importers.lines import DamagedLine, read_lines
@@ -65,6 +71,9 @@ FORMATS: Final = {
     for one in (
         Format(claude_code.NAME, claude_code.recognizes, claude_code.Reader),
         Format(codex.NAME, codex.recognizes, codex.Reader),
+        Format(copilot_cli.NAME, copilot_cli.recognizes, copilot_cli.Reader),
+        Format(gemini_cli.NAME, gemini_cli.recognizes, gemini_cli.Reader),
+        Format(pi.NAME, pi.recognizes, pi.Reader),
     )
 }
 """Every format, by name."""
@@ -148,7 +157,15 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
     """The existing folders in which agents leave their sessions."""
     claude = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     codex_home = Path(environment.get("CODEX_HOME") or home / ".codex")
-    folders = [claude / "projects", codex_home / "sessions", codex_home / "archived_sessions"]
+    pi_home = Path(environment.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent")
+    folders = [
+        claude / "projects",
+        codex_home / "sessions",
+        codex_home / "archived_sessions",
+        Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state",
+        Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp",
+        Path(environment.get("PI_CODING_AGENT_SESSION_DIR") or pi_home / "sessions"),
+    ]
     return [folder for folder in folders if folder.is_dir()]
 
 

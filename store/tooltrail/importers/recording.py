@@ -325,7 +325,7 @@ def _document(
     """The complete output; empty if the source does not have it."""
     if found.is_error:
         # Redacted first: a secret that is cut would not be found.
-        text = parts.clean_text("message", found.receipt or "")
+        text = parts.clean_text("message", found.receipt or found.message)
         return failure_document(call.tool_name, found.kind, text, streams)
     output = found.output
     if output is None:

@@ -1,0 +1,193 @@
+"""Gemini CLI: one JSON document or many JSON lines, in `~/.gemini/tmp/PROJECT/chats/session-*`.
+
+A message `gemini` has its calls in `toolCalls`, each with its result: the parts in `result` are
+what the model saw, `resultDisplay` is what the tool returned for people. Since 2026 each message is
+a line, which is written again when the calls of the message have ended, or all messages are in the
+member `$set` of a line. So only calls and results that were not seen before are new.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tooltrail.importers.blocks import call_block, named_texts, parts_of, spelled, without
+from tooltrail.importers.events import (
+    NOTHING,
+    CallFound,
+    Event,
+    Json,
+    Line,
+    MessageFound,
+    OutputFound,
+    ResultFound,
+    SessionFound,
+    Skipped,
+    list_of,
+    object_of,
+)
+from tooltrail.importers.parts import encoded
+
+NAME: Final = "gemini-cli"
+
+_ROLES: Final = {"user": "user", "gemini": "assistant"}
+_NO_CONVERSATION: Final = frozenset({"error", "info", "warning"})
+"""Types of messages that the agent shows to people."""
+
+_ENDED: Final = frozenset({"success", "error", "cancelled"})
+"""The states of a call that has a result."""
+
+_COMMAND_TOOL: Final = "run_shell_command"
+_DENIED: Final = "User denied execution."
+
+_MESSAGE: Final = frozenset(
+    {"content", "id", "model", "thoughts", "timestamp", "tokens", "toolCalls", "type"}
+)
+_CALL: Final = frozenset({"args", "id", "name", "result", "resultDisplay", "status", "timestamp"})
+"""Members that have a place in our records."""
+
+
+def recognizes(value: Any) -> bool:
+    """Whether a JSON value is a session of Gemini CLI, or its first line."""
+    return object_of(value).keys() >= {"sessionId", "projectHash"}
+
+
+class Reader:
+    """Reads one file.
+
+    Args:
+        path: the file; that of a sub-agent is in a folder with the name of its parent.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._session = path.stem
+        self._seen: set[tuple[str, ...]] = set()
+
+    def events(self, line: Line) -> Iterator[Event]:
+        """The events of one line, or of the only document."""
+        value = object_of(line.value)
+        messages = list_of(value.get("messages") or object_of(value.get("$set")).get("messages"))
+        if recognizes(value):
+            self._session = str(value["sessionId"])
+            if self._is_new(self._session):
+                yield self._opening(value)
+        elif "type" in value:
+            yield from self._message(value, str(line.offset))
+        elif not messages:
+            what = next(iter(value), type(line.value).__name__)
+            yield Skipped(what, is_known=what in ("$set", "$rewindTo"))
+        for position, message in enumerate(messages):
+            yield from self._message(object_of(message), str(position))
+
+    def _is_new(self, *names: str) -> bool:
+        is_new = names not in self._seen
+        self._seen.add(names)
+        return is_new
+
+    def _opening(self, value: Json) -> SessionFound:
+        is_child = value.get("kind") == "subagent"
+        return SessionFound(
+            self._session,
+            value.get("startTime"),
+            agent=NAME,
+            parent=self._path.parent.name if is_child else None,
+            environment=named_texts(value, {"project_hash": "projectHash"}),
+        )
+
+    def _message(self, message: Json, place: str) -> Iterator[Event]:
+        kind, name = str(message.get("type")), str(message.get("id") or place)
+        if kind not in _ROLES:
+            yield Skipped(kind, is_known=kind in _NO_CONVERSATION)
+            return
+        at, is_new = message.get("timestamp"), self._is_new("message", name)
+        blocks = _blocks(message) if is_new else []
+        calls: list[CallFound] = []
+        results: list[ResultFound] = []
+        for position, one in enumerate(map(object_of, list_of(message.get("toolCalls")))):
+            call_id, tool = str(one.get("id") or f"{name}/{position}"), str(one.get("name"))
+            if self._is_new("call", name, call_id):
+                given = spelled(one.get("args"))
+                call = CallFound(self._session, call_id, at, tool, given, None, len(calls))
+                calls.append(call)
+            if str(one.get("status")) in _ENDED and self._is_new("result", name, call_id):
+                results.append(_result(self._session, call_id, tool, one))
+        if calls and not is_new:  # the message was recorded before it had these calls
+            name = f"{name}/{calls[0].call_id}"
+        if calls or is_new:
+            blocks += map(call_block, calls)
+            role, extras = _ROLES[kind], without(message, _MESSAGE)
+            origin = _origin(message) if role == "assistant" else NOTHING
+            yield MessageFound(self._session, name, at, role, blocks, origin, extras)
+        yield from (call._replace(message=name) for call in calls)
+        yield from results
+
+
+def _blocks(message: Json) -> list[Json]:
+    """The thoughts and the content of a message."""
+    blocks: list[Json] = []
+    for thought in map(object_of, list_of(message.get("thoughts"))):
+        extras = without(thought, frozenset({"description"}))
+        text = str(thought.get("description") or "")
+        blocks.append({"type": "reasoning", "text": text, "extras": extras})
+    blocks += [
+        {"type": "text", "text": one["text"]}
+        if _is_text(one)
+        else {"type": "provider", "native": one}
+        for one in _parts(message.get("content"))
+        if one != {"type": "text", "text": ""}
+    ]
+    return blocks
+
+
+def _origin(message: Json) -> Json:
+    extras = {"extras": {"usage": message["tokens"]}} if message.get("tokens") else {}
+    return {"wire_format": "gemini", **named_texts(message, {"model": "model"}), **extras}
+
+
+def _parts(content: Any) -> list[Any]:
+    """The parts of a content, which may also be one part."""
+    return [content] if isinstance(content, dict) else parts_of(content)
+
+
+def _is_text(part: Any) -> bool:
+    """Whether a part is a text, and nothing else."""
+    members = object_of(part)
+    return isinstance(members.get("text"), str) and members.keys() <= {"text", "type"}
+
+
+def _result(session: str, call_id: str, tool: str, call: Json) -> ResultFound:
+    texts: list[str] = []
+    others: list[Any] = []  # such as images
+    for part in _parts(call.get("result")):
+        match part:
+            case {"functionResponse": {"response": {"output": str(text)} | {"error": str(text)}}}:
+                texts.append(text)
+            case {"functionResponse": {"response": response}}:
+                texts.append(spelled(response))
+            case {"text": str(text)}:
+                texts.append(text)
+            case _:
+                others.append(part)
+    receipt, display = "\n".join(texts) if texts else None, call.get("resultDisplay")
+    extras = without(call, _CALL)
+    if others:
+        extras["result"] = others
+    output = None
+    if not isinstance(display, str):
+        output = None if display is None else OutputFound(structured=display)
+    elif tool == _COMMAND_TOOL:
+        output = OutputFound({"content": encoded(display)})
+    elif display:
+        extras["resultDisplay"] = display  # a remark, such as how many lines were read
+    status, is_denied = call.get("status"), (receipt or "").endswith(_DENIED)
+    kind = "permission_denied" if is_denied else "cancelled"
+    return ResultFound(
+        session,
+        call_id,
+        call.get("timestamp"),
+        receipt,
+        output,
+        is_error=status != "success",
+        kind="tool_execution_failed" if status == "error" else kind,
+        extras=extras,
+    )

@@ -1,0 +1,194 @@
+"""pi: one JSON line for each entry, in `~/.pi/agent/sessions/*/TIME_SESSION.jsonl`.
+
+The first line is the head of the session. An assistant's message has its calls as blocks
+`toolCall`. The result of a call is a message with the role `toolResult`: `content` is what the
+model saw, `details` beside it is what the tool returned for people. Long output is cut, and pi
+keeps all of it in a temporary file elsewhere, which is not read. Version 1 has no ids of entries.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tooltrail.importers.blocks import (
+    call_block,
+    joined_texts,
+    named_texts,
+    parts_of,
+    spelled,
+    without,
+)
+from tooltrail.importers.events import (
+    NOTHING,
+    CallFound,
+    Event,
+    Json,
+    Line,
+    MessageFound,
+    OutputFound,
+    ResultFound,
+    SessionFound,
+    Skipped,
+    object_of,
+)
+
+NAME: Final = "pi"
+
+_NO_CONVERSATION: Final = frozenset(
+    {
+        *("branch_summary", "compaction", "context_edit", "custom", "label", "model_change"),
+        *("session_info", "thinking_level_change", "usage"),
+    }
+)
+"""Types of entries that are about the agent's own state."""
+
+_WIRE_FORMATS: Final = {
+    "anthropic-messages": "anthropic",
+    "openai-completions": "openai",
+    "openai-codex-responses": "openai-responses",
+    "google-generative-ai": "gemini",
+    "bedrock-converse-stream": "bedrock",
+}
+"""Our names for the APIs that pi names otherwise."""
+
+_ROLES: Final = {"assistant": "assistant", "toolResult": "tool"}
+"""Our names for authors; everything else is of the user."""
+
+_NAMED: Final = {
+    "provider": "provider",
+    "model": "model",
+    "response_id": "responseId",
+    "finish_reason": "stopReason",
+}
+_ENTRY: Final = frozenset({"id", "parentId", "timestamp", "type"})
+_MESSAGE: Final = frozenset({"api", "content", "role", "timestamp", "usage", *_NAMED.values()})
+_RESULT: Final = frozenset(
+    {"content", "details", "isError", "role", "timestamp", "toolCallId", "toolName"}
+)
+"""Members that have a place in our records, or repeat what another line says."""
+
+_CUTTING: Final = frozenset({"fullOutputPath", "truncation"})
+"""Members of `details` that say how the text was cut: the rest of the output is not there."""
+
+_ENDED: Final = re.compile(r"(?:^|\n)Command (aborted|exited|timed out)[^\n]*\n?\Z")
+_KINDS: Final = {"aborted": "interrupted", "timed out": "tool_timed_out"}
+"""The kind of a failure, by the word with which pi ends the text of a command that failed."""
+
+
+def recognizes(value: Any) -> bool:
+    """Whether a JSON value is a line of pi."""
+    line = object_of(value)
+    if line.get("type") == "session":
+        return line.keys() >= {"id", "timestamp", "cwd"}
+    return line.get("type") == "message" and "role" in object_of(line.get("message"))
+
+
+class Reader:
+    """Reads the lines of one file.
+
+    Args:
+        path: the file; the session's id is a part of its name.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._session = _session_in(path)
+        self._is_open = False
+
+    def events(self, line: Line) -> Iterator[Event]:
+        """The events of one line."""
+        value = object_of(line.value)
+        kind, message = str(value.get("type")), object_of(value.get("message"))
+        at, name = value.get("timestamp"), str(value.get("id") or line.offset)
+        if kind == "session":
+            if not self._is_open:
+                self._is_open = True
+                self._session = str(value.get("id") or self._session)
+                yield _opening(self._session, value)
+        elif kind == "custom_message":
+            yield from self._message(name, at, without(value, _ENTRY))
+        elif kind != "message" or "role" not in message:
+            yield Skipped(kind, is_known=kind in _NO_CONVERSATION)
+        elif message.get("role") == "toolResult" and isinstance(message.get("toolCallId"), str):
+            yield _result(self._session, at, message)
+        else:
+            yield from self._message(name, at, message)
+
+    def _message(self, name: str, at: Any, message: Json) -> Iterator[Event]:
+        role = message.get("role")
+        extras = without(message, _MESSAGE)
+        blocks: list[Json] = []
+        calls: list[CallFound] = []
+        for part in parts_of(message.get("content")):
+            match part:
+                case {"type": "toolCall", "id": str(call_id), "name": str(tool)}:
+                    given, position = spelled(part.get("arguments")), len(calls)
+                    call = CallFound(self._session, call_id, at, tool, given, name, position)
+                    calls.append(call)
+                    blocks.append(call_block(call))
+                case _:
+                    blocks.append(_block(part))
+        if role == "bashExecution":  # a command that the user ran
+            blocks, extras = [_block(message)], {}
+        author = _ROLES.get(str(role), "user")
+        origin = _origin(message) if author == "assistant" else NOTHING
+        yield MessageFound(self._session, name, at, author, blocks, origin, extras)
+        yield from calls
+
+
+def _session_in(path: Path) -> str:
+    """The id of a session in the name of its file."""
+    return path.stem.rpartition("_")[2]
+
+
+def _opening(session: str, value: Json) -> SessionFound:
+    parent = value.get("parentSession") or value.get("branchedFrom")
+    return SessionFound(
+        session,
+        value.get("timestamp"),
+        agent=NAME,
+        parent=_session_in(Path(parent)) if isinstance(parent, str) else None,
+        environment=named_texts(value, {"cwd": "cwd"}),
+    )
+
+
+def _block(part: Any) -> Json:
+    match part:
+        case {"type": "text", "text": str(text)}:
+            kind, name = "text", "text"
+        case {"type": "thinking", "thinking": str(text)}:
+            kind, name = "reasoning", "thinking"
+        case _:
+            return {"type": "provider", "native": part}
+    extras = without(object_of(part), frozenset({"type", name}))
+    return {"type": kind, "text": text, **({"extras": extras} if extras else {})}
+
+
+def _origin(message: Json) -> Json:
+    api, usage = str(message.get("api")), message.get("usage")
+    extras = {"extras": {"usage": usage}} if usage else {}
+    wire_format = _WIRE_FORMATS.get(api, api)
+    return {"wire_format": wire_format, **named_texts(message, _NAMED), **extras}
+
+
+def _result(session: str, at: Any, message: Json) -> ResultFound:
+    parts = parts_of(message.get("content"))
+    receipt, details = joined_texts(parts), message.get("details")
+    extras = without(message, _RESULT)
+    others = [one for one in parts if "text" not in object_of(one)]
+    if others:
+        extras["content"] = others  # such as images
+    if is_cut := not _CUTTING.isdisjoint(object_of(details)):
+        extras["details"] = details
+    ended = _ENDED.search(receipt or "")
+    word = ended[1] if ended else ""
+    return ResultFound(
+        session,
+        str(message["toolCallId"]),
+        at,
+        receipt,
+        OutputFound(structured=details) if details and not is_cut else None,
+        is_error=message.get("isError") is True and word != "exited",
+        kind=_KINDS.get(word, "tool_execution_failed"),
+        extras=extras,
+    )
