@@ -64,7 +64,7 @@ def test_a_command_has_all_three_surfaces(tmp_path: Path) -> None:
     assert call.arguments == b'{"command": "make"}'
     assert call.receipt is not None
     assert call.receipt.text == OUTPUT["output"]
-    assert session.agent == "codex 0.140.0"
+    assert session.agent == "codex"
     assert b'"model":"gpt-9"' in (message.document or b"")
 
 

@@ -177,11 +177,16 @@ def _session_of(value: Json) -> str:
 
 
 def _opening(session: str, value: Json) -> SessionFound:
-    named = {"cwd": "cwd", "git_branch": "gitBranch", "entrypoint": "entrypoint"}
+    named = {
+        "agent_version": "version",
+        "cwd": "cwd",
+        "entrypoint": "entrypoint",
+        "git_branch": "gitBranch",
+    }
     return SessionFound(
         session,
         value.get("timestamp"),
-        agent=f"{NAME} {value['version']}" if value.get("version") else NAME,
+        agent=NAME,
         parent=session.rpartition("/")[0] or None,
         environment={ours: value[name] for ours, name in named.items() if value.get(name)},
     )

@@ -153,17 +153,17 @@ class Reader:
 def _opening(session: str, item: Json) -> SessionFound:
     git = object_of(item.get("git"))
     where = {
+        "agent_version": item.get("cli_version"),
         "cwd": item.get("cwd"),
         "git_branch": git.get("branch"),
         "git_commit": git.get("commit_hash"),
         "repository": git.get("repository_url"),
         "originator": item.get("originator"),
     }
-    version = item.get("cli_version")
     return SessionFound(
         session,
         item.get("timestamp"),
-        agent=f"{NAME} {version}" if version else NAME,
+        agent=NAME,
         parent=_parent(item.get("source")) or item.get("forked_from_id"),
         environment={name: one for name, one in where.items() if one},
     )

@@ -151,6 +151,7 @@ def _opening(session: str, at: Any, data: Json) -> SessionFound:
     version = data.get("copilotVersion")
     named = {
         "cwd": "cwd",
+        "agent_version": "version",
         "git_branch": "branch",
         "git_commit": "headCommit",
         "git_root": "gitRoot",
@@ -159,8 +160,8 @@ def _opening(session: str, at: Any, data: Json) -> SessionFound:
     return SessionFound(
         session,
         data.get("startTime") or at,
-        agent=f"{NAME} {version}" if version else NAME,
-        environment=named_texts(object_of(data.get("context")), named),
+        agent=NAME,
+        environment=named_texts({**object_of(data.get("context")), "version": version}, named),
     )
 
 

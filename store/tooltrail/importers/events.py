@@ -46,10 +46,10 @@ class SessionFound(NamedTuple):
     Attributes:
         session: id of the session in the source.
         at: when it began, in ISO 8601; None if the source does not say.
-        agent: name and version of the agent.
+        agent: name of the agent.
         parent: id of the session that started this one.
         title: a short title.
-        environment: where it ran: `cwd`, `git_branch`, `git_commit`, …
+        environment: where it ran: `agent_version`, `cwd`, `git_branch`, `git_commit`, …
     """
 
     session: str
