@@ -18,7 +18,8 @@ pytestmark = pytest.mark.skipif(
 
 
 def files_of(name: str) -> list[Path]:
-    return sorted((CORPUS / name).rglob("*.jsonl"))
+    found = (CORPUS / name).rglob("*")
+    return sorted(path for path in found if path.suffix in (".json", ".jsonl", ".traj"))
 
 
 def values_in(path: Path) -> Iterator[Any]:
@@ -69,8 +70,22 @@ def codex_counts(path: Path) -> Counter[str]:
     return counts
 
 
+def opencode_counts(path: Path) -> Counter[str]:
+    """Calls by their ids, results by their texts, wherever they stand."""
+    counts: Counter[str] = Counter()
+    for value in objects_in(json.loads(path.read_bytes())["messages"]):
+        counts["calls"] += "callID" in value
+        counts["results"] += value.get("status") in ("completed", "error") and "input" in value
+    return counts
+
+
 @pytest.mark.parametrize(
-    ("name", "count", "calls"), [("claude_code", claude_counts, 558), ("codex", codex_counts, 750)]
+    ("name", "count", "calls"),
+    [
+        ("claude_code", claude_counts, 558),
+        ("codex", codex_counts, 750),
+        ("opencode", opencode_counts, 161),
+    ],
 )
 def test_every_call_and_result_is_imported(
     tmp_path: Path, name: str, count: Any, calls: int
@@ -137,3 +152,28 @@ def test_the_output_of_each_command_of_codex_is_the_same_bytes(tmp_path: Path) -
                     found = (source.read().decode(), call.summary.exit_status)
                 assert found == expected.pop(name)
     assert expected == {}
+
+
+def opencode_receipts(path: Path) -> Iterator[tuple[str, str]]:
+    """The id of each call with a result, and the text that the model saw."""
+    for value in objects_in(json.loads(path.read_bytes())["messages"]):
+        if "callID" in value:
+            yield value["callID"], value["state"].get("output", value["state"].get("error"))
+
+
+@pytest.mark.parametrize(
+    ("name", "receipts"),
+    [
+        ("opencode", opencode_receipts),
+    ],
+)
+def test_every_receipt_is_the_text_of_the_source(tmp_path: Path, name: str, receipts: Any) -> None:
+    expected: Counter[tuple[str, str]] = Counter()
+    for path in files_of(name):
+        import_one(tmp_path, path)
+        expected.update(receipts(path))
+    with opened(tmp_path) as reader:
+        found = Counter(
+            (call.summary.call_id, call.receipt.text) for call in calls_in(reader) if call.receipt
+        )
+    assert found == expected

@@ -5,7 +5,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
-from tooltrail.importers import claude_code, codex
+from tooltrail.importers import (
+    claude_code,
+    codex,
+    opencode,
+)
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, Line
 from tooltrail.importers.lines import DamagedLine, read_lines
@@ -65,6 +69,7 @@ FORMATS: Final = {
     for one in (
         Format(claude_code.NAME, claude_code.recognizes, claude_code.Reader),
         Format(codex.NAME, codex.recognizes, codex.Reader),
+        Format(opencode.NAME, opencode.recognizes, opencode.Reader),
     )
 }
 """Every format, by name."""
