@@ -1,51 +1,24 @@
-"""Parts of messages that several formats spell alike, as the blocks of our records."""
+"""Blocks of messages and texts that several formats need."""
 
+import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers.events import CallFound, Json, list_of, object_of
 
-_ROLES: Final = frozenset({"system", "developer", "user", "assistant", "tool"})
 
-
-def role_of(spelled: Any) -> str:
-    """The role of a message; `user` for a role that no record has."""
-    return spelled if isinstance(spelled, str) and spelled in _ROLES else "user"
-
-
-def blocks_of(content: Any) -> list[Json]:
-    """The blocks of a content that is a text or a list of parts."""
-    if content is None or content == "":
-        return []
-    return [_block(one) for one in (list_of(content) if isinstance(content, list) else [content])]
-
-
-def _block(part: Any) -> Json:
-    match part:
-        case str():
-            return {"type": "text", "text": part}
-        case {"type": "text", "text": str(text)}:
-            return {"type": "text", "text": text}
-        case {"type": "reasoning", "reasoning": str(text)}:
-            return {"type": "reasoning", "text": text}
-        case _:
-            return {"type": "provider", "native": part}
-
-
-def text_of(content: Any) -> str | None:
-    """The text of a content; None if it has none."""
-    if content is None or isinstance(content, str):
-        return content
-    texts = [
-        one if isinstance(one, str) else object_of(one).get("text") for one in list_of(content)
-    ]
-    found = [one for one in texts if isinstance(one, str)]
-    return "\n".join(found) if found else None
+def spelled(value: Any) -> str:
+    """The arguments of a call as text: a text as it is, any other value as JSON."""
+    if isinstance(value, str):
+        return value
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
 def call_block(found: CallFound) -> Json:
-    """The block of a call in the message that asks for it."""
+    """The block of a call in the message that asks for the call."""
     call: dict[str, Any] = {
         "tool_name": found.tool_name,
         "call_id": found.call_id,
@@ -56,11 +29,55 @@ def call_block(found: CallFound) -> Json:
     return {"type": "tool_call", "call": call}
 
 
-def arguments_of(given: Any) -> str:
-    """The arguments of a call as the source spells them: a text, or a JSON value."""
-    if isinstance(given, str):
-        return given
-    return json.dumps(given, ensure_ascii=False, separators=(",", ":"))
+def parts_of(content: Any) -> list[Any]:
+    """The parts of a content, which may be a list of parts or one text."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else list_of(content)
+
+
+def joined_texts(parts: Sequence[Any]) -> str | None:
+    """The texts of the parts, one on each line; None if no part has a text."""
+    texts = (object_of(one).get("text") for one in parts)
+    found = [one for one in texts if isinstance(one, str)]
+    return "\n".join(found) if found else None
+
+
+def named_texts(value: Json, names: Json) -> dict[str, Any]:
+    """The members of a value that are texts, by our names for them."""
+    found = {ours: value.get(theirs) for ours, theirs in names.items()}
+    return {ours: one for ours, one in found.items() if one and isinstance(one, str)}
+
+
+def without(value: Json, known: frozenset[str]) -> dict[str, Any]:
+    """The members of a value that have no place in our records."""
+    return {name: one for name, one in value.items() if name not in known and one is not None}
+
+
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool")
+
+
+def role_of(value: Any) -> str:
+    """The role of a message; `user` for a role that no record has."""
+    return str(value) if value in _ROLES else "user"
+
+
+def text_of(content: Any) -> str | None:
+    """The text of a content; None if it has none."""
+    return joined_texts(parts_of(content))
+
+
+def blocks_of(content: Any) -> list[Json]:
+    """The blocks of a content in the shape of Chat Completions; none for an empty text."""
+    return [_block(one) for one in parts_of(content or None)]
+
+
+def _block(part: Any) -> Json:
+    match part:
+        case {"type": "text", "text": str(text)}:
+            return {"type": "text", "text": text}
+        case {"type": "reasoning", "reasoning": str(text)}:
+            return {"type": "reasoning", "text": text}
+        case _:
+            return {"type": "provider", "native": part}
 
 
 def time_of(seconds: Any) -> str | None:
@@ -71,3 +88,37 @@ def time_of(seconds: Any) -> str | None:
         return datetime.fromtimestamp(seconds, UTC).isoformat()
     except (ValueError, OverflowError, OSError):
         return None
+
+
+_MOST_STATUS: Final = 255
+
+
+def exit_status_of(value: Any) -> int | None:
+    """An exit status, 0 to 255; None for any other value."""
+    return value if type(value) is int and 0 <= value <= _MOST_STATUS else None
+
+
+def kind_of(text: Any, kinds: Mapping[str, str]) -> str | None:
+    """The kind of a failure by the words with which its text begins; None if none fits."""
+    begins = (text if isinstance(text, str) else "").lstrip().startswith
+    return next((kind for words, kind in kinds.items() if begins(words)), None)
+
+
+def session_name(path: Path, *beginning: Any) -> str:
+    """A name for a session whose source has none: that of the file, and a digest of its beginning.
+
+    A copy of the file in another folder has the same name, and so has a longer version.
+
+    Args:
+        path: the file.
+        beginning: the values that tell this session from others, and that do not change later.
+    """
+    digest = hashlib.sha256(json.dumps(beginning, sort_keys=True).encode())
+    return f"{path.stem}/{digest.hexdigest()[:16]}"
+
+
+def command_block(found: CallFound) -> Json:
+    """The block of a call; one that its place names is a command in the text of the model."""
+    block = call_block(found)
+    is_text = found.call_id == f"{found.message}/{found.position}"
+    return {**block, "call": {**block["call"], "kind": "custom"}} if is_text else block

@@ -8,7 +8,9 @@ from typing import Any, Final, NamedTuple, Protocol
 from tooltrail.importers import (
     claude_code,
     codex,
+    mini_swe_agent,
     opencode,
+    swe_agent,
 )
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, Line
@@ -69,7 +71,9 @@ FORMATS: Final = {
     for one in (
         Format(claude_code.NAME, claude_code.recognizes, claude_code.Reader),
         Format(codex.NAME, codex.recognizes, codex.Reader),
+        Format(mini_swe_agent.NAME, mini_swe_agent.recognizes, mini_swe_agent.Reader),
         Format(opencode.NAME, opencode.recognizes, opencode.Reader),
+        Format(swe_agent.NAME, swe_agent.recognizes, swe_agent.Reader),
     )
 }
 """Every format, by name."""
@@ -153,7 +157,13 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
     """The existing folders in which agents leave their sessions."""
     claude = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     codex_home = Path(environment.get("CODEX_HOME") or home / ".codex")
-    folders = [claude / "projects", codex_home / "sessions", codex_home / "archived_sessions"]
+    mini = environment.get("MSWEA_GLOBAL_CONFIG_DIR") or home / ".config" / "mini-swe-agent"
+    folders = [
+        claude / "projects",
+        codex_home / "sessions",
+        codex_home / "archived_sessions",
+        Path(mini),
+    ]
     return [folder for folder in folders if folder.is_dir()]
 
 

@@ -10,7 +10,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import arguments_of, call_block, role_of, time_of
+from tooltrail.importers.blocks import (
+    call_block,
+    exit_status_of,
+    kind_of,
+    named_texts,
+    role_of,
+    spelled,
+    time_of,
+    without,
+)
 from tooltrail.importers.events import (
     NOTHING,
     CallFound,
@@ -30,7 +39,6 @@ from tooltrail.importers.parts import encoded
 NAME: Final = "opencode"
 
 _COMMAND_TOOL: Final = "bash"
-_MOST_STATUS: Final = 255
 _SHOWN_CHARS: Final = 30_000
 """OpenCode cuts `metadata.output` of a command at about this many characters, and adds `...`."""
 
@@ -43,6 +51,7 @@ _PROVIDER: Final = frozenset({"agent", "file", "subtask"})
 """Types of parts that only OpenCode understands."""
 
 _OF_PART: Final = frozenset({"id", "messageID", "sessionID", "time", "type"})
+_OF_TEXT: Final = _OF_PART | {"text"}
 _OF_CALL: Final = _OF_PART | {"callID", "state", "tool"}
 _OF_STATE: Final = frozenset({"error", "input", "metadata", "output", "raw", "status"})
 _OF_MESSAGE: Final = frozenset(
@@ -96,15 +105,14 @@ class Reader:
 
 
 def _opening(session: str, info: Json) -> SessionFound:
-    where = {"cwd": info.get("directory"), "project": info.get("projectID")}
-    parent, title, version = (info.get(name) for name in ("parentID", "title", "version"))
+    found = named_texts(info, {"parent": "parentID", "title": "title", "version": "version"})
     return SessionFound(
         session,
         _time(info, "created"),
-        agent=f"{NAME} {version}" if version else NAME,
-        parent=parent if isinstance(parent, str) else None,
-        title=title if isinstance(title, str) else None,
-        environment={name: one for name, one in where.items() if one},
+        agent=f"{NAME} {found['version']}" if "version" in found else NAME,
+        parent=found.get("parent"),
+        title=found.get("title"),
+        environment=named_texts(info, {"cwd": "directory", "project": "projectID"}),
     )
 
 
@@ -130,7 +138,7 @@ def _message(session: str, number: str, message: Json) -> Iterator[Event]:
             if blocks[-1]["type"] == "provider" and kind not in _PROVIDER:
                 others.append(Skipped(f"part {kind}", is_known=False))
     origin = _origin(info) if role == "assistant" else NOTHING
-    extras = _without(info, _OF_MESSAGE)
+    extras = without(info, _OF_MESSAGE)
     yield MessageFound(session, name, at, role, blocks, origin, extras)
     yield from others
 
@@ -138,7 +146,7 @@ def _message(session: str, number: str, message: Json) -> Iterator[Event]:
 def _block(part: Json) -> Json:
     match part:
         case {"type": "text" | "reasoning" as kind, "text": str(text)}:
-            extras = _without(part, _OF_PART | {"text"})
+            extras = without(part, _OF_TEXT)
             return {"type": kind, "text": text, **({"extras": extras} if extras else {})}
         case _:
             return {"type": "provider", "native": dict(part)}
@@ -146,10 +154,9 @@ def _block(part: Json) -> Json:
 
 def _origin(info: Json) -> Json:
     named = {"provider": "providerID", "model": "modelID", "finish_reason": "finish"}
-    found = {ours: str(info[name]) for ours, name in named.items() if info.get(name)}
-    used = {"usage": info.get("tokens"), "cost": info.get("cost")}
-    extras = {name: one for name, one in used.items() if one is not None}
-    return {"wire_format": NAME, **found, **({"extras": extras} if extras else {})}
+    extras = without({"usage": info.get("tokens"), "cost": info.get("cost")}, frozenset())
+    origin = {"wire_format": NAME, **named_texts(info, named)}
+    return {**origin, "extras": extras} if extras else origin
 
 
 def _call(session: str, name: str, part: Json, at: str | None) -> CallFound:
@@ -160,7 +167,7 @@ def _call(session: str, name: str, part: Json, at: str | None) -> CallFound:
         str(part.get("callID", name)),
         _time(state, "start") or at,
         tool,
-        arguments_of(given),
+        spelled(given),
         is_command=tool == _COMMAND_TOOL,
     )
 
@@ -176,24 +183,24 @@ def _result(call: CallFound, part: Json, cwd: Any) -> Iterator[ResultFound]:
     metadata = object_of(state.get("metadata"))
     if call.is_command:
         output = _command_output(metadata, object_of(state.get("input")), cwd)
-        others = _without(metadata, {"exit", "output"})
+        others = without(metadata, frozenset({"exit", "output"}))
     else:
         is_whole = status == "completed" and _is_whole(metadata)
         streams = {} if receipt is None else {"content": encoded(receipt)}
         output = OutputFound(streams, metadata) if is_whole else None
         others = {} if is_whole else metadata
-    extras = _without(part, _OF_CALL)
-    extras["state"] = {**_without(state, _OF_STATE), **({"metadata": others} if others else {})}
+    extras = without(part, _OF_CALL)
+    extras["state"] = {**without(state, _OF_STATE), **({"metadata": others} if others else {})}
     note = (receipt or "").rpartition(_COMMAND_NOTE)[2]
-    kind = _kind(note) if status == "error" or (call.is_command and note != receipt) else None
+    has_failed = status == "error" or (call.is_command and note != receipt)
     yield ResultFound(
         call.session,
         call.call_id,
         _time(state, "end"),
         receipt,
         output,
-        is_error=kind is not None,
-        kind=kind or "tool_execution_failed",
+        is_error=has_failed,
+        kind=kind_of(note, _KINDS) or "tool_execution_failed",
         duration_ms=_duration(object_of(state.get("time"))),
         extras=extras,
     )
@@ -205,7 +212,7 @@ def _is_whole(metadata: Json) -> bool:
 
 
 def _command_output(metadata: Json, given: Json, cwd: Any) -> OutputFound | None:
-    text, status = metadata.get("output"), metadata.get("exit")
+    text = metadata.get("output")
     if not isinstance(text, str):
         return None
     is_long = len(text) >= _SHOWN_CHARS
@@ -215,19 +222,9 @@ def _command_output(metadata: Json, given: Json, cwd: Any) -> OutputFound | None
         {"combined": encoded(text)},
         command=str(given.get("command", "")),
         cwd=where if isinstance(where, str) else None,
-        exit_status=status if type(status) is int and 0 <= status <= _MOST_STATUS else None,
+        exit_status=exit_status_of(metadata.get("exit")),
         lost={"combined": 0} if is_cut or metadata.get("truncated") is True else NOTHING,
     )
-
-
-def _kind(text: str) -> str:
-    found = (kind for words, kind in _KINDS.items() if text.lstrip().startswith(words))
-    return next(found, "tool_execution_failed")
-
-
-def _without(members: Json, names: frozenset[str] | set[str]) -> dict[str, Any]:
-    """The members that say something and have none of the names."""
-    return {key: one for key, one in members.items() if key not in names and one not in (None, "")}
 
 
 def _time(members: Json, name: str) -> str | None:
