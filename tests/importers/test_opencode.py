@@ -150,9 +150,14 @@ def test_a_later_export_adds_what_is_new(tmp_path: Path) -> None:
 def test_odd_values_cost_only_themselves(tmp_path: Path) -> None:
     odd: list[Any] = [None, 7, "text", [], {}, {"type": 7}, {"type": "text", "text": None}]
     parts = [*odd, *(tool("bash", one) for one in odd), tool("bash", {**RAN, "metadata": 7})]
-    states = [{**RAN, "output": 7, "time": {"start": "x", "end": 1e300}}, {"status": ["error"]}]
+    late = {**RAN, "time": {"start": 0, "end": 10**400}}
+    states: list[Any] = [
+        {**RAN, "output": 7, "time": {"start": "x", "end": 1e300}},
+        late,
+        {"status": []},
+    ]
     messages = [*odd, answer(*parts, *(tool("read", one) for one in states)), {"parts": parts}]
     found = imported(tmp_path, *messages, title=7, parentID=[], directory={}, time=None).counts
     assert found["unknown: part text"] == 2
-    assert found["calls"] == 2 * 8 + 2
+    assert found["calls"] == 2 * 8 + 3
     assert_intact(tmp_path, is_complete=False)

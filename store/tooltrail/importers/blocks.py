@@ -91,11 +91,20 @@ def time_of(seconds: Any) -> str | None:
 
 
 _MOST_STATUS: Final = 255
+_MOST_MS: Final = 10**15
+"""A longer time, of 30,000 years, is no time at all."""
 
 
 def exit_status_of(value: Any) -> int | None:
     """An exit status, 0 to 255; None for any other value."""
     return value if type(value) is int and 0 <= value <= _MOST_STATUS else None
+
+
+def milliseconds_of(number: Any, unit_ms: int = 1) -> int | None:
+    """A time in whole milliseconds, given in units of so many; None for any other value."""
+    if isinstance(number, int | float) and 0 <= number * unit_ms < _MOST_MS:
+        return round(number * unit_ms)
+    return None
 
 
 def kind_of(text: Any, kinds: Mapping[str, str]) -> str | None:

@@ -14,6 +14,7 @@ from tooltrail.importers.blocks import (
     call_block,
     exit_status_of,
     kind_of,
+    milliseconds_of,
     named_texts,
     role_of,
     spelled,
@@ -228,11 +229,11 @@ def _command_output(metadata: Json, given: Json, cwd: Any) -> OutputFound | None
 
 
 def _time(members: Json, name: str) -> str | None:
-    """A time in milliseconds among the times of a session, a message or a call."""
-    at = object_of(members.get("time")).get(name)
-    return time_of(at / 1000) if isinstance(at, int | float) else None
+    """A time among the times of a session, a message or a call."""
+    at_ms = milliseconds_of(object_of(members.get("time")).get(name))
+    return None if at_ms is None else time_of(at_ms / 1000)
 
 
 def _duration(times: Json) -> int | None:
-    start, end = times.get("start"), times.get("end")
-    return end - start if type(start) is int and type(end) is int and end >= start else None
+    start, end = milliseconds_of(times.get("start")), milliseconds_of(times.get("end"))
+    return None if start is None or end is None else max(end - start, 0)

@@ -14,6 +14,7 @@ from typing import Any, Final
 from tooltrail.importers.blocks import (
     blocks_of,
     command_block,
+    milliseconds_of,
     named_texts,
     role_of,
     session_name,
@@ -40,9 +41,6 @@ from tooltrail.importers.parts import encoded
 NAME: Final = "swe-agent"
 
 _TOOL: Final = "bash"
-
-_MOST_SECONDS: Final = 1e9
-"""A longer time is no time that a command ran."""
 
 _NO_COMMANDS: Final = frozenset(
     {"", "exit_api", "exit_context", "exit_cost", "exit_error", "exit_format"}
@@ -204,15 +202,9 @@ class Reader:
             output,
             is_error=_TIMED_OUT.match(text) is not None,
             kind="tool_timed_out",
-            duration_ms=_milliseconds(step.get("execution_time")),
+            duration_ms=milliseconds_of(step.get("execution_time"), 1000),
             extras={**extras, **({"state": state} if state else {})},
         )
-
-
-def _milliseconds(seconds: Any) -> int | None:
-    if isinstance(seconds, int | float) and 0 <= seconds < _MOST_SECONDS:
-        return round(seconds * 1000)
-    return None
 
 
 def _is_of(step: Json, message: Json) -> bool:
