@@ -23,6 +23,12 @@ def write_lines(path: Path, values: Iterable[Any]) -> Path:
     return path
 
 
+def write_document(path: Path, value: Any) -> Path:
+    """A file with one JSON value on many lines."""
+    path.write_text(json.dumps(value, ensure_ascii=False, indent=2))
+    return path
+
+
 def import_one(folder: Path, path: Path, *, redact: bool = True) -> Imported:
     """Import a file into the spool of the store in a folder."""
     return Importer(folder / "spool", default_rules() if redact else None).import_file(path)

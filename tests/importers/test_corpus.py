@@ -3,11 +3,12 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from tests.importers.sources import CORPUS, calls_in, import_one, opened
+from tests.importers.sources import CORPUS, calls_in, import_one, opened, stream_of
 from tests.support.evidence import check_evidence
 
 from tooltrail.store import open_store
@@ -18,7 +19,8 @@ pytestmark = pytest.mark.skipif(
 
 
 def files_of(name: str) -> list[Path]:
-    return sorted((CORPUS / name).rglob("*.json*"))
+    found = (CORPUS / name).rglob("*")
+    return sorted(path for path in found if path.suffix in (".json", ".jsonl", ".traj"))
 
 
 def values_in(path: Path) -> Iterator[Any]:
@@ -100,6 +102,39 @@ def copilot_counts(path: Path) -> Counter[str]:
     return counts
 
 
+def opencode_counts(path: Path) -> Counter[str]:
+    """Calls by their ids, results by their texts, wherever they stand."""
+    counts: Counter[str] = Counter()
+    for value in objects_in(json.loads(path.read_bytes())["messages"]):
+        counts["calls"] += "callID" in value
+        counts["results"] += value.get("status") in ("completed", "error") and "input" in value
+    return counts
+
+
+def mini_swe_commands(path: Path) -> Iterator[tuple[int, str]]:
+    """The number of each answer with exactly one command, and the text of the next message."""
+    document: Any = json.loads(path.read_bytes())
+    messages = cast("Any", document if isinstance(document, list) else document["messages"])
+    for number, (one, following) in enumerate(pairwise(messages)):
+        marks = ("```bash\n", "```mswea_bash_command\n")
+        if one["role"] == "assistant" and sum(map(one["content"].count, marks)) == 1:
+            yield number, following["content"]
+
+
+def mini_swe_counts(path: Path) -> Counter[str]:
+    """Calls and results by the commands in the texts of the model."""
+    found = len([*mini_swe_commands(path)])
+    return Counter(calls=found, results=found)
+
+
+def swe_agent_counts(path: Path) -> Counter[str]:
+    """Calls by the steps; in a document without steps, by the calls of tools."""
+    document = json.loads(path.read_bytes())
+    named = [one for one in objects_in(document["history"]) if "tool_call_ids" in one]
+    found = len(document.get("trajectory", named))
+    return Counter(calls=found, results=found)
+
+
 @pytest.mark.parametrize(
     ("name", "count", "calls"),
     [
@@ -108,6 +143,9 @@ def copilot_counts(path: Path) -> Counter[str]:
         ("copilot_cli", copilot_counts, 129),
         ("gemini_cli", gemini_counts, 61),
         ("pi", pi_counts, 585),
+        ("mini_swe_agent", mini_swe_counts, 458),
+        ("opencode", opencode_counts, 161),
+        ("swe_agent_traj", swe_agent_counts, 232),
     ],
 )
 def test_every_call_and_result_is_imported(
@@ -201,12 +239,37 @@ def copilot_receipts(path: Path) -> Iterator[tuple[str, str]]:
             yield value["data"]["toolCallId"], text
 
 
+def opencode_receipts(path: Path) -> Iterator[tuple[str, str]]:
+    """The id of each call with a result, and the text that the model saw."""
+    for value in objects_in(json.loads(path.read_bytes())["messages"]):
+        if "callID" in value:
+            yield value["callID"], value["state"].get("output", value["state"].get("error"))
+
+
+def mini_swe_receipts(path: Path) -> Iterator[tuple[str, str]]:
+    """The place of each command in its document, and the text that the model saw."""
+    for number, text in mini_swe_commands(path):
+        yield f"{number}/0", text
+
+
+def swe_agent_receipts(path: Path) -> Iterator[tuple[str, str]]:
+    """The id of each call that a message follows, or its place, and that message."""
+    history = json.loads(path.read_bytes())["history"]
+    for number, (one, following) in enumerate(pairwise(history)):
+        if one["role"] == "assistant":
+            (call_id,) = following.get("tool_call_ids") or [f"{number}/0"]
+            yield call_id, following["content"]
+
+
 @pytest.mark.parametrize(
     ("name", "receipts"),
     [
         ("copilot_cli", copilot_receipts),
         ("gemini_cli", gemini_receipts),
         ("pi", pi_receipts),
+        ("mini_swe_agent", mini_swe_receipts),
+        ("opencode", opencode_receipts),
+        ("swe_agent_traj", swe_agent_receipts),
     ],
 )
 def test_every_receipt_is_the_text_of_the_source(tmp_path: Path, name: str, receipts: Any) -> None:
@@ -217,5 +280,20 @@ def test_every_receipt_is_the_text_of_the_source(tmp_path: Path, name: str, rece
     with opened(tmp_path) as reader:
         found = Counter(
             (call.summary.call_id, call.receipt.text) for call in calls_in(reader) if call.receipt
+        )
+    assert found == expected
+
+
+def test_every_output_of_swe_agent_is_that_of_its_step(tmp_path: Path) -> None:
+    expected: Counter[str] = Counter()
+    for path in files_of("swe_agent_traj"):
+        import_one(tmp_path, path)
+        steps = json.loads(path.read_bytes()).get("trajectory", [])
+        expected.update(one["observation"] for one in steps)
+    with opened(tmp_path) as reader:
+        found = Counter(
+            stream_of(reader, call, "combined").decode()
+            for call in calls_in(reader)
+            if call.stream("combined") is not None
         )
     assert found == expected

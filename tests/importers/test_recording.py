@@ -73,6 +73,13 @@ def test_a_longer_source_adds_only_what_is_new(tmp_path: Path) -> None:
         assert [call.summary.state for call in calls_in(reader)] == ["success"] * 4
 
 
+def test_a_source_that_was_replaced_by_a_shorter_one_is_imported(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "a.jsonl", session_lines(3))
+    import_one(tmp_path, path)
+    other = [{**line, "sessionId": "an0ther"} for line in session_lines(1)]
+    assert import_one(tmp_path, write_lines(path, other)).counts["new"] == 4
+
+
 def test_a_line_that_was_cut_is_imported_once_it_is_complete(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "a.jsonl", session_lines(2))
     data = path.read_bytes()

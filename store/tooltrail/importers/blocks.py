@@ -1,8 +1,11 @@
 """Blocks of messages and texts that several formats need."""
 
+import hashlib
 import json
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
 
 from tooltrail.importers.events import CallFound, Json, list_of, object_of
 
@@ -47,3 +50,84 @@ def named_texts(value: Json, names: Json) -> dict[str, Any]:
 def without(value: Json, known: frozenset[str]) -> dict[str, Any]:
     """The members of a value that have no place in our records."""
     return {name: one for name, one in value.items() if name not in known and one is not None}
+
+
+_ROLES: Final = ("system", "developer", "user", "assistant", "tool")
+
+
+def role_of(value: Any) -> str:
+    """The role of a message; `user` for a role that no record has."""
+    return str(value) if value in _ROLES else "user"
+
+
+def text_of(content: Any) -> str | None:
+    """The text of a content; None if it has none."""
+    return joined_texts(parts_of(content))
+
+
+def blocks_of(content: Any) -> list[Json]:
+    """The blocks of a content in the shape of Chat Completions; none for an empty text."""
+    return [_block(one) for one in parts_of(content or None)]
+
+
+def _block(part: Any) -> Json:
+    match part:
+        case {"type": "text", "text": str(text)}:
+            return {"type": "text", "text": text}
+        case {"type": "reasoning", "reasoning": str(text)}:
+            return {"type": "reasoning", "text": text}
+        case _:
+            return {"type": "provider", "native": part}
+
+
+def time_of(seconds: Any) -> str | None:
+    """A time that is spelled in seconds since 1970, in ISO 8601; None for any other value."""
+    if not isinstance(seconds, int | float):
+        return None
+    try:
+        return datetime.fromtimestamp(seconds, UTC).isoformat()
+    except (ValueError, OverflowError, OSError):
+        return None
+
+
+_MOST_STATUS: Final = 255
+_MOST_MS: Final = 10**15
+"""A longer time, of 30,000 years, is no time at all."""
+
+
+def exit_status_of(value: Any) -> int | None:
+    """An exit status, 0 to 255; None for any other value."""
+    return value if type(value) is int and 0 <= value <= _MOST_STATUS else None
+
+
+def milliseconds_of(number: Any, unit_ms: int = 1) -> int | None:
+    """A time in whole milliseconds, given in units of so many; None for any other value."""
+    if isinstance(number, int | float) and 0 <= number * unit_ms < _MOST_MS:
+        return round(number * unit_ms)
+    return None
+
+
+def kind_of(text: Any, kinds: Mapping[str, str]) -> str | None:
+    """The kind of a failure by the words with which its text begins; None if none fits."""
+    begins = (text if isinstance(text, str) else "").lstrip().startswith
+    return next((kind for words, kind in kinds.items() if begins(words)), None)
+
+
+def session_name(path: Path, *beginning: Any) -> str:
+    """A name for a session whose source has none: that of the file, and a digest of its beginning.
+
+    A copy of the file in another folder has the same name, and so has a longer version.
+
+    Args:
+        path: the file.
+        beginning: the values that tell this session from others, and that do not change later.
+    """
+    digest = hashlib.sha256(json.dumps(beginning, sort_keys=True).encode())
+    return f"{path.stem}/{digest.hexdigest()[:16]}"
+
+
+def command_block(found: CallFound) -> Json:
+    """The block of a call; one that its place names is a command in the text of the model."""
+    block = call_block(found)
+    is_text = found.call_id == f"{found.message}/{found.position}"
+    return {**block, "call": {**block["call"], "kind": "custom"}} if is_text else block

@@ -50,14 +50,11 @@ class Cursor:
 
 
 def _digest(file: IO[bytes], size: int) -> str | None:
-    """The digest of the first bytes of a file; None if it is shorter."""
+    """The digest of the first bytes of a file, which is then at its beginning; None if shorter."""
     file.seek(0)
     digest = hashlib.sha256()
-    while size:
-        chunk = file.read(min(size, _CHUNK_BYTES))
-        if not chunk:
-            return None
+    while size and (chunk := file.read(min(size, _CHUNK_BYTES))):
         digest.update(chunk)
         size -= len(chunk)
     file.seek(0)
-    return digest.hexdigest()
+    return None if size else digest.hexdigest()

@@ -10,7 +10,10 @@ from tooltrail.importers import (
     codex,
     copilot_cli,
     gemini_cli,
+    mini_swe_agent,
+    opencode,
     pi,
+    swe_agent,
 )
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, Line
@@ -74,6 +77,9 @@ FORMATS: Final = {
         Format(copilot_cli.NAME, copilot_cli.recognizes, copilot_cli.Reader),
         Format(gemini_cli.NAME, gemini_cli.recognizes, gemini_cli.Reader),
         Format(pi.NAME, pi.recognizes, pi.Reader),
+        Format(mini_swe_agent.NAME, mini_swe_agent.recognizes, mini_swe_agent.Reader),
+        Format(opencode.NAME, opencode.recognizes, opencode.Reader),
+        Format(swe_agent.NAME, swe_agent.recognizes, swe_agent.Reader),
     )
 }
 """Every format, by name."""
@@ -158,6 +164,7 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
     claude = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     codex_home = Path(environment.get("CODEX_HOME") or home / ".codex")
     pi_home = Path(environment.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent")
+    mini = environment.get("MSWEA_GLOBAL_CONFIG_DIR") or home / ".config" / "mini-swe-agent"
     folders = [
         claude / "projects",
         codex_home / "sessions",
@@ -165,6 +172,7 @@ def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
         Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state",
         Path(environment.get("GEMINI_CLI_HOME") or home) / ".gemini" / "tmp",
         Path(environment.get("PI_CODING_AGENT_SESSION_DIR") or pi_home / "sessions"),
+        Path(mini),
     ]
     return [folder for folder in folders if folder.is_dir()]
 

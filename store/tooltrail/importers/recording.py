@@ -196,7 +196,8 @@ class Recording:
 
     def _document_of(self, found: MessageFound, parts: Parts) -> Digest | None:
         """The document of a message; None if the message is only its text."""
-        if not found.origin and [one["type"] for one in found.blocks] == ["text"]:
+        is_text = [{*one} for one in found.blocks] == [{"type", "text"}]
+        if not found.origin and is_text and found.blocks[0]["type"] == "text":
             return None
         members: dict[str, object] = {"role": found.role, "blocks": found.blocks}
         if found.origin:

@@ -1,0 +1,222 @@
+"""SWE-agent: one JSON document for each run, in files `*.traj`.
+
+`history` is what the model and the agent said to each other: an answer has `action`, the command,
+and the next message is what the model saw. `trajectory` has one step for each command that ran,
+with its whole output (`observation`). A step that the history does not have is a call too.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from tooltrail.importers.blocks import (
+    blocks_of,
+    command_block,
+    milliseconds_of,
+    named_texts,
+    role_of,
+    session_name,
+    spelled,
+    text_of,
+    without,
+)
+from tooltrail.importers.events import (
+    NOTHING,
+    CallFound,
+    Event,
+    Json,
+    Line,
+    MessageFound,
+    OutputFound,
+    ResultFound,
+    SessionFound,
+    Skipped,
+    list_of,
+    object_of,
+)
+from tooltrail.importers.parts import encoded
+
+NAME: Final = "swe-agent"
+
+_TOOL: Final = "bash"
+
+_NO_COMMANDS: Final = frozenset(
+    {"", "exit_api", "exit_context", "exit_cost", "exit_error", "exit_format"}
+)
+"""Actions that run nothing; with most of them, SWE-agent itself ends a run."""
+
+_TIMED_OUT: Final = re.compile(
+    r"\s*(?:EXECUTION TIMED OUT|The command '.*' was cancelled because it took more than)",
+    re.DOTALL,
+)
+"""What SWE-agent says of a command that ran too long."""
+
+_HAS_PLACE: Final = frozenset(
+    {"action", "content", "role", "thought", "tool_call_ids", "tool_calls"}
+)
+"""Members of a message that have a place in our records."""
+
+
+def recognizes(value: Any) -> bool:
+    """Whether a JSON value is a run of SWE-agent."""
+    document = object_of(value)
+    history = list_of(document.get("history"))
+    return bool(history) and ("trajectory" in document or "agent" in object_of(history[0]))
+
+
+class Reader:
+    """Reads a document.
+
+    Args:
+        path: the file; its name is a part of the name of the session.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._session = path.stem
+        self._origin: Json = NOTHING
+        self._cwd: str | None = None
+        self._waiting: list[tuple[CallFound, Json]] = []
+
+    def events(self, line: Line) -> Iterator[Event]:
+        """The events of one document."""
+        value = object_of(line.value)
+        history = [*map(object_of, list_of(value.get("history")))]
+        steps = [*enumerate(map(object_of, list_of(value.get("trajectory"))))]
+        if not history and not steps:
+            yield Skipped(type(line.value).__name__, is_known=False)
+            return
+        config = _decoded(value.get("replay_config"))
+        self._session = session_name(self._path, config, history[:3], steps[:1])
+        yield self._opening(value, config)
+        for number, message in enumerate(history):
+            if message.get("role") != "assistant" or message.get("is_demo"):
+                yield from self._message(str(number), message)
+                continue
+            ran = next((at for at, (_, one) in enumerate(steps) if _is_of(one, message)), None)
+            if ran is None:
+                yield from self._answer(str(number), message, NOTHING)
+                continue
+            yield from self._steps_alone(steps[:ran])
+            yield from self._answer(str(number), message, steps[ran][1])
+            steps = steps[ran + 1 :]
+        yield from self._steps_alone(steps)
+        yield from self._unseen()
+
+    def _opening(self, value: Json, config: Json) -> SessionFound:
+        agent, environment = object_of(config.get("agent")), object_of(config.get("env"))
+        model = named_texts(object_of(agent.get("model")), {"model": "name"})
+        self._origin = {"wire_format": NAME, **model} if model else NOTHING
+        problem = object_of(config.get("problem_statement"))
+        repository = object_of(environment.get("repo"))
+        deployment = object_of(environment.get("deployment"))
+        return SessionFound(
+            self._session,
+            None,
+            agent=NAME,
+            title=named_texts(problem, {"title": "id"}).get("title"),
+            environment={
+                **named_texts(value, {"environment": "environment"}),
+                **named_texts(repository, {"base_commit": "base_commit", "url": "github_url"}),
+                **named_texts(deployment, {"image": "image"}),
+            },
+        )
+
+    def _message(self, name: str, message: Json) -> Iterator[Event]:
+        """A message of someone else than the model; the first after a call is its result."""
+        content, extras = message.get("content"), without(message, _HAS_PLACE)
+        ids = list_of(message.get("tool_call_ids"))
+        is_demo = message.get("is_demo") is True
+        for number, (call, step) in enumerate(self._waiting):
+            if not is_demo and (not ids or call.call_id in ids):
+                del self._waiting[number]
+                yield self._result(call, step, text_of(content), extras)
+                return
+        role = role_of(message.get("role"))
+        yield MessageFound(self._session, name, None, role, blocks_of(content), extras=extras)
+
+    def _steps_alone(self, steps: list[tuple[int, dict[str, Any]]]) -> Iterator[Event]:
+        """Steps whose messages are not in the history."""
+        for number, step in steps:
+            answer = {"content": step.get("response"), "action": step.get("action")}
+            yield from self._answer(f"step/{number}", answer, step)
+
+    def _answer(self, name: str, message: Json, step: Json) -> Iterator[Event]:
+        yield from self._unseen()
+        calls = [*self._calls(name, message)]
+        yield MessageFound(
+            self._session,
+            name,
+            None,
+            "assistant",
+            [*blocks_of(message.get("content")), *map(command_block, calls)],
+            self._origin,
+            without(message, _HAS_PLACE),
+        )
+        yield from calls
+        self._waiting = [(one, NOTHING if one.position else step) for one in calls]
+
+    def _calls(self, name: str, message: Json) -> Iterator[CallFound]:
+        action, functions = message.get("action"), list_of(message.get("tool_calls"))
+        for position, one in enumerate(map(object_of, functions)):
+            function, call_id = object_of(one.get("function")), one.get("id")
+            yield CallFound(
+                self._session,
+                str(call_id or f"{name}/{position}"),
+                None,
+                str(function.get("name")),
+                spelled(function.get("arguments")),
+                name,
+                position,
+                is_command=True,
+            )
+        if not functions and isinstance(action, str) and action.strip() not in _NO_COMMANDS:
+            call_id = f"{name}/0"
+            yield CallFound(self._session, call_id, None, _TOOL, action, name, is_command=True)
+
+    def _unseen(self) -> Iterator[Event]:
+        """The results of steps that no message shows."""
+        waiting, self._waiting = self._waiting, []
+        for call, step in waiting:
+            if step:
+                yield self._result(call, step, None, NOTHING)
+
+    def _result(
+        self, call: CallFound, step: Json, receipt: str | None, extras: Json
+    ) -> ResultFound:
+        observed, cwd = step.get("observation"), self._cwd
+        output = None
+        if isinstance(observed, str):
+            command = str(step.get("action"))
+            output = OutputFound({"combined": encoded(observed)}, command=command, cwd=cwd)
+        state = _decoded(step.get("state"))
+        self._cwd = named_texts(state, {"cwd": "working_dir"}).get("cwd")
+        text = observed if isinstance(observed, str) else receipt or ""
+        return ResultFound(
+            self._session,
+            call.call_id,
+            None,
+            receipt,
+            output,
+            is_error=_TIMED_OUT.match(text) is not None,
+            kind="tool_timed_out",
+            duration_ms=milliseconds_of(step.get("execution_time"), 1000),
+            extras={**extras, **({"state": state} if state else {})},
+        )
+
+
+def _is_of(step: Json, message: Json) -> bool:
+    """Whether a step ran the command of a message."""
+    return isinstance(step.get("action"), str) and step["action"] == message.get("action")
+
+
+def _decoded(value: Any) -> dict[str, Any]:
+    """The members of an object that may be spelled as a text."""
+    if isinstance(value, str):
+        try:
+            return object_of(json.loads(value))
+        except (ValueError, RecursionError):
+            return {}
+    return object_of(value)
