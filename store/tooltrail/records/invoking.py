@@ -121,15 +121,15 @@ def _run(handler: Handlers, call: ToolCall, parse: Callable[[JsonValue], Any] | 
 
 def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
     """The argument of the handler, or why there is none."""
-    own = call.model_copy()  # reads the arguments once more, since a handler may change them
-    if own.parse_error is not None:
-        return error_of_invalid_arguments(call.tool_name, own.parse_error)
+    if call.parse_error is not None:
+        return error_of_invalid_arguments(call.tool_name, call.parse_error)
+    arguments = call.arguments
     if parse is None:
-        if isinstance(own.arguments, dict) or call.kind == "custom":
-            return own.arguments
+        if isinstance(arguments, dict) or call.kind == "custom":
+            return arguments
         return error_of_invalid_arguments(call.tool_name, "the arguments must be a JSON object")
     try:
-        return parse(own.arguments)
+        return parse(arguments)
     except Exception as error:
         if isinstance(error, ValueError | TypeError | LookupError | SchemaProblem):
             return error_of_invalid_arguments(call.tool_name, error)
