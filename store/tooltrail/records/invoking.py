@@ -12,6 +12,7 @@ Exceptions that must not be swallowed are raised again after that: `CancelledErr
 
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar, cast
 
 from pydantic import JsonValue
@@ -37,6 +38,9 @@ RecordedT = TypeVar("RecordedT")
 
 Handlers: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], object]]
 """One handler, or a table of handlers by the name of their tool."""
+
+MAX_TIMEOUT_MS = 366 * 24 * 3600 * 1000
+"""A year. A longer time is probably a mistake, and event loops do not support every integer."""
 
 
 def invoke(
@@ -89,7 +93,12 @@ async def ainvoke(
     The handlers of a table may be of both kinds. `record` is called in the thread of the event
     loop. `timeout_ms` is the time limit of an awaited handler; if the handler still returns a value
     when it is stopped, that value counts.
+
+    Raises:
+        ValueError: `timeout_ms` is below 1 or above a year. Nothing is recorded.
     """
+    if timeout_ms is not None and not 1 <= timeout_ms <= MAX_TIMEOUT_MS:
+        raise ValueError(f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS:,}")
     try:
         value = _run(handler, call, parse)
         if inspect.isawaitable(value):
@@ -161,7 +170,8 @@ def _failure_of(
     try:
         record(output)
     except Exception as failure:  # noqa: BLE001  a cancellation must not become another exception
-        error.add_note(f"not recorded: {worded(failure)}")
+        with suppress(Exception):  # an exception that is a frozen dataclass cannot have notes
+            error.add_note(f"not recorded: {worded(failure)}")
     raise error
 
 
