@@ -258,10 +258,10 @@ class Spelled:
 
 
 LOADED: dict[str, Spelled] = {
-    "nan": Spelled("NaN", refusal="NaN is not a finite double"),
-    "infinity": Spelled("-Infinity", refusal="-Infinity is not a finite double"),
+    "nan": Spelled("NaN", refusal="a number is not a finite double"),
+    "infinity": Spelled("-Infinity", refusal="a number is not a finite double"),
     "marked-nan": Spelled('{"$tooltrail.float":"NaN"}', math.nan),
-    "beyond-a-double": Spelled("1e400", refusal="1e400 is not a finite double"),
+    "beyond-a-double": Spelled("1e400", refusal="a number is not a finite double"),
     "400-digits": Spelled("1" + "0" * 400, 10**400),
     "5000-digits": Spelled("9" * 5000, refusal="not canonical JSON: Exceeds the limit"),
     "60-digits": Spelled("-" + "7" * 60, -int("7" * 60)),
@@ -271,7 +271,7 @@ LOADED: dict[str, Spelled] = {
     "no-utf-8": Spelled(b'"\xff"', refusal="not canonical JSON: 'utf-8'"),
     "nul-escaped": Spelled('"\\u0000"', "\0"),
     "nul-bare": Spelled('"\0"', refusal="not canonical JSON: Invalid control character"),
-    "key-twice": Spelled('{"a":1,"b":{"c":1,"c":1}}', refusal="the key 'c' stands twice"),
+    "key-twice": Spelled('{"a":1,"b":{"c":1,"c":1}}', refusal="a key stands twice"),
     "10000-levels": Spelled("[" * 10_000 + "]" * 10_000, refusal="not canonical JSON: "),
     "300-levels": Spelled("[" * 300 + "]" * 300, refusal="nested deeper than 256 levels"),
     "cut": Spelled('{"a":[1,2', refusal="not canonical JSON: "),

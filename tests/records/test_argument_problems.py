@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     Field,
@@ -277,3 +278,14 @@ def test_of_any_other_exception_only_the_type_is_told() -> None:
 def test_a_sentence_may_say_why_arguments_are_refused() -> None:
     told = error_of_invalid_arguments("Edit", "old and new are\nthe same")
     assert told.details == {"tool_name": "Edit", "parse_error": "old and new are\nthe same"}
+
+
+def test_a_refused_integer_that_python_does_not_print_is_not_repeated() -> None:
+    def refuse(_: int) -> int:
+        raise ValueError("out of range")
+
+    adapter = TypeAdapter(Annotated[int, AfterValidator(refuse)])
+    with pytest.raises(ValidationError) as caught:
+        adapter.validate_python(10**5000)
+    (problem,) = details_of(error_of_invalid_arguments("t", caught.value))["problems"]
+    assert problem["message"] == "refused by a check of the tool, whose words may repeat the value"

@@ -129,6 +129,14 @@ def test_the_flag_of_a_content_item_is_its_truncated() -> None:
     assert result["truncated"] is True
 
 
+def test_entries_without_essentials_share_the_room_that_is_left() -> None:
+    items = [{"task_id": "t1"}, {"note": "x" * 120}, {"note": "y" * 2_000}]
+    assert result_of(success(items=items, pad="yy"), 1_000)["items"] == [
+        *items[:2],
+        "[... 1 item omitted ...]",
+    ]
+
+
 def test_every_object_around_a_missing_part_says_so() -> None:
     assert result_of(
         success(x_id=1, other={"y_id": 2, "deep": {"log": "q" * 3_000, "n": 1}}), 60

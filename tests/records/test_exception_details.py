@@ -375,3 +375,28 @@ def test_every_exception_that_can_be_reached_is_described_once(every: list[BaseE
         noted = error in reached and hasattr(error, "__notes__")
         assert text.count(f"<note {n}>") == noted
     assert text.count('"traceback":') == sum(one.__traceback__ is not None for one in reached)
+
+
+def test_a_deeply_nested_group_is_recorded() -> None:
+    error: BaseException = SystemExit(1)
+    for _ in range(3_000):
+        error = BaseExceptionGroup("g", [error])
+    assert details_of(error_of_exception(error))["exception"] == "BaseExceptionGroup"
+
+
+def test_an_exception_in_many_groups_names_only_those_that_are_listed() -> None:
+    shared = ValueError("shared")
+    groups = [ExceptionGroup(f"g{n}", [shared]) for n in range(1_500)]
+    related = related_to(ExceptionGroup("all", groups))
+    numbers = [n for one in related[:-1] for n in one["member_of"]]
+    assert max(numbers) <= MAX_EXCEPTIONS
+
+
+@pytest.mark.parametrize("notes", [None, "text", ["kept", 5]])
+def test_odd_notes_cost_only_themselves(notes: object) -> None:
+    error: Any = ValueError("x")
+    error.__notes__ = notes
+    error.__cause__ = KeyError("y")
+    details = details_of(error_of_exception(error))
+    assert details.get("notes", []) == (["kept"] if isinstance(notes, list) else [])
+    assert details["related"] == [{"raised": "KeyError: 'y'", "cause_of": [0]}]

@@ -40,12 +40,12 @@ def test_what_json_can_say_is_taken(text: str, value: object) -> None:
         ("{} {}", "Extra data"),
         ('{"a":', "Expecting value"),
         ("\ufeff{}", "Expecting value"),
-        ("NaN", "NaN is not a finite double"),
-        ("[-Infinity]", "-Infinity is not a finite double"),
-        ("1e400", "1e400 is not a finite double"),
-        ("-1e400", "-1e400 is not a finite double"),
-        ('{"a":1,"b":2,"a":1}', "'a' stands twice"),
-        ('[{"\\u0061":1,"a":2}]', "'a' stands twice"),
+        ("NaN", "a number is not a finite double"),
+        ("[-Infinity]", "a number is not a finite double"),
+        ("1e400", "a number is not a finite double"),
+        ("-1e400", "a number is not a finite double"),
+        ('{"a":1,"b":2,"a":1}', "a key stands twice"),
+        ('[{"\\u0061":1,"a":2}]', "a key stands twice"),
         (b'"\xff"', "can't decode"),
         ("1" * 5000, "4300 digits"),
         ("[" * 100_000, "too deep"),
@@ -80,5 +80,5 @@ def test_many_objects_beside_each_other_are_not_deep() -> None:
 def test_the_one_key_of_many_that_stands_twice_is_found_in_one_pass() -> None:
     # Comparing each key with all before it would not end.
     members = ",".join(f'"k{number}":1' for number in range(200_000))
-    with pytest.raises(InvalidRecordError, match="'k199999' stands twice"):
+    with pytest.raises(InvalidRecordError, match="a key stands twice"):
         read_json("{" + members + ',"k199999":2}')

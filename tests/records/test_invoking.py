@@ -51,8 +51,8 @@ def test_a_call_that_its_provider_runs_never_reaches_the_handler() -> None:
     [
         ('{"a": ' + SECRET, "Expecting value: line 1 column 7 (char 6)"),
         ('["a"]', "the arguments must be a JSON object"),
-        ('{"a": 1, "a": 2}', "the key 'a' stands twice in an object"),
-        ('{"a": 9e99999}', "9e99999 is not a finite double"),
+        ('{"a": 1, "a": 2}', "a key stands twice in an object"),
+        ('{"a": 9e99999}', "a number is not a finite double"),
         ("[" * 100_000, "nested too deep"),
         ("\ud800", "Expecting value: line 1 column 1 (char 0)"),
     ],

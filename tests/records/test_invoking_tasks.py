@@ -17,7 +17,7 @@ from tests.records.failing import (
 )
 from tests.support.outputs import returned
 
-from tooltrail.records import CompleteOutput, ainvoke
+from tooltrail.records import CompleteOutput, ToolCall, ainvoke
 
 
 def test_a_cancelled_task_is_recorded_before_it_is_over() -> None:
@@ -206,3 +206,13 @@ def test_a_cancellation_that_cannot_be_recorded_is_one_all_the_same() -> None:
         assert task.cancelled()
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("timeout_ms", [0, -1, 10**21])
+def test_an_impossible_time_limit_is_refused_before_the_handler_runs(timeout_ms: int) -> None:
+    async def handler(_: object) -> str:
+        raise AssertionError("it was called")
+
+    call = ToolCall(tool_name="Tool")
+    with pytest.raises(ValueError, match="timeout_ms must be from 1"):
+        asyncio.run(ainvoke(handler, call, lambda output: output, timeout_ms=timeout_ms))

@@ -105,11 +105,15 @@ def _is_silent_about(value: object, text: str) -> bool:
     """Whether `value` is a text or a number, and no run of its letters and digits is in `text`."""
     if not isinstance(value, str | int | float):
         return False
+    try:
+        spelled = str(value)
+    except ValueError:  # more digits than Python prints
+        return False
     # A text may quote a value in another case, escaped, shortened or with commas.
-    quoted, said = ("".join(filter(str.isalnum, str(one).casefold())) for one in (value, text))
+    quoted, said = ("".join(filter(str.isalnum, one.casefold())) for one in (spelled, text))
     length = min(_RUN, len(quoted))
     if not length:
-        return not str(value).strip()
+        return not spelled.strip()
     return all(said[n : n + length] not in quoted for n in range(len(said) - length + 1))
 
 

@@ -67,10 +67,18 @@ def control_flow_in(error: BaseException) -> BaseException | None:
 
     `SystemExit` does not count: a tool must not be able to end the program.
     """
-    if isinstance(error, Exception | SystemExit):  # so is a group that holds nothing else
-        return None
-    members = _members_of(error)
-    return next(filter(None, map(control_flow_in, members)), None) if members else error
+    waiting, seen = [error], set[int]()
+    while waiting:
+        part = waiting.pop()
+        # A group that holds only exceptions is an `Exception`, too.
+        if id(part) in seen or isinstance(part, Exception | SystemExit):
+            continue
+        seen.add(id(part))
+        members = _members_of(part)
+        if not members:
+            return part
+        waiting += reversed(members)
+    return None
 
 
 def _reached_from(
@@ -84,7 +92,8 @@ def _reached_from(
             if id(other) not in reached:
                 reached[id(other)] = (other, {})
                 waiting.append(other)
-            reached[id(other)][1].setdefault(relation, []).append(number)
+            if number <= MAX_EXCEPTIONS:  # the others are not listed
+                reached[id(other)][1].setdefault(relation, []).append(number)
     return [*reached.values()]
 
 
@@ -106,8 +115,10 @@ def _members_of(error: BaseException) -> tuple[BaseException, ...]:
 
 def _own_parts(error: BaseException) -> dict[str, list[JsonValue]]:
     """The notes and the frames of an exception, where it has any."""
+    notes = cast("object", getattr(error, "__notes__", None))
+    listed = cast("list[object]", notes) if isinstance(notes, list) else []
     parts: dict[str, list[JsonValue]] = {
-        "notes": [full_text(note) for note in getattr(error, "__notes__", ())],
+        "notes": [full_text(note) for note in listed if isinstance(note, str)],
         "traceback": [
             f"{one_line(frame.f_code.co_filename)}:{line} {one_line(frame.f_code.co_name)}"
             for frame, line in traceback.walk_tb(error.__traceback__)

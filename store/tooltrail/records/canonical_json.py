@@ -20,7 +20,6 @@ never repaired.
 import json
 import math
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from json.encoder import encode_basestring as _quote
@@ -46,9 +45,6 @@ _LOOKS_LIKE_MARK = r"\$+tooltrail\."
 _SURROGATE = "[\ud800-\udfff]"
 _ESCAPE = r"\\\\|\\u(d[89a-f][0-9a-f]{2})"
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
-
-_SHOWN_CHARS = 40
-"""Characters of a refused number or key that a message repeats."""
 
 _encoder = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
@@ -112,8 +108,8 @@ def read_json(data: str | bytes) -> "JsonValue":
 
     Raises:
         InvalidRecordError: `data` is not JSON in UTF-8, has a duplicate key, NaN or an infinity, a
-            number beyond a double, or nesting deeper than a record can hold. The message gives
-            the position, and quotes nothing from the text but a number or a key.
+            number beyond a double, or nesting deeper than a record can hold. The message quotes
+            nothing from the text.
     """
     try:
         return _read(data if isinstance(data, str) else data.decode(), MAX_EMBEDDED_DEPTH)
@@ -261,15 +257,14 @@ _SPELLERS: Mapping[type, Callable[[Any], str]] = {
 def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     members = dict(pairs)
     if len(members) != len(pairs):
-        ((twice, _),) = Counter(key for key, _ in pairs).most_common(1)
-        raise ValueError(f"the key {twice[:_SHOWN_CHARS]!a} stands twice in an object")
+        raise ValueError("a key stands twice in an object")
     return members
 
 
 def _finite(spelling: str) -> float:
     number = float(spelling)
     if not math.isfinite(number):
-        raise ValueError(f"{spelling[:_SHOWN_CHARS]} is not a finite double")
+        raise ValueError("a number is not a finite double")
     return number
 
 

@@ -80,8 +80,15 @@ def _rest(value: JsonValue, room: int) -> tuple[JsonValue, int]:
         return _rest_of_object(value, room)
     if not (isinstance(value, list) and _has_essentials(value)):
         return shorten_json(value, room).value, room
-    parts, room = _rest_of_each([*filter(_has_essentials, value)], room)
-    parts += filter(_is_marker, value)
+    essential = [n for n, entry in enumerate(value) if _has_essentials(entry)]
+    kept, room = _rest_of_each([value[n] for n in essential], room)
+    entries = dict(zip(essential, kept, strict=True))
+    for n, entry in enumerate(value):  # of the other entries, the first that fit
+        size = 0 if _is_marker(entry) else len(encode_text(entry))
+        if n not in entries and size <= room:
+            entries[n] = entry
+            room -= size
+    parts = [entries[n] for n in sorted(entries)]
     if len(parts) < len(value):
         parts.append(marker(len(value) - len(parts), "items"))
     return value if all(map(operator.is_, parts, value)) else parts, room

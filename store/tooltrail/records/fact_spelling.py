@@ -164,8 +164,10 @@ _STATES: Final = get_args(InvocationState)
 
 
 def _in_utc(at: object) -> datetime:
-    if not isinstance(at, datetime) or at.utcoffset() is None:
-        raise TypeError(f"a recorded time must have a zone: {at!r}")
+    if not isinstance(at, datetime):
+        raise TypeError(f"a time expected, not {type(at).__name__}")
+    if at.utcoffset() is None:
+        raise ValueError(f"a recorded time must have a zone: {at}")
     return at.astimezone(UTC)
 
 
@@ -174,7 +176,7 @@ def _write_time(at: object) -> str:
 
 
 def _read_time(text: str) -> datetime:
-    return _in_utc(datetime.fromisoformat(text))
+    return _in_utc(datetime.fromisoformat(_text(text)))
 
 
 def _state(value: object) -> object:

@@ -12,6 +12,7 @@ Exceptions that must not be swallowed are raised again after that: `CancelledErr
 
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar, cast
 
 from pydantic import JsonValue
@@ -37,6 +38,9 @@ RecordedT = TypeVar("RecordedT")
 
 Handlers: TypeAlias = Callable[[Any], object] | Mapping[str, Callable[[Any], object]]
 """One handler, or a table of handlers by the name of their tool."""
+
+MAX_TIMEOUT_MS = 366 * 24 * 3600 * 1000
+"""A year. A longer time is probably a mistake, and event loops do not support every integer."""
 
 
 def invoke(
@@ -89,7 +93,12 @@ async def ainvoke(
     The handlers of a table may be of both kinds. `record` is called in the thread of the event
     loop. `timeout_ms` is the time limit of an awaited handler; if the handler still returns a value
     when it is stopped, that value counts.
+
+    Raises:
+        ValueError: `timeout_ms` is below 1 or above a year. Nothing is recorded.
     """
+    if timeout_ms is not None and not 1 <= timeout_ms <= MAX_TIMEOUT_MS:
+        raise ValueError(f"timeout_ms must be from 1 to {MAX_TIMEOUT_MS:,}")
     try:
         value = _run(handler, call, parse)
         if inspect.isawaitable(value):
@@ -121,15 +130,15 @@ def _run(handler: Handlers, call: ToolCall, parse: Callable[[JsonValue], Any] | 
 
 def _parsed(call: ToolCall, parse: Callable[[JsonValue], Any] | None) -> object:
     """The argument of the handler, or why there is none."""
-    own = call.model_copy()  # reads the arguments once more, since a handler may change them
-    if own.parse_error is not None:
-        return error_of_invalid_arguments(call.tool_name, own.parse_error)
+    if call.parse_error is not None:
+        return error_of_invalid_arguments(call.tool_name, call.parse_error)
+    arguments = call.arguments
     if parse is None:
-        if isinstance(own.arguments, dict) or call.kind == "custom":
-            return own.arguments
+        if isinstance(arguments, dict) or call.kind == "custom":
+            return arguments
         return error_of_invalid_arguments(call.tool_name, "the arguments must be a JSON object")
     try:
-        return parse(own.arguments)
+        return parse(arguments)
     except Exception as error:
         if isinstance(error, ValueError | TypeError | LookupError | SchemaProblem):
             return error_of_invalid_arguments(call.tool_name, error)
@@ -161,7 +170,8 @@ def _failure_of(
     try:
         record(output)
     except Exception as failure:  # noqa: BLE001  a cancellation must not become another exception
-        error.add_note(f"not recorded: {worded(failure)}")
+        with suppress(Exception):  # an exception that is a frozen dataclass cannot have notes
+            error.add_note(f"not recorded: {worded(failure)}")
     raise error
 
 

@@ -178,12 +178,12 @@ def labelled(members: Json, labels: Mapping[str, str]) -> list[str]:
 
 
 def path_at(result: Json, index: int | None, before: str = "; listed in ") -> str:
-    """The words `before` and the path of an artifact; empty if `index` is None."""
+    """The path of an artifact after the words `before`; empty if `index` is None."""
     return "" if index is None else f"{before}{result['artifacts'][index]['path']}"
 
 
 def hidden_lines(result: Json, count: int, noun: str, detail: str = "") -> list[str]:
-    """The line that `count` entries of a list are not shown, and where they are; none for 0.
+    """A line that says how many entries are hidden and where they are listed; none for 0.
 
     `noun` is for one entry; `detail` says more about the entries.
     """

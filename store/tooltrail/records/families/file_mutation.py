@@ -3,7 +3,9 @@
 The receipt names the files and contains no diff: the model has just written their content.
 """
 
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, Self
+
+from pydantic import model_validator
 
 from tooltrail.records._model import Message, Record
 from tooltrail.records.budgets import Budget, ReceiptChars, fair_shares
@@ -51,6 +53,12 @@ class FileChange(Record):
     from_path: FilePath | None = None
     hunks: tuple[Hunk, ...] = ()
     diff: StreamRecord | None = None
+
+    @model_validator(mode="after")
+    def _check_move(self) -> Self:
+        if (self.action == "move") != (self.from_path is not None):
+            raise ValueError("from_path must be given exactly when a file moved")
+        return self
 
 
 _LETTERS: dict[Action, str] = {"add": "A", "modify": "M", "delete": "D", "move": "R"}
