@@ -1,9 +1,13 @@
 """Claude Code: where each surface of a call comes from, and what is said to be missing."""
 
+import json
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 from tests.importers.sources import (
+    assert_odd_values_are_imported,
     calls_in,
     claude_call,
     claude_line,
@@ -156,3 +160,176 @@ def test_unknown_lines_and_blocks_are_kept_or_counted(tmp_path: Path) -> None:
     with opened(tmp_path) as reader:
         (message,) = messages_in(reader)
     assert b'"native":{"type":"hologram","x":1}' in (message.document or b"")
+
+
+def spilled_lines(path: Path, name: str, tool: str = "Bash", returned: Any = None) -> Path:
+    """A session with a call whose complete output is in a file."""
+    lines = [
+        claude_call(1, "t", tool, {"command": "make"}),
+        claude_result(2, "t", SPILLED.format(name), returned, is_error=False),
+    ]
+    return write_lines(path, lines)
+
+
+@pytest.mark.parametrize("name", ["nul\0", "lone\ud800", "pipe", "link", "folder", "..", "x" * 300])
+def test_a_long_output_that_is_no_regular_file_is_gone(tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "a" / "tool-results"
+    (folder / "folder").mkdir(parents=True)
+    os.mkfifo(folder / "pipe")
+    (tmp_path / "secret").write_text("secret")
+    (folder / "link").symlink_to(tmp_path / "secret")
+    lines = json.dumps(claude_call(1, "t", "Bash", {"command": "make"})) + "\n"
+    lines += json.dumps(claude_result(2, "t", SPILLED.format(f"/a/{name}"), BASH)) + "\n"
+    (tmp_path / "a.jsonl").write_text(lines)
+    import_one(tmp_path, tmp_path / "a.jsonl")
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        assert stream_of(reader, call, "stdout") == b"out\n"
+    assert (call.summary.lost_size or 0) > 0
+
+
+@pytest.mark.parametrize("link", ["a", "a/tool-results"])
+def test_a_link_to_a_folder_elsewhere_is_not_followed(tmp_path: Path, link: str) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "tool-results").mkdir(parents=True)
+    for folder in (elsewhere, elsewhere / "tool-results"):
+        (folder / "b1.txt").write_text("secret")
+    (tmp_path / link).parent.mkdir(exist_ok=True)
+    (tmp_path / link).symlink_to(elsewhere)
+    import_one(tmp_path, spilled_lines(tmp_path / "a.jsonl", "b1.txt", returned=BASH))
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        assert stream_of(reader, call, "stdout") == b"out\n"
+
+
+@pytest.mark.parametrize(("tool", "role"), [("Bash", "combined"), ("mcp__x__y", "content")])
+def test_a_long_output_of_a_sub_agent_is_in_the_folder_of_its_session(
+    tmp_path: Path, tool: str, role: str
+) -> None:
+    for name in ("tool-results", "subagents"):
+        (tmp_path / "5e55" / name).mkdir(parents=True)
+    (tmp_path / "5e55" / "tool-results" / "b1.txt").write_text("long")
+    path = tmp_path / "5e55" / "subagents" / "agent-1.jsonl"
+    import_one(tmp_path, spilled_lines(path, "b1.txt", tool))
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        assert stream_of(reader, call, role) == b"long"
+    assert call.summary.lost_size == 0
+
+
+@pytest.mark.parametrize(
+    ("returned", "lost"),
+    [
+        (None, True),
+        ({"content": "beginning"}, True),
+        ({"content": "x" * 9300}, False),  # what the tool returned is complete
+    ],
+)
+@pytest.mark.parametrize("is_named_by_size", [True, False])
+def test_a_long_output_of_any_tool_whose_file_is_gone_is_a_loss(
+    tmp_path: Path, returned: Any, *, lost: bool, is_named_by_size: bool
+) -> None:
+    receipt = (
+        SPILLED.format("/gone/b1.txt") + " (first 2KB):\nbegin\nning\n...\n</persisted-output>"
+    )
+    if not is_named_by_size:
+        receipt, lost = receipt.replace("(9KB)", ""), True
+    lines = [
+        claude_call(1, "t", "Grep", {"pattern": "x"}),
+        claude_result(2, "t", receipt, returned),
+    ]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        if lost:
+            assert stream_of(reader, call, "content") == b"begin\nning"
+    # The receipt says 9KB, which is rounded.
+    assert call.summary.lost_size == (int(8.95 * 1024) - 10 if is_named_by_size else 1) * lost
+
+
+@pytest.mark.parametrize(
+    ("marker", "parts", "lost"),
+    [
+        ("\n\n... [19966 characters truncated] ...\n\n", ("ä" * 50, "b" * 50), 19966 - 40),
+        ("\n\n... [19966 characters truncated] ...\n\n", ("quoted", "b" * 50), 0),
+        ("\n\n... [442 lines truncated] ...", ("a" * 50, ""), 1),
+    ],
+)
+@pytest.mark.parametrize("has_failed", [True, False])
+def test_an_output_that_claude_code_cut_is_marked_as_lost(
+    tmp_path: Path, marker: str, parts: tuple[str, str], lost: int, *, has_failed: bool
+) -> None:
+    text = marker.join(parts)
+    returned = f"Error: Exit code 1\n{text}" if has_failed else {**BASH, "stdout": text}
+    lines = [
+        claude_call(1, "t", "Bash", {"command": "make"}),
+        claude_result(2, "t", text, returned, is_error=has_failed),
+    ]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        stream = stream_of(reader, call, "combined" if has_failed else "stdout")
+        assert stream == text.encode()
+    assert call.summary.lost_size == lost
+
+
+def test_a_line_without_uuid_is_a_message_and_a_repeated_line_is_none(tmp_path: Path) -> None:
+    call = claude_call(1, "t", "Bash", {"command": "make"})
+    nameless = [claude_line("user", text, 0) for text in ("one", "two")]
+    lines = [*({k: v for k, v in one.items() if k != "uuid"} for one in nameless), call, call]
+    counts = import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines)).counts
+    assert (counts["calls"], counts["messages"], counts["other_lines"]) == (1, 3, 1)
+    with opened(tmp_path) as reader:
+        assert [one.text for one in messages_in(reader)][:2] == ["one", "two"]
+        assert len(calls_in(reader)) == 1
+
+
+@pytest.mark.parametrize(
+    ("member", "state", "kind"),
+    [
+        ({"interrupted": True}, "interrupted", "interrupted"),
+        ({"timedOutAfterMs": 120_000}, "error", "tool_timed_out"),
+        ({"timedOutAfterMs": 120_000, "backgroundTaskId": "b1"}, "success", None),
+    ],
+)
+def test_a_command_that_was_ended_early_has_a_partial_output(
+    tmp_path: Path, member: dict[str, Any], state: str, kind: str | None
+) -> None:
+    lines = [
+        claude_call(1, "t", "Bash", {"command": "make"}),
+        claude_result(2, "t", "out", {**BASH, **member}, is_error=False),
+    ]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        assert stream_of(reader, call, "stdout") == b"out\n"
+    summary = call.summary
+    assert (summary.state, summary.error_kind, summary.exit_status) == (state, kind, None)
+    assert ("partial_output" in (call.canonical_json or "")) == (kind is not None)
+
+
+def test_an_image_that_only_the_model_saw_is_kept(tmp_path: Path) -> None:
+    image = {"type": "image", "source": {"type": "base64", "data": "aGk="}}
+    lines = [
+        claude_call(1, "t", "Read", {"file_path": "/a.png"}),
+        claude_result(2, "t", [{"type": "text", "text": "seen"}, image]),
+    ]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+    assert call.receipt is not None
+    assert call.receipt.text == "seen"
+    assert json.loads(call.extras or b"") == {"content": [image]}
+
+
+def test_odd_values_cost_nothing_else(tmp_path: Path) -> None:
+    message = {"role": "assistant", "model": "m", "id": "i", "stop_reason": "s", "usage": {}}
+    thought = [{"type": "thinking", "thinking": "so"}]
+    lines = [
+        claude_line("user", "hi", 1, timestamp=5, agentId="a1"),
+        claude_line("assistant", None, 2, message={**message, "content": thought}),
+        claude_call(3, "t", "Bash", {"command": "make"}),
+        claude_result(4, "t", "out", {**BASH, "durationMs": True, "persistedOutputSize": 9}),
+        claude_result(5, "t", SPILLED.format("b1.txt"), "Exit code 3\nno"),
+    ]
+    assert_odd_values_are_imported(tmp_path, lines)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.importers.sources import (
+    assert_odd_values_are_imported,
     calls_in,
     import_one,
     messages_in,
@@ -125,3 +126,71 @@ def test_the_end_of_another_tool_says_whether_it_failed(
         (found,) = calls_in(reader)
     assert found.summary.state == state
     assert found.not_recorded == ()
+
+
+def test_an_end_that_comes_late_is_counted_and_given_to_no_other_call(tmp_path: Path) -> None:
+    lines = [
+        wrapped("session_meta", META),
+        *(wrapped("response_item", one) for one in (CALL, OUTPUT)),
+        wrapped("event_msg", END),
+        *(wrapped("response_item", one) for one in (CALL, OUTPUT)),
+    ]
+    counts = import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines)).counts
+    assert (counts["calls"], counts["results"], counts["other_lines"]) == (2, 2, 1)
+    with opened(tmp_path) as reader:
+        assert [one.not_recorded for one in calls_in(reader)] == [("output", "canonical")] * 2
+
+
+def test_open_calls_with_the_same_id_get_their_ends_in_order(tmp_path: Path) -> None:
+    lines = [
+        wrapped("session_meta", META),
+        *[wrapped("response_item", CALL)] * 2,
+        *(wrapped("event_msg", {**END, "aggregated_output": one}) for one in ("first", "second")),
+        *[wrapped("response_item", OUTPUT)] * 2,
+    ]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        found = {stream_of(reader, one, "combined") for one in calls_in(reader)}
+        assert found == {b"first", b"second"}
+        first, _ = calls_in(reader)
+        assert stream_of(reader, first, "combined") == b"first"
+
+
+@pytest.mark.parametrize(
+    ("before", "produced"),
+    [("a" * 4999, 4999 + 15743 + 5000), ("the log said ", None)],  # a quotation is no cut
+)
+def test_an_output_that_codex_cut_is_marked_as_lost(
+    tmp_path: Path, before: str, produced: int | None
+) -> None:
+    text = f"{before}…15743 chars truncated…{'b' * 5000}"
+    lines = [
+        wrapped("session_meta", META),
+        wrapped("response_item", CALL),
+        wrapped("event_msg", {**END, "aggregated_output": text}),
+        wrapped("response_item", OUTPUT),
+    ]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        assert stream_of(reader, call, "combined") == text.encode()
+    assert call.summary.output_size == (produced or len(text.encode()))
+
+
+def test_odd_values_cost_nothing_else(tmp_path: Path) -> None:
+    source = {"subagent": {"thread_spawn": {"parent_thread_id": "019c"}}}
+    for number, meta in enumerate(({"source": source}, {"forked_from_id": 5, "cwd": []})):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        mcp_end = {"type": "mcp_tool_call_end", "call_id": "c1", "result": {"Ok": {"x": 1}}}
+        lines = [
+            wrapped("session_meta", {**META, **meta}),
+            wrapped("turn_context", {"model": "gpt-9"}),
+            wrapped("response_item", {"type": "reasoning", "summary": [{"text": "so"}]}),
+            *(wrapped("event_msg", one) for one in (END, mcp_end)),
+            wrapped("response_item", CALL),
+            wrapped("event_msg", {**END, "duration": {"secs": 10**30, "nanos": True}}),
+            wrapped("response_item", OUTPUT),
+            wrapped("response_item", {**OUTPUT, "output": [{"type": "text", "text": "x"}]}),
+        ]
+        assert_odd_values_are_imported(folder, lines)

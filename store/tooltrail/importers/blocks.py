@@ -102,9 +102,8 @@ def exit_status_of(value: Any) -> int | None:
 
 def milliseconds_of(number: Any, unit_ms: int = 1) -> int | None:
     """A time in whole milliseconds, given in units of so many; None for any other value."""
-    if isinstance(number, int | float) and 0 <= number * unit_ms < _MOST_MS:
-        return round(number * unit_ms)
-    return None
+    is_number = isinstance(number, int | float) and not isinstance(number, bool)
+    return round(number * unit_ms) if is_number and 0 <= number * unit_ms < _MOST_MS else None
 
 
 def kind_of(text: Any, kinds: Mapping[str, str]) -> str | None:

@@ -8,11 +8,21 @@ of their own (`agentId`) or in `progress` lines of its parent.
 
 import os
 import re
+import stat
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-from tooltrail.importers.blocks import call_block, spelled
+from tooltrail.importers.blocks import (
+    call_block,
+    joined_texts,
+    milliseconds_of,
+    named_texts,
+    role_of,
+    spelled,
+)
+from tooltrail.importers.cuts import size_before_cut, streams_of
 from tooltrail.importers.events import (
     NOTHING,
     CallFound,
@@ -27,6 +37,7 @@ from tooltrail.importers.events import (
     list_of,
     object_of,
 )
+from tooltrail.importers.parts import encoded
 
 NAME: Final = "claude-code"
 
@@ -58,6 +69,7 @@ _KNOWN: Final = frozenset(
 _COMMAND_TOOL: Final = "Bash"
 _MOST_STATUS: Final = 255
 _SPILL_FOLDER: Final = "tool-results"
+_SUB_AGENTS: Final = "subagents"
 
 _KINDS: Final = {
     "The user doesn't want to proceed": "permission_denied",
@@ -67,7 +79,16 @@ _KINDS: Final = {
 _WORDS_IN: Final = 200
 """Characters of a receipt in which Claude Code says why a call did not run."""
 
-_SPILLED: Final = re.compile(r"<persisted-output>[^\n]*\n[^\n]*Full output saved to: ([^\n]+)")
+_SPILL: Final = re.compile(
+    r"<persisted-output>[^\n]*\n(?:Output too large \((\d{1,12}(?:\.\d)?) ?(bytes|[KMG]B)\))?[^\n]*"
+    r"Full output saved to: ([^\n]+)"
+    r"(?:\n+Preview[^\n]*:\n(.*?)(?:\n\.\.\.)?\n</persisted-output>)?",
+    re.DOTALL,
+)
+_UNITS: Final = {"bytes": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
+_ROUNDED: Final = 0.05
+"""A size in KB or more is rounded to one digit after the point."""
+
 _EXIT: Final = re.compile(r"(?:Error: )?Exit code (\d{1,3})\n?")
 
 
@@ -86,10 +107,11 @@ class Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._sessions: set[str] = set()
+        self._seen: set[tuple[str, str]] = set()
         self._commands: dict[str, str] = {}
 
     def events(self, line: Line) -> Iterator[Event]:
-        """The events of one line."""
+        """The events of one line. A line whose `uuid` was seen in its session is a repetition."""
         value = object_of(line.value)
         if not value:
             yield Skipped(type(line.value).__name__, is_known=False)
@@ -100,18 +122,29 @@ class Reader:
             yield Skipped(str(kind), is_known=str(kind) in _NO_CONVERSATION)
             return
         value = inner or value
-        session = _session_of(value)
+        session, name = self._session_of(value), value.get("uuid")
+        if not isinstance(name, str) or not name:
+            name = str(line.offset)
+        if (session, name) in self._seen:
+            yield Skipped("repeated line", is_known=True)
+            return
+        self._seen.add((session, name))
         if session not in self._sessions:
             self._sessions.add(session)
             yield _opening(session, value)
-        yield from self._message(session, value)
+        yield from self._message(session, name, value)
 
-    def _message(self, session: str, value: Json) -> Iterator[Event]:
+    def _session_of(self, value: Json) -> str:
+        session, agent = value.get("sessionId"), value.get("agentId")
+        session = session if isinstance(session, str) else self._path.stem
+        return f"{session}/{agent}" if agent else session
+
+    def _message(self, session: str, name: str, value: Json) -> Iterator[Event]:
         message = object_of(value.get("message"))
         content = message.get("content")
         is_text = isinstance(content, str)
         blocks = [{"type": "text", "text": content}] if is_text else list_of(content)
-        at, name = value.get("timestamp"), str(value.get("uuid"))
+        at = value.get("timestamp")
         said: list[Json] = []
         calls: list[CallFound] = []
         for block in blocks:
@@ -127,36 +160,39 @@ class Reader:
         if said:
             origin = _origin(message) if value.get("type") == "assistant" else NOTHING
             extras = {key: one for key, one in value.items() if key not in _KNOWN}
-            role = message.get("role") or value.get("type")
-            yield MessageFound(session, name, at, str(role), said, origin, extras)
+            role = role_of(message.get("role") or value.get("type"))
+            yield MessageFound(session, name, at, role, said, origin, extras)
         yield from calls
 
     def _call(self, session: str, call_id: str, tool: str, given: Any) -> CallFound:
         is_command = tool == _COMMAND_TOOL
+        self._commands.pop(call_id, None)  # of another call with the same id
         if is_command:
             self._commands[call_id] = str(object_of(given).get("command"))
         return CallFound(session, call_id, None, tool, spelled(given), is_command=is_command)
 
     def _result(self, session: str, call_id: str, block: Json, value: Json) -> ResultFound:
         content, returned = block.get("content"), value.get("toolUseResult")
-        receipt = content if isinstance(content, str) else _texts(content)
+        receipt = content if isinstance(content, str) else joined_texts(list_of(content))
         command = self._commands.get(call_id)
-        is_error = block.get("is_error") is True
+        is_command = command is not None
         output = (
             _output(returned, receipt, self._path)
             if command is None
             else _command_output(returned, receipt, self._path, command)
         )
+        early = _early_end(object_of(returned))
+        is_error = block.get("is_error") is True and not (is_command and output is not None)
         return ResultFound(
             session,
             call_id,
             value.get("timestamp"),
             receipt,
             output,
-            is_error=is_error and (command is None or output is None),
-            kind=_kind(receipt or ""),
+            is_error=is_error or early is not None,
+            kind=early or _kind(receipt or ""),
             duration_ms=_duration(returned),
-            extras=_extras(value, returned),
+            extras=_extras(value, content, returned, is_command=is_command),
         )
 
 
@@ -171,11 +207,6 @@ def _agent_progress(value: Json) -> dict[str, Any] | None:
     return {**outer, **message, "agentId": agent}
 
 
-def _session_of(value: Json) -> str:
-    session, agent = str(value.get("sessionId")), value.get("agentId")
-    return f"{session}/{agent}" if agent else session
-
-
 def _opening(session: str, value: Json) -> SessionFound:
     named = {
         "agent_version": "version",
@@ -188,7 +219,7 @@ def _opening(session: str, value: Json) -> SessionFound:
         value.get("timestamp"),
         agent=NAME,
         parent=session.rpartition("/")[0] or None,
-        environment={ours: value[name] for ours, name in named.items() if value.get(name)},
+        environment=named_texts(value, named),
     )
 
 
@@ -205,55 +236,73 @@ def _block(block: Any) -> Json:
 
 def _origin(message: Json) -> Json:
     named = {"model": "model", "response_id": "id", "finish_reason": "stop_reason"}
-    found = {ours: message[name] for ours, name in named.items() if message.get(name)}
     usage = message.get("usage")
     extras = {"extras": {"usage": usage}} if usage else {}
-    return {"wire_format": "anthropic", **found, **extras}
-
-
-def _texts(content: Any) -> str | None:
-    """The texts of a list of blocks; other blocks are in what the tool returned."""
-    texts = [str(one["text"]) for one in map(object_of, list_of(content)) if "text" in one]
-    return "\n".join(texts) if texts else None
+    return {"wire_format": "anthropic", **named_texts(message, named), **extras}
 
 
 def _output(returned: Any, receipt: str | None, path: Path) -> OutputFound | None:
     """What a tool returned; None if the source does not say."""
+    spill = _spill_in(receipt)
+    if spill is not None:
+        return _spilled_output("content", spill, path, returned)
     if returned is None:
         return None
-    spilled = _spilled(_spill_name(receipt), path)
-    return OutputFound({} if spilled is None else {"content": spilled}, returned)
+    size = size_before_cut(returned) if isinstance(returned, str) else None
+    return OutputFound(NOTHING, returned, lost=NOTHING if size is None else {"structured": size})
 
 
 def _command_output(
     returned: Any, receipt: str | None, path: Path, command: str
 ) -> OutputFound | None:
     """The output of a command. If it failed, its status and output are in one text."""
+    spill = _spill_in(receipt)
     match returned:
         case {"stdout": str(stdout), "stderr": str(stderr)}:
-            streams = {"stdout": _encoded(stdout), "stderr": _encoded(stderr)}
-            name = _spill_name(receipt)
-            if name is None:
-                return OutputFound(streams, command=command)
-            spilled, size = _spilled(name, path), returned.get("persistedOutputSize")
-            if spilled is not None:
-                return OutputFound({**streams, "stdout": spilled}, command=command)
-            lost = {"stdout": size if isinstance(size, int) else 0}
+            streams, lost = streams_of({"stdout": stdout, "stderr": stderr})
+            if spill is not None:
+                size = returned.get("persistedOutputSize")
+                size = size if type(size) is int else spill.size
+                spilled = _read_spill(spill.name, path)
+                if spilled is not None:
+                    streams["stdout"] = spilled
+                    lost.pop("stdout", None)
+                elif len(streams["stdout"]) < size or not size:
+                    lost["stdout"] = size
             return OutputFound(streams, command=command, lost=lost)
         case str() if (found := _EXIT.match(returned)) and int(found[1]) <= _MOST_STATUS:
-            streams = {"combined": _encoded(returned[found.end() :])}
-            return OutputFound(streams, command=command, exit_status=int(found[1]))
+            streams, lost = streams_of({"combined": returned[found.end() :]})
+            return OutputFound(streams, command=command, exit_status=int(found[1]), lost=lost)
+        case None if spill is not None:
+            return _spilled_output("combined", spill, path, None)._replace(command=command)
         case _:
             return None
 
 
-def _extras(value: Json, returned: Any) -> Json:
+def _early_end(returned: Json) -> str | None:
+    """The kind of the failure of a tool that its time limit or the user ended.
+
+    A command that goes on in the background was not ended.
+    """
+    if returned.get("interrupted") is True:
+        return "interrupted"
+    has_limit = type(returned.get("timedOutAfterMs")) is int
+    return "tool_timed_out" if has_limit and not returned.get("backgroundTaskId") else None
+
+
+def _extras(value: Json, content: Any, returned: Any, *, is_command: bool) -> Json:
     """The members of a result that no record has."""
     extras = {key: one for key, one in value.items() if key not in _KNOWN}
-    found = object_of(returned)
-    if "stdout" in found:
-        others = {key: one for key, one in found.items() if key not in ("stdout", "stderr")}
-        extras["toolUseResult"] = others
+    others = [one for one in list_of(content) if joined_texts([one]) is None]
+    if returned is None and others:
+        extras["content"] = others
+    match returned:
+        case {"stdout": str(), "stderr": str(), **members} if is_command:
+            extras["toolUseResult"] = members
+        case dict() | list() if is_command:
+            extras["toolUseResult"] = returned
+        case _:
+            pass
     return extras
 
 
@@ -263,32 +312,77 @@ def _kind(receipt: str) -> str:
     return next(found, "tool_execution_failed")
 
 
-def _spill_name(receipt: str | None) -> str | None:
-    """The name of the file with the complete output, if the text that the model saw names one."""
-    found = _SPILLED.match(receipt or "")
-    return None if found is None else PurePath(found[1]).name
+class _Spill(NamedTuple):
+    """A file with a complete output that was too long for the session.
+
+    Attributes:
+        name: name of the file.
+        size: its bytes, at least; 0 if unknown.
+        preview: the beginning of the output.
+    """
+
+    name: str
+    size: int
+    preview: str
 
 
-def _spilled(name: str | None, path: Path) -> bytes | None:
+def _spill_in(receipt: str | None) -> _Spill | None:
+    """The file that the text that the model saw names."""
+    found = _SPILL.match(receipt or "")
+    if found is None:
+        return None
+    number, unit, path, preview = found.groups()
+    rounded = 0 if unit == "bytes" else _ROUNDED
+    size = int((float(number) - rounded) * _UNITS[unit]) if number else 0
+    return _Spill(PurePath(path).name, max(size, 0), preview or "")
+
+
+def _spilled_output(role: str, spill: _Spill, path: Path, returned: Any) -> OutputFound:
+    """The output in a file; its beginning if the file is gone and the session has no more of it."""
+    data = _read_spill(spill.name, path)
+    if data is not None:
+        return OutputFound({role: data}, returned)
+    if 0 < spill.size <= len(encoded(spelled(returned))):
+        return OutputFound(NOTHING, returned)
+    return OutputFound({role: encoded(spill.preview)}, returned, lost={role: spill.size})
+
+
+def _read_spill(name: str, path: Path) -> bytes | None:
     """The bytes of a file with a complete output; None if the file is gone.
 
-    A transcript must not name files elsewhere: only the folder beside it is read.
+    A sub-agent writes its long outputs into the folder of its session.
     """
-    if not name:
-        return None
+    found = _read_inside(path.parent, path.stem, _SPILL_FOLDER, name)
+    if found is None and path.parent.name == _SUB_AGENTS:
+        found = _read_inside(path.parent.parent, _SPILL_FOLDER, name)
+    return found
+
+
+def _read_inside(folder: Path, *names: str) -> bytes | None:
+    """The bytes of a regular file inside a folder; None if there is none.
+
+    A transcript must not name files elsewhere, so no link below the folder is followed.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+    *folders, name = names
     try:
-        flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-        with os.fdopen(os.open(path.with_suffix("") / _SPILL_FOLDER / name, flags), "rb") as file:
-            return file.read()
-    except OSError:
+        with ExitStack() as stack:
+            at = os.open(folder, os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+            stack.callback(os.close, at)
+            for inner in folders:
+                at = os.open(inner, flags | os.O_DIRECTORY, dir_fd=at)
+                stack.callback(os.close, at)
+            at = os.open(name, flags, dir_fd=at)
+            stack.callback(os.close, at)
+            if not stat.S_ISREG(os.fstat(at).st_mode):
+                return None
+            with os.fdopen(at, "rb", closefd=False) as file:
+                return file.read()
+    except (OSError, ValueError):  # a name with NUL or a lone surrogate is no name
         return None
-
-
-def _encoded(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
 
 
 def _duration(returned: Any) -> int | None:
     found = object_of(returned)
-    times = (found.get(name) for name in ("durationMs", "totalDurationMs"))
-    return next((one for one in times if isinstance(one, int)), None)
+    times = (milliseconds_of(found.get(name)) for name in ("durationMs", "totalDurationMs"))
+    return next((one for one in times if one is not None), None)

@@ -2,16 +2,26 @@
 
 A `response_item` is what the model and the agent said to each other: calls, their outputs as the
 model saw them, messages. An `event_msg` is what happened meanwhile: `exec_command_end` holds the
-complete output of a command, `mcp_tool_call_end` and `patch_apply_end` those of other tools. The
-event of a call may stand before or after the output, so it is kept until the output comes.
+complete output of a command, `mcp_tool_call_end` and `patch_apply_end` those of other tools. Such
+an event stands between its call and the output of the call, and is kept until that output comes. An
+event that comes later is counted, and belongs to no call: a later call may have the same id.
 Versions before 2025-10 wrote the items without the wrapper `{timestamp, type, payload}`.
 """
 
 import json
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from tooltrail.importers.blocks import (
+    exit_status_of,
+    joined_texts,
+    milliseconds_of,
+    named_texts,
+    role_of,
+)
+from tooltrail.importers.cuts import streams_of
 from tooltrail.importers.events import (
     NOTHING,
     CallFound,
@@ -76,7 +86,8 @@ class Reader:
         self._session = path.stem
         self._is_open = False
         self._model: str | None = None
-        self._ends: dict[str, Json] = {}
+        self._open: Counter[str] = Counter()
+        self._ends: defaultdict[str, deque[Json]] = defaultdict(deque)
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of one line."""
@@ -87,22 +98,25 @@ class Reader:
         at, kind, item = value.get("timestamp"), value.get("type"), object_of(value.get("payload"))
         if "payload" not in value:  # before 2025-10
             kind, item = ("session_meta" if "instructions" in value else "response_item"), value
-        what = item.get("type")
+        what, call_id = str(item.get("type")), item.get("call_id")
         if kind == "session_meta":
             if not self._is_open:
                 self._is_open = True
-                self._session = str(item.get("id", self._session))
+                self._session = named_texts(item, {"id": "id"}).get("id", self._session)
                 yield _opening(self._session, item)
             return
         if kind == "turn_context":
-            self._model = item.get("model")
+            self._model = named_texts(item, {"model": "model"}).get("model")
             yield Skipped("turn_context", is_known=True)
-        elif kind == "event_msg" and what in _ENDS and isinstance(item.get("call_id"), str):
-            self._ends[item["call_id"]] = item
+        elif kind == "event_msg" and what in _ENDS and isinstance(call_id, str):
+            if len(self._ends[call_id]) < self._open[call_id]:
+                self._ends[call_id].append(item)
+            else:
+                yield Skipped(f"late event {what}", is_known=True)
         elif kind == "event_msg":
             yield Skipped(f"event {what}", is_known=what in _REPEATING)
         elif kind == "response_item":
-            yield from self._item(str(what), item, at, f"{self._session}/{line.offset}")
+            yield from self._item(what, item, at, f"{self._session}/{line.offset}")
         else:
             yield Skipped(str(kind), is_known=kind in ("compacted", "state"))
 
@@ -111,10 +125,14 @@ class Reader:
         if what in _OUTPUTS and isinstance(call_id, str):
             yield self._result(call_id, item, at)
         elif what in _CALLS and isinstance(call_id, str):
+            self._open[call_id] += 1
             tool, arguments = _called(what, item)
-            call = {"tool_name": tool, "call_id": call_id, "arguments_raw": arguments}
-            if item.get("namespace"):
-                call["namespace"] = item["namespace"]
+            call: dict[str, Any] = {
+                "tool_name": tool,
+                "call_id": call_id,
+                "arguments_raw": arguments,
+            }
+            call |= named_texts(item, {"namespace": "namespace"})
             if what == "custom_tool_call":
                 call["kind"] = "custom"
             block = {"type": "tool_call", "call": call}
@@ -123,7 +141,7 @@ class Reader:
                 self._session, call_id, at, tool, arguments, name, is_command=tool in _COMMANDS
             )
         elif what in _ITEMS:
-            role = str(item.get("role") or "assistant")
+            role = role_of(item.get("role") or "assistant")
             origin = self._origin() if role == "assistant" else NOTHING
             yield MessageFound(self._session, name, at, role, _blocks(what, item), origin)
         else:
@@ -136,7 +154,9 @@ class Reader:
         }
 
     def _result(self, call_id: str, item: Json, at: str | None) -> ResultFound:
-        end = self._ends.pop(call_id, None)
+        self._open[call_id] = max(0, self._open[call_id] - 1)
+        ends = self._ends[call_id]
+        end = ends.popleft() if ends else None
         receipt, is_error = _receipt(item.get("output", item.get("tools")))
         output = None if end is None else _output(end)
         return ResultFound(
@@ -151,28 +171,24 @@ class Reader:
 
 
 def _opening(session: str, item: Json) -> SessionFound:
+    named = {"agent_version": "cli_version", "cwd": "cwd", "originator": "originator"}
+    of_git = {"git_branch": "branch", "git_commit": "commit_hash", "repository": "repository_url"}
     git = object_of(item.get("git"))
-    where = {
-        "agent_version": item.get("cli_version"),
-        "cwd": item.get("cwd"),
-        "git_branch": git.get("branch"),
-        "git_commit": git.get("commit_hash"),
-        "repository": git.get("repository_url"),
-        "originator": item.get("originator"),
-    }
     return SessionFound(
         session,
         item.get("timestamp"),
         agent=NAME,
-        parent=_parent(item.get("source")) or item.get("forked_from_id"),
-        environment={name: one for name, one in where.items() if one},
+        parent=_parent(item),
+        environment={**named_texts(item, named), **named_texts(git, of_git)},
     )
 
 
-def _parent(source: Any) -> str | None:
-    """The session that started a sub-agent."""
-    match source:
-        case {"subagent": {"thread_spawn": {"parent_thread_id": str(parent)}}}:
+def _parent(item: Json) -> str | None:
+    """The session that started a sub-agent, or of which a session is a copy."""
+    match item:
+        case {"source": {"subagent": {"thread_spawn": {"parent_thread_id": str(parent)}}}} if parent:
+            return parent
+        case {"forked_from_id": str(parent)} if parent:
             return parent
         case _:
             return None
@@ -190,7 +206,7 @@ def _blocks(what: str, item: Json) -> list[Json]:
         content = item.get("content")
         return [_part(one) for one in list_of(content) or [content]]
     if what == "reasoning":
-        texts = [str(object_of(one).get("text", "")) for one in list_of(item.get("summary"))]
+        texts = [joined_texts([one]) or "" for one in list_of(item.get("summary"))]
         extras = {key: item[key] for key in ("encrypted_content", "content") if item.get(key)}
         more = {"extras": extras} if extras else {}
         return [{"type": "reasoning", "text": "\n\n".join(texts), **more}]
@@ -215,8 +231,8 @@ def _receipt(output: Any) -> tuple[str | None, bool]:
         case {"content": content, **others}:
             return _receipt(content)[0], others.get("success") is False
         case list():
-            texts = [str(one["text"]) for one in map(object_of, list_of(output)) if "text" in one]
-            return "\n".join(texts) if texts else json.dumps(output, ensure_ascii=False), False
+            text = joined_texts(list_of(output))
+            return text or json.dumps(output, ensure_ascii=False), False
         case None:
             return None, False
         case _:
@@ -231,30 +247,27 @@ def _output(end: Json) -> OutputFound:
             return OutputFound(structured=result)
         case _:
             named = ("stdout", "stderr")
-            streams = {
-                name: str(end[name]).encode("utf-8", "surrogatepass")
-                for name in named
-                if end.get(name)
-            }
-            others = {
-                key: one
-                for key, one in end.items()
-                if key not in (*named, "type", "call_id", "turn_id")
-            }
-            return OutputFound(streams, others)
+            texts = {name: end[name] for name in named if isinstance(end.get(name), str)}
+            known = (*texts, "type", "call_id", "turn_id")
+            others = {key: one for key, one in end.items() if key not in known}
+            streams, lost = streams_of({name: one for name, one in texts.items() if one})
+            return OutputFound(streams, others, lost=lost)
 
 
 def _command_output(end: Json) -> OutputFound:
-    stdout, stderr = str(end.get("stdout") or ""), str(end.get("stderr") or "")
-    combined = str(end.get("aggregated_output") or "")
+    named = {"stdout": "stdout", "stderr": "stderr", "combined": "aggregated_output"}
+    texts = {**dict.fromkeys(named, ""), **named_texts(end, named)}
     # The streams are empty where the command ran in a terminal.
-    texts = {"stdout": stdout, "stderr": stderr} if stdout or stderr else {"combined": combined}
-    command, status = end.get("command"), end.get("exit_code")
+    is_separate = texts["stdout"] or texts["stderr"]
+    roles = ("stdout", "stderr") if is_separate else ("combined",)
+    streams, lost = streams_of({role: texts[role] for role in roles})
+    command, cwd = end.get("command"), end.get("cwd")
     return OutputFound(
-        {role: text.encode("utf-8", "surrogatepass") for role, text in texts.items()},
-        command=" ".join(map(str, list_of(command))) or str(command),
-        cwd=end.get("cwd"),
-        exit_status=status if isinstance(status, int) and 0 <= status <= 255 else None,
+        streams,
+        command=command if isinstance(command, str) else " ".join(map(str, list_of(command))),
+        cwd=cwd if isinstance(cwd, str) else None,
+        exit_status=exit_status_of(end.get("exit_code")),
+        lost=lost,
     )
 
 
@@ -270,8 +283,8 @@ def _has_failed(end: Json) -> bool:
 
 
 def _duration(spelled: Any) -> int | None:
-    match spelled:
-        case {"secs": int(seconds), "nanos": int(nanos)}:
-            return seconds * 1000 + nanos // 1_000_000
-        case _:
-            return None
+    found = object_of(spelled)
+    seconds, nanos = found.get("secs"), found.get("nanos")
+    if type(seconds) is not int or type(nanos) is not int:
+        return None
+    return milliseconds_of(seconds * 1000 + nanos // 1_000_000)

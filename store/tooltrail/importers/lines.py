@@ -5,8 +5,9 @@ values, or half a value. A damaged part costs itself only. Memory is bounded by 
 """
 
 import json
+import re
 from collections.abc import Iterator
-from typing import IO, Final, NamedTuple
+from typing import IO, Any, Final, NamedTuple
 
 from tooltrail.importers.events import Line
 
@@ -28,6 +29,7 @@ class DamagedLine(NamedTuple):
 
 
 _decoder: Final = json.JSONDecoder()
+_NOT_BLANK: Final = re.compile(r"\S")
 
 _OPENINGS: Final = (b"{", b"[", b"[{", b"{}", b"[]")
 """The first line of a value that is laid out on many lines."""
@@ -74,20 +76,49 @@ def _values_in(data: bytes, number: int, offset: int) -> Iterator[Line | Damaged
     text = data.decode("utf-8", "surrogateescape")
     begin, size = 0, len(text.rstrip())
     while begin < size:
-        start = text.find("{", begin)
-        if start < 0:
+        found = _next_value(text, begin)
+        if found is None:
             break
-        try:
-            value, end = _decoder.raw_decode(text, start)
-        except (ValueError, RecursionError):
-            break
-        if start > begin and text[begin:start].strip():
+        value, start, end = found
+        if text[begin:start].strip():
             yield _damaged(text[begin:start], text[:begin], number, offset, is_last=False)
         yield Line(offset + _size(text[:start]), _bytes(text[start:end]), value)
         begin = end
     if text[begin:size].strip():
         is_last = not data.endswith(b"\n")
         yield _damaged(text[begin:size], text[:begin], number, offset, is_last=is_last)
+
+
+def _next_value(text: str, begin: int) -> tuple[Any, int, int] | None:
+    """The next object in a line, with its start and its end; None if there is none.
+
+    An object inside a damaged one does not count. So an object that follows damage has to contain
+    the place where the damaged one is wrong, or start behind it, and no comma or bracket follows.
+    """
+    start = text.find("{", begin)
+    is_after_damage, wrong_at = bool(text[begin:start].strip()), begin
+    while start >= 0:
+        try:
+            value, end = _decoder.raw_decode(text, start)
+        except json.JSONDecodeError as error:
+            wrong_at = max(wrong_at, error.pos)
+        except (ValueError, RecursionError):
+            return None
+        else:
+            is_part = end <= wrong_at or _is_inside(text, end) or not value
+            if not (is_after_damage and is_part):
+                return value, start, end
+            wrong_at = max(wrong_at, end)
+        is_after_damage = True
+        last = text.rfind("{", start + 1, wrong_at)
+        start = last if last >= 0 else text.find("{", max(start + 1, wrong_at))
+    return None
+
+
+def _is_inside(text: str, end: int) -> bool:
+    """Whether the value that ends here is inside another one."""
+    found = _NOT_BLANK.search(text, end)
+    return found is not None and found[0] in ",]}"
 
 
 def _damaged(part: str, before: str, number: int, offset: int, *, is_last: bool) -> DamagedLine:
