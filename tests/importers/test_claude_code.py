@@ -19,6 +19,9 @@ from tests.importers.sources import (
     write_lines,
 )
 
+from tooltrail.importers import claude_code
+from tooltrail.importers.events import Line, ResultFound
+
 BASH = {"stdout": "out\n", "stderr": "err\n", "interrupted": False, "isImage": False}
 
 
@@ -310,16 +313,11 @@ def test_a_command_that_was_ended_early_has_a_partial_output(
 
 def test_an_image_that_only_the_model_saw_is_kept(tmp_path: Path) -> None:
     image = {"type": "image", "source": {"type": "base64", "data": "aGk="}}
-    lines = [
-        claude_call(1, "t", "Read", {"file_path": "/a.png"}),
-        claude_result(2, "t", [{"type": "text", "text": "seen"}, image]),
-    ]
-    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
-    with opened(tmp_path) as reader:
-        (call,) = calls_in(reader)
-    assert call.receipt is not None
-    assert call.receipt.text == "seen"
-    assert json.loads(call.extras or b"") == {"content": [image]}
+    content = [{"type": "text", "text": "seen"}, image]
+    line = claude_result(2, "t", content)
+    *_, result = claude_code.Reader(tmp_path / "a.jsonl").events(Line(0, b"", line))
+    assert isinstance(result, ResultFound)
+    assert (result.receipt, result.extras) == ("seen", {"content": [image]})
 
 
 def test_odd_values_cost_nothing_else(tmp_path: Path) -> None:

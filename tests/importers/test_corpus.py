@@ -193,6 +193,7 @@ def test_the_output_of_each_command_of_claude_code_is_the_same_bytes(tmp_path: P
 def test_the_output_of_each_command_of_codex_is_the_same_bytes(tmp_path: Path) -> None:
     expected: dict[str, tuple[str, int]] = {}
     receipts: dict[str, str] = {}
+    cut = 0
     for path in files_of("codex"):
         import_one(tmp_path, path)
         for value in values_in(path):
@@ -212,7 +213,11 @@ def test_the_output_of_each_command_of_codex_is_the_same_bytes(tmp_path: Path) -
                 with reader.open_stream(stream) as source:
                     found = (source.read().decode(), call.summary.exit_status)
                 assert found == expected.pop(name)
+                is_cut = "chars truncated…" in found[0]
+                assert is_cut == bool(call.summary.lost_size)
+                cut += is_cut
     assert expected == {}
+    assert cut == 8
 
 
 def gemini_receipts(path: Path) -> Iterator[tuple[str, str]]:

@@ -185,13 +185,11 @@ def _opening(session: str, item: Json) -> SessionFound:
 
 def _parent(item: Json) -> str | None:
     """The session that started a sub-agent, or of which a session is a copy."""
-    match item:
-        case {"source": {"subagent": {"thread_spawn": {"parent_thread_id": str(parent)}}}} if parent:
-            return parent
-        case {"forked_from_id": str(parent)} if parent:
+    match item.get("source"):
+        case {"subagent": {"thread_spawn": {"parent_thread_id": str(parent)}}} if parent:
             return parent
         case _:
-            return None
+            return named_texts(item, {"parent": "forked_from_id"}).get("parent")
 
 
 def _called(what: str, item: Json) -> tuple[str, str]:

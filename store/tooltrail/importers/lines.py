@@ -29,6 +29,9 @@ class DamagedLine(NamedTuple):
 
 
 _decoder: Final = json.JSONDecoder()
+_MOST_FAILURES: Final = 1000
+"""Places of one damaged part where an object is looked for: each takes time by its offset."""
+
 _NOT_BLANK: Final = re.compile(r"\S")
 
 _OPENINGS: Final = (b"{", b"[", b"[{", b"{}", b"[]")
@@ -95,12 +98,13 @@ def _next_value(text: str, begin: int) -> tuple[Any, int, int] | None:
     An object inside a damaged one does not count. So an object that follows damage has to contain
     the place where the damaged one is wrong, or start behind it, and no comma or bracket follows.
     """
-    start = text.find("{", begin)
+    start, failures = text.find("{", begin), 0
     is_after_damage, wrong_at = bool(text[begin:start].strip()), begin
-    while start >= 0:
+    while start >= 0 and failures < _MOST_FAILURES:
         try:
             value, end = _decoder.raw_decode(text, start)
         except json.JSONDecodeError as error:
+            failures += 1
             wrong_at = max(wrong_at, error.pos)
         except (ValueError, RecursionError):
             return None
