@@ -276,14 +276,22 @@ def test_an_output_that_claude_code_cut_is_marked_as_lost(
     assert call.summary.lost_size == lost
 
 
-def test_a_line_without_uuid_is_a_message_and_a_repeated_line_is_none(tmp_path: Path) -> None:
+def test_only_a_line_with_the_same_id_and_message_is_a_repetition(tmp_path: Path) -> None:
     call = claude_call(1, "t", "Bash", {"command": "make"})
     nameless = [claude_line("user", text, 0) for text in ("one", "two")]
-    lines = [*({k: v for k, v in one.items() if k != "uuid"} for one in nameless), call, call]
+    lines = [
+        *({name: one for name, one in line.items() if name != "uuid"} for line in nameless),
+        *(call, {**call, "cwd": "/elsewhere"}),
+        claude_line("user", "three", 1),  # the id of the call
+    ]
     counts = import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines)).counts
-    assert (counts["calls"], counts["messages"], counts["other_lines"]) == (1, 3, 1)
+    assert (counts["calls"], counts["messages"], counts["other_lines"]) == (1, 4, 1)
     with opened(tmp_path) as reader:
-        assert [one.text for one in messages_in(reader)][:2] == ["one", "two"]
+        assert sorted(filter(None, (one.text for one in messages_in(reader)))) == [
+            "one",
+            "three",
+            "two",
+        ]
         assert len(calls_in(reader)) == 1
 
 
@@ -321,7 +329,13 @@ def test_an_image_that_only_the_model_saw_is_kept(tmp_path: Path) -> None:
 
 
 def test_odd_values_cost_nothing_else(tmp_path: Path) -> None:
-    message = {"role": "assistant", "model": "m", "id": "i", "stop_reason": "s", "usage": {}}
+    message: dict[str, Any] = {
+        "role": "assistant",
+        "model": "m",
+        "id": "i",
+        "stop_reason": "s",
+        "usage": {},
+    }
     thought = [{"type": "thinking", "thinking": "so"}]
     lines = [
         claude_line("user", "hi", 1, timestamp=5, agentId="a1"),

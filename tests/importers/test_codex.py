@@ -179,7 +179,8 @@ def test_an_output_that_codex_cut_is_marked_as_lost(
 
 def test_odd_values_cost_nothing_else(tmp_path: Path) -> None:
     source = {"subagent": {"thread_spawn": {"parent_thread_id": "019c"}}}
-    for number, meta in enumerate(({"source": source}, {"forked_from_id": 5, "cwd": []})):
+    metas: list[dict[str, Any]] = [{"source": source}, {"forked_from_id": 5, "cwd": []}]
+    for number, meta in enumerate(metas):
         folder = tmp_path / str(number)
         folder.mkdir()
         mcp_end = {"type": "mcp_tool_call_end", "call_id": "c1", "result": {"Ok": {"x": 1}}}

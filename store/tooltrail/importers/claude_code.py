@@ -107,11 +107,11 @@ class Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._sessions: set[str] = set()
-        self._seen: set[tuple[str, str]] = set()
+        self._seen: dict[tuple[str, str], int] = {}
         self._commands: dict[str, str] = {}
 
     def events(self, line: Line) -> Iterator[Event]:
-        """The events of one line. A line whose `uuid` was seen in its session is a repetition."""
+        """The events of one line; none if its session had the same message and `uuid` before."""
         value = object_of(line.value)
         if not value:
             yield Skipped(type(line.value).__name__, is_known=False)
@@ -123,12 +123,15 @@ class Reader:
             return
         value = inner or value
         session, name = self._session_of(value), value.get("uuid")
-        if not isinstance(name, str) or not name:
-            name = str(line.offset)
-        if (session, name) in self._seen:
+        message = hash(spelled(value.get("message")))
+        if not isinstance(name, str) or self._seen.get((session, name), message) != message:
+            name = str(
+                line.offset
+            )  # another message, although it may have the id of an earlier one
+        elif (session, name) in self._seen:
             yield Skipped("repeated line", is_known=True)
             return
-        self._seen.add((session, name))
+        self._seen[session, name] = message
         if session not in self._sessions:
             self._sessions.add(session)
             yield _opening(session, value)
