@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -20,7 +21,7 @@ from tooltrail.importers.events import Event, Line
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal.log import JournalLog
-from tooltrail.records.errors import NotFoundError, UnavailableError
+from tooltrail.records.errors import InvalidRecordError, NotFoundError, UnavailableError
 from tooltrail.redaction import RuleSet
 
 _LINES_TO_RECOGNIZE: Final = 20
@@ -141,22 +142,30 @@ class Importer:
                     cursor.write(file, end)
         except OSError as error:
             raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InvalidRecordError(f"{path} cannot be imported: {error!r}") from error
         return Imported(path, chosen.name, recording.counts, tuple(damaged))
 
 
-def find_files(paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+def find_files(paths: Iterable[Path], format_name: str | None = None) -> Iterator[tuple[Path, str]]:
     """The files of known formats among files and in folders, with their formats.
+
+    Args:
+        paths: the files and folders.
+        format_name: the format of every file; None to recognize each.
 
     Raises:
         NotFoundError: a path does not exist, or a named file is of no known format.
+        UnavailableError: a named file cannot be read.
     """
     for path in paths:
         if not path.is_dir():
-            yield path, recognize(path)
+            yield path, format_name or recognize(path)
             continue
         for file in sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES):
-            with suppress(NotFoundError):
-                yield file, recognize(file)
+            if file.is_file():
+                with suppress(NotFoundError, UnavailableError):
+                    yield file, format_name or recognize(file)
 
 
 def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
@@ -182,16 +191,17 @@ def recognize(path: Path) -> str:
 
     Raises:
         NotFoundError: the file does not exist, or no format fits.
+        UnavailableError: the file cannot be read.
     """
+    if not path.is_file():  # a pipe would never end
+        raise NotFoundError(f"no file {path}")
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(read_lines(file)):
-                if number == _LINES_TO_RECOGNIZE:
-                    break
+            for line in islice(read_lines(file), _LINES_TO_RECOGNIZE):
                 for name, one in FORMATS.items():
                     if isinstance(line, Line) and one.recognizes(line.value):
                         return name
-    except FileNotFoundError as error:
-        raise NotFoundError(f"no file {path}") from error
+    except OSError as error:
+        raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
     known = ", ".join(FORMATS)
     raise NotFoundError(f"{path} is of no known format; the formats are {known}")
