@@ -1,5 +1,6 @@
 """`tooltrail import`: what it prints, and what it refuses."""
 
+import os
 from pathlib import Path
 
 from tests.importers.sources import claude_call, claude_result, write_lines
@@ -85,10 +86,22 @@ def test_what_cannot_be_imported_is_refused(cli: Cli) -> None:
     for arguments, problem in (
         (["missing.jsonl"], "no file missing.jsonl"),
         ([str(odd)], f"{odd} is of no known format; the formats are {known}"),
-        (["--format", "cursor", str(odd)], f"no format cursor; the formats are {known}"),
+        (["--format", "codex", "missing.jsonl"], "no file missing.jsonl"),
     ):
         ended = cli.run("import", *arguments)
         assert (ended.code, ended.sentence) == (3, problem)
+    ended = cli.run("import", "--format", "cursor", str(odd))
+    assert (ended.code, ended.usage_error) == (2, f"no format cursor; the formats are {known}")
+
+
+def test_a_folder_or_a_pipe_with_the_name_of_a_session_is_passed_over(cli: Cli) -> None:
+    folder = cli.folder / "in"
+    session_file(folder)
+    (folder / "b.jsonl").mkdir()
+    os.mkfifo(folder / "c.jsonl")
+    assert "6 new facts recorded" in cli.ok("import", str(folder)).message
+    named = cli.run("import", str(folder / "c.jsonl"))
+    assert (named.code, named.sentence) == (3, f"no file {folder / 'c.jsonl'}")
 
 
 def test_credentials_are_replaced_unless_they_are_wanted(cli: Cli) -> None:

@@ -118,6 +118,7 @@ class Importer:
             NotFoundError: the file does not exist, or no format fits.
             UnavailableError: the file cannot be read, or the spool cannot be written.
         """
+        _refuse_special(path)
         chosen = FORMATS[format_name or recognize(path)]
         cursor = Cursor(self._spool, path.absolute(), chosen.name)
         damaged: list[DamagedLine] = []
@@ -160,6 +161,7 @@ def find_files(paths: Iterable[Path], format_name: str | None = None) -> Iterato
     """
     for path in paths:
         if not path.is_dir():
+            _refuse_special(path)
             yield path, format_name or recognize(path)
             continue
         for file in sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES):
@@ -193,8 +195,7 @@ def recognize(path: Path) -> str:
         NotFoundError: the file does not exist, or no format fits.
         UnavailableError: the file cannot be read.
     """
-    if not path.is_file():  # a pipe would never end
-        raise NotFoundError(f"no file {path}")
+    _refuse_special(path)
     try:
         with path.open("rb") as file:
             for line in islice(read_lines(file), _LINES_TO_RECOGNIZE):
@@ -205,3 +206,8 @@ def recognize(path: Path) -> str:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
     known = ", ".join(FORMATS)
     raise NotFoundError(f"{path} is of no known format; the formats are {known}")
+
+
+def _refuse_special(path: Path) -> None:
+    if not path.is_file():  # a pipe would never end
+        raise NotFoundError(f"no file {path}")

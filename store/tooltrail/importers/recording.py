@@ -217,10 +217,8 @@ class Recording:
         number, self._repeats[name] = self._repeats[name], self._repeats[name] + 1
         call_id = self._id("call", *name, *([str(number)] if number else []))
         parts = Parts(self._rules)
-        at, tool_name = (
-            self._at(found.at),
-            recordable_name(parts.clean_text("tool_name", found.tool_name)),
-        )
+        at = self._at(found.at)
+        tool_name = recordable_name(parts.clean_text("tool_name", found.tool_name))
         self._waiting[name].append(_WaitingCall(call_id, tool_name, at, found.is_command))
         if not is_made:
             return
@@ -309,8 +307,8 @@ class Recording:
 
     def _at(self, spelled: object) -> datetime:
         """A time of the source; the last one if it has none that is possible."""
-        with suppress(TypeError, ValueError, OverflowError):
-            at = datetime.fromisoformat(spelled)  # type: ignore[arg-type]  TypeError if it is no text
+        with suppress(ValueError, OverflowError):
+            at = datetime.fromisoformat(spelled if isinstance(spelled, str) else "")
             at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
             if at >= _EARLIEST:
                 self._last_at = at
