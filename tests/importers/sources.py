@@ -1,14 +1,16 @@
 """Small sources of imports, and a store that reads what was imported."""
 
 import json
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.support.evidence import check_evidence
+from tests.support.evidence import check_evidence, problems_of
 
 from tooltrail.importers import Imported, Importer
+from tooltrail.importers.events import list_of, object_of
+from tooltrail.records import Message
 from tooltrail.redaction import default_rules
 from tooltrail.store import InvocationDetail, MessageView, Reader, open_store
 
@@ -92,3 +94,34 @@ def claude_result(
         block["is_error"] = is_error
     more = {} if returned is None else {"toolUseResult": returned}
     return claude_line("user", [block], n, **more)
+
+
+ODD: tuple[Any, ...] = (None, 7, "x", [None], {"x": None})
+"""Values that stand where a source should have another one."""
+
+
+def odd_variants(value: Any) -> Iterator[Any]:
+    """The value with one member missing, or with an odd value in its place, for every member."""
+    members = object_of(value)
+    for name, one in members.items():
+        yield {other: members[other] for other in members if other != name}
+        yield from ({**members, name: odd} for odd in (*ODD, *odd_variants(one)))
+    for at, one in enumerate(list_of(value)):
+        for odd in (*ODD, *odd_variants(one)):
+            yield [*value[:at], odd, *value[at + 1 :]]
+
+
+def assert_odd_values_are_imported(folder: Path, lines: Iterable[Any]) -> None:
+    """Check that lines with odd values raise nothing, and that what is stored can be read."""
+    kept = [*lines]
+    lines = [*kept, *ODD, *(odd for one in kept for odd in odd_variants(one))]
+    imported = import_one(folder, write_lines(folder / "odd.jsonl", lines))
+    assert imported.damaged == ()
+    assert_intact(folder, is_complete=False)
+    with open_store(folder / "tooltrail.db") as store:
+        assert [one for one in problems_of(store) if "has not ended" not in one] == []
+    with opened(folder) as reader:
+        for session in reader.sessions():
+            for message in reader.conversation(session.id)[1]:
+                if message.document:
+                    Message.from_json(message.document)

@@ -18,12 +18,16 @@ pytestmark = pytest.mark.skipif(
 
 
 def files_of(name: str) -> list[Path]:
-    return sorted((CORPUS / name).rglob("*.jsonl"))
+    found = (CORPUS / name).rglob("*")
+    return sorted(path for path in found if path.suffix in (".json", ".jsonl", ".traj"))
 
 
 def values_in(path: Path) -> Iterator[Any]:
-    """Every JSON object of a file, also two on a line, without the reader of lines."""
+    """Every JSON value of a file, also two on a line, without the reader of lines."""
     decoder = json.JSONDecoder()
+    if path.suffix == ".json":
+        yield json.loads(path.read_bytes())
+        return
     for line in path.read_bytes().split(b"\n"):
         text, at = line.decode(), 0
         while at < len(text.rstrip()):
@@ -69,8 +73,43 @@ def codex_counts(path: Path) -> Counter[str]:
     return counts
 
 
+def chat_counts(path: Path) -> Counter[str]:
+    """Calls and results by the members of messages, wherever the messages stand."""
+    counts: Counter[str] = Counter()
+    for value in values_in(path):
+        spelled = {**value, "raw_response": None} if isinstance(value, dict) else value
+        for one in objects_in(spelled):
+            counts["calls"] += len(one.get("tool_calls") or []) if "role" in one else 0
+            counts["results"] += one.get("role") == "tool"
+    return counts
+
+
+def openhands_counts(path: Path) -> Counter[str]:
+    """Calls and results by the types of the events."""
+    said = ("change_agent_state", "message", "recall", "system")
+    counts: Counter[str] = Counter()
+    for value in values_in(path):
+        for one in member(value, "history") or value:
+            counts["calls"] += one.get("action", "message") not in said
+            # Newer events name the model's call, or have an id; older ones have neither.
+            counts["results"] += "observation" in one and (
+                "tool_call_metadata" in one or "id" not in one
+            )
+    return counts
+
+
+REPEATED = {"openai_chat": 31}
+"""Calls that several files repeat, since each logs one request of the same conversation."""
+
+
 @pytest.mark.parametrize(
-    ("name", "count", "calls"), [("claude_code", claude_counts, 558), ("codex", codex_counts, 750)]
+    ("name", "count", "calls"),
+    [
+        ("claude_code", claude_counts, 558),
+        ("codex", codex_counts, 750),
+        ("openai_chat", chat_counts, 1205),
+        ("openhands", openhands_counts, 142),
+    ],
 )
 def test_every_call_and_result_is_imported(
     tmp_path: Path, name: str, count: Any, calls: int
@@ -88,7 +127,7 @@ def test_every_call_and_result_is_imported(
     with open_store(tmp_path / "tooltrail.db") as store:
         check_evidence(store, is_complete=False)
         status = store.reader.count_invocations()
-    assert status == calls
+    assert status == calls - REPEATED.get(name, 0)
 
 
 def test_the_output_of_each_command_of_claude_code_is_the_same_bytes(tmp_path: Path) -> None:
@@ -137,3 +176,39 @@ def test_the_output_of_each_command_of_codex_is_the_same_bytes(tmp_path: Path) -
                     found = (source.read().decode(), call.summary.exit_status)
                 assert found == expected.pop(name)
     assert expected == {}
+
+
+def chat_receipts(value: Any) -> Iterator[tuple[str, str]]:
+    """The results with the ids of their calls, in the shape of Chat Completions."""
+    for one in objects_in(value):
+        if one.get("role") == "tool":
+            content: Any = one["content"]
+            parts = [part["text"] for part in content] if isinstance(content, list) else [content]
+            yield one["tool_call_id"], "\n".join(parts)
+
+
+def openhands_receipts(value: Any) -> Iterator[tuple[str, str]]:
+    """The texts of the observations, except those of commands, with the ids of their calls."""
+    for n, one in enumerate(member(value, "history") or value):
+        call_id = member(one, "tool_call_metadata", "tool_call_id") or f"event-{n - 1}"
+        is_of_call = "tool_call_metadata" in one or "id" not in one
+        if one.get("observation", "run") != "run" and is_of_call:
+            yield call_id, one["content"]
+
+
+@pytest.mark.parametrize(
+    ("name", "receipts"),
+    [
+        ("openai_chat", chat_receipts),
+        ("openhands", openhands_receipts),
+    ],
+)
+def test_every_receipt_is_the_text_of_the_source(tmp_path: Path, name: str, receipts: Any) -> None:
+    expected: set[tuple[str, str]] = set()
+    for path in files_of(name):
+        import_one(tmp_path, path)
+        for value in values_in(path):
+            expected.update(receipts(value))
+    with opened(tmp_path) as reader:
+        found = {(one.summary.call_id, one.receipt.text) for one in calls_in(reader) if one.receipt}
+    assert found == expected

@@ -5,7 +5,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
-from tooltrail.importers import claude_code, codex
+from tooltrail.importers import (
+    claude_code,
+    codex,
+    openai_chat,
+    openhands,
+)
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Event, Line
 from tooltrail.importers.lines import DamagedLine, read_lines
@@ -65,6 +70,9 @@ FORMATS: Final = {
     for one in (
         Format(claude_code.NAME, claude_code.recognizes, claude_code.Reader),
         Format(codex.NAME, codex.recognizes, codex.Reader),
+        Format(openhands.NAME, openhands.recognizes, openhands.Reader),
+        # The last, since many formats hold messages that look like these.
+        Format(openai_chat.NAME, openai_chat.recognizes, openai_chat.Reader),
     )
 }
 """Every format, by name."""
