@@ -84,6 +84,17 @@ def chat_counts(path: Path) -> Counter[str]:
     return counts
 
 
+def inspect_counts(path: Path) -> Counter[str]:
+    """Calls and results by the members of messages; one file is a chat log."""
+    counts: Counter[str] = Counter()
+    for value in values_in(path):
+        samples = value.get("samples") or [{"messages": value.get("traj")}]
+        for one in (one for sample in samples for one in sample["messages"]):
+            counts["calls"] += len(one.get("tool_calls") or [])
+            counts["results"] += one["role"] == "tool"
+    return counts
+
+
 def openhands_counts(path: Path) -> Counter[str]:
     """Calls and results by the types of the events."""
     said = ("change_agent_state", "message", "recall", "system")
@@ -107,6 +118,7 @@ REPEATED = {"openai_chat": 31}
     [
         ("claude_code", claude_counts, 558),
         ("codex", codex_counts, 750),
+        ("inspect", inspect_counts, 27),
         ("openai_chat", chat_counts, 1205),
         ("openhands", openhands_counts, 142),
     ],
@@ -187,6 +199,15 @@ def chat_receipts(value: Any) -> Iterator[tuple[str, str]]:
             yield one["tool_call_id"], "\n".join(parts)
 
 
+def inspect_receipts(value: Any) -> Iterator[tuple[str, str]]:
+    """The results of calls with the ids of the calls."""
+    for sample in member(value, "samples") or [{"messages": member(value, "traj")}]:
+        asked = [one["id"] for each in sample["messages"] for one in each.get("tool_calls") or []]
+        for one in sample["messages"]:
+            if one.get("tool_call_id") in asked:
+                yield one["tool_call_id"], one["content"]
+
+
 def openhands_receipts(value: Any) -> Iterator[tuple[str, str]]:
     """The texts of the observations, except those of commands, with the ids of their calls."""
     for n, one in enumerate(member(value, "history") or value):
@@ -199,6 +220,7 @@ def openhands_receipts(value: Any) -> Iterator[tuple[str, str]]:
 @pytest.mark.parametrize(
     ("name", "receipts"),
     [
+        ("inspect", inspect_receipts),
         ("openai_chat", chat_receipts),
         ("openhands", openhands_receipts),
     ],

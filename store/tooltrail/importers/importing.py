@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple, Protocol
 from tooltrail.importers import (
     claude_code,
     codex,
+    inspect,
     openai_chat,
     openhands,
 )
@@ -71,6 +72,7 @@ FORMATS: Final = {
         Format(claude_code.NAME, claude_code.recognizes, claude_code.Reader),
         Format(codex.NAME, codex.recognizes, codex.Reader),
         Format(openhands.NAME, openhands.recognizes, openhands.Reader),
+        Format(inspect.NAME, inspect.recognizes, inspect.Reader),
         # The last, since many formats hold messages that look like these.
         Format(openai_chat.NAME, openai_chat.recognizes, openai_chat.Reader),
     )
