@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from tooltrail.importers import (
+    atif,
     claude_code,
     codex,
     inspect,
@@ -71,6 +72,7 @@ FORMATS: Final = {
     for one in (
         Format(claude_code.NAME, claude_code.recognizes, claude_code.Reader),
         Format(codex.NAME, codex.recognizes, codex.Reader),
+        Format(atif.NAME, atif.recognizes, atif.Reader),
         Format(openhands.NAME, openhands.recognizes, openhands.Reader),
         Format(inspect.NAME, inspect.recognizes, inspect.Reader),
         # The last, since many formats hold messages that look like these.
