@@ -77,10 +77,12 @@ def chat_counts(path: Path) -> Counter[str]:
     """Calls and results by the members of messages, wherever the messages stand."""
     counts: Counter[str] = Counter()
     for value in values_in(path):
-        spelled = {**value, "raw_response": None} if isinstance(value, dict) else value
-        for one in objects_in(spelled):
-            counts["calls"] += len(one.get("tool_calls") or []) if "role" in one else 0
-            counts["results"] += one.get("role") == "tool"
+        # The answer as its provider spelled it; `response` has the same calls.
+        raw = [*objects_in(member(value, "raw_response"))]
+        for one in objects_in(value):
+            if "role" in one and one not in raw:
+                counts["calls"] += len(one.get("tool_calls") or [])
+                counts["results"] += one["role"] == "tool"
     return counts
 
 
@@ -195,15 +197,16 @@ def chat_receipts(value: Any) -> Iterator[tuple[str, str]]:
     for one in objects_in(value):
         if one.get("role") == "tool":
             content: Any = one["content"]
-            parts = [part["text"] for part in content] if isinstance(content, list) else [content]
-            yield one["tool_call_id"], "\n".join(parts)
+            texts = [part["text"] for part in objects_in(content)] or [content]
+            yield one["tool_call_id"], "\n".join(texts)
 
 
 def inspect_receipts(value: Any) -> Iterator[tuple[str, str]]:
     """The results of calls with the ids of the calls."""
     for sample in member(value, "samples") or [{"messages": member(value, "traj")}]:
-        asked = [one["id"] for each in sample["messages"] for one in each.get("tool_calls") or []]
+        asked: set[str] = set()
         for one in sample["messages"]:
+            asked.update(call["id"] for call in one.get("tool_calls") or [])
             if one.get("tool_call_id") in asked:
                 yield one["tool_call_id"], one["content"]
 

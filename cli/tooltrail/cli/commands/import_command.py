@@ -27,8 +27,12 @@ def command(
     r"""Record the sessions that agents left as files: their calls, results and messages.
 
     PATH is a file, or a folder that is searched for files. Without PATH, the usual folders of all
-    known agents are searched. The format of a file is recognized by its content: claude-code,
-    codex.
+    known agents are searched. The format of a file is recognized by its content:
+    claude-code, codex,
+    atif,
+    inspect,
+    openai-chat,
+    openhands.
 
     Importing a file again adds only what is new in it. Credentials of well-known formats are
     replaced by [REDACTED:RULE] before anything is stored. A surface that the file does not have is
