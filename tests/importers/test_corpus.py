@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
+from zipfile import ZipFile
 
 import pytest
 from tests.importers.sources import CORPUS, calls_in, import_one, opened
@@ -19,12 +20,17 @@ pytestmark = pytest.mark.skipif(
 
 def files_of(name: str) -> list[Path]:
     found = (CORPUS / name).rglob("*")
-    return sorted(path for path in found if path.suffix in (".json", ".jsonl", ".traj"))
+    return sorted(path for path in found if path.suffix in (".eval", ".json", ".jsonl", ".traj"))
 
 
 def values_in(path: Path) -> Iterator[Any]:
     """Every JSON value of a file, also two on a line, without the reader of lines."""
     decoder = json.JSONDecoder()
+    if path.suffix == ".eval":
+        with ZipFile(path) as archive:
+            names = [one for one in archive.namelist() if one.startswith("samples/")]
+            yield {"samples": [json.loads(archive.read(one)) for one in names]}
+        return
     if path.suffix == ".json":
         yield json.loads(path.read_bytes())
         return
@@ -87,13 +93,14 @@ def chat_counts(path: Path) -> Counter[str]:
 
 
 def inspect_counts(path: Path) -> Counter[str]:
-    """Calls and results by the members of messages; one file is a chat log."""
+    """Calls by the members of messages, results also by their events; one file is a chat log."""
     counts: Counter[str] = Counter()
     for value in values_in(path):
-        samples = value.get("samples") or [{"messages": value.get("traj")}]
-        for one in (one for sample in samples for one in sample["messages"]):
-            counts["calls"] += len(one.get("tool_calls") or [])
-            counts["results"] += one["role"] == "tool"
+        for sample in value.get("samples") or [{"messages": value.get("traj")}]:
+            shown = [one["tool_call_id"] for one in sample["messages"] if one["role"] == "tool"]
+            events = [one for one in sample.get("events", ()) if one["event"] == "tool"]
+            counts["calls"] += sum(len(one.get("tool_calls") or []) for one in sample["messages"])
+            counts["results"] += len(shown) + sum(one["id"] not in shown for one in events)
     return counts
 
 
@@ -120,7 +127,7 @@ REPEATED = {"openai_chat": 31}
     [
         ("claude_code", claude_counts, 558),
         ("codex", codex_counts, 750),
-        ("inspect", inspect_counts, 27),
+        ("inspect", inspect_counts, 153),
         ("openai_chat", chat_counts, 1205),
         ("openhands", openhands_counts, 142),
     ],
@@ -202,13 +209,15 @@ def chat_receipts(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def inspect_receipts(value: Any) -> Iterator[tuple[str, str]]:
-    """The results of calls with the ids of the calls."""
+    """The results with the ids of their calls, and errors as OpenAI was sent them."""
     for sample in member(value, "samples") or [{"messages": member(value, "traj")}]:
         asked: set[str] = set()
         for one in sample["messages"]:
-            asked.update(call["id"] for call in one.get("tool_calls") or [])
+            calls: list[Any] = one.get("tool_calls") or []
+            asked.update(call["id"] for call in calls)
             if one.get("tool_call_id") in asked:
-                yield one["tool_call_id"], one["content"]
+                shown = f"Error: {one['error']['message']}" if one.get("error") else one["content"]
+                yield one["tool_call_id"], shown
 
 
 def openhands_receipts(value: Any) -> Iterator[tuple[str, str]]:

@@ -1,7 +1,9 @@
 """Inspect: messages say what the model saw, events what the tools returned."""
 
+import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_STORED, ZipFile
 
 import pytest
 from tests.importers.sources import (
@@ -14,6 +16,7 @@ from tests.importers.sources import (
     write_lines,
 )
 
+from tooltrail.records.errors import NotFoundError
 from tooltrail.store import InvocationDetail
 
 ASSISTANT: dict[str, Any] = {
@@ -127,12 +130,64 @@ def test_a_failure_has_its_kind(tmp_path: Path, error: str, state: str, kind: st
     assert call.receipt.text == "it failed"
 
 
+def test_a_failure_is_shown_as_it_was_sent(tmp_path: Path) -> None:
+    failed = {**TOOL, "content": "", "error": {"type": "timeout", "message": "it failed"}}
+    sent = {"role": "tool", "tool_call_id": "c1", "content": "Error: it failed"}
+    later = {"event": "model", "call": {"request": {"messages": [sent]}}}
+    call = imported_call(tmp_path, log(failed, later))
+    assert call.receipt is not None
+    assert call.receipt.text == "Error: it failed"
+
+
+def test_a_call_whose_result_was_removed_has_its_output(tmp_path: Path) -> None:
+    call = imported_call(tmp_path, log({"role": "user", "content": "next"}, TOOL_EVENT))
+    assert call.not_recorded == ("receipt",)
+
+
 def test_logs_of_2024_hold_the_events_in_a_transcript(tmp_path: Path) -> None:
     event = {**TOOL_EVENT, "result": "tc://d1"}
     old = {"events": None, "transcript": {"events": [event], "content": {"d1": "a\n"}}}
     call = imported_call(tmp_path, log(TOOL, **old))
     with opened(tmp_path) as reader:
         assert stream_of(reader, call, "content") == b"a\n"
+
+
+def archived(path: Path, method: int = ZIP_DEFLATED) -> Path:
+    """An `.eval` archive, in which the call's sample is the second file."""
+    whole = log(TOOL, TOOL_EVENT)
+    files = {
+        "_journal/start.json": {"version": 2, "eval": whole["eval"], "plan": {}},
+        "samples/7_epoch_1.json": whole["samples"][0],
+        "summaries.json": [{"id": 7, "epoch": 1}],
+    }
+    with ZipFile(path, "w", method) as archive:
+        for name, value in files.items():
+            archive.writestr(name, json.dumps(value))
+    return path
+
+
+def test_an_archive_is_the_same_session_as_its_document(tmp_path: Path) -> None:
+    counts = import_one(tmp_path, archived(tmp_path / "a.eval")).counts
+    assert (counts["calls"], counts["results"], counts["other_lines"]) == (1, 1, 1)
+    again = import_one(tmp_path, archived(tmp_path / "a.eval")).counts
+    assert (again["new"], again["known"]) == (0, counts["new"])
+    call = imported_call(tmp_path, log(TOOL, TOOL_EVENT))
+    assert call.source is not None
+    assert call.source.file.endswith("a.eval")
+    data = (tmp_path / "a.eval").read_bytes()
+    assert data[call.source.offset :].startswith(b"PK\x03\x04")
+
+
+def test_a_damaged_file_in_an_archive_costs_only_itself(tmp_path: Path) -> None:
+    path = archived(tmp_path / "a.eval", ZIP_STORED)
+    data = path.read_bytes()
+    path.write_bytes(data.replace(b'"epoch": 1, "messages"', b'"epoch": 2, "messages"'))
+    imported = import_one(tmp_path, path)
+    assert [one.number for one in imported.damaged] == [2]
+    assert imported.counts["other_lines"] == 1
+    path.write_bytes(data[:-30])  # still being written
+    with pytest.raises(NotFoundError):
+        import_one(tmp_path, path)
 
 
 def test_odd_values_are_imported(tmp_path: Path) -> None:

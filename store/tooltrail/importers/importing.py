@@ -25,7 +25,7 @@ _LINES_TO_RECOGNIZE: Final = 20
 """Lines that are tried, since the first ones may be damaged or say nothing about the format."""
 
 
-_SUFFIXES: Final = (".json", ".jsonl", ".traj")
+_SUFFIXES: Final = (".eval", ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
 
 
@@ -122,9 +122,8 @@ class Importer:
                 source = Source(chosen.name, str(path.absolute()), cursor.read(file))
                 log = None if self._is_dry_run else self._log
                 recording = Recording(log, self._spool, source, self._rules)
-                reader, end = chosen.reader(path), 0
+                reader = chosen.reader(path)
                 for line in read_lines(file):
-                    end = line.offset + len(line.data)
                     on_progress(len(line.data))
                     if isinstance(line, DamagedLine):
                         damaged.append(line)
@@ -132,6 +131,7 @@ class Importer:
                     for event in reader.events(line):
                         recording.add(event, line)
                 recording.finish()
+                end = file.tell()
                 if damaged and damaged[-1].is_last:
                     end = damaged[-1].offset  # the writer may still complete the line
                 if not self._is_dry_run:

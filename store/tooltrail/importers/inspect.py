@@ -1,13 +1,14 @@
-"""Inspect: the log of an evaluation as one JSON document (`inspect log dump`).
+"""Inspect: the log of an evaluation, an `.eval` archive or one JSON document.
 
-Each run of a sample is a session. `messages` holds the calls, and the results as the model saw
-them. The events `tool` say what the tools returned and how long they ran; of an output that Inspect
-cut (`truncated`), they have only what the model saw. The events `model` have the usage of tokens.
-Long texts of events stand in `attachments`. A call that has an event but no message was made by
-another agent, or its message was removed from the conversation.
+An archive has a JSON file for each sample, and first of all one that names the evaluation. Each run
+of a sample is a session. `messages` holds the calls, and the results as the model saw them. The
+events `tool` say what the tools returned and how long they ran; of an output that Inspect cut
+(`truncated`), they have only what the model saw. The events `model` have the usage of tokens, and
+what was sent to the provider. Long texts of events stand in `attachments`. A call that has an event
+but no message was made by another agent, or its message was removed from the conversation.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
@@ -54,9 +55,10 @@ _ATTACHED: Final = ("attachment://", "tc://")
 
 
 def recognizes(value: Any) -> bool:
-    """Whether a JSON value is the log of an evaluation."""
+    """Whether a JSON value is the log of an evaluation, or the head of one."""
     log = object_of(value)
-    return "samples" in log and {"task", "model"} <= object_of(log.get("eval")).keys()
+    has_head = {"task", "model"} <= object_of(log.get("eval")).keys()
+    return has_head and not {"plan", "samples"}.isdisjoint(log)
 
 
 class Reader:
@@ -68,18 +70,24 @@ class Reader:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._about: Json = NOTHING
 
     def events(self, line: Line) -> Iterator[Event]:
-        """The events of all samples."""
-        log = object_of(line.value)
-        if not recognizes(log):
-            yield Skipped(type(line.value).__name__, is_known=False)
+        """The events of all samples of a log, or of one sample in an archive."""
+        value = object_of(line.value)
+        if recognizes(value):
+            self._about = object_of(value["eval"])
+            samples = list_of(value.get("samples"))
+        elif {"epoch", "messages"} <= value.keys():
+            samples = [value]
+        else:
+            is_summary = isinstance(line.value, list)
+            yield Skipped(type(line.value).__name__, is_known=is_summary)
             return
-        for value in list_of(log.get("samples")):
-            sample = object_of(value)
-            opening = _opening(object_of(log["eval"]), sample)
+        for one in map(object_of, samples):
+            opening = _opening(self._about, one)
             yield opening
-            yield from _Sample(opening.session, sample).events()
+            yield from _Sample(opening.session, one).events()
 
 
 class _Sample:
@@ -92,6 +100,8 @@ class _Sample:
         attachments = object_of(sample.get("attachments")) or object_of(old.get("content"))
         self._tools: defaultdict[str, list[Json]] = defaultdict(list)
         self._answers: dict[str, Json] = {}
+        self._sent: dict[str, str | None] = {}
+        self._asked: Counter[str] = Counter()
         for one in list_of(sample.get("events")) or list_of(old.get("events")):
             event = object_of(one)
             if event.get("event") == "tool":
@@ -100,6 +110,9 @@ class _Sample:
                 for choice in list_of(object_of(event.get("output")).get("choices")):
                     message = object_of(object_of(choice).get("message"))
                     self._answers[str(message.get("id"))] = {**event, "choice": choice}
+                request = object_of(object_of(event.get("call")).get("request"))
+                for message in map(object_of, list_of(request.get("messages"))):
+                    self._sent[str(message.get("tool_call_id"))] = text_of(message.get("content"))
 
     def events(self) -> Iterator[Event]:
         """The messages, and the calls of which no message speaks."""
@@ -110,12 +123,14 @@ class _Sample:
                 yield Skipped(type(value).__name__, is_known=False)
             elif message.get("role") == "tool" and isinstance(call_id, str):
                 found = self._tools.get(call_id)
+                self._asked[call_id] -= 1
                 yield self._result(call_id, found.pop(0) if found else NOTHING, message)
             else:
                 yield from self._message(name, message)
         for call_id, found in self._tools.items():
             for event in found:
-                yield self._call(event, None, 0, event.get("timestamp"))
+                if not self._asked[call_id]:
+                    yield self._call(event, None, 0, event.get("timestamp"))
                 yield self._result(call_id, event, None)
 
     def _message(self, name: str, message: Json) -> Iterator[Event]:
@@ -128,6 +143,7 @@ class _Sample:
         role, extras = role_of(message.get("role")), without(message, _KNOWN)
         blocks = [*blocks_of(message.get("content")), *map(call_block, calls)]
         origin = _origin(message, answer) if role == "assistant" else NOTHING
+        self._asked.update(one.call_id for one in calls)
         yield MessageFound(self._session, name, at, role, blocks, origin, extras)
         yield from calls
 
@@ -140,7 +156,9 @@ class _Sample:
         said = message or NOTHING
         error = object_of(said.get("error")) or object_of(event.get("error"))
         content = said.get("content")
-        receipt = None if message is None else text_of(error.get("message") or content)
+        # Of a failed call the model saw the error, with or without a word before it.
+        shown = (self._sent.get(call_id) or error.get("message")) if error else content
+        receipt = None if message is None else text_of(shown or content)
         others = [one for one in parts_of(content) if "text" not in object_of(one)]
         extras = without(said, _KNOWN)
         if others:
