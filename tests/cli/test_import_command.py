@@ -5,6 +5,8 @@ from pathlib import Path
 from tests.importers.sources import claude_call, claude_result, write_lines
 from tests.support.cli import Cli
 
+from tooltrail.importers import FORMATS
+
 BASH = {"stdout": "out\n", "stderr": "", "interrupted": False}
 LINES = [
     claude_call(1, "t1", "Bash", {"command": "make"}),
@@ -79,10 +81,11 @@ def test_damage_is_named_and_costs_only_itself(cli: Cli) -> None:
 
 def test_what_cannot_be_imported_is_refused(cli: Cli) -> None:
     odd = write_lines(cli.folder / "odd.jsonl", [{"hello": "world"}])
+    known = ", ".join(FORMATS)
     for arguments, problem in (
         (["missing.jsonl"], "no file missing.jsonl"),
-        ([str(odd)], f"{odd} is of no known format; the formats are claude-code, codex"),
-        (["--format", "cursor", str(odd)], "no format cursor; the formats are claude-code, codex"),
+        ([str(odd)], f"{odd} is of no known format; the formats are {known}"),
+        (["--format", "cursor", str(odd)], f"no format cursor; the formats are {known}"),
     ):
         ended = cli.run("import", *arguments)
         assert (ended.code, ended.sentence) == (3, problem)

@@ -155,7 +155,7 @@ def test_logs_of_2024_hold_the_events_in_a_transcript(tmp_path: Path) -> None:
 def archived(path: Path, method: int = ZIP_DEFLATED) -> Path:
     """An `.eval` archive, in which the call's sample is the second file."""
     whole = log(TOOL, TOOL_EVENT)
-    files = {
+    files: dict[str, Any] = {
         "_journal/start.json": {"version": 2, "eval": whole["eval"], "plan": {}},
         "samples/7_epoch_1.json": whole["samples"][0],
         "summaries.json": [{"id": 7, "epoch": 1}],

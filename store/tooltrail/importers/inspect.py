@@ -129,7 +129,9 @@ class _Sample:
                 yield from self._message(name, message)
         for call_id, found in self._tools.items():
             for event in found:
-                if not self._asked[call_id]:
+                if self._asked[call_id] > 0:  # its message is in the conversation
+                    self._asked[call_id] -= 1
+                else:
                     yield self._call(event, None, 0, event.get("timestamp"))
                 yield self._result(call_id, event, None)
 

@@ -15,6 +15,13 @@ from tooltrail.importers.events import Line
 _ARCHIVE: Final = b"PK\x03\x04"
 """The first bytes of a ZIP archive."""
 
+_UNREADABLE: Final = (
+    *(BadZipFile, zlib.error, EOFError),  # damaged
+    *(NotImplementedError, RuntimeError),  # compressed in another way, or encrypted
+    *(ValueError, RecursionError),  # not JSON
+)
+"""What may be wrong with a file in an archive."""
+
 
 class DamagedLine(NamedTuple):
     """A part of a line that is not JSON.
@@ -86,13 +93,6 @@ def _archived(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
         except _UNREADABLE:
             yield DamagedLine(number, info.header_offset, b"", is_last=False)
     file.seek(size)  # everything was read
-
-
-_UNREADABLE: Final = (
-    *(BadZipFile, zlib.error, EOFError),  # damaged
-    *(NotImplementedError, RuntimeError),  # compressed in another way, or encrypted
-    *(ValueError, RecursionError),  # not JSON
-)
 
 
 def _document(file: IO[bytes], first_line: bytes) -> Line | None:

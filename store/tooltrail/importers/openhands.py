@@ -223,6 +223,6 @@ def _command_output(text: str, returned: Json) -> OutputFound:
         {"combined": text.encode("utf-8", "surrogatepass")},
         command=where.get("command"),
         cwd=where.get("cwd"),
-        exit_status=status if isinstance(status, int) and 0 <= status <= _MOST_STATUS else None,
+        exit_status=status if type(status) is int and 0 <= status <= _MOST_STATUS else None,
         lost={"combined": 0} if _CUT in text else NOTHING,
     )
