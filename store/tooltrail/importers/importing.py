@@ -7,12 +7,16 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from tooltrail.importers import (
+    atif,
     claude_code,
     codex,
     copilot_cli,
     gemini_cli,
+    inspect,
     mini_swe_agent,
+    openai_chat,
     opencode,
+    openhands,
     pi,
     swe_agent,
 )
@@ -28,7 +32,7 @@ _LINES_TO_RECOGNIZE: Final = 20
 """Lines that are tried, since the first ones may be damaged or say nothing about the format."""
 
 
-_SUFFIXES: Final = (".json", ".jsonl", ".traj")
+_SUFFIXES: Final = (".eval", ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
 
 
@@ -81,6 +85,11 @@ FORMATS: Final = {
         Format(mini_swe_agent.NAME, mini_swe_agent.recognizes, mini_swe_agent.Reader),
         Format(opencode.NAME, opencode.recognizes, opencode.Reader),
         Format(swe_agent.NAME, swe_agent.recognizes, swe_agent.Reader),
+        Format(atif.NAME, atif.recognizes, atif.Reader),
+        Format(openhands.NAME, openhands.recognizes, openhands.Reader),
+        Format(inspect.NAME, inspect.recognizes, inspect.Reader),
+        # The last, since many formats hold messages that look like these.
+        Format(openai_chat.NAME, openai_chat.recognizes, openai_chat.Reader),
     )
 }
 """Every format, by name."""
@@ -127,9 +136,8 @@ class Importer:
                 source = Source(chosen.name, str(path.absolute()), cursor.read(file))
                 log = None if self._is_dry_run else self._log
                 recording = Recording(log, self._spool, source, self._rules)
-                reader, end = chosen.reader(path), 0
+                reader = chosen.reader(path)
                 for line in read_lines(file):
-                    end = line.offset + len(line.data)
                     on_progress(len(line.data))
                     if isinstance(line, DamagedLine):
                         damaged.append(line)
@@ -137,6 +145,7 @@ class Importer:
                     for event in reader.events(line):
                         recording.add(event, line)
                 recording.finish()
+                end = file.tell()
                 if damaged and damaged[-1].is_last:
                     end = damaged[-1].offset  # the writer may still complete the line
                 if not self._is_dry_run:
