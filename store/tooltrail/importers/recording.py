@@ -4,7 +4,6 @@ Ids are derived from the format and the ids of the source. So importing a source
 version of it, adds only what is new. A secret is replaced before anything is stored.
 """
 
-import json
 import re
 from collections import Counter, defaultdict, deque
 from contextlib import suppress
@@ -302,8 +301,9 @@ class Recording:
         return self._sessions[name]
 
     def _id(self, kind: str, *parts: str) -> UUID:
-        key = json.dumps([self._source.format, *parts])
-        return keyed_id(kind, key if len(key) <= MAX_KEY_CHARS else digest_of(key.encode()))
+        # With their lengths: an id may hold any separator.
+        key = "".join([f"{len(part)}:{part}" for part in (self._source.format, *parts)])
+        return keyed_id(kind, key if len(key) <= MAX_KEY_CHARS else digest_of(encoded(key)))
 
     def _at(self, spelled: object) -> datetime:
         """A time of the source; the last one if it has none that is possible."""

@@ -41,7 +41,7 @@ class _Span(NamedTuple):
 
 def redact(data: bytes, rules: RuleSet) -> Redacted:
     """The bytes with each secret replaced by `[REDACTED:RULE]`."""
-    if not rules.unmarked and next(rules.marked(data), None) is None:
+    if not rules.may_match(data):
         return Redacted(data, ())
     redactor = StreamRedactor(rules)
     redacted = redactor.feed(data) + redactor.finish()

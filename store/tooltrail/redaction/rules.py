@@ -70,6 +70,12 @@ class RuleSet:
         self.margin = before + max(map(len, by_marker), default=0)
         self.is_marked_by_line = not any(b"\n" in marker for marker in by_marker)
 
+    def may_match(self, data: bytes) -> bool:
+        """Whether a rule may match: it has no marker, or its marker is in the data."""
+        if self.unmarked or self._automaton is None:
+            return bool(self.unmarked)
+        return bool(self._automaton.find_matches_as_indexes(data, overlapping=True))
+
     def marked(self, data: bytes) -> Iterator[tuple[Rule, int]]:
         """Each rule with a marker in `data`, and the offset of the marker, in order."""
         if self._automaton is None:
