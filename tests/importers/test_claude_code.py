@@ -4,12 +4,12 @@ from pathlib import Path
 
 import pytest
 from tests.importers.sources import (
+    assert_intact,
     calls_in,
     claude_call,
     claude_line,
     claude_result,
     import_one,
-    messages_in,
     opened,
     stream_of,
     write_lines,
@@ -145,14 +145,18 @@ def test_a_sub_agent_is_a_session_of_its_own(tmp_path: Path) -> None:
     assert names == {parent.id: "Task", child.id: "Bash"}
 
 
-def test_unknown_lines_and_blocks_are_kept_or_counted(tmp_path: Path) -> None:
+def test_unknown_lines_and_blocks_are_kept_verbatim(tmp_path: Path) -> None:
     lines = [
         claude_line("assistant", [{"type": "hologram", "x": 1}], 1, novelty=[1]),
         {"type": "telepathy", "sessionId": "5e55"},
         {"type": "summary", "summary": "x", "leafUuid": "y"},
     ]
-    counts = import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines)).counts
+    path = write_lines(tmp_path / "a.jsonl", lines)
+    counts = import_one(tmp_path, path).counts
     assert (counts["unknown: telepathy"], counts["other_lines"]) == (1, 1)
     with opened(tmp_path) as reader:
-        (message,) = messages_in(reader)
+        (session,) = reader.sessions()
+        _, (message, unknown), _ = reader.conversation(session.id, payloads=True)
     assert b'"native":{"type":"hologram","x":1}' in (message.document or b"")
+    assert unknown.payload == path.read_bytes().splitlines(keepends=True)[1]
+    assert_intact(tmp_path)

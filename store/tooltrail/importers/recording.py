@@ -129,27 +129,33 @@ class Recording:
         """
         if isinstance(event, Skipped):
             self.counts["other_lines" if event.is_known else f"unknown: {event.what}"] += 1
-            return
+            if event.is_known or not self._sessions:
+                return
         if line is not self._line:
             self._begin_line(line)
         # A fact that is known is not made again, but its call may wait for a result.
         is_new = line.offset >= self._source.since
         self.counts["new" if is_new else "known"] += 1
         is_made = is_new and self._log is not None
+        if isinstance(event, CallFound):
+            self.counts["calls"] += 1
+            self._add_call(event, is_made=is_made)
+        elif isinstance(event, ResultFound):
+            self._add_result(event, is_made=is_made)
+        else:
+            self.counts["sessions"] += isinstance(event, SessionFound)
+            self.counts["messages"] += isinstance(event, MessageFound)
+            if is_made:
+                self._add_other(event, line)
+
+    def _add_other(self, event: SessionFound | MessageFound | Skipped, line: Line) -> None:
         match event:
             case SessionFound():
-                self.counts["sessions"] += 1
-                if is_made:
-                    self._add_session(event)
+                self._add_session(event)
             case MessageFound():
-                self.counts["messages"] += 1
-                if is_made:
-                    self._add_message(event)
-            case CallFound():
-                self.counts["calls"] += 1
-                self._add_call(event, is_made=is_made)
-            case ResultFound():
-                self._add_result(event, is_made=is_made)
+                self._add_message(event)
+            case _:
+                self._add_unknown(line)
 
     def finish(self) -> None:
         """Append everything that was recorded."""
@@ -194,6 +200,23 @@ class Recording:
             document=self._document_of(found, parts),
             source=self._place,
             extras=self._extras_of(found.extras, parts),
+            redacted=parts.redacted,
+        )
+        self._append(fact, parts)
+
+    def _add_unknown(self, line: Line) -> None:
+        """Keep a line of an unknown type verbatim, as a message that no model is shown."""
+        session, parts = [*self._sessions.values()][-1], Parts(self._rules)
+        fact = MessageAdded(
+            session=session,
+            id=self._id("line", str(session), digest_of(line.data)),
+            at=self._last_at,
+            role="unknown",
+            text=parts.add("text", b""),
+            document=parts.add("document", encode_simple({"role": "tool"})),
+            payload=parts.add("payload", line.data),
+            wire_format=self._source.format,
+            source=self._place,
             redacted=parts.redacted,
         )
         self._append(fact, parts)
