@@ -128,10 +128,10 @@ def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:
 
 
 def _print_complete(store: Store, detail: InvocationDetail) -> int:
-    if not detail.streams and detail.complete_json is None:
-        return _say_absent(store, detail, "output")
     if not detail.streams:
-        write_bytes((detail.complete_json or "").encode())
+        if detail.complete_json is None:
+            return _say_absent(store, detail, "output")
+        write_bytes(detail.complete_json.encode("utf-8", "surrogatepass"))
     for stream in detail.streams:
         if stream.role != "order":
             target = sys.stderr.buffer if stream.role == "stderr" else sys.stdout.buffer
