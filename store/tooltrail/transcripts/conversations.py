@@ -115,14 +115,14 @@ class _Building:
             draft.blocks.append(CallBlock(call=asked.call, key=_key_of(asked)))
         summary, text = detail.summary, self._shown(detail)
         change: tuple[ChangeKind, str] | None = None
-        if summary.id in self._compacted:
-            change = "result_compacted", "replaced by the receipt of the compacted result"
-        elif text is None:
+        if text is None:
             if not self._fills or summary.state == "started" or asked.results:
                 return
             reason = detail.absence_of("receipt")
             text = f"[the call has ended: {summary.state}; {reason}]"
             change = "result_missing", f"a result was added that says so: {reason}"
+        elif summary.id in self._compacted:
+            change = "result_compacted", "replaced by the receipt of the compacted result"
         draft = self._answers()
         if change is not None:
             number = sum(isinstance(block, ResultBlock) for block in draft.blocks)
