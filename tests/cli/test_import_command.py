@@ -1,6 +1,9 @@
-"""`tooltrail import`: what it prints, and what it refuses."""
+"""`tooltrail import`: what it prints and refuses, and what `show` says of imported calls."""
 
+import json
+import os
 from pathlib import Path
+from typing import Any
 
 from tests.importers.sources import claude_call, claude_result, write_lines
 from tests.support.cli import Cli
@@ -38,11 +41,66 @@ def test_a_surface_that_the_file_does_not_have_is_named(cli: Cli) -> None:
     lines = [LINES[0], claude_result(2, "t1", "out")]
     cli.ok("import", str(write_lines(cli.folder / "s.jsonl", lines)))
     text = cli.ok("show").text
-    assert text.count("(not recorded: the source of the import does not have it)") == 2
+    assert text.count("is not recorded, because the source of the import does not have it)") == 2
     (record,) = cli.ok("show", "--json").records
     assert record["not_recorded"] == ["output", "canonical"]
     assert (record["complete_output"], record["canonical_result"]) == (None, None)
     assert record["source"]["format"] == "claude-code"
+
+
+def imported(cli: Cli, result: dict[str, Any], command: str = "make") -> None:
+    """Import one call with this result."""
+    lines = [claude_call(1, "t1", "Bash", {"command": command}), result]
+    cli.ok("import", str(write_lines(cli.folder / "s.jsonl", lines)))
+
+
+def test_a_surface_that_is_not_recorded_is_not_a_call_that_has_not_ended(cli: Cli) -> None:
+    imported(cli, claude_result(2, "t1", "out"))
+    assert cli.ok("show", "--surface", "receipt").text == "out"
+    for flags in (["--surface", "complete"], ["--surface", "canonical"], ["--stream", "stdout"]):
+        ended = cli.run("show", *flags)
+        assert (ended.code, ended.stdout) == (4, b"")
+        assert "is not recorded, because the source" in ended.sentence
+
+
+def test_the_receipt_of_another_program_has_nothing_to_compare(cli: Cli) -> None:
+    imported(cli, claude_result(2, "t1", "out"))
+    ended = cli.ok("show", "--rerender")
+    assert ended.stdout == b""
+    assert "another program made the receipt (renderer seen)" in ended.message
+    assert cli.ok("show", "--rerender", "--json").records[0]["state"] == "not_rendered"
+
+
+def test_a_receipt_that_is_not_recorded_has_nothing_to_compare(cli: Cli) -> None:
+    imported(cli, claude_result(2, "t1", None, BASH))
+    ended = cli.ok("show", "--rerender")
+    assert "receipt is not recorded, because the source" in ended.message
+    assert cli.run("show", "--surface", "receipt").code == 4
+    assert cli.ok("show", "--surface", "complete").text == "out\n"
+
+
+def test_a_receipt_with_a_lone_surrogate_is_shown(cli: Cli) -> None:
+    path = cli.folder / "s.jsonl"
+    lines = [LINES[0], claude_result(2, "t1", "half \ud83d")]
+    path.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    cli.ok("import", str(path))
+    assert "── receipt, 8 bytes by renderer seen 0 ──\nhalf \ufffd\n" in cli.ok("show").text
+    assert cli.ok("show", "--surface", "receipt").stdout == b"half \xed\xa0\xbd"
+
+
+def test_replaced_secrets_and_extras_are_listed(cli: Cli) -> None:
+    secret = f"ghp_{'a1B2' * 9}"
+    result = claude_result(2, "t1", f"{secret} {secret}") | {"mood": {"n": 1}}
+    imported(cli, result, f"echo {secret}")
+    line = "redacted   3 secrets: github-token in arguments, github-token in receipt\n"
+    assert line in cli.ok("show").text
+    (record,) = cli.ok("show", "--json").records
+    assert record["redacted"] == [
+        {"field": "arguments", "rule": "github-token", "count": 1, "offset": 17},
+        {"field": "receipt", "rule": "github-token", "count": 2, "offset": 0},
+    ]
+    assert record["extras"] == {"mood": {"n": 1}}
+    assert secret not in json.dumps(record)
 
 
 def test_a_dry_run_and_a_second_run_record_nothing(cli: Cli) -> None:
@@ -85,10 +143,22 @@ def test_what_cannot_be_imported_is_refused(cli: Cli) -> None:
     for arguments, problem in (
         (["missing.jsonl"], "no file missing.jsonl"),
         ([str(odd)], f"{odd} is of no known format; the formats are {known}"),
-        (["--format", "cursor", str(odd)], f"no format cursor; the formats are {known}"),
+        (["--format", "codex", "missing.jsonl"], "no file missing.jsonl"),
     ):
         ended = cli.run("import", *arguments)
         assert (ended.code, ended.sentence) == (3, problem)
+    ended = cli.run("import", "--format", "cursor", str(odd))
+    assert (ended.code, ended.usage_error) == (2, f"no format cursor; the formats are {known}")
+
+
+def test_a_folder_or_a_pipe_with_the_name_of_a_session_is_passed_over(cli: Cli) -> None:
+    folder = cli.folder / "in"
+    session_file(folder)
+    (folder / "b.jsonl").mkdir()
+    os.mkfifo(folder / "c.jsonl")
+    assert "6 new facts recorded" in cli.ok("import", str(folder)).message
+    named = cli.run("import", str(folder / "c.jsonl"))
+    assert (named.code, named.sentence) == (3, f"no file {folder / 'c.jsonl'}")
 
 
 def test_credentials_are_replaced_unless_they_are_wanted(cli: Cli) -> None:

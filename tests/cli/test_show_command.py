@@ -174,7 +174,7 @@ def test_an_open_invocation_is_incomplete_except_for_its_input(cli: Cli) -> None
         assert "state      started\n" in text
         assert "(the invocation has not ended)\n" in text
         cli.environment["COLUMNS"] = "150"
-        assert cli.ok("show", "--side-by-side").text.count("the invocation has not ended") == 1
+        assert cli.ok("show", "--side-by-side").text.count("the invocation has not ended") == 3
         (found,) = cli.ok("show", "--json").records
         assert (found["receipt"], found["complete_output"], found["streams"]) == (None, None, [])
 

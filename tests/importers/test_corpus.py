@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
+from zipfile import ZipFile
 
 import pytest
 from tests.importers.sources import CORPUS, calls_in, import_one, opened, stream_of
@@ -20,12 +21,20 @@ pytestmark = pytest.mark.skipif(
 
 def files_of(name: str) -> list[Path]:
     found = (CORPUS / name).rglob("*")
-    return sorted(path for path in found if path.suffix in (".json", ".jsonl", ".traj"))
+    return sorted(path for path in found if path.suffix in (".eval", ".json", ".jsonl", ".traj"))
 
 
 def values_in(path: Path) -> Iterator[Any]:
-    """Every JSON object of a file, also two on a line, without the reader of lines."""
+    """Every JSON value of a file, also two on a line, without the reader of lines."""
     decoder = json.JSONDecoder()
+    if path.suffix == ".eval":
+        with ZipFile(path) as archive:
+            names = [one for one in archive.namelist() if one.startswith("samples/")]
+            yield {"samples": [json.loads(archive.read(one)) for one in names]}
+        return
+    if path.suffix == ".json":
+        yield json.loads(path.read_bytes())
+        return
     for line in path.read_bytes().split(b"\n"):
         text, at = line.decode(), 0
         while at < len(text.rstrip()):
@@ -135,6 +144,49 @@ def swe_agent_counts(path: Path) -> Counter[str]:
     return Counter(calls=found, results=found)
 
 
+def chat_counts(path: Path) -> Counter[str]:
+    """Calls and results by the members of messages, wherever the messages stand."""
+    counts: Counter[str] = Counter()
+    for value in values_in(path):
+        # The answer as its provider spelled it; `response` has the same calls.
+        raw = [*objects_in(member(value, "raw_response"))]
+        for one in objects_in(value):
+            if "role" in one and one not in raw:
+                counts["calls"] += len(one.get("tool_calls") or [])
+                counts["results"] += one["role"] == "tool"
+    return counts
+
+
+def inspect_counts(path: Path) -> Counter[str]:
+    """Calls by the members of messages, results also by their events; one file is a chat log."""
+    counts: Counter[str] = Counter()
+    for value in values_in(path):
+        for sample in value.get("samples") or [{"messages": value.get("traj")}]:
+            shown = [one["tool_call_id"] for one in sample["messages"] if one["role"] == "tool"]
+            events = [one for one in sample.get("events", ()) if one["event"] == "tool"]
+            counts["calls"] += sum(len(one.get("tool_calls") or []) for one in sample["messages"])
+            counts["results"] += len(shown) + sum(one["id"] not in shown for one in events)
+    return counts
+
+
+def openhands_counts(path: Path) -> Counter[str]:
+    """Calls and results by the types of the events."""
+    said = ("change_agent_state", "message", "recall", "system")
+    counts: Counter[str] = Counter()
+    for value in values_in(path):
+        for one in member(value, "history") or value:
+            counts["calls"] += one.get("action", "message") not in said
+            # Newer events name the model's call, or have an id; older ones have neither.
+            counts["results"] += "observation" in one and (
+                "tool_call_metadata" in one or "id" not in one
+            )
+    return counts
+
+
+REPEATED = {"openai_chat": 31}
+"""Calls that several files repeat, since each logs one request of the same conversation."""
+
+
 @pytest.mark.parametrize(
     ("name", "count", "calls"),
     [
@@ -146,6 +198,9 @@ def swe_agent_counts(path: Path) -> Counter[str]:
         ("mini_swe_agent", mini_swe_counts, 458),
         ("opencode", opencode_counts, 161),
         ("swe_agent_traj", swe_agent_counts, 232),
+        ("inspect", inspect_counts, 153),
+        ("openai_chat", chat_counts, 1205),
+        ("openhands", openhands_counts, 142),
     ],
 )
 def test_every_call_and_result_is_imported(
@@ -164,7 +219,7 @@ def test_every_call_and_result_is_imported(
     with open_store(tmp_path / "tooltrail.db") as store:
         check_evidence(store, is_complete=False)
         status = store.reader.count_invocations()
-    assert status == calls
+    assert status == calls - REPEATED.get(name, 0)
 
 
 def test_the_output_of_each_command_of_claude_code_is_the_same_bytes(tmp_path: Path) -> None:
@@ -266,6 +321,36 @@ def swe_agent_receipts(path: Path) -> Iterator[tuple[str, str]]:
             yield call_id, following["content"]
 
 
+def chat_receipts(value: Any) -> Iterator[tuple[str, str]]:
+    """The results with the ids of their calls, in the shape of Chat Completions."""
+    for one in objects_in(value):
+        if one.get("role") == "tool":
+            content: Any = one["content"]
+            texts = [part["text"] for part in objects_in(content)] or [content]
+            yield one["tool_call_id"], "\n".join(texts)
+
+
+def inspect_receipts(value: Any) -> Iterator[tuple[str, str]]:
+    """The results with the ids of their calls, and errors as OpenAI was sent them."""
+    for sample in member(value, "samples") or [{"messages": member(value, "traj")}]:
+        asked: set[str] = set()
+        for one in sample["messages"]:
+            calls: list[Any] = one.get("tool_calls") or []
+            asked.update(call["id"] for call in calls)
+            if one.get("tool_call_id") in asked:
+                shown = f"Error: {one['error']['message']}" if one.get("error") else one["content"]
+                yield one["tool_call_id"], shown
+
+
+def openhands_receipts(value: Any) -> Iterator[tuple[str, str]]:
+    """The texts of the observations, except those of commands, with the ids of their calls."""
+    for n, one in enumerate(member(value, "history") or value):
+        call_id = member(one, "tool_call_metadata", "tool_call_id") or f"event-{n - 1}"
+        is_of_call = "tool_call_metadata" in one or "id" not in one
+        if one.get("observation", "run") != "run" and is_of_call:
+            yield call_id, one["content"]
+
+
 @pytest.mark.parametrize(
     ("name", "receipts"),
     [
@@ -301,4 +386,25 @@ def test_every_output_of_swe_agent_is_that_of_its_step(tmp_path: Path) -> None:
             for call in calls_in(reader)
             if call.stream("combined") is not None
         )
+    assert found == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "receipts"),
+    [
+        ("inspect", inspect_receipts),
+        ("openai_chat", chat_receipts),
+        ("openhands", openhands_receipts),
+    ],
+)
+def test_every_receipt_is_one_of_the_texts_of_the_source(
+    tmp_path: Path, name: str, receipts: Any
+) -> None:
+    expected: set[tuple[str, str]] = set()
+    for path in files_of(name):
+        import_one(tmp_path, path)
+        for value in values_in(path):
+            expected.update(receipts(value))
+    with opened(tmp_path) as reader:
+        found = {(one.summary.call_id, one.receipt.text) for one in calls_in(reader) if one.receipt}
     assert found == expected

@@ -193,6 +193,54 @@ def test_no_byte_of_a_secret_is_stored(tmp_path: Path) -> None:
     assert_intact(tmp_path)
 
 
+def test_a_secret_of_another_line_or_file_is_replaced_too(tmp_path: Path) -> None:
+    secret = ALL["github-token"][1]
+    source = tmp_path / "source"
+    (source / "a" / "tool-results").mkdir(parents=True)
+    (source / "a" / "tool-results" / "b.txt").write_text(f"x {secret} y")
+    spilled = "<persisted-output>\nOutput too large (9KB). Full output saved to: /p/b.txt\n"
+    lines = [
+        claude_call(1, "t1", "Bash", {"command": f"curl -H 'X: {secret}'"}),
+        claude_result(2, "t1", "ok", BASH, is_error=False),
+        claude_call(3, f"call {secret}", f"tool {secret}", {}),
+        claude_result(4, f"call {secret}", "ok", {"x": 1}),
+        claude_call(5, "t3", "Bash", {"command": "make"}),
+        claude_result(6, "t3", spilled, BASH, is_error=False),
+    ]
+    import_one(tmp_path, write_lines(source / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        assert len(calls_in(reader)) == 3
+    files = (path for path in tmp_path.rglob("*") if source not in path.parents)
+    assert secret.encode() not in b"".join(one.read_bytes() for one in files if one.is_file())
+    assert_intact(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("timestamp", "0001-01-01T00:00:00+14:00"),
+        ("timestamp", 5),
+        ("toolUseResult", {"durationMs": 10**30}),
+    ],
+)
+def test_impossible_values_of_a_source_are_passed_over(
+    tmp_path: Path, name: str, value: object
+) -> None:
+    lines = [
+        {
+            **claude_call(1, "t", "x" * 100_000, {}),
+            **({name: value} if name == "timestamp" else {}),
+        },
+        {**claude_result(2, "t", "ok", {"a": 1}), name: value},
+        claude_call(3, "u", " ", {}),
+    ]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    assert_intact(tmp_path, is_complete=False)
+    with opened(tmp_path) as reader:
+        found = {(call.summary.tool_name[:9], call.summary.state) for call in calls_in(reader)}
+    assert found == {("x" * 9, "success"), ("(unnamed)", "started")}
+
+
 def test_redaction_can_be_switched_off(tmp_path: Path) -> None:
     secret = ALL["github-token"][1]
     lines = [claude_call(1, "t", "Bash", {"command": secret})]

@@ -380,7 +380,7 @@ def test_every_exception_that_can_be_reached_is_described_once(every: list[BaseE
 def test_a_deeply_nested_group_is_recorded() -> None:
     error: BaseException = SystemExit(1)
     for _ in range(3_000):
-        error = BaseExceptionGroup("g", [error])
+        error = cast("BaseException", BaseExceptionGroup[Any]("g", [error]))
     assert details_of(error_of_exception(error))["exception"] == "BaseExceptionGroup"
 
 

@@ -5,12 +5,15 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+import click
+
 from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._failures import code_of, say_error
 from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import progress_bar
 from tooltrail.cli._output import counted, print_array, print_table, printable, say, size_of
 from tooltrail.importers import FORMATS, Imported, Importer, find_files, usual_folders
-from tooltrail.records.errors import NotFoundError
+from tooltrail.records.errors import NotFoundError, TooltrailError
 from tooltrail.redaction import default_rules
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.roots import default_spool
@@ -23,13 +26,13 @@ def say_found(paths: Sequence[Path], format_name: str | None) -> list[tuple[Path
 
     Raises:
         NotFoundError: a path does not exist, a file is of no known format, or nothing is found.
+        UnavailableError: a named file cannot be read.
     """
     if format_name is not None and format_name not in FORMATS:
-        raise NotFoundError(f"no format {format_name}; the formats are {', '.join(FORMATS)}")
-    if paths and format_name is not None:
-        return [(path, format_name) for path in paths]
+        known = ", ".join(FORMATS)
+        raise click.UsageError(f"no format {format_name}; the formats are {known}")
     folders = list(paths) or usual_folders(os.environ, Path.home())
-    found = list(find_files(folders))
+    found = list(find_files(folders, format_name))
     if not found:
         raise NotFoundError("no sessions of known agents found; name a file or a folder")
     if not paths:
@@ -41,16 +44,18 @@ def say_found(paths: Sequence[Path], format_name: str | None) -> list[tuple[Path
 
 def import_with_bar(
     location: Location, found: Sequence[tuple[Path, str]], *, is_redacting: bool, is_dry_run: bool
-) -> list[Imported]:
+) -> tuple[list[Imported], TooltrailError | None]:
     """Import files, with a progress bar on a terminal.
 
-    Raises:
-        NotFoundError: a file does not exist any more.
-        UnavailableError: a file cannot be read, or the spool cannot be written.
+    A file that cannot be imported is reported, and the others are still imported.
+
+    Returns:
+        What was imported, and the last error.
     """
     spool = location.spool or default_spool(parse_target(location.database))
     importer = Importer(spool, default_rules() if is_redacting else None, is_dry_run=is_dry_run)
     imported: list[Imported] = []
+    failure: TooltrailError | None = None
     read = 0
     with progress_bar("importing", len(found)) as update:
 
@@ -60,11 +65,21 @@ def import_with_bar(
             update(len(imported), read)
 
         for path, name in found:
-            imported.append(importer.import_file(path, name, on_progress))
-    return imported
+            try:
+                imported.append(importer.import_file(path, name, on_progress))
+            except TooltrailError as error:
+                failure = error
+                say_error(error)
+    return imported, failure
 
 
-def print_report(imported: Sequence[Imported], *, as_json: bool, is_dry_run: bool) -> int:
+def print_report(
+    imported: Sequence[Imported],
+    failure: TooltrailError | None,
+    *,
+    as_json: bool,
+    is_dry_run: bool,
+) -> int:
     """Print what was imported from each file, and return the exit code."""
     if as_json:
         print_array([_record_of(one) for one in imported])
@@ -77,6 +92,8 @@ def print_report(imported: Sequence[Imported], *, as_json: bool, is_dry_run: boo
     say(f"{counted(totals['new'], 'new fact')} {verb}, {totals['known']:,} known already")
     for one in imported:
         _say_problems(one)
+    if failure is not None:
+        return code_of(failure)
     return ExitCode.INCOMPLETE if any(one.damaged for one in imported) else ExitCode.OK
 
 

@@ -12,6 +12,7 @@ CODES: dict[RerenderingState, ExitCode] = {
     "same": ExitCode.OK,
     "drifted": ExitCode.DAMAGED,
     "incomparable": ExitCode.INCOMPLETE,
+    "not_rendered": ExitCode.OK,
     "open": ExitCode.INCOMPLETE,
 }
 
@@ -23,6 +24,8 @@ def sentence_of(found: Rerendering) -> str:
         return f"{about} is the text that renderer {found.today.renderer} makes today"
     if found.drifted:
         return f"{about} differs from the text of today's renderer: {printable(found.reason)}"
+    if found.state == "not_rendered":
+        return f"invocation {found.invocation_id} has nothing to compare: {found.reason}"
     return f"{about} cannot be compared: {printable(found.reason)}"
 
 

@@ -38,6 +38,8 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
         "omissions": [asdict(omission) for omission in detail.omissions],
         "source": None if detail.source is None else asdict(detail.source),
         "not_recorded": list(detail.not_recorded),
+        "redacted": [asdict(one) for one in detail.redacted],
+        "extras": _parsed(detail.extras),
     }
 
 
@@ -83,6 +85,10 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
     if detail.source is not None:
         source = detail.source
         yield f"source     {source.format}: {source.file}, byte {source.offset:,}"
+    if detail.redacted:
+        count = sum(one.count for one in detail.redacted)
+        places = ", ".join(f"{one.rule} in {one.field}" for one in detail.redacted)
+        yield f"redacted   {counted(count, 'secret')}: {places}"
 
 
 def _ending(detail: InvocationDetail) -> str:
@@ -98,7 +104,8 @@ def _ending(detail: InvocationDetail) -> str:
 
 def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
     yield from _title("complete output", size_of(detail.summary.output_size))
-    yield from _absence(detail, "output")
+    if detail.complete_json is None:
+        yield f"({detail.absence_of('output')})"
     for stream in detail.streams:
         where = stream.artifact_path or _place(stream)
         lines = counted(stream.line_count, "line")
@@ -148,9 +155,10 @@ def _excerpt(stream: StreamView, reader: Reader, invocation: str) -> Iterator[st
 
 def _canonical(detail: InvocationDetail) -> Iterator[str]:
     text = detail.canonical_json
-    yield from _title("canonical result", "" if text is None else f"{len(text.encode()):,} bytes")
-    yield from _absence(detail, "canonical")
-    if text is not None:
+    yield from _title("canonical result", "" if text is None else f"{_size_of(text):,} bytes")
+    if text is None:
+        yield f"({detail.absence_of('canonical')})"
+    else:
         yield from indent_json(text).splitlines()
 
 
@@ -158,20 +166,16 @@ def _receipt(detail: InvocationDetail) -> Iterator[str]:
     receipt = detail.receipt
     if receipt is None:
         yield from _title("receipt", "")
-        yield from _absence(detail, "receipt")
+        yield f"({detail.absence_of('receipt')})"
         return
     renderer = f"{receipt.renderer_name} {receipt.renderer_version}"
-    size = f"{len(receipt.text.encode()):,} bytes by renderer {renderer}"
-    yield from _title("receipt", size)
+    yield from _title("receipt", f"{_size_of(receipt.text):,} bytes by renderer {renderer}")
     yield from receipt.text.splitlines()
 
 
-def _absence(detail: InvocationDetail, name: str) -> Iterator[str]:
-    """Why a surface is not there."""
-    if detail.summary.state == "started":
-        yield "(the invocation has not ended)"
-    elif name in detail.not_recorded:
-        yield "(not recorded: the source of the import does not have it)"
+def _size_of(text: str) -> int:
+    """The bytes of a stored text, which may have lone surrogates."""
+    return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _omissions(detail: InvocationDetail) -> Iterator[str]:

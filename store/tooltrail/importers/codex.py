@@ -4,7 +4,7 @@ A `response_item` is what the model and the agent said to each other: calls, the
 model saw them, messages. An `event_msg` is what happened meanwhile: `exec_command_end` holds the
 complete output of a command, `mcp_tool_call_end` and `patch_apply_end` those of other tools. Such
 an event stands between its call and the output of the call, and is kept until that output comes. An
-event that comes later is counted, and belongs to no call: a later call may have the same id.
+event that comes later is kept verbatim, but belongs to no call: a later call may have its id.
 Versions before 2025-10 wrote the items without the wrapper `{timestamp, type, payload}`.
 """
 
@@ -112,7 +112,7 @@ class Reader:
             if len(self._ends[call_id]) < self._open[call_id]:
                 self._ends[call_id].append(item)
             else:
-                yield Skipped(f"late event {what}", is_known=True)
+                yield Skipped(f"late event {what}", is_known=False)
         elif kind == "event_msg":
             yield Skipped(f"event {what}", is_known=what in _REPEATING)
         elif kind == "response_item":

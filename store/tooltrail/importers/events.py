@@ -161,7 +161,7 @@ class Skipped(NamedTuple):
 
     Attributes:
         what: its type in the source.
-        is_known: whether this program knows the type. A value of an unknown type is kept verbatim.
+        is_known: whether this program knows the type. The line of an unknown type is kept verbatim.
     """
 
     what: str

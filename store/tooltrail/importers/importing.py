@@ -2,16 +2,21 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
 from tooltrail.importers import (
+    atif,
     claude_code,
     codex,
     copilot_cli,
     gemini_cli,
+    inspect,
     mini_swe_agent,
+    openai_chat,
     opencode,
+    openhands,
     pi,
     swe_agent,
 )
@@ -20,14 +25,14 @@ from tooltrail.importers.events import Event, Line
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal.log import JournalLog
-from tooltrail.records.errors import NotFoundError, UnavailableError
+from tooltrail.records.errors import InvalidRecordError, NotFoundError, UnavailableError
 from tooltrail.redaction import RuleSet
 
 _LINES_TO_RECOGNIZE: Final = 20
 """Lines that are tried, since the first ones may be damaged or say nothing about the format."""
 
 
-_SUFFIXES: Final = (".json", ".jsonl", ".traj")
+_SUFFIXES: Final = (".eval", ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
 
 
@@ -80,6 +85,11 @@ FORMATS: Final = {
         Format(mini_swe_agent.NAME, mini_swe_agent.recognizes, mini_swe_agent.Reader),
         Format(opencode.NAME, opencode.recognizes, opencode.Reader),
         Format(swe_agent.NAME, swe_agent.recognizes, swe_agent.Reader),
+        Format(atif.NAME, atif.recognizes, atif.Reader),
+        Format(openhands.NAME, openhands.recognizes, openhands.Reader),
+        Format(inspect.NAME, inspect.recognizes, inspect.Reader),
+        # The last, since many formats hold messages that look like these.
+        Format(openai_chat.NAME, openai_chat.recognizes, openai_chat.Reader),
     )
 }
 """Every format, by name."""
@@ -117,6 +127,7 @@ class Importer:
             NotFoundError: the file does not exist, or no format fits.
             UnavailableError: the file cannot be read, or the spool cannot be written.
         """
+        _refuse_special(path)
         chosen = FORMATS[format_name or recognize(path)]
         cursor = Cursor(self._spool, path.absolute(), chosen.name)
         damaged: list[DamagedLine] = []
@@ -125,9 +136,8 @@ class Importer:
                 source = Source(chosen.name, str(path.absolute()), cursor.read(file))
                 log = None if self._is_dry_run else self._log
                 recording = Recording(log, self._spool, source, self._rules)
-                reader, end = chosen.reader(path), 0
+                reader = chosen.reader(path)
                 for line in read_lines(file):
-                    end = line.offset + len(line.data)
                     on_progress(len(line.data))
                     if isinstance(line, DamagedLine):
                         damaged.append(line)
@@ -135,28 +145,38 @@ class Importer:
                     for event in reader.events(line):
                         recording.add(event, line)
                 recording.finish()
+                end = file.tell()
                 if damaged and damaged[-1].is_last:
                     end = damaged[-1].offset  # the writer may still complete the line
                 if not self._is_dry_run:
                     cursor.write(file, end)
         except OSError as error:
             raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            raise InvalidRecordError(f"{path} cannot be imported: {error!r}") from error
         return Imported(path, chosen.name, recording.counts, tuple(damaged))
 
 
-def find_files(paths: Iterable[Path]) -> Iterator[tuple[Path, str]]:
+def find_files(paths: Iterable[Path], format_name: str | None = None) -> Iterator[tuple[Path, str]]:
     """The files of known formats among files and in folders, with their formats.
+
+    Args:
+        paths: the files and folders.
+        format_name: the format of every file; None to recognize each.
 
     Raises:
         NotFoundError: a path does not exist, or a named file is of no known format.
+        UnavailableError: a named file cannot be read.
     """
     for path in paths:
         if not path.is_dir():
-            yield path, recognize(path)
+            _refuse_special(path)
+            yield path, format_name or recognize(path)
             continue
         for file in sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES):
-            with suppress(NotFoundError):
-                yield file, recognize(file)
+            if file.is_file():
+                with suppress(NotFoundError, UnavailableError):
+                    yield file, format_name or recognize(file)
 
 
 def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
@@ -182,16 +202,21 @@ def recognize(path: Path) -> str:
 
     Raises:
         NotFoundError: the file does not exist, or no format fits.
+        UnavailableError: the file cannot be read.
     """
+    _refuse_special(path)
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(read_lines(file)):
-                if number == _LINES_TO_RECOGNIZE:
-                    break
+            for line in islice(read_lines(file), _LINES_TO_RECOGNIZE):
                 for name, one in FORMATS.items():
                     if isinstance(line, Line) and one.recognizes(line.value):
                         return name
-    except FileNotFoundError as error:
-        raise NotFoundError(f"no file {path}") from error
+    except OSError as error:
+        raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
     known = ", ".join(FORMATS)
     raise NotFoundError(f"{path} is of no known format; the formats are {known}")
+
+
+def _refuse_special(path: Path) -> None:
+    if not path.is_file():  # a pipe would never end
+        raise NotFoundError(f"no file {path}")

@@ -1,4 +1,4 @@
-"""Reads the JSON values of a file, one by one, with their offsets.
+"""Reads the JSON values of a file or of a ZIP archive, one by one, with their offsets.
 
 An agent may be killed in the middle of a line, or share a file with another. So a line may hold two
 values, or half a value. A damaged part costs itself only. Memory is bounded by the longest value.
@@ -6,10 +6,22 @@ values, or half a value. A damaged part costs itself only. Memory is bounded by 
 
 import json
 import re
+import zlib
 from collections.abc import Iterator
 from typing import IO, Any, Final, NamedTuple
+from zipfile import BadZipFile, ZipFile
 
 from tooltrail.importers.events import Line
+
+_ARCHIVE: Final = b"PK\x03\x04"
+"""The first bytes of a ZIP archive."""
+
+_UNREADABLE: Final = (
+    *(BadZipFile, zlib.error, EOFError),  # damaged
+    *(NotImplementedError, RuntimeError),  # compressed in another way, or encrypted
+    *(ValueError, RecursionError),  # not JSON
+)
+"""What may be wrong with a file in an archive."""
 
 
 class DamagedLine(NamedTuple):
@@ -39,7 +51,15 @@ _OPENINGS: Final = (b"{", b"[", b"[{", b"{}", b"[]")
 
 
 def read_lines(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
-    """The values of a file: one JSON value on each line, or one value on many lines."""
+    """The values of a file: one JSON value on each line, or one value on many lines.
+
+    Of a ZIP archive: the value of each JSON file in it, at the offset of that file.
+    """
+    begin = file.read(len(_ARCHIVE))
+    if begin == _ARCHIVE:
+        yield from _archived(file)
+        return
+    file.seek(-len(begin), 1)
     floats: list[str] = []
 
     def read_float(spelled: str) -> float:
@@ -59,6 +79,25 @@ def read_lines(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
                 return
             yield from _values_in(data, number, offset)
         offset += len(data)
+
+
+def _archived(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
+    """The values of the JSON files in a ZIP archive."""
+    size = file.seek(0, 2)
+    try:
+        archive = ZipFile(file)
+    except BadZipFile:  # such as an archive that is still being written
+        yield DamagedLine(1, 0, b"", is_last=True)
+        return
+    for number, info in enumerate(archive.infolist(), 1):
+        if not info.filename.endswith(".json"):
+            continue
+        try:
+            data = archive.read(info)
+            yield Line(info.header_offset, data, json.loads(data))
+        except _UNREADABLE:
+            yield DamagedLine(number, info.header_offset, b"", is_last=False)
+    file.seek(size)  # everything was read
 
 
 def _document(file: IO[bytes], first_line: bytes) -> Line | None:

@@ -11,6 +11,8 @@ from tooltrail.records.errors import UnavailableError
 from tooltrail.records.facts import RedactionFact, StreamFact
 from tooltrail.redaction import RuleSet, redact
 
+_MOST_BYTES: Final = (1 << 63) - 1
+
 _LOSS: Final = "the source of the import has only a part"
 
 
@@ -71,7 +73,7 @@ class Parts:
             fact = self._spooled(role, kept, folder)
         if role not in output.lost:
             return fact
-        produced = max(output.lost[role], fact.size + 1)
+        produced = min(max(output.lost[role], fact.size + 1), _MOST_BYTES)
         return fact.replaced(produced_size=produced, loss_reason=_LOSS)
 
     def _spooled(self, role: str, data: bytes, folder: Path) -> StreamFact:

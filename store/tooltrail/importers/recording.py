@@ -6,6 +6,7 @@ version of it, adds only what is new. A secret is replaced before anything is st
 
 import re
 from collections import Counter, defaultdict, deque
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -38,9 +39,9 @@ from tooltrail.records.facts import (
     StreamFact,
 )
 from tooltrail.records.ids import MAX_KEY_CHARS, keyed_id
-from tooltrail.records.plain_text import storable
+from tooltrail.records.plain_text import recordable_name
 from tooltrail.records.states import InvocationState
-from tooltrail.redaction import RuleSet, may_have_secrets
+from tooltrail.redaction import RuleSet
 
 _STATES: Final[dict[str, InvocationState]] = {
     "permission_denied": "denied",
@@ -48,6 +49,11 @@ _STATES: Final[dict[str, InvocationState]] = {
     "interrupted": "interrupted",
 }
 """The state of a call by the kind of its error; of all other kinds, `error`."""
+
+_EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MOST_MS: Final = (1 << 53) - 1
+_MOST_STATUS: Final = 255
+"""Numbers beyond these are no times, and no exit statuses."""
 
 _TOGETHER: Final = 512
 """The most facts that are appended together."""
@@ -111,7 +117,7 @@ class Recording:
         self._size = 0
         self._waiting: defaultdict[tuple[str, str], deque[_WaitingCall]] = defaultdict(deque)
         self._repeats: Counter[tuple[str, str]] = Counter()
-        self._last_at = datetime(1970, 1, 1, tzinfo=UTC)
+        self._last_at = _EARLIEST
         self._sessions: dict[str, UUID] = {}
         self._line: Line | None = None
 
@@ -123,27 +129,33 @@ class Recording:
         """
         if isinstance(event, Skipped):
             self.counts["other_lines" if event.is_known else f"unknown: {event.what}"] += 1
-            return
+            if event.is_known or not self._sessions:
+                return
         if line is not self._line:
             self._begin_line(line)
         # A fact that is known is not made again, but its call may wait for a result.
         is_new = line.offset >= self._source.since
         self.counts["new" if is_new else "known"] += 1
         is_made = is_new and self._log is not None
+        if isinstance(event, CallFound):
+            self.counts["calls"] += 1
+            self._add_call(event, is_made=is_made)
+        elif isinstance(event, ResultFound):
+            self._add_result(event, is_made=is_made)
+        else:
+            self.counts["sessions"] += isinstance(event, SessionFound)
+            self.counts["messages"] += isinstance(event, MessageFound)
+            if is_made:
+                self._add_other(event, line)
+
+    def _add_other(self, event: SessionFound | MessageFound | Skipped, line: Line) -> None:
         match event:
             case SessionFound():
-                self.counts["sessions"] += 1
-                if is_made:
-                    self._add_session(event)
+                self._add_session(event)
             case MessageFound():
-                self.counts["messages"] += 1
-                if is_made:
-                    self._add_message(event)
-            case CallFound():
-                self.counts["calls"] += 1
-                self._add_call(event, is_made=is_made)
-            case ResultFound():
-                self._add_result(event, is_made=is_made)
+                self._add_message(event)
+            case _:
+                self._add_unknown(line)
 
     def finish(self) -> None:
         """Append everything that was recorded."""
@@ -160,11 +172,9 @@ class Recording:
             digest=digest_of(line.data),
         )
         self._encode = encode if _is_odd(line) else encode_simple
-        rules = self._rules
-        self._line_rules = rules if rules and may_have_secrets(line.data, rules) else None
 
     def _add_session(self, found: SessionFound) -> None:
-        parts = Parts(self._line_rules)
+        parts = Parts(self._rules)
         environment = parts.add("environment", self._encode(dict(found.environment)))
         title = None if found.title is None else parts.clean_text("title", found.title)
         fact = SessionOpened(
@@ -172,24 +182,41 @@ class Recording:
             at=self._at(found.at),
             title=title,
             agent=found.agent,
-            parent=None if found.parent is None else self._session(found.parent),
+            parent=self._session(found.parent) if isinstance(found.parent, str) else None,
             environment=environment,
         )
         self._append(fact, parts)
 
     def _add_message(self, found: MessageFound) -> None:
-        parts = Parts(self._line_rules)
+        parts = Parts(self._rules)
         blocks = found.blocks
         text = "".join(one["text"] for one in blocks if one["type"] == "text")
         fact = MessageAdded(
             session=self._session(found.session),
             id=self._id("message", found.session, found.message),
             at=self._at(found.at),
-            role=found.role,
+            role=parts.clean_text("role", found.role),
             text=parts.add("text", encoded(text)),
             document=self._document_of(found, parts),
             source=self._place,
             extras=self._extras_of(found.extras, parts),
+            redacted=parts.redacted,
+        )
+        self._append(fact, parts)
+
+    def _add_unknown(self, line: Line) -> None:
+        """Keep a line of an unknown type verbatim, as a message that no model is shown."""
+        session, parts = [*self._sessions.values()][-1], Parts(self._rules)
+        fact = MessageAdded(
+            session=session,
+            id=self._id("line", str(session), digest_of(line.data)),
+            at=self._last_at,
+            role="unknown",
+            text=parts.add("text", b""),
+            document=parts.add("document", encode_simple({"role": "tool"})),
+            payload=parts.add("payload", line.data),
+            wire_format=self._source.format,
+            source=self._place,
             redacted=parts.redacted,
         )
         self._append(fact, parts)
@@ -211,11 +238,12 @@ class Recording:
         name = (found.session, found.call_id)
         number, self._repeats[name] = self._repeats[name], self._repeats[name] + 1
         call_id = self._id("call", *name, *([str(number)] if number else []))
-        at, tool_name = self._at(found.at), storable(found.tool_name)
+        parts = Parts(self._rules)
+        at = self._at(found.at)
+        tool_name = recordable_name(parts.clean_text("tool_name", found.tool_name))
         self._waiting[name].append(_WaitingCall(call_id, tool_name, at, found.is_command))
         if not is_made:
             return
-        parts = Parts(self._line_rules)
         message = found.message
         fact = CallStarted(
             session=self._session(found.session),
@@ -225,7 +253,7 @@ class Recording:
             family="command" if found.is_command else "generic",
             arguments=parts.add("arguments", encoded(found.arguments)),
             policy=self._policy_digest,
-            call_id=found.call_id,
+            call_id=parts.clean_text("call_id", found.call_id),
             message=None if message is None else self._id("message", found.session, message),
             position=found.position,
             source=self._place,
@@ -242,7 +270,7 @@ class Recording:
         if call is None:
             self._add_message(_unpaired(found, self._place.offset))
             return
-        parts = Parts(self._line_rules)
+        parts = Parts(self._rules)
         streams = self._streams_of(found, call, parts)
         receipt = None if found.receipt is None else parts.add("receipt", encoded(found.receipt))
         document = _document(found, call, streams, parts)
@@ -253,7 +281,7 @@ class Recording:
             state=_STATES.get(found.kind, "error") if found.is_error else "success",
             output=digest_of(document),
             streams=streams,
-            duration_ms=found.duration_ms,
+            duration_ms=_count(found.duration_ms, _MOST_MS),
             error_kind=found.kind if found.is_error else None,
             exit_status=_exit_status(found),
             timed_out=False if call.is_command and document and not found.is_error else None,
@@ -296,17 +324,17 @@ class Recording:
         return self._sessions[name]
 
     def _id(self, kind: str, *parts: str) -> UUID:
-        key = "/".join((self._source.format, *parts))
+        # With their lengths: an id may hold any separator.
+        key = "".join([f"{len(part)}:{part}" for part in (self._source.format, *parts)])
         return keyed_id(kind, key if len(key) <= MAX_KEY_CHARS else digest_of(encoded(key)))
 
-    def _at(self, spelled: str | None) -> datetime:
-        """A time of the source; the last one if it has none."""
-        if isinstance(spelled, str):
-            try:
-                at = datetime.fromisoformat(spelled)
-            except ValueError:
-                return self._last_at
-            self._last_at = at if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    def _at(self, spelled: object) -> datetime:
+        """A time of the source; the last one if it has none that is possible."""
+        with suppress(ValueError, OverflowError):
+            at = datetime.fromisoformat(spelled if isinstance(spelled, str) else "")
+            at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+            if at >= _EARLIEST:
+                self._last_at = at
         return self._last_at
 
 
@@ -324,20 +352,28 @@ def _document(
     found: ResultFound, call: _WaitingCall, streams: tuple[StreamFact, ...], parts: Parts
 ) -> bytes:
     """The complete output; empty if the source does not have it."""
-    if found.is_error:
+    output = found.output
+    if output is None and not found.message:
+        return b""
+    if output is None or found.is_error:
         # Redacted first: a secret that is cut would not be found.
         text = parts.clean_text("message", found.receipt or found.message)
         return failure_document(call.tool_name, found.kind, text, streams)
-    output = found.output
-    if output is None:
-        return b""
     if output.command is not None:
         output = output._replace(command=parts.clean_text("command", output.command))
+    if output.cwd is not None:
+        output = output._replace(cwd=parts.clean_text("cwd", output.cwd))
     return success_document(call.tool_name, output, streams, is_command=call.is_command)
 
 
 def _exit_status(found: ResultFound) -> int | None:
-    return None if found.is_error or found.output is None else found.output.exit_status
+    output = found.output
+    return None if found.is_error or output is None else _count(output.exit_status, _MOST_STATUS)
+
+
+def _count(value: object, most: int) -> int | None:
+    """A whole number from 0 to `most`; None for any other value of a source."""
+    return value if type(value) is int and 0 <= value <= most else None
 
 
 def _is_odd(line: Line) -> bool:

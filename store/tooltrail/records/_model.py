@@ -6,11 +6,9 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StringConstraints
 from pydantic_core import PydanticSerializationError
 
-from tooltrail.records._text_cuts import shorten, spelled_out
+from tooltrail.records._text_cuts import spelled_out
 from tooltrail.records.digests import Digest
-
-TOOL_NAME_CHARS = 256
-"""Longest name of a tool, in characters."""
+from tooltrail.records.plain_text import recordable_name
 
 
 class Record(BaseModel):
@@ -52,16 +50,7 @@ Message = Annotated[
 """A sentence that is never blank: `str(ValueError())` is blank, but must be recorded too."""
 
 
-UNNAMED = "(unnamed)"
-"""The name that replaces a blank name of a tool."""
-
-
-def _named(text: str) -> str:
-    name = spelled_out(text).replace("\0", "\\0")
-    return shorten(name, TOOL_NAME_CHARS) if name.strip() else UNNAMED
-
-
-ToolName = Annotated[str, _written(_named)]
+ToolName = Annotated[str, _written(recordable_name)]
 """The name of a tool as a model may spell it. Every call must be recorded, so no name is refused:
 a blank name becomes `(unnamed)`, a long one ends in an ellipsis, NUL and lone surrogates are
 escaped. The original of a changed name is not kept."""

@@ -6,7 +6,7 @@ The documents equal those of `CompleteOutput` and `CommandOutput`; a test compar
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from tooltrail.records.canonical_json import encode
+from tooltrail.records.canonical_json import encode_simple
 from tooltrail.records.facts import StreamFact
 from tooltrail.records.frozen import Frozen
 
@@ -100,7 +100,7 @@ def output_document(
     tool_name: str, summary: str, *, result: object = None, error: object = None, **others: object
 ) -> bytes:
     """Canonical JSON of a complete output."""
-    return encode(
+    return encode_simple(
         {
             "tool_name": tool_name,
             "status": "success" if error is None else "error",

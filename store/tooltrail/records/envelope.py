@@ -19,10 +19,11 @@ from pydantic import (
 
 from tooltrail.records import canonical_json
 from tooltrail.records._error_text import one_line
-from tooltrail.records._model import TOOL_NAME_CHARS, Record, ToolName
+from tooltrail.records._model import Record, ToolName
 from tooltrail.records._text_cuts import shorten
 from tooltrail.records.budgets import MAX_MESSAGE_CHARS
 from tooltrail.records.digests import Digest, digest_of
+from tooltrail.records.plain_text import TOOL_NAME_CHARS
 from tooltrail.records.states import InvocationState, Status
 from tooltrail.records.streams import StreamRecord, iter_streams
 from tooltrail.records.tool_errors import ErrorKind, ToolError

@@ -23,14 +23,7 @@ if TYPE_CHECKING:
 
 
 class SourceFact(Frozen):
-    """Where an importer found something.
-
-    Attributes:
-        format: name of the format, such as `claude-code`.
-        file: path of the file.
-        offset: offset of the line in the file, in bytes.
-        digest: digest of the line.
-    """
+    """Where an importer found something: the offset in a file, and the digest of the line there."""
 
     format: str
     file: str
@@ -39,13 +32,11 @@ class SourceFact(Frozen):
 
 
 class RedactionFact(Frozen):
-    """Secrets that were replaced in one part of a record before it was stored.
+    """Secrets that were replaced in one part of a record before the record was stored.
 
     Attributes:
-        field: the part: `arguments`, `receipt`, `text`, `document`, or the role of a stream.
-        rule: name of the rule that found them.
-        count: number of secrets.
-        offset: where the first replacement begins in the stored bytes.
+        field: the part: `arguments`, `receipt`, `extras`, …, or the role of a stream.
+        offset: where the first replacement begins in that part.
     """
 
     field: str

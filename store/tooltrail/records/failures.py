@@ -21,9 +21,9 @@ from tooltrail.records._exception_details import (
     text_of,
     worded,
 )
-from tooltrail.records._model import TOOL_NAME_CHARS
 from tooltrail.records.command_documents import seconds
 from tooltrail.records.errors import UnavailableError
+from tooltrail.records.plain_text import TOOL_NAME_CHARS
 from tooltrail.records.tool_errors import ErrorKind, ToolError, exact_bytes
 
 _PASSING = (TimeoutError, ConnectionError, BlockingIOError, InterruptedError, UnavailableError)

@@ -6,11 +6,12 @@ from uuid import UUID
 from pydantic import Field, JsonValue, PlainSerializer
 
 from tooltrail.records import canonical_json
-from tooltrail.records._model import TOOL_NAME_CHARS, UNNAMED, Record, ToolName
+from tooltrail.records._model import Record, ToolName
 from tooltrail.records.argument_previews import preview_arguments
 from tooltrail.records.canonical_json import read_json
 from tooltrail.records.digests import digest_of, hex_of
 from tooltrail.records.errors import InvalidRecordError
+from tooltrail.records.plain_text import TOOL_NAME_CHARS, UNNAMED
 
 CallKind = Literal["function", "custom", "builtin", "mcp"]
 """The kind of arguments: JSON of the tool's own schema, free text, JSON of a provider's schema

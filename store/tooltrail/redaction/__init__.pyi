@@ -1,4 +1,4 @@
-from .redactor import Finding, Redacted, StreamRedactor, may_have_secrets, redact
+from .redactor import Finding, Redacted, StreamRedactor, redact
 from .rules import Rule, RuleSet, default_rules
 
 __all__ = [
@@ -8,6 +8,5 @@ __all__ = [
     "RuleSet",
     "StreamRedactor",
     "default_rules",
-    "may_have_secrets",
     "redact",
 ]

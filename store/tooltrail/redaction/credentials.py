@@ -18,7 +18,7 @@ class Format(NamedTuple):
         pattern: regular expression for the marker and the bytes around it. The group `secret` is
             replaced; without that group, the complete match.
         most: the longest match in bytes.
-        before: most bytes of a match before its marker.
+        distances: the possible numbers of bytes between the beginning of a match and its marker.
         is_multiline: whether a match may hold a newline.
     """
 
@@ -26,7 +26,7 @@ class Format(NamedTuple):
     markers: tuple[str, ...]
     pattern: str
     most: int = 300
-    before: int = 0
+    distances: tuple[int, ...] = (0,)
     is_multiline: bool = False
 
 
@@ -62,14 +62,14 @@ FORMATS: Final = (
     Format(
         "aws-secret-access-key",
         ("ecret_access_key", "ECRET_ACCESS_KEY", "ecretAccessKey"),
-        rf"(?i:ecret_?access_?key){_BETWEEN}(?P<secret>[A-Za-z0-9/+]{{40}})(?![A-Za-z0-9/+=])",
+        rf"(?i:ecret_?access_?key){_BETWEEN}(?P<secret>(?:[A-Za-z0-9+]|\\?/){{40}})(?![A-Za-z0-9/+=])",
     ),
     Format("azure-storage-key", ("AccountKey=",), "AccountKey=(?P<secret>[A-Za-z0-9+/]{86}==)"),
     Format(
         "azure-client-secret",
         ("Q~",),
         rf"{_BEGIN}[A-Za-z0-9_~.]{{3}}[0-9]Q~[A-Za-z0-9_~.-]{{31,34}}(?![A-Za-z0-9_~.-])",
-        before=4,
+        distances=(4,),
     ),
     _prefixed("google-api-key", "AIza", f"{_WORD}{{35}}"),
     _prefixed("google-oauth-secret", "GOCSPX-", f"{_WORD}{{28}}"),
@@ -89,7 +89,7 @@ FORMATS: Final = (
         "terraform-token",
         (".atlasv1.",),
         rf"{_BEGIN}{_ALNUM}{{14}}\.atlasv1\.[A-Za-z0-9_=-]{{60,70}}{_END}",
-        before=14,
+        distances=(14,),
     ),
     _prefixed("pulumi-token", "pul-", f"{_HEX}{{40}}"),
     _prefixed(
@@ -117,12 +117,7 @@ FORMATS: Final = (
     _prefixed("circleci-token", "CCIPAT_", f"{_ALNUM}{{22}}_{_HEX}{{40}}"),
     # Providers of models.
     _prefixed("anthropic-key", "sk-ant-", f"[a-z0-9]{{3,12}}-{_WORD}{{80,120}}"),
-    Format(
-        "openai-key",
-        ("T3BlbkFJ",),
-        f"{_BEGIN}sk-{_WORD}{{20,120}}T3BlbkFJ{_WORD}{{20,120}}{_END}",
-        before=123,
-    ),
+    _prefixed("openai-key", "sk-", f"{_WORD}{{20,120}}T3BlbkFJ{_WORD}{{20,120}}"),
     _prefixed("openrouter-key", "sk-or-v1-", f"{_HEX}{{64}}"),
     _prefixed("huggingface-token", "hf_ api_org_", "[A-Za-z]{34}"),
     _prefixed("groq-key", "gsk_", f"{_ALNUM}{{52}}"),
@@ -145,7 +140,12 @@ FORMATS: Final = (
         ("/api/webhooks/",),
         f"/api/webhooks/[0-9]{{17,20}}/(?P<secret>{_WORD}{{60,90}})",
     ),
-    Format("telegram-token", (":AA",), f"{_BEGIN}[0-9]{{8,10}}:AA{_WORD}{{33}}{_END}", before=10),
+    Format(
+        "telegram-token",
+        (":AA",),
+        f"{_BEGIN}[0-9]{{8,10}}:AA{_WORD}{{33}}{_END}",
+        distances=(10, 9, 8),
+    ),
     _prefixed("stripe-key", "sk_live_ rk_live_ sk_test_ rk_test_", f"{_ALNUM}{{16,250}}"),
     _prefixed("stripe-webhook-secret", "whsec_", "[A-Za-z0-9+/=]{32,100}"),
     _prefixed("square-token", "sq0atp- sq0csp-", f"{_WORD}{{22,43}}"),

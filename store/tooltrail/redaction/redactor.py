@@ -41,21 +41,11 @@ class _Span(NamedTuple):
 
 def redact(data: bytes, rules: RuleSet) -> Redacted:
     """The bytes with each secret replaced by `[REDACTED:RULE]`."""
-    if not rules.unmarked and next(rules.marked(data), None) is None:
+    if not rules.may_match(data):
         return Redacted(data, ())
     redactor = StreamRedactor(rules)
     redacted = redactor.feed(data) + redactor.finish()
     return Redacted(redacted, tuple(redactor.found))
-
-
-def may_have_secrets(text: bytes, rules: RuleSet) -> bool:
-    """Whether the strings in a JSON text may have secrets: none is missed.
-
-    A secret in a text is found in its JSON, too, unless the JSON escapes a character of it.
-    """
-    if rules.unmarked or b"\\/" in text or b"\\u00" in text:
-        return True
-    return any(_match_at(rule, text, marker) for rule, marker in rules.marked(text))
 
 
 class StreamRedactor:
@@ -143,7 +133,7 @@ class StreamRedactor:
             if match is not None and (is_last or match.end() + ahead <= size):
                 yield rule, match.start(), match
             elif not is_last and (match or _is_open(rule, data, marker)):
-                yield rule, marker - rule.before, None
+                yield rule, max(0, marker - max(rule.distances)), None
         for rule in self._rules.unmarked:
             for match in _compiled(rule.pattern).finditer(data, self._sent):
                 if match.end() - match.start() <= rule.most and (is_last or match.end() < size):
@@ -162,12 +152,11 @@ _compiled = cache(re.compile)
 def _match_at(rule: Rule, data: bytes, marker: int) -> re.Match[bytes] | None:
     """The match of a rule with the marker at an offset."""
     pattern = _compiled(rule.pattern)
-    if not rule.before:
-        return pattern.match(data, marker)
-    at, last = max(0, marker - rule.before), marker + rule.most + 1
-    while (match := pattern.search(data, at, last)) and match.end() <= marker:
-        at = match.end()
-    return match if match and match.start() <= marker else None
+    for distance in rule.distances:
+        match = pattern.match(data, marker - distance) if distance <= marker else None
+        if match is not None:
+            return match
+    return None
 
 
 def _merged(found: list[_Span], begin: int) -> list[_Span]:

@@ -30,7 +30,7 @@ class Rule(NamedTuple):
         markers: byte strings of which each match has one; empty if the pattern is searched for
             itself, which is slow.
         most: the longest match in bytes.
-        before: most bytes of a match before its marker.
+        distances: the possible numbers of bytes between the beginning of a match and its marker.
         is_multiline: whether a match may hold a newline. A marker with a newline needs it.
     """
 
@@ -38,7 +38,7 @@ class Rule(NamedTuple):
     pattern: bytes
     markers: tuple[bytes, ...] = ()
     most: int = MOST_OF_PATTERN
-    before: int = 0
+    distances: tuple[int, ...] = (0,)
     is_multiline: bool = True
 
 
@@ -66,9 +66,15 @@ class RuleSet:
         # The fastest of its implementations, for a few hundred kilobytes of memory.
         dfa = Implementation.DFA
         self._automaton = BytesAhoCorasick([*by_marker], implementation=dfa) if by_marker else None
-        before = max((rule.before for rule in self.rules), default=0)
+        before = max((max(rule.distances) for rule in self.rules), default=0)
         self.margin = before + max(map(len, by_marker), default=0)
         self.is_marked_by_line = not any(b"\n" in marker for marker in by_marker)
+
+    def may_match(self, data: bytes) -> bool:
+        """Whether a rule may match: it has no marker, or its marker is in the data."""
+        if self.unmarked or self._automaton is None:
+            return bool(self.unmarked)
+        return bool(self._automaton.find_matches_as_indexes(data, overlapping=True))
 
     def marked(self, data: bytes) -> Iterator[tuple[Rule, int]]:
         """Each rule with a marker in `data`, and the offset of the marker, in order."""
@@ -107,7 +113,7 @@ def default_rules() -> RuleSet:
             one.pattern.encode(),
             tuple(marker.encode() for marker in one.markers),
             one.most,
-            one.before,
+            one.distances,
             one.is_multiline,
         )
         for one in FORMATS

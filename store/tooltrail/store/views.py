@@ -163,6 +163,16 @@ class SourceView:
 
 
 @dataclass(frozen=True, slots=True)
+class RedactionView:
+    """`count` secrets of a field were replaced; see `tooltrail.records.facts.RedactionFact`."""
+
+    field: str
+    rule: str
+    count: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
 class InvocationDetail:
     """One invocation with all of its surfaces, which are None while the invocation is open.
 
@@ -180,9 +190,12 @@ class InvocationDetail:
             Only set if it was read with its session; None if it has not ended, or the ledger does
             not say.
         damage: what is damaged; only set if the invocation was read with its session.
-        erased: the texts that retention removed, named `arguments`, `output`, `canonical` and
-            `receipt`. Such a text is None; erased arguments are empty bytes.
+        erased: the texts that retention removed, named `arguments`, `output`, `canonical`,
+            `receipt` and `extras`. Such a text is None; erased arguments are empty bytes.
         source: where the call was found; None if its own program recorded it.
+        redacted: the secrets that were replaced before the call was stored.
+        extras: canonical JSON of the members of the source that no record has. None if there are
+            none, or if outputs were not read.
     """
 
     summary: InvocationView
@@ -200,6 +213,8 @@ class InvocationDetail:
     damage: str | None = None
     erased: tuple[Erasure, ...] = ()
     source: SourceView | None = None
+    redacted: tuple[RedactionView, ...] = ()
+    extras: str | None = None
 
     @property
     def not_recorded(self) -> tuple[str, ...]:
@@ -217,6 +232,17 @@ class InvocationDetail:
         gone = {one.name for one in self.erased}
         return tuple(name for name, text in texts.items() if text is None and name not in gone)
 
+    def absence_of(self, surface: str) -> str:
+        """Why a surface is None, in one sentence: `output`, `canonical` or `receipt`."""
+        if self.summary.state == "started":
+            return "the invocation has not ended"
+        for one in self.erased:
+            if one.name == surface:
+                return one.sentence
+        if self.source is None:
+            return f"{surface} is missing"
+        return f"{surface} is not recorded, because the source of the import does not have it"
+
     def stream(self, role: str) -> StreamView | None:
         """The stream with this role, if there is one."""
         return next((stream for stream in self.streams if stream.role == role), None)
@@ -232,6 +258,7 @@ class InvocationDetail:
             position=self.position,
             erased=tuple(one for one in self.erased if one.name == "arguments"),
             source=self.source,
+            redacted=tuple(one for one in self.redacted if one.field == "arguments"),
         )
 
 

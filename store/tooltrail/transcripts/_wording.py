@@ -4,8 +4,6 @@ from datetime import datetime
 
 from tooltrail.store.views import InvocationDetail
 
-_OPEN = "[no result: the invocation has not ended]"
-
 
 def heading(detail: InvocationDetail) -> str:
     """The tool, the call id and the state of a call, on one line."""
@@ -23,7 +21,9 @@ def outcome(detail: InvocationDetail, compacted: str | None) -> tuple[str, str]:
     """The label and the text of the result of a call: compacted, or as shown to the model."""
     if compacted is not None:
         return "compacted", compacted
-    return "shown to the model", _OPEN if detail.receipt is None else detail.receipt.text
+    if detail.receipt is not None:
+        return "shown to the model", detail.receipt.text
+    return "shown to the model", f"[no result: {detail.absence_of('receipt')}]"
 
 
 def stamp(moment: datetime) -> str:

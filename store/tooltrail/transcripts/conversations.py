@@ -24,19 +24,27 @@ from tooltrail.wire import Change, ChangeKind
 
 
 def conversation_of(transcript: Transcript) -> Conversation:
-    """The conversation of a session. A call without a receipt has no result.
+    """The conversation of a session.
 
-    The tools are those that the session offered last.
+    A call that has not ended has no result. The result of a call without a recorded receipt says
+    that it has ended, and why there is no receipt. The tools are those that the session offered
+    last.
     """
     return read_conversation(transcript)[0]
 
 
-def read_conversation(transcript: Transcript) -> tuple[Conversation, tuple[Change, ...]]:
+def read_conversation(
+    transcript: Transcript, *, fills: bool = True
+) -> tuple[Conversation, tuple[Change, ...]]:
     """The conversation of a session, and its differences from the record.
 
     For an entry that is not in the conversation, `where` of the change is `#SEQ`.
+
+    Args:
+        transcript: transcript of the session.
+        fills: whether an ended call without a receipt gets a result that says so.
     """
-    building, offered = _Building(transcript), tuple[ToolView, ...]()
+    building, offered = _Building(transcript, fills=fills), tuple[ToolView, ...]()
     for entry in transcript.entries:
         if isinstance(entry, InvocationDetail):
             building.add_invocation(entry)
@@ -48,13 +56,13 @@ def read_conversation(transcript: Transcript) -> tuple[Conversation, tuple[Chang
     messages = [
         draft.message.model_copy(update={"blocks": tuple(draft.blocks)}) for draft in drafts
     ]
-    compacted = [
-        Change("result_compacted", f"messages[{index}].results[{number}]", detail)
+    changed = [
+        Change(kind, f"messages[{index}].results[{number}]", detail)
         for index, draft in enumerate(drafts)
-        for number, detail in draft.compacted
+        for kind, number, detail in draft.changed
     ]
     conversation = Conversation.of(messages, [tool.definition for tool in offered])
-    return conversation, (*building.changes, *compacted)
+    return conversation, (*building.changes, *changed)
 
 
 @dataclass(slots=True)
@@ -63,16 +71,20 @@ class _Draft:
 
     Attributes:
         message: message with the role and the origin; its blocks are ignored.
-        compacted: number of each compacted result among the results, and the detail to report.
+        changed: results that are not the receipt: kind of the change, number of the result among
+            the results, and the detail to report.
     """
 
     message: Message
     blocks: list[MessageBlock] = field(default_factory=list[MessageBlock])
-    compacted: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    changed: list[tuple[ChangeKind, int, str]] = field(
+        default_factory=list[tuple[ChangeKind, int, str]]
+    )
 
 
 class _Building:
-    def __init__(self, transcript: Transcript) -> None:
+    def __init__(self, transcript: Transcript, *, fills: bool) -> None:
+        self._fills = fills
         self._compacted = transcript.compacted
         self._pairs = Pairs(transcript)
         self._drafts: list[_Draft] = []
@@ -101,13 +113,20 @@ class _Building:
         if asked.message_id is None and asked.run is detail:
             draft = self._add(Message(role="assistant"))
             draft.blocks.append(CallBlock(call=asked.call, key=_key_of(asked)))
-        text = self._shown(detail)
+        summary, text = detail.summary, self._shown(detail)
+        change: tuple[ChangeKind, str] | None = None
         if text is None:
-            return
-        draft, summary = self._answers(), detail.summary
-        if summary.id in self._compacted:
+            if not self._fills or summary.state == "started" or asked.results:
+                return
+            reason = detail.absence_of("receipt")
+            text = f"[the call has ended: {summary.state}; {reason}]"
+            change = "result_missing", f"a result was added that says so: {reason}"
+        elif summary.id in self._compacted:
+            change = "result_compacted", "replaced by the receipt of the compacted result"
+        draft = self._answers()
+        if change is not None:
             number = sum(isinstance(block, ResultBlock) for block in draft.blocks)
-            draft.compacted.append((number, "replaced by the receipt of the compacted result"))
+            draft.changed.append((change[0], number, change[1]))
         result = ResultBlock(
             call_id=summary.call_id,
             tool_name=asked.call.tool_name,

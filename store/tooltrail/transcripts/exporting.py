@@ -34,7 +34,9 @@ def export_transcript(
         NotFoundError: there is no such format.
         ExportRefusedError: the export would differ from the record, and the policy is strict.
     """
-    (conversation, changes), report = read_conversation(transcript), ExportReport()
+    # The other ways to write a call without a result are ways of the format.
+    fills, report = policy.unanswered == "mark", ExportReport()
+    conversation, changes = read_conversation(transcript, fills=fills)
     lenient = replace(policy, strict=False)
     export = wire_format(format_name).write_history(conversation, lenient)
     for change in (*changes, *export.report):

@@ -65,7 +65,9 @@ def _candidates(transcript: Transcript, first: int) -> Iterator[tuple[Invocation
     """The calls to compact and their shorter receipts, in the order in which they are tried."""
     for chars in (first, 0):
         for entry in transcript.entries:
-            if isinstance(entry, InvocationDetail) and entry.canonical_json is not None:
+            if not isinstance(entry, InvocationDetail) or entry.receipt is None:
+                continue
+            if entry.canonical_json is not None:
                 result = compact(CanonicalResult.from_json(entry.canonical_json), chars)
                 if isinstance(result, CompactedResult):
                     yield entry, render_compacted(result)

@@ -152,8 +152,10 @@ class ToolNames:
         spelled = self._spelled(tool)
         if spelled is not None and self._owners.setdefault(spelled, tool) == tool:
             return spelled
-        made = (self._made(tool, attempt) for attempt in count())
-        return next(name for name in made if self._owners.setdefault(name, tool) == tool)
+        attempt = 0
+        while self._owners.setdefault(name := self._made(tool, attempt), tool) != tool:
+            attempt += 1
+        return name
 
     def _spelled(self, tool: _Tool) -> str | None:
         """The name that `split_name` turns back into the tool; None if there is no legal one."""

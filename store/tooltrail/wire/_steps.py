@@ -110,12 +110,12 @@ class _Planner:
             elif said := self._without_results(message, where):
                 yield Step(said, where)
             if orphans := tuple(paired.orphans.get(index, ())):
-                yield Step(self._as_text(orphans, where), where, orphans=orphans)
+                yield Step(self._as_text(message, orphans, where), where, orphans=orphans)
 
-    def _as_text(self, orphans: tuple[ResultBlock, ...], where: str) -> Message:
+    def _as_text(self, source: Message, orphans: tuple[ResultBlock, ...], where: str) -> Message:
         """Results without a call as the user's text; no text if the format accepts orphans."""
         if self._writing.capabilities.takes_orphans:
-            return Message(role="user")
+            return Message(role="user", origin=source.origin)
         answered = (self._orphan(result, where) for result in orphans)
         return Message.of("user", results_as_text(self._writing, self._family, answered))
 

@@ -4,12 +4,14 @@ The arguments of a call come in fragments of JSON that can break anywhere, even 
 They are joined to one text and parsed when the answer has ended.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
-from tooltrail.records import Message
+from tooltrail.records import InvalidRecordError, Message, read_json
+from tooltrail.records.canonical_json import encode_text
 from tooltrail.wire.members import JsonObject, list_in, object_in
 from tooltrail.wire.responses import ProviderFailure, Response
 
@@ -22,6 +24,21 @@ class Block:
     begun: JsonObject
     pieces: dict[str, list[JsonValue]] = field(default_factory=dict[str, list[JsonValue]])
     has_ended: bool = False
+
+    def fits(self, name: str, piece: JsonValue) -> bool:
+        """Whether a piece of a member can be joined to what came before it."""
+        earlier = [one for one in (self.begun.get(name), *self.pieces.get(name, ())) if one]
+        is_joined = isinstance(piece, str | list | dict)
+        return not earlier or (is_joined and all(type(one) is type(piece) for one in earlier))
+
+    def contradicts(self, name: str) -> bool:
+        """Whether the first event has a member that its pieces, which are texts, do not repeat."""
+        begun = self.begun.get(name)
+        with suppress(InvalidRecordError):
+            streamed = read_json("".join(map(str, self.pieces[name])))
+            if isinstance(begun, dict) and encode_text(streamed) == encode_text(begun):
+                return False
+        return bool(begun)
 
     def members(self) -> JsonObject:
         """The members with their pieces: texts and lists are joined, objects are merged."""
@@ -36,8 +53,10 @@ def _joined(pieces: list[JsonValue]) -> JsonValue:
             return "".join(one for one in pieces if isinstance(one, str))
         case list():
             return [item for one in pieces for item in list_in(one)]
-        case _:
+        case dict():
             return {name: value for one in pieces for name, value in object_in(one).items()}
+        case other:
+            return other
 
 
 class BlockAssembler:
@@ -45,18 +64,21 @@ class BlockAssembler:
 
     Args:
         calls: the kind of blocks that are calls, or the end of such kinds.
-        read_message: reads a message in the form of an answer that is not streamed. It is told
-            whether the answer `is_complete`, and the indexes of blocks that may be `cut`.
+        kinds: the kinds of all known pieces.
+        read_message: reads a message in the form of an answer that is not streamed. Its arguments
+            say whether the answer `is_complete`, and which blocks may be `cut`, by their indexes.
         read_response: reads an answer that was not streamed after all.
     """
 
     def __init__(
         self,
         calls: str,
+        kinds: Collection[str],
         read_message: Callable[..., Message],
         read_response: Callable[[JsonObject], Response],
     ) -> None:
-        self._calls, self._read_message, self._read_response = calls, read_message, read_response
+        self._calls, self._kinds = calls, kinds
+        self._read_message, self._read_response = read_message, read_response
         self.message: JsonObject | None = None
         self.whole: JsonObject | None = None
         self.has_ended = False
@@ -85,22 +107,27 @@ class BlockAssembler:
         self._blocks.append(self.open[place])
 
     def add(self, index: JsonValue, kind: str, pieces: JsonObject) -> None:
-        """Add pieces of members; what may be missing from a call is reported.
+        """Add pieces of members, or report that they do not fit the block.
 
         An unknown piece of a block that is no call may be new in the provider's format.
         """
         if (block := self._block(index)) is None:
             return
-        is_call = any(one.endswith(self._calls) for one in (kind, block.kind))
-        types: tuple[type, ...] = (str,) if is_call else (str, list, dict)
-        fits = block.kind.endswith(kind) and all(isinstance(one, types) for one in pieces.values())
-        if is_call and not (fits and pieces):
+        is_call = self._is_call(kind) or self._is_call(block.kind)
+        is_own = block.kind.endswith(kind)
+        if is_call:
+            fits = bool(pieces) and all(isinstance(one, str) for one in pieces.values())
+        else:
+            pieces = {name: one for name, one in pieces.items() if one is not None}
+            fits = all(block.fits(name, one) for name, one in pieces.items())
+        if not (is_own and fits) and (is_call or is_own or kind in self._kinds):
             self.unread.append(f"a piece {kind!r} does not fit a block {block.kind!r}")
-        for name, piece in pieces.items() if fits else ():
-            if is_call and piece and block.begun.get(name) and name not in block.pieces:
-                self.unread.append(f"the {name} of a call comes whole and in pieces")
+        for name, piece in pieces.items() if is_own and fits else ():
             if piece or not is_call:
                 block.pieces.setdefault(name, []).append(piece)
+
+    def _is_call(self, kind: str) -> bool:
+        return kind.endswith(self._calls)
 
     def stop(self, index: JsonValue) -> None:
         """End a block."""
@@ -122,6 +149,9 @@ class BlockAssembler:
         if self.whole is not None:
             self.unread.append("the stream has a whole message, too")
         content: list[JsonValue] = [self.native(block) for block in self._blocks]
+        for block in self._blocks:
+            twice = filter(block.contradicts, block.pieces if self._is_call(block.kind) else ())
+            self.unread += (f"the {name} of a call comes whole and in pieces" for name in twice)
         cut = {number for number, block in enumerate(self._blocks) if not block.has_ended}
         is_complete = (self.has_ended or is_done) and self.failure is None
         native: JsonObject = {**(self.message or {}), "content": content}

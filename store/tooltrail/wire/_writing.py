@@ -29,7 +29,7 @@ from tooltrail.wire.exports import (
     ToolChoice,
 )
 from tooltrail.wire.media_uris import is_file_name, is_public
-from tooltrail.wire.members import JsonObject, object_in
+from tooltrail.wire.members import LAYOUT, JsonObject, object_in
 from tooltrail.wire.text_fallback.family import CAPABILITIES as TEXT_CAPABILITIES
 
 ERROR_PREFIX = "ERROR: "
@@ -298,7 +298,7 @@ class Writing:
 
     def note_dropped(self, names: Iterable[str], where: str) -> None:
         """Report that a provider's members with these names are left out."""
-        if note := ", ".join(sorted(names)):
+        if note := ", ".join(sorted({*names} - {LAYOUT})):
             self.note("provider_data_dropped", where, note)
 
     def described(self, block: MessageBlock, where: str) -> str:

@@ -11,6 +11,9 @@ from pydantic import JsonValue
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
+LAYOUT = "tooltrail:layout"
+"""The extra that notes in which of two equal forms a content came; no report names it."""
+
 # Made once: `json.dumps` with these options makes an encoder per call, which doubles the cost.
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 

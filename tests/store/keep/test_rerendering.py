@@ -1,6 +1,7 @@
 """A stored receipt beside what today's renderers give: every kind of drift, and nothing written."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Annotated, Any, cast
 
@@ -33,10 +34,10 @@ from tooltrail.records import (
     project,
     render,
 )
-from tooltrail.records.digests import Digest
+from tooltrail.records.digests import Digest, digest_of
 from tooltrail.store.keep.rerendering import Rerendering, Wording, rerender
 from tooltrail.store.store import Store
-from tooltrail.store.views import InvocationDetail
+from tooltrail.store.views import Erasure, InvocationDetail, InvocationView, ReceiptView
 
 BIG = b"".join(b"%08d\n" % n for n in range(50_000))
 TODAY = default_families()
@@ -98,17 +99,16 @@ def record(
     named = families.of_output(output, families.named(family))
     canonical = project(output, named, used, _Publisher()).canonical
     shown = render(canonical, named, used)
-    detail = SimpleNamespace(
-        summary=SimpleNamespace(id=new_id(), state=output.status, family=family),
-        receipt=SimpleNamespace(
-            text=shown.text,
-            renderer_name=shown.renderer_name,
-            renderer_version=shown.renderer_version,
-        ),
-        canonical_json=canonical.to_json(),
-        policy_digest=used.digest,
+    summary = SimpleNamespace(id=new_id(), state=output.status, family=family)
+    renderer = (shown.renderer_name, shown.renderer_version)
+    detail = InvocationDetail(
+        cast("InvocationView", summary),
+        b"",
+        used.digest,
+        canonical_json=canonical.to_json().decode(),
+        receipt=ReceiptView(shown.text, digest_of(b""), *renderer, used.digest),
     )
-    return Recorded(cast("InvocationDetail", detail), {used.digest: used.to_json().decode()})
+    return Recorded(detail, {used.digest: used.to_json().decode()})
 
 
 def with_foreign(name: str = "foreign") -> FamilyRegistry:
@@ -290,6 +290,7 @@ def test_any_policy_gives_the_same_receipt_again(
 def test_an_open_invocation_has_nothing_to_compare() -> None:
     kept = record(made())
     cast("Any", kept.detail).summary.state = "started"
+    kept.detail = replace(kept.detail, receipt=None, canonical_json=None)
     reason = "the invocation has not ended, so there is no receipt"
     assert kept.rerender(TODAY) == Rerendering(kept.detail.summary.id, "open", reason)
 
@@ -297,8 +298,27 @@ def test_an_open_invocation_has_nothing_to_compare() -> None:
 @pytest.mark.parametrize("surface", ["receipt", "canonical_json"])
 def test_a_lost_surface_is_damage(surface: str) -> None:
     kept = record(made())
-    setattr(kept.detail, surface, None)
+    kept.detail = replace(kept.detail, **cast("Any", {surface: None}))
     name = kept.detail.summary.id
     with pytest.raises(DamageError, match=f"a surface of invocation {name} is missing") as caught:
         kept.rerender(TODAY)
     assert caught.value.path == str(name)
+
+
+def test_an_erased_surface_cannot_be_compared() -> None:
+    kept = record(made())
+    gone = Erasure("receipt", "a person asked", "request 7", datetime(2026, 1, 2, tzinfo=UTC))
+    kept.detail = replace(kept.detail, receipt=None, erased=(gone,))
+    found = kept.rerender(TODAY)
+    assert (found.state, found.reason) == ("incomparable", gone.sentence)
+
+
+def test_the_receipt_of_another_program_is_not_compared() -> None:
+    kept = record(made())
+    assert kept.detail.receipt is not None
+    seen = replace(kept.detail.receipt, renderer_name="seen", renderer_version=0)
+    kept.detail = replace(kept.detail, receipt=seen, canonical_json=None)
+    found = kept.rerender(TODAY)
+    assert found.state == "not_rendered"
+    assert found.stored == Wording(seen.text, "seen", 0)
+    assert "another program" in found.reason

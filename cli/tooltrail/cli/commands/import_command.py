@@ -24,26 +24,22 @@ def command(
     no_redact: bool,
     as_json: bool,
 ) -> int:
-    r"""Record the sessions that agents left as files: their calls, results and messages.
+    """Record the sessions that agents left as files: their calls, results and messages.
 
     PATH is a file, or a folder that is searched for files. Without PATH, the usual folders of all
     known agents are searched. The format of a file is recognized by its content: claude-code,
-    codex, copilot-cli, gemini-cli, mini-swe-agent, opencode, pi, swe-agent.
+    codex, copilot-cli, gemini-cli, opencode, pi, mini-swe-agent, swe-agent, openhands, inspect,
+    openai-chat, atif.
 
     Importing a file again adds only what is new in it. Credentials of well-known formats are
     replaced by [REDACTED:RULE] before anything is stored. A surface that the file does not have is
     not recorded: it is never made up. A damaged line costs only itself; the report names it.
 
-    Exits with 3 if a file is missing or of no known format, and with 4 if lines are damaged.
-
-    \b
-    Examples:
-      tooltrail import
-      tooltrail import ~/.codex/sessions --dry-run
-      tooltrail import session.jsonl --format claude-code
+    Exits with 3 if a file is missing or of no known format, with 4 if lines are damaged, and with 5
+    if a file cannot be read. The other files are still imported.
     """
     from tooltrail.cli._importing import import_with_bar, print_report, say_found
 
     found = say_found(paths, format_name)
-    imported = import_with_bar(location, found, is_redacting=not no_redact, is_dry_run=dry_run)
-    return print_report(imported, as_json=as_json, is_dry_run=dry_run)
+    done = import_with_bar(location, found, is_redacting=not no_redact, is_dry_run=dry_run)
+    return print_report(*done, as_json=as_json, is_dry_run=dry_run)

@@ -108,7 +108,7 @@ def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool)
     else:
         write(on_terminal(diff_of(found)))
     if found.state == "open":
-        return _say_open(store, detail)
+        return _say_absent(store, detail, "receipt")
     say(sentence_of(found))
     return CODES[found.state]
 
@@ -117,24 +117,25 @@ def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:
     if surface == "input":
         write_bytes(detail.arguments)
         return ExitCode.OK
-    if detail.receipt is None or detail.canonical_json is None:
-        return _say_open(store, detail)
-    if surface == "receipt":
-        write_bytes(detail.receipt.text.encode())
-    elif surface == "canonical":
-        write_bytes(detail.canonical_json.encode())
-    else:
-        return _print_complete(store.reader, detail)
+    if surface == "complete":
+        return _print_complete(store, detail)
+    receipt = None if detail.receipt is None else detail.receipt.text
+    text = receipt if surface == "receipt" else detail.canonical_json
+    if text is None:
+        return _say_absent(store, detail, surface)
+    write_bytes(text.encode("utf-8", "surrogatepass"))
     return ExitCode.OK
 
 
-def _print_complete(reader: Reader, detail: InvocationDetail) -> int:
+def _print_complete(store: Store, detail: InvocationDetail) -> int:
     if not detail.streams:
-        write_bytes((detail.complete_json or "").encode())
+        if detail.complete_json is None:
+            return _say_absent(store, detail, "output")
+        write_bytes(detail.complete_json.encode("utf-8", "surrogatepass"))
     for stream in detail.streams:
         if stream.role != "order":
             target = sys.stderr.buffer if stream.role == "stderr" else sys.stdout.buffer
-            with reader.open_stream(stream) as source:
+            with store.reader.open_stream(stream) as source:
                 copy_stream(source, target)
     return _say_lost(detail.streams)
 
@@ -142,7 +143,7 @@ def _print_complete(reader: Reader, detail: InvocationDetail) -> int:
 def _print_stream(store: Store, detail: InvocationDetail, role: str) -> int:
     found = detail.stream(role)
     if found is None and detail.complete_json is None:
-        return _say_open(store, detail)
+        return _say_absent(store, detail, "output")
     if found is None:
         roles = ", ".join(stream.role for stream in detail.streams) or "none"
         say(f"tooltrail: invocation {detail.summary.id} has no stream {role!r}; it has {roles}")
@@ -152,9 +153,12 @@ def _print_stream(store: Store, detail: InvocationDetail, role: str) -> int:
     return _say_lost([found])
 
 
-def _say_open(store: Store, detail: InvocationDetail) -> int:
+def _say_absent(store: Store, detail: InvocationDetail, surface: str) -> int:
     from tooltrail.artifacts import spooled_streams
 
+    if detail.summary.state != "started":
+        say(f"tooltrail: invocation {detail.summary.id}: {detail.absence_of(surface)}")
+        return ExitCode.INCOMPLETE
     spool = store.spool / str(detail.summary.id)
     where = f"; its output so far is in {spool}" if spooled_streams(spool) else ""
     say(f"tooltrail: invocation {detail.summary.id} has not ended{where}")

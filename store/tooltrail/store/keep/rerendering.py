@@ -9,17 +9,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, Protocol
 from uuid import UUID
 
+from tooltrail.journal.invocation import SEEN
 from tooltrail.records import CanonicalResult, FamilyRegistry, render, stored_policy
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, InvalidRecordError, TooltrailError
 
 if TYPE_CHECKING:
-    from tooltrail.store.views import InvocationDetail
+    from tooltrail.store.views import InvocationDetail, ReceiptView
 
 _REASON_CHARS: Final = 300
 """Most characters to quote of an error, whose message a family may choose."""
 
-RerenderingState = Literal["same", "drifted", "incomparable", "open"]
+RerenderingState = Literal["same", "drifted", "incomparable", "not_rendered", "open"]
 
 
 class Policies(Protocol):
@@ -49,7 +50,8 @@ class Rerendering:
     Attributes:
         invocation_id: id of the invocation.
         state: `same` text; `drifted`; `incomparable`, because this program lacks the family or
-            cannot read the policy; `open`, because the invocation has not ended.
+            cannot read the policy, or a surface is erased; `not_rendered`, because another program
+            made the receipt, or none is recorded; `open`, because the invocation has not ended.
         reason: one sentence; empty for `same`.
         stored: the receipt that the model was shown; None if there is none.
         today: the receipt of the current renderer; None if it makes none.
@@ -76,11 +78,9 @@ def rerender(
         DamageError: a surface or the policy is missing or altered.
     """
     found, receipt = detail.summary.id, detail.receipt
-    if detail.summary.state == "started":
-        return Rerendering(found, "open", "the invocation has not ended, so there is no receipt")
-    if receipt is None or detail.canonical_json is None:
-        raise DamageError(f"a surface of invocation {found} is missing", path=str(found))
-    stored = Wording(receipt.text, receipt.renderer_name, receipt.renderer_version)
+    if receipt is None or detail.canonical_json is None or receipt.renderer_name == SEEN:
+        return _uncompared(detail)
+    stored = _stored(receipt)
     document = policies.policy_json(detail.policy_digest)
     family = families.find(detail.summary.family)
     if family is None:
@@ -106,6 +106,31 @@ def rerender(
     else:
         reason = f"it was worded by renderer {stored.renderer}, today's is {today.renderer}"
     return Rerendering(found, "drifted", reason, stored, today)
+
+
+def _uncompared(detail: "InvocationDetail") -> Rerendering:
+    """The answer for a call whose receipt was not rendered from its canonical result.
+
+    Raises:
+        DamageError: a surface is missing.
+    """
+    found, receipt = detail.summary.id, detail.receipt
+    if detail.summary.state == "started":
+        return Rerendering(found, "open", "the invocation has not ended, so there is no receipt")
+    if receipt is not None and receipt.renderer_name == SEEN:
+        reason = f"another program made the receipt (renderer {SEEN})"
+        return Rerendering(found, "not_rendered", reason, _stored(receipt))
+    surface = "canonical" if receipt is not None else "receipt"
+    reason = detail.absence_of(surface)
+    if surface in detail.not_recorded:
+        return Rerendering(found, "not_rendered", reason)
+    if any(one.name == surface for one in detail.erased):
+        return Rerendering(found, "incomparable", reason)
+    raise DamageError(f"a surface of invocation {found} is missing", path=str(found))
+
+
+def _stored(receipt: "ReceiptView") -> Wording:
+    return Wording(receipt.text, receipt.renderer_name, receipt.renderer_version)
 
 
 def _why(error: BaseException) -> str:

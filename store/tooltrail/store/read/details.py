@@ -123,6 +123,8 @@ def _detail(  # noqa: PLR0917  a table each
         damage=damage,
         erased=surfaces.erased,
         source=surfaces.source,
+        redacted=surfaces.redacted,
+        extras=_text(surfaces, "extras"),
     )
 
 

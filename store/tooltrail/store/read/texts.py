@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any, NamedTuple
 from uuid import UUID
 
@@ -20,16 +21,17 @@ from tooltrail.store.bodies import unpack_fact
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.references import expand_canonical, expand_output, has_references
-from tooltrail.store.views import Erasure, SourceView
+from tooltrail.store.views import Erasure, RedactionView, SourceView
 
 
 class Surfaces(NamedTuple):
-    """The texts of an invocation by name, the erased texts, the damage, and the source."""
+    """The texts of an invocation by name, the erased texts, and what its facts say beside them."""
 
-    texts: Mapping[str, bytes]
+    texts: Mapping[str, bytes] = MappingProxyType({})
     erased: tuple[Erasure, ...] = ()
     damage: str | None = None
     source: SourceView | None = None
+    redacted: tuple[RedactionView, ...] = ()
 
 
 class _Text(NamedTuple):
@@ -72,21 +74,23 @@ def read_texts(
     # If the columns cannot hold the texts that the ingester made, a body has their digests.
     inexact = (row["shown"] for row in rows if row["is_exact"] is False)
     made = load_bodies(connection, (one for one in inexact if one is not None))
-    found: list[list[_Text] | str] = []
+    found: list[tuple[list[_Text], Surfaces]] = []
     missing: list[_Text] = []
     for row in rows:
         try:
-            texts = _texts_of(row, made, outputs=outputs)
+            start, end = _facts_of(row)
+            texts = _texts_of(row, start, end, made, outputs=outputs)
+            found.append((texts, _beside(start, end)))
         except (DamageError, ValueError, LookupError, TypeError) as error:
-            found.append(f"a ledger entry of it is no fact: {error}")
+            damage = f"invocation {row['id']} is damaged: a ledger entry of it is no fact: {error}"
+            found.append(([], Surfaces(damage=damage)))
             continue
-        found.append(texts)
         missing += [text for text in texts if text.exact is None]
     digests = (one for text in missing for one in (text.digest, text.tombstone) if one is not None)
     bodies = load_bodies(connection, digests)
     return [
-        _surfaces(row["id"], texts, bodies)._replace(source=_source(row["start_fact"]))
-        for row, texts in zip(rows, found, strict=True)
+        _surfaces(row["id"], texts, bodies, beside)
+        for row, (texts, beside) in zip(rows, found, strict=True)
     ]
 
 
@@ -98,23 +102,42 @@ def text_from(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _texts_of(row: Mapping[str, Any], made: Mapping[Digest, Body], *, outputs: bool) -> list[_Text]:
-    """The texts of a row, each with the digest that a fact names.
+def _facts_of(row: Mapping[str, Any]) -> tuple[bytes, bytes]:
+    """The canonical JSON of the start and of the end of a call; empty if it has not ended.
 
     Raises:
-        DamageError, ValueError, LookupError, TypeError: an entry of the ledger is damaged.
+        DamageError: the row does not name such facts.
     """
     owner = str(row["id"])
     start = _fact(row["start_fact"], owner, "start", "call.started")
-    texts = [_text("arguments", row["arguments"], start)]
     if row["state"] == "started":
+        return start, b""
+    return start, _fact(row["end_fact"], owner, "end", "call.ended")
+
+
+def _texts_of(
+    row: Mapping[str, Any],
+    start: bytes,
+    end: bytes,
+    made: Mapping[Digest, Body],
+    *,
+    outputs: bool,
+) -> list[_Text]:
+    """The texts of a row, each with the digest that a fact names.
+
+    Raises:
+        ValueError, LookupError, TypeError: an entry of the ledger is damaged.
+    """
+    texts = [_text("arguments", row["arguments"], start)]
+    if not end:
         return texts
-    end = _fact(row["end_fact"], owner, "end", "call.ended")
     if outputs:
         document = row["output"]
         if document is not None:
             document = expand_output(document, json.loads(end).get("streams", ()))
         texts.append(_text("output", document, end))
+        if b'"extras":' in end:
+            texts.append(_text("extras", None, end))
     shown: bytes | None = end
     if b'"shown":' not in end:
         shown = made[row["shown"]].data if row["shown"] in made else None
@@ -158,18 +181,23 @@ def _fact(packed: bytes | None, owner: str, which: str, kind: str) -> bytes:
     return fact
 
 
-def _source(packed: bytes | None) -> SourceView | None:
-    """Where an importer found a call, from its first fact; None if there is no source."""
-    with suppress(DamageError, ValueError, LookupError, TypeError):
-        fact = b"" if packed is None else unpack_fact(packed)
-        if b'"source":' in fact:
-            return SourceView(**json.loads(fact)["source"])
-    return None
+def _beside(start: bytes, end: bytes) -> Surfaces:
+    """Where an importer found a call, and the secrets that were replaced."""
+    source = json.loads(start)["source"] if b'"source":' in start else None
+    secrets = [
+        RedactionView(**one)
+        for fact in (start, end)
+        if b'"redacted":' in fact
+        for one in json.loads(fact)["redacted"]
+    ]
+    return Surfaces(
+        source=None if source is None else SourceView(**source), redacted=tuple(secrets)
+    )
 
 
-def _surfaces(owner: UUID, texts: list[_Text] | str, bodies: Mapping[Digest, Body]) -> Surfaces:
-    if isinstance(texts, str):
-        return Surfaces({}, damage=f"invocation {owner} is damaged: {texts}")
+def _surfaces(
+    owner: UUID, texts: list[_Text], bodies: Mapping[Digest, Body], beside: Surfaces
+) -> Surfaces:
     found: dict[str, bytes] = {}
     erased: list[Erasure] = []
     for text in texts:
@@ -183,5 +211,5 @@ def _surfaces(owner: UUID, texts: list[_Text] | str, bodies: Mapping[Digest, Bod
             erased.append(replace(body.erasure, name=text.name))
         else:
             words = "is erased or lost" if text.is_gone else "is not the text that was recorded"
-            return Surfaces({}, damage=f"invocation {owner} is damaged: {text.name} {words}")
-    return Surfaces(found, tuple(erased))
+            return beside._replace(damage=f"invocation {owner} is damaged: {text.name} {words}")
+    return beside._replace(texts=found, erased=tuple(erased))

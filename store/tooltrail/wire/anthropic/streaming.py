@@ -25,7 +25,8 @@ class MessagesAssembler(BlockAssembler):
     """Assembles the events of one answer."""
 
     def __init__(self) -> None:
-        super().__init__("tool_use", read_message, read_response)
+        kinds = {owner for owner, _, _ in _PIECES.values()}
+        super().__init__("tool_use", kinds, read_message, read_response)
 
     def feed(self, event: JsonObject) -> None:
         """Add one event. Unknown events are ignored; unknown events of a block are reported."""
@@ -62,7 +63,7 @@ class MessagesAssembler(BlockAssembler):
                 owner, member, name = _PIECES.get(kind, (kind, kind, kind))
                 self.add(index, owner, {name: delta.get(member)})
             case _:
-                self.unread.append(f"an event {name!r} of block {index}")
+                self.unread.append(f"cannot read {_BLOCK}{name} of block {index}")
 
     def _begin(self, message: JsonObject) -> None:
         """Begin the answer, which may have complete blocks: calls that a running program makes."""

@@ -16,6 +16,7 @@ _BLOCK = "contentBlock"
 """The prefix of the names of block events, followed by `Start`, `Delta` or `Stop`."""
 
 _WITHOUT_START = ("text", "reasoningContent")
+_KINDS = (*_WITHOUT_START, "toolUse", "toolResult", "image")
 _HIDDEN = "redactedContent"
 
 
@@ -23,7 +24,7 @@ class ConverseAssembler(BlockAssembler):
     """Assembles the events of one answer."""
 
     def __init__(self) -> None:
-        super().__init__("toolUse", read_message, read_response)
+        super().__init__("toolUse", _KINDS, read_message, read_response)
 
     def feed(self, event: JsonObject) -> None:
         """Add one event. Unknown events are ignored; unknown events of a block are reported."""
@@ -57,7 +58,7 @@ class ConverseAssembler(BlockAssembler):
                 for kind, piece in delta.items():
                     self._take_piece(index, kind, piece)
             case _:
-                self.unread.append(f"an event {name!r} of block {index}")
+                self.unread.append(f"cannot read {_BLOCK}{name} of block {index}")
 
     def _take_piece(self, index: JsonValue, kind: str, piece: JsonValue) -> None:
         pieces: JsonObject = {"content": piece} if isinstance(piece, list) else object_in(piece)

@@ -4,9 +4,11 @@ An answer is read as a chat with one choice. The model's plan before its tool ca
 reasoning. A document of a result is the output of its tool, so it is read as text; extras of the
 text allow writing it as a document again. Citations are extras of the message.
 
-A content is a text or a list of parts, which may contain one text. A message with an origin has a
-list, as every answer of Cohere has, unless its extras contain an empty `content`. The extras of a
-result contain an empty list if its content is a list.
+A content is a text or a list of parts, which may contain one text. Extras note which one it was:
+
+- A message with a `LAYOUT` had a text if that is an empty text, and an empty list if it is a list.
+- Any other message with an origin had a list. Every answer of Cohere has one.
+- A result had a list if it has a `LAYOUT`, and a text otherwise.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,6 +32,7 @@ from tooltrail.wire._chat.parts import Part, is_part, read_part
 from tooltrail.wire._reading import merge_results, message_of_request, spoken_in
 from tooltrail.wire.cohere.asking import NAME, read_tools
 from tooltrail.wire.members import (
+    LAYOUT,
     JsonObject,
     items_of,
     object_in,
@@ -114,9 +117,9 @@ def _read_message(native: JsonObject, role: Role) -> Message:
         blocks, extras = map(read_part, items_of(content)), others(native, _SAID)
     message = message_of_request(NAME, role, blocks, extras)
     if content in ("", []):
-        extras["content"] = content
+        extras[LAYOUT] = content
     elif isinstance(content, str) and message.origin:
-        extras["content"] = ""
+        extras[LAYOUT] = ""
     if not (extras or isinstance(content, list)):
         return message
     return message.model_copy(update={"origin": Origin(wire_format=NAME, extras=extras)})
@@ -126,7 +129,7 @@ def _read_result(native: JsonObject) -> ResultBlock:
     result = read_result(native, RESULT, _read_given)
     if not isinstance(native.get("content"), list):
         return result
-    return result.model_copy(update={"extras": {**result.extras, "content": []}})
+    return result.model_copy(update={"extras": {**result.extras, LAYOUT: []}})
 
 
 def _read_given(part: JsonValue) -> Part:

@@ -21,7 +21,7 @@ from tooltrail.wire._steps import Answered, Step, steps
 from tooltrail.wire._writing import Writing
 from tooltrail.wire.cohere.asking import FREE_TEXT
 from tooltrail.wire.cohere.reading import DOCUMENT, MESSAGE, PLAN, RESULT, THINKING
-from tooltrail.wire.members import JsonObject, raw_arguments, spelled
+from tooltrail.wire.members import LAYOUT, JsonObject, raw_arguments, spelled
 
 _DOCUMENT = frozenset({DOCUMENT})
 _IMAGES = frozenset({"image"})
@@ -48,10 +48,11 @@ def _said(writing: Writing, step: Step, spoken: JsonObject) -> JsonObject:
     role = "system" if message.role == "developer" else message.role
     writing.note_role(message.role, role, step.where)
     extras = dict(message.origin.extras) if message.origin else {}
-    if "content" in spoken:
-        extras.pop("content", None)
+    layout = extras.pop(LAYOUT, None)
+    if layout is not None and writing.replays(message):
+        spoken = {"content": layout, **spoken}
     native: JsonObject = {"role": role, **spoken}
-    return writing.beside(native, message, extras, step.where, MESSAGE - {PLAN, "content"})
+    return writing.beside(native, message, extras, step.where, MESSAGE - {PLAN})
 
 
 def _spoken(writing: Writing, step: Step) -> JsonObject:
@@ -75,7 +76,7 @@ def _spoken(writing: Writing, step: Step) -> JsonObject:
     plan: JsonObject = {PLAN: writing.joined(plans, where)} if plans else {}
     if not parts:
         return plan
-    is_text = message.origin is None or message.origin.extras.get("content") == ""
+    is_text = message.origin is None or message.origin.extras.get(LAYOUT) == ""
     is_list = writing.replays(message) and not is_text
     return {**plan, "content": [*parts] if is_list else content_of(parts)}
 
@@ -133,7 +134,7 @@ def _write_result(writing: Writing, answered: Answered) -> JsonObject:
         "content": _result_parts(writing, answered) or writing.result_text(result, where),
     }
     extras = dict(result.extras)
-    extras.pop("content", None)
+    extras.pop(LAYOUT, None)
     return writing.beside(native, answered.source, extras, where, RESULT)
 
 
@@ -143,7 +144,7 @@ def _result_parts(writing: Writing, answered: Answered) -> list[JsonValue]:
     Parts cannot carry a structured value, nor a status that does not follow from their text.
     """
     result, source = answered.result, answered.source
-    is_list = "content" in result.extras and writing.replays(source)
+    is_list = LAYOUT in result.extras and writing.replays(source)
     status = result_of_text(None, None, result.content).status
     if not is_list or result.status != status or result.has_structured:
         return []

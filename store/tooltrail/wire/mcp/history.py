@@ -6,7 +6,8 @@ tasks) are neither calls nor results: they are kept in order as provider blocks 
 written again.
 
 Client and server number their requests independently, so one id may be open on both sides. The
-members of a result show which request it answers. An error has none and is kept separately.
+members of a result show which request it answers. An error has none and is kept separately,
+unless only a `ping` shares the id: no error answers a ping.
 """
 
 from collections.abc import Iterator
@@ -73,7 +74,8 @@ class _Session:
         # Calls that wait for input, by key, with the `_round` that continues each one. Calls that
         # were continued last are at the end.
         self._asked: dict[str, JsonObject] = {}
-        self._of_server: set[JsonValue] = set()
+        # The methods of the server's requests by their ids.
+        self._of_server: dict[JsonValue, str] = {}
 
     def take(self, native: JsonValue) -> None:
         """Read one message."""
@@ -101,7 +103,7 @@ class _Session:
         elif method == "tools/call" and isinstance(message.get("params"), dict):
             self._waiting[message_id] = self._resumed(message, params) or self._begun(message)
         elif method in _FROM_SERVER:
-            self._of_server.add(message_id)
+            self._of_server[message_id] = method
         else:
             self._waiting[message_id] = task
             if task is not None:
@@ -131,9 +133,10 @@ class _Session:
         outcome = read_outcome({"jsonrpc": "2.0", **message})
         result, is_error = object_in(message.get("result")), message.get("error") is not None
         is_other = outcome is None and "tools" not in result
-        is_of_client = is_error or is_other or result.keys() >= _SAMPLED
+        is_refusal = is_error and self._of_server.get(message_id) != "ping"
+        is_of_client = is_refusal or is_other or result.keys() >= _SAMPLED
         if message_id in self._of_server and is_of_client:
-            self._of_server.discard(message_id)
+            del self._of_server[message_id]
             if is_error and message_id in self._waiting:
                 # Both sides have this id open, so the error may answer either request.
                 self._say("tool", ProviderBlock(native=message))
@@ -178,7 +181,8 @@ def _written(writing: Writing, conversation: Conversation) -> Iterator[JsonValue
         if step.orphans:
             # Responses without a request.
             for orphan in step.orphans:
-                yield response_native(writing, orphan, next(numbers), step.where, replays=False)
+                is_own = writing.replays(step.message)
+                yield response_native(writing, orphan, next(numbers), step.where, replays=is_own)
             continue
         _note_said(writing, step)
         for one in step.answered:

@@ -32,28 +32,37 @@ class McpAssembler:
     """Collects the responses of a stream, in their order."""
 
     def __init__(self) -> None:
-        # The responses by the id of their task, or by their place.
+        # The responses by the id of their task, or by their place; the tasks that have a result.
         self._responses: dict[str | int, JsonObject] = {}
+        self._ended: set[str] = set()
         self._unread: list[str] = []
 
     def feed(self, event: JsonObject) -> None:
         """Add one message."""
-        key: str | int = len(self._responses)
         if event.get("method") == "notifications/tasks":
             # A notification about a task contains the result if the task has ended.
             task = object_in(event.get("params"))
-            key, event = str(task.get("taskId")), {"jsonrpc": "2.0", "result": task}
-            if not isinstance(read_outcome(event), ResultBlock):
-                return
+            ended: JsonObject = {"jsonrpc": "2.0", "result": task}
+            if isinstance(read_outcome(ended), ResultBlock):
+                self._end_task(str(task.get("taskId")), ended)
         elif "result" in event or "error" in event:
             outcome = read_outcome({"jsonrpc": "2.0", **event})
-            if isinstance(outcome, Pending) and outcome.task_id is not None:
-                key = outcome.task_id
+            task_id = outcome.task_id if isinstance(outcome, Pending) else None
+            if task_id is None:
+                self._responses[len(self._responses)] = event
+            elif task_id not in self._ended:
+                self._responses[task_id] = event
+        elif "method" not in event:
+            self._unread.append("an event is no message of JSON-RPC")
+
+    def _end_task(self, task_id: str, ended: JsonObject) -> None:
+        """Add the result of a task; a second result of one task is a response of its own."""
+        if task_id in self._ended:
+            self._unread.append(f"the task {task_id!a} has more than one result")
+            self._responses[len(self._responses)] = ended
         else:
-            if "method" not in event:
-                self._unread.append("an event is no message of JSON-RPC")
-            return
-        self._responses[key] = event
+            self._ended.add(task_id)
+            self._responses[task_id] = ended
 
     def finish(self, *, is_done: bool = False) -> Response:  # noqa: ARG002  no event marks the end
         """Return the responses, one message each; none if the stream ended before the first."""

@@ -79,7 +79,7 @@ def test_a_block_without_an_index_is_there_and_told(make: Any) -> None:
 def test_a_beginning_without_a_block_is_told() -> None:
     response = read({"type": "content_block_start", "index": 0})
     assert response.message.calls == ()
-    assert response.unread == ("an event 'start' of block 0",)
+    assert response.unread == ("cannot read content_block_start of block 0",)
 
 
 @pytest.mark.parametrize("piece", ["", '{"a":', '{"a":1}', "1"])

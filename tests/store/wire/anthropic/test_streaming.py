@@ -83,7 +83,15 @@ def test_input_in_the_first_event_counts_where_no_fragment_comes() -> None:
     assert call.arguments_raw == '{"b":1,"a":2}'
 
 
-@pytest.mark.parametrize("raw", ['{"b":2}', "{}", '{"a":1', " "])
+def test_input_in_the_first_event_may_be_repeated_in_fragments() -> None:
+    begun = CALL | {"input": {"b": 1, "a": 2}}
+    response = finished(block(0, **begun), *arguments(0, '{"a": 2,', ' "b": 1}'), end(0))
+    assert response.unread == ()
+    assert [call.arguments_raw for call in response.calls] == ['{"a": 2, "b": 1}']
+    assert all(call.is_executable for call in response.calls)
+
+
+@pytest.mark.parametrize("raw", ['{"b":2}', '{"a":true}', "{}", '{"a":1', " "])
 def test_input_in_the_first_event_and_in_fragments_is_told(raw: str) -> None:
     begun = CALL | {"input": {"a": 1}}
     response = finished(block(0, **begun), *arguments(0, "", raw, ""), end(0))
@@ -251,7 +259,7 @@ def test_a_new_kind_of_delta_stops_a_call_that_it_is_of_and_no_other(
         (arguments(0, '"/tmp"')[0] | {"type": 5}, "an event has no type"),
         (
             arguments(0, '"/tmp"')[0] | {"type": "content_block_patch"},
-            "an event 'patch' of block 0",
+            "cannot read content_block_patch of block 0",
         ),
     ],
 )
@@ -291,6 +299,30 @@ def test_such_a_piece_of_a_call_is_told_and_the_call_is_not_run(kind: str) -> No
     response = finished(block(0, **CALL), piece(0, kind), *arguments(0, "{}"), end(0))
     assert response.unread == ("a piece 'thinking' does not fit a block 'tool_use'",)
     assert [call.is_executable for call in response.calls] == [False]
+
+
+@pytest.mark.parametrize(
+    ("kind", "delta", "of"),
+    [
+        ("thinking", "text_delta", "text"),
+        ("text", "thinking_delta", "thinking"),
+        ("text", "signature_delta", "thinking"),
+    ],
+)
+def test_a_known_piece_in_a_block_of_another_kind_is_reported(
+    kind: str, delta: str, of: str
+) -> None:
+    lost = piece(0, delta, **{delta.removesuffix("_delta"): "lost"})
+    response = finished(block(0, type=kind, **{kind: "a"}), lost, end(0))
+    assert response.unread == (f"a piece {of!r} does not fit a block {kind!r}",)
+
+
+@pytest.mark.parametrize("pieces", [["a", ["b"]], ["a", 7]])
+def test_a_piece_of_another_type_is_reported_and_the_earlier_ones_are_kept(pieces: Any) -> None:
+    deltas = [piece(0, "text_delta", text=one) for one in pieces]
+    response = finished(block(0, type="text", text=""), *deltas, end(0))
+    assert response.unread == ("a piece 'text' does not fit a block 'text'",)
+    assert response.message.text == "a"
 
 
 def two_calls(*events: dict[str, Any]) -> Response:

@@ -177,6 +177,22 @@ def test_a_piece_that_may_be_of_any_call_lets_none_run(odd: list[dict[str, Any]]
     assert not any(call.is_executable for call in response.calls)
 
 
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ({"text": "a"}, {"text": ["b"]}),
+        ({"text": "a"}, {"reasoningContent": {"text": "b"}}),
+        ({"reasoningContent": {"text": "a"}}, {"reasoningContent": {"text": ["b"]}}),
+    ],
+)
+def test_a_piece_that_does_not_fit_is_reported_and_replaces_nothing(
+    first: Any, second: Any
+) -> None:
+    response = finished(piece(0, **first), piece(0, **second), block("Stop", 0))
+    assert len(response.unread) == 1
+    assert response.message.blocks == finished(piece(0, **first), block("Stop", 0)).message.blocks
+
+
 def test_events_that_are_not_known_change_nothing() -> None:
     call = [block("Start", 0, start=CALL), *arguments(0, "{}"), block("Stop", 0)]
     response = finished({"initial-response": {}}, *call, {"metadata": {"metrics": {}}})

@@ -9,7 +9,7 @@ from tests.support.wire.fake_provider import request_problems
 from tests.support.wire.streams import Event, read_events, told
 
 from tooltrail.records import Conversation, Message, ReasoningBlock, TextBlock, ToolDefinition
-from tooltrail.wire import JsonObject, wire_format
+from tooltrail.wire import FORMAT_MODULES, JsonObject, wire_format
 
 FORMAT = wire_format("cohere")
 
@@ -198,6 +198,16 @@ def test_others_are_shown_the_data_of_documents() -> None:
     assert messages[3]["content"] == '{"a": 1}\n{"b":[1.5]}\nand more'
     dropped = {one.detail for one in export.report.of_kind("provider_data_dropped")}
     assert {"document", "citations"} <= dropped
+
+
+@pytest.mark.parametrize("name", sorted({*FORMAT_MODULES} - {"cohere"}))
+def test_the_form_of_a_content_is_no_loss_for_others(name: str) -> None:
+    messages: list[Any] = [
+        {"role": "assistant", "content": "", "tool_calls": [CALLS[0]]},
+        {"role": "tool", "tool_call_id": "f_1", "content": [{"type": "text", "text": "so"}]},
+    ]
+    export = wire_format(name).write_history(FORMAT.read_history({"messages": messages}))
+    assert export.report.of_kind("provider_data_dropped") == []
 
 
 def test_a_document_that_says_something_else_by_now_is_a_text() -> None:

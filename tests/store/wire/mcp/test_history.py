@@ -295,7 +295,14 @@ def failed(message_id: int, message: str) -> JsonObject:
     return {"jsonrpc": "2.0", "id": message_id, "error": {"code": -1, "message": message}}
 
 
-@pytest.mark.parametrize("method", [method for method, _ in ANSWERED])
+def test_a_ping_is_not_answered_by_an_error() -> None:
+    conversation = read(request(1), request(1, "ping"), failed(1, "lost"))
+    assert outline(conversation) == ["mcp:0 asks", "mcp:0 interrupted lost"]
+    then_answered = read(request(1), request(1, "ping"), failed(1, "lost"), response(1, {}))
+    assert then_answered == conversation
+
+
+@pytest.mark.parametrize("method", ["sampling/createMessage", "elicitation/create", "roots/list"])
 def test_an_error_on_an_id_that_is_open_on_both_sides_is_kept_by_itself(method: str) -> None:
     begun = (request(1), request(1, method), failed(1, "no"))
     refused = read(*begun, response(1, done("x")))
@@ -387,6 +394,14 @@ def test_what_cannot_be_placed_is_kept_whole() -> None:
     assert (again["id"], read(again)) == (1, read(stray))
     assert len(export.report.of_kind("result_orphaned")) == 1
     assert len(export.report.of_kind("provider_data_dropped")) == 3
+
+
+def test_a_result_without_a_call_keeps_its_own_blocks_and_extras() -> None:
+    content: list[JsonValue] = [{"type": "new", "x": 1}]
+    stray = response(1, {**done(""), "content": content, "_meta": {"a": 1}})
+    export = written(read(stray))
+    assert export.request["messages"] == [stray]
+    assert [change.kind for change in export.report] == ["result_orphaned"]
 
 
 def test_no_messages_are_refused() -> None:

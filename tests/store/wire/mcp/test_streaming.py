@@ -130,6 +130,14 @@ def test_a_task_may_end_by_a_notification_without_a_result() -> None:
     assert waiting.message.blocks == (ProviderBlock(native=PUT_OFF),)
 
 
+def test_the_result_of_a_task_is_kept_whatever_comes_after_it() -> None:
+    noon, night = task("completed", result=NOON), task("completed", result={"content": []})
+    assert read_stream(FORMAT, [noon, PUT_OFF]) == read_stream(FORMAT, [PUT_OFF, noon])
+    twice = read_stream(FORMAT, [noon, night])
+    assert [one.results[0].content for one in twice.messages] == [(TextBlock(text="noon"),), ()]
+    assert twice.unread == ("the task 't1' has more than one result",)
+
+
 def test_an_error_of_the_protocol_is_a_failure_and_a_result_that_says_so() -> None:
     response = FORMAT.read_response(FAILED)
     assert response.failure is not None
