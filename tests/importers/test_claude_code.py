@@ -14,6 +14,7 @@ from tests.importers.sources import (
     claude_line,
     claude_result,
     import_one,
+    messages_in,
     opened,
     stream_of,
     write_lines,
