@@ -41,7 +41,7 @@ def test_a_surface_that_the_file_does_not_have_is_named(cli: Cli) -> None:
     lines = [LINES[0], claude_result(2, "t1", "out")]
     cli.ok("import", str(write_lines(cli.folder / "s.jsonl", lines)))
     text = cli.ok("show").text
-    assert text.count("is not recorded, because the source of the import does not have it)") == 2
+    assert text.count("is not recorded: the imported file does not contain it)") == 2
     (record,) = cli.ok("show", "--json").records
     assert record["not_recorded"] == ["output", "canonical"]
     assert (record["complete_output"], record["canonical_result"]) == (None, None)
@@ -60,7 +60,7 @@ def test_a_surface_that_is_not_recorded_is_not_a_call_that_has_not_ended(cli: Cl
     for flags in (["--surface", "complete"], ["--surface", "canonical"], ["--stream", "stdout"]):
         ended = cli.run("show", *flags)
         assert (ended.code, ended.stdout) == (4, b"")
-        assert "is not recorded, because the source" in ended.sentence
+        assert "is not recorded: the imported file" in ended.sentence
 
 
 def test_the_receipt_of_another_program_has_nothing_to_compare(cli: Cli) -> None:
@@ -74,7 +74,7 @@ def test_the_receipt_of_another_program_has_nothing_to_compare(cli: Cli) -> None
 def test_a_receipt_that_is_not_recorded_has_nothing_to_compare(cli: Cli) -> None:
     imported(cli, claude_result(2, "t1", None, BASH))
     ended = cli.ok("show", "--rerender")
-    assert "receipt is not recorded, because the source" in ended.message
+    assert "receipt is not recorded: the imported file" in ended.message
     assert cli.run("show", "--surface", "receipt").code == 4
     assert cli.ok("show", "--surface", "complete").text == "out\n"
 
@@ -158,7 +158,14 @@ def test_a_folder_or_a_pipe_with_the_name_of_a_session_is_passed_over(cli: Cli) 
     os.mkfifo(folder / "c.jsonl")
     assert "6 new facts recorded" in cli.ok("import", str(folder)).message
     named = cli.run("import", str(folder / "c.jsonl"))
-    assert (named.code, named.sentence) == (3, f"no file {folder / 'c.jsonl'}")
+    assert (named.code, named.sentence) == (3, f"{folder / 'c.jsonl'} is not a regular file")
+
+
+def test_a_path_that_cannot_be_imported_costs_only_itself(cli: Cli) -> None:
+    path = session_file(cli.folder / "in")
+    ended = cli.run("import", "missing.jsonl", str(path))
+    assert ended.code == 3
+    assert ended.message.startswith("tooltrail: no file missing.jsonl\n6 new facts recorded")
 
 
 def test_credentials_are_replaced_unless_they_are_wanted(cli: Cli) -> None:

@@ -41,7 +41,8 @@ def test_a_secret_in_json_is_replaced_and_the_json_stays_valid(rule: str) -> Non
     "around",
     [
         *("x={};", "https://h.example/?t={}&u=1", "'{}'", "{}\n", "({})"),
-        *(r"a\n{}\n", r"\u003d{}", "t%3D{}", "\x1b[1m{}\x1b[0m"),
+        *(r"a\n{}\n", r"\u003d{}", "t%3D{}", "t%3d{}", "t=3D{}", r"\x22{}", r"\0{}", r"\v{}"),
+        *("\x1b[1m{}\x1b[0m", "\x1b[01;31m\x1b[K{}\x1b[m", "\x1b[1;1H{}", "\x1b(B{}"),
     ],
 )
 def test_a_secret_is_found_beside_anything_but_a_letter(rule: str, around: str) -> None:

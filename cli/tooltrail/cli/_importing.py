@@ -4,6 +4,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import click
 
@@ -21,29 +22,48 @@ from tooltrail.store.roots import default_spool
 _COLUMNS = ("sessions", "messages", "calls", "results", "new", "known")
 
 
-def say_found(paths: Sequence[Path], format_name: str | None) -> list[tuple[Path, str]]:
-    """The files to import with their formats. Without paths, says what the usual folders hold.
+class Found(NamedTuple):
+    """The files to import with their formats, and the last error of a path."""
+
+    files: Sequence[tuple[Path, str]]
+    failure: TooltrailError | None
+
+
+def say_found(paths: Sequence[Path], format_name: str | None) -> Found:
+    """The files to import. Without paths, says what the usual folders hold.
+
+    A path that cannot be imported is reported, and the others are still imported.
 
     Raises:
-        NotFoundError: a path does not exist, a file is of no known format, or nothing is found.
-        UnavailableError: a named file cannot be read.
+        NotFoundError: nothing is found.
+        TooltrailError: none of the paths can be imported.
     """
     if format_name is not None and format_name not in FORMATS:
         known = ", ".join(FORMATS)
         raise click.UsageError(f"no format {format_name}; the formats are {known}")
-    folders = list(paths) or usual_folders(os.environ, Path.home())
-    found = list(find_files(folders, format_name))
+    found: list[tuple[Path, str]] = []
+    failures: list[TooltrailError] = []
+    for path in paths or usual_folders(os.environ, Path.home()):
+        try:
+            found += find_files(path, format_name)
+        except TooltrailError as error:
+            failures.append(error)
     if not found:
-        raise NotFoundError("no sessions of known agents found; name a file or a folder")
+        where = f" in {', '.join(map(str, paths))}" if paths else "; name a file or a folder"
+        raise (
+            failures[0] if failures else NotFoundError(f"no sessions of known agents found{where}")
+        )
+    for failure in failures:
+        say_error(failure)
     if not paths:
         for name, count in Counter(format_of for _, format_of in found).items():
             size = sum(path.stat().st_size for path, one in found if one == name)
             say(f"found {counted(count, 'session file')} of {name}, {size_of(size)}")
-    return found
+    return Found(found, failures[-1] if failures else None)
 
 
 def import_with_bar(
-    location: Location, found: Sequence[tuple[Path, str]], *, is_redacting: bool, is_dry_run: bool
+    location: Location, found: Found, *, is_redacting: bool, is_dry_run: bool
 ) -> tuple[list[Imported], TooltrailError | None]:
     """Import files, with a progress bar on a terminal.
 
@@ -55,16 +75,16 @@ def import_with_bar(
     spool = location.spool or default_spool(parse_target(location.database))
     importer = Importer(spool, default_rules() if is_redacting else None, is_dry_run=is_dry_run)
     imported: list[Imported] = []
-    failure: TooltrailError | None = None
+    failure = found.failure
     read = 0
-    with progress_bar("importing", len(found)) as update:
+    with progress_bar("importing", len(found.files)) as update:
 
         def on_progress(size: int) -> None:
             nonlocal read
             read += size
             update(len(imported), read)
 
-        for path, name in found:
+        for path, name in found.files:
             try:
                 imported.append(importer.import_file(path, name, on_progress))
             except TooltrailError as error:

@@ -129,11 +129,11 @@ class Importer:
         """
         _refuse_special(path)
         chosen = FORMATS[format_name or recognize(path)]
-        cursor = Cursor(self._spool, path.absolute(), chosen.name)
+        cursor = Cursor(self._spool, path.resolve(), chosen.name)
         damaged: list[DamagedLine] = []
         try:
             with path.open("rb") as file:
-                source = Source(chosen.name, str(path.absolute()), cursor.read(file))
+                source = Source(chosen.name, str(path.resolve()), cursor.read(file))
                 log = None if self._is_dry_run else self._log
                 recording = Recording(log, self._spool, source, self._rules)
                 reader = chosen.reader(path)
@@ -157,26 +157,25 @@ class Importer:
         return Imported(path, chosen.name, recording.counts, tuple(damaged))
 
 
-def find_files(paths: Iterable[Path], format_name: str | None = None) -> Iterator[tuple[Path, str]]:
-    """The files of known formats among files and in folders, with their formats.
+def find_files(path: Path, format_name: str | None = None) -> Iterator[tuple[Path, str]]:
+    """A file, or the files of known formats in a folder, with their formats.
 
     Args:
-        paths: the files and folders.
+        path: the file or the folder.
         format_name: the format of every file; None to recognize each.
 
     Raises:
-        NotFoundError: a path does not exist, or a named file is of no known format.
-        UnavailableError: a named file cannot be read.
+        NotFoundError: there is no such path, or the file is of no known format.
+        UnavailableError: the file cannot be read.
     """
-    for path in paths:
-        if not path.is_dir():
-            _refuse_special(path)
-            yield path, format_name or recognize(path)
-            continue
-        for file in sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES):
-            if file.is_file():
-                with suppress(NotFoundError, UnavailableError):
-                    yield file, format_name or recognize(file)
+    if not path.is_dir():
+        _refuse_special(path)
+        yield path, format_name or recognize(path)
+        return
+    for file in sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES):
+        if file.is_file():
+            with suppress(NotFoundError, UnavailableError):
+                yield file, format_name or recognize(file)
 
 
 def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
@@ -218,5 +217,7 @@ def recognize(path: Path) -> str:
 
 
 def _refuse_special(path: Path) -> None:
-    if not path.is_file():  # a pipe would never end
+    if not path.exists():
         raise NotFoundError(f"no file {path}")
+    if not path.is_file():  # a pipe would never end
+        raise NotFoundError(f"{path} is not a regular file")

@@ -71,7 +71,7 @@ def read_lines(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
     for number, data in enumerate(file, 1):
         floats.clear()
         try:
-            yield Line(offset, data, decode(data.decode()), bool(floats))
+            yield Line(offset, data, decode(data.decode("utf-8-sig")), bool(floats))
         except (ValueError, RecursionError):
             document = _document(file, data) if number == 1 else None
             if document is not None:

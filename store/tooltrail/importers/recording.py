@@ -55,6 +55,9 @@ _MOST_MS: Final = (1 << 53) - 1
 _MOST_STATUS: Final = 255
 """Numbers beyond these are no times, and no exit statuses."""
 
+_TYPE_CHARS: Final = 40
+"""Characters of an unknown type that a report shows."""
+
 _TOGETHER: Final = 512
 """The most facts that are appended together."""
 
@@ -128,7 +131,8 @@ class Recording:
             UnavailableError: the spool cannot be written.
         """
         if isinstance(event, Skipped):
-            self.counts["other_lines" if event.is_known else f"unknown: {event.what}"] += 1
+            what = Parts(self._rules).clean_text("type", event.what)[:_TYPE_CHARS]
+            self.counts["other_lines" if event.is_known else f"unknown: {what}"] += 1
             if event.is_known or not self._sessions:
                 return
         if line is not self._line:

@@ -33,12 +33,14 @@ class Format(NamedTuple):
 _WORD: Final = "[A-Za-z0-9_-]"
 _ALNUM: Final = "[A-Za-z0-9]"
 _HEX: Final = "[a-f0-9]"
-_END: Final = "(?![A-Za-z0-9_-])"
+_END: Final = "(?![A-Za-z0-9])"
 _BEGIN: Final = (
-    r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrtbf])|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9A-F]{2})|(?<=[0-9;\[]m))"
+    r"(?:(?<![A-Za-z0-9_-])|(?<=\\[abefnrtv0])|(?<=\\x[0-9a-fA-F]{2})|(?<=\\u[0-9a-fA-F]{4})"
+    r"|(?<=[%=][0-9a-fA-F]{2})|(?<=[0-9;\[][A-HJKSTfmsu])|(?<=\x1b\([0AB]))"
 )
-"""Not beside a further byte of a token: a longer text is something else. But the end of an escape
-in JSON or in a URL, or of a colour on a terminal, may stand before a token."""
+"""Where a token may begin: not after a letter, a digit, `_` or `-`, where it would be part of a
+longer word. The letter or digit that ends an escape of JSON, a URL, a mail or a terminal is no such
+letter."""
 
 _BETWEEN: Final = r"""["'\\ \t:=>]{1,16}"""
 """Between the name of a field and its value: in code, JSON, escaped JSON, YAML or a shell."""

@@ -241,7 +241,7 @@ class InvocationDetail:
                 return one.sentence
         if self.source is None:
             return f"{surface} is missing"
-        return f"{surface} is not recorded, because the source of the import does not have it"
+        return f"{surface} is not recorded: the imported file does not contain it"
 
     def stream(self, role: str) -> StreamView | None:
         """The stream with this role, if there is one."""

@@ -11,7 +11,7 @@ from tooltrail.cli._options import json_option, store_options
 @click.command("import")
 @click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
 @store_options
-@click.option("--format", "format_name", metavar="NAME", help="Do not recognize the format.")
+@click.option("--format", "format_name", metavar="NAME", help="Read every file as this format.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be imported.")
 @click.option("--no-redact", is_flag=True, help="Keep credentials as they are.")
 @json_option
@@ -26,10 +26,10 @@ def command(
 ) -> int:
     """Record the sessions that agents left as files: their calls, results and messages.
 
-    PATH is a file, or a folder that is searched for files. Without PATH, the usual folders of all
-    known agents are searched. The format of a file is recognized by its content: claude-code,
-    codex, copilot-cli, gemini-cli, opencode, pi, mini-swe-agent, swe-agent, openhands, inspect,
-    openai-chat, atif.
+    PATH is a file, or a folder that is searched for .json, .jsonl, .eval and .traj files. Without
+    PATH, the usual folders of all known agents are searched. The format of a file is recognized by
+    its content: claude-code, codex, copilot-cli, gemini-cli, opencode, pi, mini-swe-agent,
+    swe-agent, openhands, inspect, openai-chat, atif.
 
     Importing a file again adds only what is new in it. Credentials of well-known formats are
     replaced by [REDACTED:RULE] before anything is stored. A surface that the file does not have is
