@@ -35,8 +35,8 @@ def command(
     replaced by [REDACTED:RULE] before anything is stored. A surface that the file does not have is
     not recorded: it is never made up. A damaged line costs only itself; the report names it.
 
-    Exits with 3 if a file is missing or of no known format, with 4 if lines are damaged, and with 5
-    if a file cannot be read. The other files are still imported.
+    Exits with 3 if a file is missing or has no known format, and with 4 if lines are damaged. Exits
+    with 5 if a file cannot be read. The other files are still imported.
     """
     from tooltrail.cli._importing import import_with_bar, print_report, say_found
 
