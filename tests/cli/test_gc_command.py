@@ -138,7 +138,7 @@ def test_an_interrupted_run_says_what_it_has_done(cli: Cli, root: Path) -> None:
         ((_, details),) = accounts(store)
     assert details["unreferenced_count"] == gone
     said = errors.decode()
-    assert said.startswith(f"interrupted: {gone:,} objects, ")
+    assert said.startswith(f"interrupted: {gone:,} object{'s' * (gone > 1)}, ")
     assert said.endswith(" pruned so far\n")
 
 
