@@ -84,8 +84,13 @@ class Transcribing:
                 flag = f"--{name.replace('_', '-')}"
                 raise click.UsageError(f"{flag} needs the format of a provider: {formats}")
 
-    def answer(self, transcript: "Transcript", compaction_chars: int) -> ExitCode:
-        """Print the document, and return the exit code."""
+    def answer(self, transcript: "Transcript", compaction_chars: int | None) -> ExitCode:
+        """Print the document, and return the exit code.
+
+        Args:
+            transcript: what to print.
+            compaction_chars: budget of one compacted result, if a policy says it.
+        """
         from tooltrail.transcripts.formats import FORMATS  # noqa: PLC0415  not for --help
 
         if self.is_exact:
@@ -95,9 +100,12 @@ class Transcribing:
             return ExitCode.OK
         code = ExitCode.OK
         if self.tokens is not None:
-            from tooltrail.transcripts import fit  # noqa: PLC0415  imports the models of results
+            # These import the models of results.
+            from tooltrail.records.budgets import COMPACTION_CHARS  # noqa: PLC0415
+            from tooltrail.transcripts import fit  # noqa: PLC0415
 
-            fitted = fit(transcript, self.tokens, self._writer(), compaction_chars)
+            chars = COMPACTION_CHARS if compaction_chars is None else compaction_chars
+            fitted = fit(transcript, self.tokens, self._writer(), chars)
             transcript = fitted.transcript
             if fitted.token_count > self.tokens:
                 say(

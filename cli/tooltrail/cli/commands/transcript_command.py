@@ -76,12 +76,14 @@ def command(
     on stderr. --report FILE lists each difference. With --strict, if there is a difference, nothing
     is printed and the exit code is 1.
     """
-    from tooltrail.cli._policy import read_policy
-    from tooltrail.records.budgets import COMPACTION_CHARS
     from tooltrail.transcripts.transcript import load_transcript, until
 
     asked.refuse_contradictions()
-    chars = COMPACTION_CHARS if policy is None else read_policy(policy).compaction_chars
+    chars = None
+    if policy is not None:
+        from tooltrail.cli._policy import read_policy  # imports pydantic
+
+        chars = read_policy(policy).compaction_chars
     with location.open() as store:
         transcript = load_transcript(store.reader, session, payloads=asked.is_exact)
     return asked.answer(transcript if last is None else until(transcript, last), chars)
