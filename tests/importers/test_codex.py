@@ -1,5 +1,6 @@
 """Codex: calls, the ends of commands, and both spellings of its lines."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,9 @@ from tests.importers.sources import (
     stream_of,
     write_lines,
 )
+
+from tooltrail.importers import codex
+from tooltrail.importers.events import Line, MessageFound
 
 META = {
     "id": "019d",
@@ -67,6 +71,26 @@ def test_a_command_has_all_three_surfaces(tmp_path: Path) -> None:
     assert call.receipt.text == OUTPUT["output"]
     assert session.agent == "codex"
     assert b'"model":"gpt-9"' in (message.document or b"")
+
+
+def test_members_without_a_place_are_kept_beside_the_call_and_the_message(tmp_path: Path) -> None:
+    end = {**END, "formatted_output": "built", "parsed_cmd": [{"cmd": "make"}], "exit_code": -9}
+    image = {"type": "input_image", "image_url": "data:image/png;base64,AA=="}
+    shown = [{"type": "input_text", "text": "built"}, image]
+    lines = [
+        wrapped("session_meta", META),
+        wrapped("response_item", {**CALL, "id": "fc_1", "status": "completed"}),
+        wrapped("event_msg", end),
+        wrapped("response_item", {**OUTPUT, "output": shown, "new": 1}),
+    ]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+    event = {"parsed_cmd": [{"cmd": "make"}], "exit_code": -9, "status": "failed"}
+    assert json.loads(call.extras or "") == {"new": 1, "output": [image], "event": event}
+    message, _ = codex.Reader(tmp_path / "a.jsonl").events(Line(0, b"", lines[1]))
+    assert isinstance(message, MessageFound)
+    assert message.extras == {"id": "fc_1", "status": "completed"}
 
 
 def test_an_output_that_only_the_model_saw_is_not_a_complete_output(tmp_path: Path) -> None:

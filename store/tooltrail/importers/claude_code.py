@@ -67,7 +67,6 @@ _KNOWN: Final = frozenset(
 """Members of a line that have a place in our records, or repeat what another line says."""
 
 _COMMAND_TOOL: Final = "Bash"
-_MOST_STATUS: Final = 255
 _SPILL_FOLDER: Final = "tool-results"
 _SUB_AGENTS: Final = "subagents"
 
@@ -89,7 +88,7 @@ _UNITS: Final = {"bytes": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 _ROUNDED: Final = 0.05
 """A size in KB or more is rounded to one digit after the point."""
 
-_EXIT: Final = re.compile(r"(?:Error: )?Exit code (\d{1,3})\n?")
+_EXIT: Final = re.compile(r"(?:Error: )?Exit code (\d\d?|1\d\d|2[0-4]\d|25[0-5])(?!\d)\n?")
 
 
 def recognizes(value: Any) -> bool:
@@ -273,7 +272,7 @@ def _command_output(
                 elif len(streams["stdout"]) < size or not size:
                     lost["stdout"] = size
             return OutputFound(streams, command=command, lost=lost)
-        case str() if (found := _EXIT.match(returned)) and int(found[1]) <= _MOST_STATUS:
+        case str() if found := _EXIT.match(returned):
             streams, lost = streams_of({"combined": returned[found.end() :]})
             return OutputFound(streams, command=command, exit_status=int(found[1]), lost=lost)
         case None if spill is not None:

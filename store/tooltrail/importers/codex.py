@@ -20,6 +20,7 @@ from tooltrail.importers.blocks import (
     milliseconds_of,
     named_texts,
     role_of,
+    without,
 )
 from tooltrail.importers.cuts import streams_of
 from tooltrail.importers.events import (
@@ -56,7 +57,18 @@ _OUTPUTS: Final = frozenset(
         "tool_search_output",
     }
 )
-_ITEMS: Final = frozenset({"message", "reasoning", "web_search_call", "image_generation_call"})
+_ITEMS: Final = {
+    "message": frozenset({"type", "role", "content"}),
+    "reasoning": frozenset({"type", "summary", "content", "encrypted_content"}),
+    "web_search_call": None,
+    "image_generation_call": None,
+}
+"""The members of other items that have a place in our records; None for items kept whole."""
+
+_OF_CALL: Final = frozenset({"type", "call_id", "name", "namespace", *_CALLS.values()})
+_OF_OUTPUT: Final = frozenset({"type", "call_id", "output", "tools"})
+_OF_END: Final = frozenset({"type", "call_id", "duration"})
+_OF_COMMAND: Final = _OF_END | {"command", "cwd", "stdout", "stderr"}
 _REPEATING: Final = frozenset(
     {
         *("agent_message", "agent_reasoning", "context_compacted", "exec_command_begin", "error"),
@@ -136,14 +148,19 @@ class Reader:
             if what == "custom_tool_call":
                 call["kind"] = "custom"
             block = {"type": "tool_call", "call": call}
-            yield MessageFound(self._session, name, at, "assistant", [block], self._origin())
+            extras = without(item, _OF_CALL)
+            yield MessageFound(
+                self._session, name, at, "assistant", [block], self._origin(), extras
+            )
             yield CallFound(
                 self._session, call_id, at, tool, arguments, name, is_command=tool in _COMMANDS
             )
         elif what in _ITEMS:
             role = role_of(item.get("role") or "assistant")
             origin = self._origin() if role == "assistant" else NOTHING
-            yield MessageFound(self._session, name, at, role, _blocks(what, item), origin)
+            known = _ITEMS[what]
+            extras = {} if known is None else without(item, known)
+            yield MessageFound(self._session, name, at, role, _blocks(what, item), origin, extras)
         else:
             yield Skipped(what, is_known=False)
 
@@ -167,6 +184,7 @@ class Reader:
             output,
             is_error=is_error or (end is not None and _has_failed(end)),
             duration_ms=None if end is None else _duration(end.get("duration")),
+            extras=_extras(item, end),
         )
 
 
@@ -235,6 +253,34 @@ def _receipt(output: Any) -> tuple[str | None, bool]:
             return None, False
         case _:
             return json.dumps(output, ensure_ascii=False), False
+
+
+def _extras(item: Json, end: Json | None) -> Json:
+    """What the output of a call, and its end, say beside what is recorded of them."""
+    extras, output = without(item, _OF_OUTPUT), item.get("output")
+    others = [one for one in list_of(output) if joined_texts([one]) is None]
+    if isinstance(output, dict):
+        extras["output"] = without(object_of(output), frozenset({"content"}))
+    elif 0 < len(others) < len(list_of(output)):
+        extras["output"] = others  # such as images; without any text, they are the receipt
+    if end is not None:
+        extras["event"] = _beside_output(end)
+    return {name: one for name, one in extras.items() if one != {}}
+
+
+def _beside_output(end: Json) -> Json:
+    """The members of the end of a call that are not in its output."""
+    match end:
+        case {"type": "exec_command_end"}:
+            output = b"".join(_command_output(end).streams.values()).decode("utf-8", "replace")
+            both = ("aggregated_output", "formatted_output")
+            repeated = {name for name in both if str(end.get(name, "")).strip() in output}
+            has_status = exit_status_of(end.get("exit_code")) is not None
+            return without(end, _OF_COMMAND | repeated | ({"exit_code"} if has_status else set()))
+        case {"type": "mcp_tool_call_end", "result": {"Ok": _}}:
+            return without(end, _OF_END | {"result"})
+        case _:
+            return {}
 
 
 def _output(end: Json) -> OutputFound:

@@ -38,6 +38,7 @@ from tooltrail.importers.events import (
     list_of,
     object_of,
 )
+from tooltrail.importers.parts import encoded
 
 NAME: Final = "inspect"
 
@@ -216,7 +217,7 @@ def _output(event: Json) -> OutputFound | None:
     if result is None or event.get("truncated") or (event.get("error") and not result):
         return None
     if isinstance(result, str):
-        return OutputFound({"content": result.encode("utf-8", "surrogatepass")})
+        return OutputFound({"content": encoded(result)})
     return OutputFound(structured=result)
 
 

@@ -14,7 +14,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import call_block, named_texts, spelled, without
+from tooltrail.importers.blocks import (
+    call_block,
+    exit_status_of,
+    named_texts,
+    spelled,
+    without,
+)
 from tooltrail.importers.events import (
     NOTHING,
     CallFound,
@@ -30,6 +36,7 @@ from tooltrail.importers.events import (
     object_of,
 )
 from tooltrail.importers.openai_chat import origin_of
+from tooltrail.importers.parts import encoded
 from tooltrail.records.digests import digest_of
 
 NAME: Final = "openhands"
@@ -56,7 +63,6 @@ _KNOWN: Final = frozenset(
     }
 )
 _CUT: Final = "[... Observation truncated due to length ...]"
-_MOST_STATUS: Final = 255
 
 
 def recognizes(value: Any) -> bool:
@@ -220,9 +226,9 @@ def _command_output(text: str, returned: Json) -> OutputFound:
     status = metadata.get("exit_code", returned.get("exit_code"))
     where = named_texts({**returned, **metadata}, {"command": "command", "cwd": "working_dir"})
     return OutputFound(
-        {"combined": text.encode("utf-8", "surrogatepass")},
+        {"combined": encoded(text)},
         command=where.get("command"),
         cwd=where.get("cwd"),
-        exit_status=status if type(status) is int and 0 <= status <= _MOST_STATUS else None,
+        exit_status=exit_status_of(status),
         lost={"combined": 0} if _CUT in text else NOTHING,
     )

@@ -51,10 +51,6 @@ _STATES: Final[dict[str, InvocationState]] = {
 """The state of a call by the kind of its error; of all other kinds, `error`."""
 
 _EARLIEST: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_MOST_MS: Final = (1 << 53) - 1
-_MOST_STATUS: Final = 255
-"""Numbers beyond these are no times, and no exit statuses."""
-
 _TYPE_CHARS: Final = 40
 """Characters of an unknown type that a report shows."""
 
@@ -274,7 +270,7 @@ class Recording:
         if call is None:
             self._add_message(_unpaired(found, self._place.offset))
             return
-        parts = Parts(self._rules)
+        parts, output = Parts(self._rules), found.output
         streams = self._streams_of(found, call, parts)
         receipt = None if found.receipt is None else parts.add("receipt", encoded(found.receipt))
         document = _document(found, call, streams, parts)
@@ -285,9 +281,9 @@ class Recording:
             state=_STATES.get(found.kind, "error") if found.is_error else "success",
             output=digest_of(document),
             streams=streams,
-            duration_ms=_count(found.duration_ms, _MOST_MS),
+            duration_ms=found.duration_ms,
             error_kind=found.kind if found.is_error else None,
-            exit_status=_exit_status(found),
+            exit_status=None if output is None or found.is_error else output.exit_status,
             timed_out=False if call.is_command and document and not found.is_error else None,
             source=self._place,
             receipt=receipt,
@@ -368,16 +364,6 @@ def _document(
     if output.cwd is not None:
         output = output._replace(cwd=parts.clean_text("cwd", output.cwd))
     return success_document(call.tool_name, output, streams, is_command=call.is_command)
-
-
-def _exit_status(found: ResultFound) -> int | None:
-    output = found.output
-    return None if found.is_error or output is None else _count(output.exit_status, _MOST_STATUS)
-
-
-def _count(value: object, most: int) -> int | None:
-    """A whole number from 0 to `most`; None for any other value of a source."""
-    return value if type(value) is int and 0 <= value <= most else None
 
 
 def _is_odd(line: Line) -> bool:
