@@ -1,13 +1,14 @@
 """The built-in rules: every credential format is found wherever it stands, and nothing else is."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 from tests.redaction.samples import ALL, SECRETS
 
-from tooltrail.redaction import default_rules, redact
+from tooltrail.redaction import default_rules, redact, redact_json
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 
@@ -54,6 +55,18 @@ def test_a_secret_is_found_beside_anything_but_a_letter(rule: str, around: str) 
 def test_a_longer_word_that_contains_a_token_is_not_a_secret(rule: str) -> None:
     text = f"x{SECRETS[rule]}".encode()
     assert redact(text, default_rules()).data == text
+
+
+@pytest.mark.parametrize("name", ["n", "aVeryLongNameOfAMember"])
+@pytest.mark.parametrize("lines", [2, 3, 4])
+def test_json_with_a_key_that_was_cut_stays_json(name: str, lines: int) -> None:
+    _, secret, _ = ALL["private-key"]
+    cut = "\n".join(secret.splitlines()[:lines])
+    found = redact_json(json.dumps([cut, {"text": f"a\n{cut}", name: 1}]).encode(), default_rules())
+    replaced = "[REDACTED:private-key]"
+    assert json.loads(found.data) == [replaced, {"text": f"a\n{replaced}", name: 1}]
+    places = [match.start() for match in re.finditer(re.escape(replaced).encode(), found.data)]
+    assert [one.offset for one in found.found] == places
 
 
 def test_a_private_key_without_its_end_is_replaced() -> None:

@@ -9,7 +9,7 @@ from tooltrail.records.counted_streams import INLINE_BYTES, CountedStream
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import UnavailableError
 from tooltrail.records.facts import RedactionFact, StreamFact
-from tooltrail.redaction import RuleSet, redact
+from tooltrail.redaction import RuleSet, redact_json
 
 _MOST_BYTES: Final = (1 << 63) - 1
 
@@ -41,10 +41,10 @@ class Parts:
         return digest_of(kept)
 
     def clean(self, field: str, data: bytes) -> bytes:
-        """A part without its secrets."""
+        """A part without its secrets. JSON stays JSON."""
         if self._rules is None:
             return data
-        kept, found = redact(data, self._rules)
+        kept, found = redact_json(data, self._rules)
         counts = Counter(one.rule for one in found)
         first = {one.rule: one.offset for one in reversed(found)}
         self.redacted += tuple(

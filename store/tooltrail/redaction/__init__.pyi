@@ -1,4 +1,4 @@
-from .redactor import Finding, Redacted, StreamRedactor, redact
+from .redactor import Finding, Redacted, StreamRedactor, redact, redact_json
 from .rules import Rule, RuleSet, default_rules
 
 __all__ = [
@@ -9,4 +9,5 @@ __all__ = [
     "StreamRedactor",
     "default_rules",
     "redact",
+    "redact_json",
 ]

@@ -176,8 +176,9 @@ FORMATS: Final = (
         "private-key",
         ("-----BEGIN ",),
         rf"-----BEGIN {_KEY_LABEL}(?=[\s\S]{{0,400}}?[A-Za-z0-9+/=]{{40}})"
-        rf"(?:{_KEY_SPACE}|[A-Za-z-]{{4,30}}: [ -~]{{1,100}}?(?=[\n\\])|[A-Za-z0-9+/=]{{16,4000}})+"
-        rf"(?:[A-Za-z0-9+/=]{{0,15}}{_KEY_SPACE}*-----END {_KEY_LABEL})?",
+        rf"(?:{_KEY_SPACE}*(?:[A-Za-z-]{{4,30}}: [ -~]{{1,100}}?(?=[\n\\])"
+        r"|[A-Za-z0-9+/=]{16,4000}))+"
+        rf"(?:{_KEY_SPACE}*[A-Za-z0-9+/=]{{0,15}}{_KEY_SPACE}*-----END {_KEY_LABEL})?",
         16384,
         is_multiline=True,
     ),
