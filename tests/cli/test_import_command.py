@@ -119,12 +119,21 @@ def test_without_a_path_the_usual_folders_are_searched(cli: Cli) -> None:
     (home / "projects" / "p1" / "notes.jsonl").write_text('{"a": 1}\n')
     cli.environment |= {"CLAUDE_CONFIG_DIR": str(home), "CODEX_HOME": str(cli.folder / "none")}
     ended = cli.ok("import")
-    assert "found 1 session file of claude-code, " in ended.message
+    assert "found 1 session file of claude-code\n" in ended.message
     assert "6 new facts recorded" in ended.message
     cli.environment["CLAUDE_CONFIG_DIR"] = str(cli.folder / "none")
     nothing = cli.run("import")
     assert nothing.code == 3
     assert nothing.sentence == "no sessions of known agents found; name a file or a folder"
+
+
+def test_of_very_many_damaged_lines_the_first_are_named(cli: Cli) -> None:
+    path = session_file(cli.folder / "in")
+    path.write_bytes(path.read_bytes() + b'{"a\n' * 15)
+    ended = cli.run("import", str(path), "--json")
+    assert (ended.code, ended.message.count(": not valid JSON\n")) == (4, 10)
+    assert f"{path}: 5 more damaged parts; --json lists them all\n" in ended.message
+    assert len(ended.records[0]["damaged"]) == 15
 
 
 def test_damage_is_named_and_costs_only_itself(cli: Cli) -> None:
@@ -133,7 +142,7 @@ def test_damage_is_named_and_costs_only_itself(cli: Cli) -> None:
     path.write_bytes(b"".join([data[0], b'{"type": "user", "mess\n', *data[1:]]))
     ended = cli.run("import", str(path))
     assert ended.code == 4
-    assert f"{path}:2: 22 bytes from offset {len(data[0]):,} on are not JSON\n" in ended.message
+    assert f"{path}:2: 22 bytes at offset {len(data[0]):,}: not valid JSON\n" in ended.message
     assert "6 new facts recorded" in ended.message
 
 

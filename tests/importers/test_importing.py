@@ -1,10 +1,28 @@
-"""Where sessions are looked for."""
+"""Where sessions are looked for, and what one odd file or value costs."""
 
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from tests.importers.sources import (
+    claude_call,
+    claude_line,
+    claude_result,
+    import_one,
+    messages_in,
+    opened,
+    write_lines,
+)
 
-from tooltrail.importers import usual_folders
+from tooltrail.importers import Importer, codex, find_files, usual_folders
+from tooltrail.importers.events import Event, Line
+from tooltrail.records.errors import UnavailableError
+
+LINES = [
+    claude_call(1, "t", "Bash", {"command": "make"}),
+    claude_result(2, "t", "built"),
+]
 
 
 @pytest.mark.parametrize(
@@ -26,3 +44,51 @@ def test_the_usual_folder_of_an_agent_can_be_moved(
     assert usual_folders({}, tmp_path) == [expected]
     assert usual_folders({}, tmp_path / "elsewhere") == []
     assert usual_folders({variable: str(tmp_path / base)}, tmp_path / "elsewhere") == [expected]
+
+
+def test_a_file_that_cannot_be_read_is_found_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readable = write_lines(tmp_path / "b.jsonl", LINES)
+    locked = write_lines(tmp_path / "a.jsonl", LINES)
+    write_lines(tmp_path / "c.jsonl", [{"a": 1}])
+    plain = Path.open
+
+    def open_unlocked(path: Path, *arguments: Any, **more: Any) -> Any:
+        if path == locked:
+            raise PermissionError(13, "Permission denied")
+        return plain(path, *arguments, **more)
+
+    monkeypatch.setattr(Path, "open", open_unlocked)
+    assert [*find_files(tmp_path)] == [(locked, None), (readable, "claude-code")]
+    with pytest.raises(UnavailableError, match=r"a\.jsonl cannot be read: Permission denied"):
+        Importer(tmp_path / "spool", None).import_file(locked)
+
+
+def test_a_line_that_a_reader_does_not_expect_costs_only_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = codex.Reader.events
+
+    def events(reader: codex.Reader, line: Line) -> Iterator[Event]:
+        if line.value.get("odd"):
+            raise TypeError("unhashable type")
+        yield from plain(reader, line)
+
+    monkeypatch.setattr(codex.Reader, "events", events)
+    head = {"type": "session_meta", "payload": {"id": "s"}}
+    said = {"type": "response_item", "payload": {"type": "message", "role": "user", "content": "a"}}
+    path = write_lines(tmp_path / "a.jsonl", [head, {"odd": 1}, said])
+    imported = import_one(tmp_path, path)
+    assert imported.counts["messages"] == 1
+    (damaged,) = imported.damaged
+    assert (damaged.number, damaged.is_last) == (2, False)
+    assert damaged.reason == "a value of an unexpected type (unhashable type)"
+
+
+def test_content_that_is_an_object_is_kept(tmp_path: Path) -> None:
+    content = {"type": "text", "text": "hello"}
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", [claude_line("user", content, 1)]))
+    with opened(tmp_path) as reader:
+        (message,) = messages_in(reader)
+    assert message.text == "hello"

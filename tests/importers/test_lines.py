@@ -2,6 +2,7 @@
 
 import io
 import json
+from zipfile import ZipFile
 
 import pytest
 from hypothesis import given
@@ -74,10 +75,31 @@ def test_a_value_on_many_lines_is_one_value(value: object) -> None:
     assert (found.offset, found.data, found.value) == (0, data, value)
 
 
+def test_a_value_on_many_lines_may_begin_with_a_byte_order_mark() -> None:
+    (found,) = found_in(b"\xef\xbb\xbf" + json.dumps({"a": [1]}, indent=1).encode())
+    assert isinstance(found, Line)
+    assert found.value == {"a": [1]}
+
+
+@pytest.mark.parametrize(
+    ("offset", "data"),
+    [(0, b"XXXX"), (6, b"\x63"), (46, b"\xff")],
+    ids=["no entry", "a version of tomorrow", "a name that is not UTF-8"],
+)
+def test_an_archive_that_cannot_be_read_is_damaged(offset: int, data: bytes) -> None:
+    with io.BytesIO() as file:
+        with ZipFile(file, "w") as archive:
+            archive.writestr("\u00e9.json", "{}")
+        whole = file.getvalue()
+    at = whole.index(b"PK\x01\x02") + offset  # in the list of files
+    (found,) = found_in(whole[:at] + data + whole[at + len(data) :])
+    assert isinstance(found, DamagedLine)
+
+
 def test_a_value_on_many_lines_that_is_cut_is_damaged() -> None:
     found = found_in(json.dumps({"a": [1, 2]}, indent=1).encode()[:-1])
     assert isinstance(found[0], DamagedLine)
 
 
 def test_blank_lines_are_nothing() -> None:
-    assert found_in(b'\n  \n{"a": 1}\n\n') == [Line(4, b'{"a": 1}\n', {"a": 1}, False)]
+    assert found_in(b'\n  \n{"a": 1}\n\n') == [Line(4, b'{"a": 1}\n', {"a": 1}, False, 3)]

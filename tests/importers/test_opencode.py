@@ -161,3 +161,12 @@ def test_odd_values_cost_only_themselves(tmp_path: Path) -> None:
     assert found["unknown: part text"] == 2
     assert found["calls"] == 2 * 8 + 3
     assert_intact(tmp_path, is_complete=False)
+
+
+def test_messages_without_ids_are_different_messages(tmp_path: Path) -> None:
+    said = [answer({"type": "text", "text": text}) for text in ("a", "b")]
+    for message in said:
+        message["info"]["id"] = None
+    imported(tmp_path, *said)
+    with opened(tmp_path) as reader:
+        assert [one.text for one in messages_in(reader)] == ["a", "b"]

@@ -1,6 +1,7 @@
 """Recording what was found: the same ids each time, nothing twice, no secret stored."""
 
 import json
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,23 @@ def test_a_longer_source_adds_only_what_is_new(tmp_path: Path) -> None:
     assert (counts["new"], counts["unpaired_calls"]) == (4, 0)
     with opened(tmp_path) as reader:
         assert [call.summary.state for call in calls_in(reader)] == ["success"] * 4
+
+
+def test_an_unknown_line_is_kept_whenever_it_is_added(tmp_path: Path) -> None:
+    lines = session_lines(1)
+    path = write_lines(tmp_path / "a.jsonl", lines)
+    import_one(tmp_path, path)
+    odd = {"type": "of-tomorrow", "sessionId": "5e55", "n": 1}
+    write_lines(path, [*lines, odd])
+    dry = Importer(tmp_path / "spool", None, is_dry_run=True).import_file(path)
+    counts = import_one(tmp_path, path).counts
+    assert (dry.counts["new"], counts["new"], counts["unknown: of-tomorrow"]) == (1, 1, 1)
+    with opened(tmp_path) as reader:
+        (session,) = reader.sessions()
+        _, (*_, last), _ = reader.conversation(session.id, payloads=True)
+        (call,) = calls_in(reader)
+    assert json.loads(last.payload or b"") == odd
+    assert last.created_at - call.summary.started_at == timedelta(seconds=1)
 
 
 def test_a_source_that_was_replaced_by_a_shorter_one_is_imported(tmp_path: Path) -> None:

@@ -12,20 +12,23 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, say_error
 from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import progress_bar
-from tooltrail.cli._output import counted, print_array, print_table, printable, say, size_of
+from tooltrail.cli._output import counted, print_array, print_table, printable, say
 from tooltrail.importers import FORMATS, Imported, Importer, find_files, usual_folders
 from tooltrail.records.errors import NotFoundError, TooltrailError
 from tooltrail.redaction import default_rules
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.roots import default_spool
 
+_MOST_DAMAGED = 10
+"""Damaged parts of a file that are printed."""
+
 _COLUMNS = ("sessions", "messages", "calls", "results", "new", "known")
 
 
 class Found(NamedTuple):
-    """The files to import with their formats, and the last error of a path."""
+    """The files to import with their formats, and the error that decides the exit code."""
 
-    files: Sequence[tuple[Path, str]]
+    files: Sequence[tuple[Path, str | None]]
     failure: TooltrailError | None
 
 
@@ -41,24 +44,23 @@ def say_found(paths: Sequence[Path], format_name: str | None) -> Found:
     if format_name is not None and format_name not in FORMATS:
         known = ", ".join(FORMATS)
         raise click.UsageError(f"no format {format_name}; the formats are {known}")
-    found: list[tuple[Path, str]] = []
+    found: list[tuple[Path, str | None]] = []
     failures: list[TooltrailError] = []
     for path in paths or usual_folders(os.environ, Path.home()):
         try:
             found += find_files(path, format_name)
         except TooltrailError as error:
             failures.append(error)
+    if not found and failures:
+        raise failures[0]
     if not found:
         where = f" in {', '.join(map(str, paths))}" if paths else "; name a file or a folder"
-        raise (
-            failures[0] if failures else NotFoundError(f"no sessions of known agents found{where}")
-        )
+        raise NotFoundError(f"no sessions of known agents found{where}")
     for failure in failures:
         say_error(failure)
     if not paths:
-        for name, count in Counter(format_of for _, format_of in found).items():
-            size = sum(path.stat().st_size for path, one in found if one == name)
-            say(f"found {counted(count, 'session file')} of {name}, {size_of(size)}")
+        for name, count in Counter(format_of for _, format_of in found if format_of).items():
+            say(f"found {counted(count, 'session file')} of {name}")
     return Found(found, failures[-1] if failures else None)
 
 
@@ -123,13 +125,15 @@ def _numbers(one: Imported) -> list[str]:
 
 def _say_problems(one: Imported) -> None:
     name = printable(str(one.path))
-    for damaged in one.damaged:
+    for damaged in one.damaged[:_MOST_DAMAGED]:
         size = counted(len(damaged.data), "byte")
-        say(f"{name}:{damaged.number}: {size} from offset {damaged.offset:,} on are not JSON")
+        say(f"{name}:{damaged.number}: {size} at offset {damaged.offset:,}: {damaged.reason}")
+    if (more := len(one.damaged) - _MOST_DAMAGED) > 0:
+        say(f"{name}: {counted(more, 'more damaged part')}; --json lists them all")
     if unpaired := one.counts.get("unpaired_calls", 0):
         say(f"{name}: {counted(unpaired, 'call')} without a result")
     if unpaired := one.counts.get("unpaired_results", 0):
-        say(f"{name}: {counted(unpaired, 'result')} without a call, recorded as messages")
+        say(f"{name}: {counted(unpaired, 'result')} without a call, each recorded as a message")
     for what, count in one.counts.items():
         if what.startswith("unknown: "):
             say(f"{name}: {counted(count, 'line')} of the unknown type {what[9:]}")
@@ -141,7 +145,12 @@ def _record_of(one: Imported) -> dict[str, object]:
         "format": one.format,
         "counts": dict(one.counts),
         "damaged": [
-            {"line": part.number, "offset": part.offset, "size": len(part.data)}
+            {
+                "line": part.number,
+                "offset": part.offset,
+                "size": len(part.data),
+                "reason": part.reason,
+            }
             for part in one.damaged
         ],
     }

@@ -19,6 +19,7 @@ from tooltrail.importers.blocks import (
     joined_texts,
     milliseconds_of,
     named_texts,
+    parts_of,
     role_of,
     spelled,
 )
@@ -144,8 +145,7 @@ class Reader:
     def _message(self, session: str, name: str, value: Json) -> Iterator[Event]:
         message = object_of(value.get("message"))
         content = message.get("content")
-        is_text = isinstance(content, str)
-        blocks = [{"type": "text", "text": content}] if is_text else list_of(content)
+        blocks = parts_of([content] if isinstance(content, dict) else content)
         at = value.get("timestamp")
         said: list[Json] = []
         calls: list[CallFound] = []

@@ -32,12 +32,14 @@ class Line(NamedTuple):
         data: its bytes.
         value: the value.
         has_floats: whether a number in it is not an integer.
+        number: number of its line, from 1.
     """
 
     offset: int
     data: bytes
     value: Any
     has_floats: bool = True
+    number: int = 1
 
 
 class SessionFound(NamedTuple):
@@ -161,7 +163,8 @@ class Skipped(NamedTuple):
 
     Attributes:
         what: its type in the source.
-        is_known: whether this program knows the type. The line of an unknown type is kept verbatim.
+        is_known: whether this program knows the type. The line of an unknown type is kept verbatim,
+            unless it stands before the first session, which is then unknown.
     """
 
     what: str

@@ -1,7 +1,6 @@
 """Imports files: recognizes the format of each, and records what its reader finds."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -25,7 +24,7 @@ from tooltrail.importers.events import Event, Line
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal.log import JournalLog
-from tooltrail.records.errors import InvalidRecordError, NotFoundError, UnavailableError
+from tooltrail.records.errors import NotFoundError, UnavailableError
 from tooltrail.redaction import RuleSet
 
 _LINES_TO_RECOGNIZE: Final = 20
@@ -34,6 +33,10 @@ _LINES_TO_RECOGNIZE: Final = 20
 
 _SUFFIXES: Final = (".eval", ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
+
+
+_UNEXPECTED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What a reader raises at a value of a type that no version of its agent writes."""
 
 
 class Reader(Protocol):
@@ -65,7 +68,7 @@ class Imported(NamedTuple):
         path: the file.
         format: name of its format.
         counts: what was found, by kind; see `Recording.counts`.
-        damaged: the parts that are not JSON.
+        damaged: the lines and parts of lines that cannot be read.
     """
 
     path: Path
@@ -121,7 +124,7 @@ class Importer:
         Args:
             path: the file.
             format_name: name of its format; None to recognize it.
-            on_progress: called with the bytes of each line.
+            on_progress: called with the size of each line in bytes.
 
         Raises:
             NotFoundError: the file does not exist, or no format fits.
@@ -142,8 +145,11 @@ class Importer:
                     if isinstance(line, DamagedLine):
                         damaged.append(line)
                         continue
-                    for event in reader.events(line):
-                        recording.add(event, line)
+                    try:
+                        for event in reader.events(line):
+                            recording.add(event, line)
+                    except _UNEXPECTED as error:
+                        damaged.append(_unexpected(line, error))
                 recording.finish()
                 end = file.tell()
                 if damaged and damaged[-1].is_last:
@@ -152,13 +158,13 @@ class Importer:
                     cursor.write(file, end)
         except OSError as error:
             raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
-            raise InvalidRecordError(f"{path} cannot be imported: {error!r}") from error
         return Imported(path, chosen.name, recording.counts, tuple(damaged))
 
 
-def find_files(path: Path, format_name: str | None = None) -> Iterator[tuple[Path, str]]:
+def find_files(path: Path, format_name: str | None = None) -> Iterator[tuple[Path, str | None]]:
     """A file, or the files of known formats in a folder, with their formats.
+
+    A file in a folder that cannot be read has None: its import reports why.
 
     Args:
         path: the file or the folder.
@@ -173,9 +179,14 @@ def find_files(path: Path, format_name: str | None = None) -> Iterator[tuple[Pat
         yield path, format_name or recognize(path)
         return
     for file in sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES):
-        if file.is_file():
-            with suppress(NotFoundError, UnavailableError):
-                yield file, format_name or recognize(file)
+        if not file.is_file():
+            continue
+        try:
+            yield file, format_name or recognize(file)
+        except NotFoundError:
+            continue
+        except UnavailableError:
+            yield file, None
 
 
 def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
@@ -214,6 +225,11 @@ def recognize(path: Path) -> str:
         raise UnavailableError(f"{path} cannot be read: {error.strerror}") from error
     known = ", ".join(FORMATS)
     raise NotFoundError(f"{path} is of no known format; the formats are {known}")
+
+
+def _unexpected(line: Line, error: Exception) -> DamagedLine:
+    reason = f"a value of an unexpected type ({error})"
+    return DamagedLine(line.number, line.offset, line.data, is_last=False, reason=reason)
 
 
 def _refuse_special(path: Path) -> None:

@@ -7,7 +7,9 @@ values, or half a value. A damaged part costs itself only. Memory is bounded by 
 import json
 import re
 import zlib
+from codecs import BOM_UTF8
 from collections.abc import Iterator
+from lzma import LZMAError
 from typing import IO, Any, Final, NamedTuple
 from zipfile import BadZipFile, ZipFile
 
@@ -17,7 +19,7 @@ _ARCHIVE: Final = b"PK\x03\x04"
 """The first bytes of a ZIP archive."""
 
 _UNREADABLE: Final = (
-    *(BadZipFile, zlib.error, EOFError),  # damaged
+    *(BadZipFile, zlib.error, LZMAError, EOFError),  # damaged
     *(NotImplementedError, RuntimeError),  # compressed in another way, or encrypted
     *(ValueError, RecursionError),  # not JSON
 )
@@ -25,19 +27,21 @@ _UNREADABLE: Final = (
 
 
 class DamagedLine(NamedTuple):
-    """A part of a line that is not JSON.
+    """A part of a line that cannot be read.
 
     Attributes:
         number: number of the line, from 1.
         offset: offset of the part in the file.
         data: the part.
         is_last: whether it is at the end of the file, where the writer may still go on.
+        reason: what is wrong.
     """
 
     number: int
     offset: int
     data: bytes
     is_last: bool
+    reason: str = "not valid JSON"
 
 
 _decoder: Final = json.JSONDecoder()
@@ -71,7 +75,7 @@ def read_lines(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
     for number, data in enumerate(file, 1):
         floats.clear()
         try:
-            yield Line(offset, data, decode(data.decode("utf-8-sig")), bool(floats))
+            yield Line(offset, data, decode(data.decode("utf-8-sig")), bool(floats), number)
         except (ValueError, RecursionError):
             document = _document(file, data) if number == 1 else None
             if document is not None:
@@ -86,7 +90,7 @@ def _archived(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
     size = file.seek(0, 2)
     try:
         archive = ZipFile(file)
-    except BadZipFile:  # such as an archive that is still being written
+    except _UNREADABLE:  # such as an archive that is still being written
         yield DamagedLine(1, 0, b"", is_last=True)
         return
     for number, info in enumerate(archive.infolist(), 1):
@@ -94,7 +98,7 @@ def _archived(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
             continue
         try:
             data = archive.read(info)
-            yield Line(info.header_offset, data, json.loads(data))
+            yield Line(info.header_offset, data, json.loads(data), number=number)
         except _UNREADABLE:
             yield DamagedLine(number, info.header_offset, b"", is_last=False)
     file.seek(size)  # everything was read
@@ -102,7 +106,7 @@ def _archived(file: IO[bytes]) -> Iterator[Line | DamagedLine]:
 
 def _document(file: IO[bytes], first_line: bytes) -> Line | None:
     """The only value of a file whose first line was read; None if there is no such value."""
-    if first_line.strip() not in _OPENINGS:
+    if first_line.removeprefix(BOM_UTF8).strip() not in _OPENINGS:
         return None
     rest_from = file.tell()
     data = first_line + file.read()
@@ -124,7 +128,7 @@ def _values_in(data: bytes, number: int, offset: int) -> Iterator[Line | Damaged
         value, start, end = found
         if text[begin:start].strip():
             yield _damaged(text[begin:start], text[:begin], number, offset, is_last=False)
-        yield Line(offset + _size(text[:start]), _bytes(text[start:end]), value)
+        yield Line(offset + _size(text[:start]), _bytes(text[start:end]), value, number=number)
         begin = end
     if text[begin:size].strip():
         is_last = not data.endswith(b"\n")

@@ -119,13 +119,17 @@ def _opening(session: str, info: Json) -> SessionFound:
 
 def _message(session: str, number: str, message: Json) -> Iterator[Event]:
     info = object_of(message.get("info"))
-    name, at, role = str(info.get("id", number)), _time(info, "created"), role_of(info.get("role"))
+    name, at, role = (
+        str(info.get("id") or number),
+        _time(info, "created"),
+        role_of(info.get("role")),
+    )
     cwd = object_of(info.get("path")).get("cwd")
     blocks: list[Json] = []
     others: list[Event] = []
     position = 0
     for part in map(object_of, list_of(message.get("parts"))):
-        kind = part.get("type")
+        kind = str(part.get("type"))
         if kind == "tool":
             call = _call(session, f"{name}/{position}", part, at)
             call = call._replace(message=name, position=position)
@@ -133,7 +137,7 @@ def _message(session: str, number: str, message: Json) -> Iterator[Event]:
             blocks.append(call_block(call))
             others += [call, *_result(call, part, cwd)]
         elif kind in _NO_CONVERSATION:
-            others.append(Skipped(str(kind), is_known=True))
+            others.append(Skipped(kind, is_known=True))
         else:
             blocks.append(_block(part))
             if blocks[-1]["type"] == "provider" and kind not in _PROVIDER:
@@ -165,7 +169,7 @@ def _call(session: str, name: str, part: Json, at: str | None) -> CallFound:
     given = state.get("raw") or state.get("input", {})  # `raw` until the arguments are complete
     return CallFound(
         session,
-        str(part.get("callID", name)),
+        str(part.get("callID") or name),
         _time(state, "start") or at,
         tool,
         spelled(given),

@@ -95,7 +95,7 @@ class Reader:
         self._calls, self._last_call, self._commands = {}, None, set()
         yield _opening(self._session, object_of(line.value), found)
         for position, event in enumerate(found):
-            name = str(event.get("id", position))
+            name = str(position if event.get("id") is None else event["id"])
             what = event.get("action", event.get("observation"))
             if not _is_event(event) or what in _NO_CONVERSATION:
                 yield Skipped(str(what), is_known=_is_event(event))

@@ -116,8 +116,9 @@ class Recording:
         self._size = 0
         self._waiting: defaultdict[tuple[str, str], deque[_WaitingCall]] = defaultdict(deque)
         self._repeats: Counter[tuple[str, str]] = Counter()
-        self._last_at = _EARLIEST
+        self._at = _EARLIEST  # the last time that the source says
         self._sessions: dict[str, UUID] = {}
+        self._current = ""  # the session of the last event
         self._line: Line | None = None
 
     def add(self, event: Event, line: Line) -> None:
@@ -129,8 +130,11 @@ class Recording:
         if isinstance(event, Skipped):
             what = Parts(self._rules).clean_text("type", event.what)[:_TYPE_CHARS]
             self.counts["other_lines" if event.is_known else f"unknown: {what}"] += 1
-            if event.is_known or not self._sessions:
+            if event.is_known or not self._current:
                 return
+        else:
+            self._current = event.session
+            self._at = _time(event.at) or self._at
         if line is not self._line:
             self._begin_line(line)
         # A fact that is known is not made again, but its call may wait for a result.
@@ -179,7 +183,7 @@ class Recording:
         title = None if found.title is None else parts.clean_text("title", found.title)
         fact = SessionOpened(
             session=self._session(found.session),
-            at=self._at(found.at),
+            at=self._at,
             title=title,
             agent=found.agent,
             parent=self._session(found.parent) if isinstance(found.parent, str) else None,
@@ -194,7 +198,7 @@ class Recording:
         fact = MessageAdded(
             session=self._session(found.session),
             id=self._id("message", found.session, found.message),
-            at=self._at(found.at),
+            at=self._at,
             role=parts.clean_text("role", found.role),
             text=parts.add("text", encoded(text)),
             document=self._document_of(found, parts),
@@ -206,11 +210,11 @@ class Recording:
 
     def _add_unknown(self, line: Line) -> None:
         """Keep a line of an unknown type verbatim, as a message that no model is shown."""
-        session, parts = [*self._sessions.values()][-1], Parts(self._rules)
+        session, parts = self._session(self._current), Parts(self._rules)
         fact = MessageAdded(
             session=session,
             id=self._id("line", str(session), digest_of(line.data)),
-            at=self._last_at,
+            at=self._at,
             role="unknown",
             text=parts.add("text", b""),
             document=parts.add("document", encode_simple({"role": "tool"})),
@@ -239,16 +243,15 @@ class Recording:
         number, self._repeats[name] = self._repeats[name], self._repeats[name] + 1
         call_id = self._id("call", *name, *([str(number)] if number else []))
         parts = Parts(self._rules)
-        at = self._at(found.at)
         tool_name = recordable_name(parts.clean_text("tool_name", found.tool_name))
-        self._waiting[name].append(_WaitingCall(call_id, tool_name, at, found.is_command))
+        self._waiting[name].append(_WaitingCall(call_id, tool_name, self._at, found.is_command))
         if not is_made:
             return
         message = found.message
         fact = CallStarted(
             session=self._session(found.session),
             id=call_id,
-            at=at,
+            at=self._at,
             tool_name=tool_name,
             family="command" if found.is_command else "generic",
             arguments=parts.add("arguments", encoded(found.arguments)),
@@ -277,7 +280,7 @@ class Recording:
         fact = CallEnded(
             session=self._session(found.session),
             id=call.id,
-            at=max(self._at(found.at), call.at),
+            at=max(self._at, call.at),
             state=_STATES.get(found.kind, "error") if found.is_error else "success",
             output=digest_of(document),
             streams=streams,
@@ -328,14 +331,14 @@ class Recording:
         key = "".join([f"{len(part)}:{part}" for part in (self._source.format, *parts)])
         return keyed_id(kind, key if len(key) <= MAX_KEY_CHARS else digest_of(encoded(key)))
 
-    def _at(self, spelled: object) -> datetime:
-        """A time of the source; the last one if it has none that is possible."""
-        with suppress(ValueError, OverflowError):
-            at = datetime.fromisoformat(spelled if isinstance(spelled, str) else "")
-            at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
-            if at >= _EARLIEST:
-                self._last_at = at
-        return self._last_at
+
+def _time(spelled: object) -> datetime | None:
+    """A time of the source; None for an impossible one."""
+    with suppress(ValueError, OverflowError):
+        at = datetime.fromisoformat(spelled if isinstance(spelled, str) else "")
+        at = at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)
+        return at if at >= _EARLIEST else None
+    return None
 
 
 def _unpaired(found: ResultFound, offset: int) -> MessageFound:

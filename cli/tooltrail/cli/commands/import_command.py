@@ -9,7 +9,9 @@ from tooltrail.cli._options import json_option, store_options
 
 
 @click.command("import")
-@click.argument("paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path))
+@click.argument(
+    "paths", metavar="[PATH]...", nargs=-1, type=click.Path(path_type=Path, readable=False)
+)
 @store_options
 @click.option("--format", "format_name", metavar="NAME", help="Read every file as this format.")
 @click.option("--dry-run", is_flag=True, help="Only print what would be imported.")
