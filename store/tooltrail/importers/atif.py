@@ -7,13 +7,14 @@ stand inside the document; those in other files are sessions without a parent.
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers.blocks import (
     blocks_of,
     call_block,
     named_texts,
+    origin_of,
+    others_than_text,
     parts_of,
     role_of,
     spelled,
@@ -56,14 +57,7 @@ def recognizes(value: Any) -> bool:
 
 
 class Reader:
-    """Reads the trajectory in one file.
-
-    Args:
-        path: the file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    """Reads the trajectory in one file."""
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of a run and of the runs inside it."""
@@ -105,7 +99,9 @@ def _step(session: str, name: str, step: Json) -> Iterator[Event]:
         *map(call_block, calls),
     ]
     role = "assistant" if is_agent else role_of(step.get("source"))
-    origin = _origin(step) if is_agent else NOTHING
+    origin = (
+        origin_of(NAME, step, {"model": "model_name"}, step.get("metrics")) if is_agent else NOTHING
+    )
     yield MessageFound(session, name, at, role, blocks, origin, without(step, _KNOWN))
     yield from calls
     results = list_of(object_of(step.get("observation")).get("results"))
@@ -125,13 +121,6 @@ def _result(session: str, name: str, at: Any, result: Json) -> Event:
     extras = without(result, _RESULT)
     if not isinstance(call_id, str):
         return MessageFound(session, name, at, "user", blocks_of(content), extras=extras)
-    others = [one for one in parts_of(content) if "text" not in object_of(one)]
-    if others:
-        extras["content"] = others  # such as images
+    if others := others_than_text(parts_of(content)):
+        extras["content"] = others
     return ResultFound(session, call_id, at, text_of(content), extras=extras)
-
-
-def _origin(step: Json) -> Json:
-    metrics = step.get("metrics")
-    extras = {"extras": {"usage": metrics}} if metrics else {}
-    return {"wire_format": NAME, **named_texts(step, {"model": "model_name"}), **extras}

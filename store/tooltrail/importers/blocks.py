@@ -125,6 +125,24 @@ def session_name(path: Path, *beginning: Any) -> str:
     return f"{path.stem}/{digest.hexdigest()[:16]}"
 
 
+def origin_of(wire_format: str, value: Json, names: Json, usage: Any) -> Json:
+    """The origin of a message.
+
+    Args:
+        wire_format: the wire format of the provider, or the name of the importer's format.
+        value: the value that says which model answered.
+        names: the members of `value` by our names for them.
+        usage: the usage of tokens as the source says it, if any.
+    """
+    extras = {"extras": {"usage": usage}} if usage else {}
+    return {"wire_format": wire_format, **named_texts(value, names), **extras}
+
+
+def others_than_text(parts: Sequence[Any]) -> list[Any]:
+    """The parts of a content that are not texts, such as images."""
+    return [one for one in parts if "text" not in object_of(one)]
+
+
 def command_block(found: CallFound) -> Json:
     """The block of a call; one that its place names is a command in the text of the model."""
     block = call_block(found)

@@ -19,6 +19,7 @@ from tooltrail.importers.blocks import (
     joined_texts,
     milliseconds_of,
     named_texts,
+    origin_of,
     parts_of,
     role_of,
     spelled,
@@ -238,9 +239,7 @@ def _block(block: Any) -> Json:
 
 def _origin(message: Json) -> Json:
     named = {"model": "model", "response_id": "id", "finish_reason": "stop_reason"}
-    usage = message.get("usage")
-    extras = {"extras": {"usage": usage}} if usage else {}
-    return {"wire_format": "anthropic", **named_texts(message, named), **extras}
+    return origin_of("anthropic", message, named, message.get("usage"))
 
 
 def _output(returned: Any, receipt: str | None, path: Path) -> OutputFound | None:

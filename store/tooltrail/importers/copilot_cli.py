@@ -10,7 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import call_block, named_texts, spelled, without
+from tooltrail.importers.blocks import (
+    call_block,
+    named_texts,
+    origin_of,
+    spelled,
+    without,
+)
 from tooltrail.importers.events import (
     NOTHING,
     CallFound,
@@ -167,8 +173,7 @@ def _opening(session: str, at: Any, data: Json) -> SessionFound:
 
 def _origin(data: Json) -> Json:
     usage = {"outputTokens": data["outputTokens"]} if data.get("outputTokens") is not None else {}
-    named = named_texts(data, {"model": "model", "response_id": "apiCallId"})
-    return {"wire_format": NAME, **named, **({"extras": {"usage": usage}} if usage else {})}
+    return origin_of(NAME, data, {"model": "model", "response_id": "apiCallId"}, usage)
 
 
 def _result(session: str, call_id: str, at: Any, data: Json, *, is_denied: bool) -> ResultFound:

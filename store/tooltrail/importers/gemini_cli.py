@@ -10,7 +10,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from tooltrail.importers.blocks import call_block, named_texts, parts_of, spelled, without
+from tooltrail.importers.blocks import (
+    call_block,
+    named_texts,
+    origin_of,
+    parts_of,
+    spelled,
+    without,
+)
 from tooltrail.importers.events import (
     NOTHING,
     CallFound,
@@ -116,7 +123,11 @@ class Reader:
         if calls or is_new:
             blocks += map(call_block, calls)
             role, extras = _ROLES[kind], without(message, _MESSAGE)
-            origin = _origin(message) if role == "assistant" else NOTHING
+            origin = (
+                origin_of("gemini", message, {"model": "model"}, message.get("tokens"))
+                if role == "assistant"
+                else NOTHING
+            )
             yield MessageFound(self._session, name, at, role, blocks, origin, extras)
         yield from (call._replace(message=name) for call in calls)
         yield from results
@@ -137,11 +148,6 @@ def _blocks(message: Json) -> list[Json]:
         if one != {"type": "text", "text": ""}
     ]
     return blocks
-
-
-def _origin(message: Json) -> Json:
-    extras = {"extras": {"usage": message["tokens"]}} if message.get("tokens") else {}
-    return {"wire_format": "gemini", **named_texts(message, {"model": "model"}), **extras}
 
 
 def _parts(content: Any) -> list[Any]:

@@ -11,13 +11,14 @@ but no message was made by another agent, or its message was removed from the co
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
-from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers.blocks import (
     blocks_of,
     call_block,
     named_texts,
+    origin_of,
+    others_than_text,
     parts_of,
     role_of,
     spelled,
@@ -63,14 +64,9 @@ def recognizes(value: Any) -> bool:
 
 
 class Reader:
-    """Reads the log in one file.
+    """Reads the log in one file."""
 
-    Args:
-        path: the file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self) -> None:
         self._about: Json = NOTHING
 
     def events(self, line: Line) -> Iterator[Event]:
@@ -162,10 +158,9 @@ class _Sample:
         # Of a failed call the model saw the error, with or without a word before it.
         shown = (self._sent.get(call_id) or error.get("message")) if error else content
         receipt = None if message is None else text_of(shown or content)
-        others = [one for one in parts_of(content) if "text" not in object_of(one)]
         extras = without(said, _KNOWN)
-        if others:
-            extras["content"] = others  # such as images
+        if others := others_than_text(parts_of(content)):
+            extras["content"] = others
         if event.get("truncated"):
             extras["truncated"] = event["truncated"]
         return ResultFound(
@@ -224,9 +219,7 @@ def _output(event: Json) -> OutputFound | None:
 def _origin(message: Json, answer: Json) -> Json:
     output, choice = object_of(answer.get("output")), object_of(answer.get("choice"))
     names = {"model": "model", "finish_reason": "stop_reason"}
-    usage = output.get("usage")
-    extras = {"extras": {"usage": usage}} if usage else {}
-    return {"wire_format": NAME, **named_texts({**output, **message, **choice}, names), **extras}
+    return origin_of(NAME, {**output, **message, **choice}, names, output.get("usage"))
 
 
 def _duration(event: Json) -> int | None:

@@ -17,6 +17,7 @@ from tooltrail.importers.blocks import (
     exit_status_of,
     kind_of,
     named_texts,
+    origin_of,
     role_of,
     session_name,
     spelled,
@@ -176,12 +177,11 @@ class Reader:
 
     def _origin(self, response: Json) -> Json:
         choice = object_of(next(iter(list_of(response.get("choices"))), None))
-        model = named_texts(object_of(self._config.get("model")), {"model": "model_name"})
-        named = {"provider": "provider", "model": "model", "response_id": "id"}
-        finish = named_texts(choice, {"finish_reason": "finish_reason"})
-        origin = {"wire_format": NAME, **model, **named_texts(response, named), **finish}
-        usage = response.get("usage")
-        return {**origin, "extras": {"usage": usage}} if usage else origin
+        model = object_of(self._config.get("model")).get("model_name")
+        names = {"provider": "provider", "model": "model", "response_id": "id"}
+        names["finish_reason"] = "finish_reason"
+        found = {"model": model, **without(response, frozenset()), **without(choice, frozenset())}
+        return origin_of(NAME, found, names, response.get("usage"))
 
 
 def _content(message: Json) -> Any:

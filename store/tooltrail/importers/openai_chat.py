@@ -12,13 +12,12 @@ log of a later request, which repeats all messages before it, adds only what is 
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 from tooltrail.importers.blocks import (
     blocks_of,
     call_block,
-    named_texts,
+    origin_of,
     role_of,
     spelled,
     text_of,
@@ -67,14 +66,9 @@ def recognizes(value: Any) -> bool:
 
 
 class Reader:
-    """Reads the conversations of one file.
+    """Reads the conversations of one file."""
 
-    Args:
-        path: the file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self) -> None:
         self._seen: set[str] = set()
 
     def events(self, line: Line) -> Iterator[Event]:
@@ -167,7 +161,7 @@ def _message(
         *map(call_block, calls),
     ]
     role = role_of(message.get("role"))
-    origin = origin_of(response) if role == "assistant" else NOTHING
+    origin = origin_of_answer(response) if role == "assistant" else NOTHING
     yield MessageFound(session, name, at, role, blocks, origin, extras)
     yield from calls
 
@@ -180,12 +174,9 @@ def _call(session: str, name: str, at: str | None, call: Json, position: int) ->
     return CallFound(session, call_id, at, tool, given, name, position)
 
 
-def origin_of(response: Json) -> Json:
+def origin_of_answer(response: Json) -> Json:
     """The origin of a message, from the provider's answer."""
     choices = list_of(response.get("choices"))
     reason = object_of(choices[0]).get("finish_reason") if choices else None
     names = {"model": "model", "response_id": "id", "finish_reason": "reason"}
-    usage = response.get("usage")
-    extras = {"extras": {"usage": usage}} if usage else {}
-    found = named_texts({**response, "reason": reason}, names)
-    return {"wire_format": "openai", **found, **extras}
+    return origin_of("openai", {**response, "reason": reason}, names, response.get("usage"))

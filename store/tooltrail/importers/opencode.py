@@ -7,7 +7,6 @@ names a file with the whole.
 """
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers.blocks import (
@@ -83,14 +82,7 @@ def recognizes(value: Any) -> bool:
 
 
 class Reader:
-    """Reads a document.
-
-    Args:
-        _path: the file, which the document does not need.
-    """
-
-    def __init__(self, _path: Path) -> None:
-        pass
+    """Reads a document."""
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of one document."""

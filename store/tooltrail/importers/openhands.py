@@ -11,7 +11,6 @@ id either: it is the digest of the first events.
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers.blocks import (
@@ -35,7 +34,7 @@ from tooltrail.importers.events import (
     list_of,
     object_of,
 )
-from tooltrail.importers.openai_chat import origin_of
+from tooltrail.importers.openai_chat import origin_of_answer
 from tooltrail.importers.parts import encoded
 from tooltrail.records.digests import digest_of
 
@@ -72,14 +71,9 @@ def recognizes(value: Any) -> bool:
 
 
 class Reader:
-    """Reads the histories of one file.
+    """Reads the histories of one file."""
 
-    Args:
-        path: the file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self) -> None:
         self._session = ""
         self._calls: dict[str, str] = {}
         self._last_call: str | None = None
@@ -133,7 +127,7 @@ class Reader:
         self._calls[name] = self._last_call = call.call_id
         if call.is_command:
             self._commands.add(call.call_id)
-        origin = origin_of(object_of(metadata.get("model_response")))
+        origin = origin_of_answer(object_of(metadata.get("model_response")))
         blocks = [*_texts(given.get("thought")), call_block(call)]
         yield self._message(name, event, "assistant", blocks, origin)
         yield call

@@ -15,6 +15,8 @@ from tooltrail.importers.blocks import (
     call_block,
     joined_texts,
     named_texts,
+    origin_of,
+    others_than_text,
     parts_of,
     spelled,
     without,
@@ -166,18 +168,15 @@ def _block(part: Any) -> Json:
 
 def _origin(message: Json) -> Json:
     api, usage = str(message.get("api")), message.get("usage")
-    extras = {"extras": {"usage": usage}} if usage else {}
-    wire_format = _WIRE_FORMATS.get(api, api)
-    return {"wire_format": wire_format, **named_texts(message, _NAMED), **extras}
+    return origin_of(_WIRE_FORMATS.get(api, api), message, _NAMED, usage)
 
 
 def _result(session: str, at: Any, message: Json) -> ResultFound:
     parts = parts_of(message.get("content"))
     receipt, details = joined_texts(parts), message.get("details")
     extras = without(message, _RESULT)
-    others = [one for one in parts if "text" not in object_of(one)]
-    if others:
-        extras["content"] = others  # such as images
+    if others := others_than_text(parts):
+        extras["content"] = others
     if is_cut := not _CUTTING.isdisjoint(object_of(details)):
         extras["details"] = details
     ended = _ENDED.search(receipt or "")

@@ -2,6 +2,7 @@
 
 from datetime import datetime
 
+from tooltrail.store.read.texts import text_from
 from tooltrail.store.views import InvocationDetail
 
 
@@ -14,7 +15,7 @@ def heading(detail: InvocationDetail) -> str:
 
 def arguments(detail: InvocationDetail) -> str:
     """The arguments exactly as the model sent them."""
-    return detail.arguments.decode("utf-8", "surrogatepass")
+    return text_from(detail.arguments)
 
 
 def outcome(detail: InvocationDetail, compacted: str | None) -> tuple[str, str]:

@@ -183,16 +183,14 @@ def _fact(packed: bytes | None, owner: str, which: str, kind: str) -> bytes:
 
 def _beside(start: bytes, end: bytes) -> Surfaces:
     """Where an importer found a call, and the secrets that were replaced."""
-    source = json.loads(start)["source"] if b'"source":' in start else None
+    sources = [json.loads(fact)["source"] for fact in (start, end) if b'"source":' in fact]
     secrets = [
         RedactionView(**one)
         for fact in (start, end)
         if b'"redacted":' in fact
         for one in json.loads(fact)["redacted"]
     ]
-    return Surfaces(
-        source=None if source is None else SourceView(**source), redacted=tuple(secrets)
-    )
+    return Surfaces(source=SourceView(**sources[0]) if sources else None, redacted=tuple(secrets))
 
 
 def _surfaces(
