@@ -319,7 +319,7 @@ def test_rerender_prints_the_difference_from_stored_to_today(
     )
     assert ended.message == (
         f"the receipt of invocation {name} differs from the text of today's renderer: "
-        "it was worded by renderer command 0, today's is command 3\n"
+        "the receipt was rendered by command 0, the current renderer is command 3\n"
     )
 
 

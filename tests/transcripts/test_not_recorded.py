@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 from tests.importers.sources import import_one, opened, write_lines
+from tests.support.call_facts import moment, next_id, started
 
+from tooltrail.journal import Entry, JournalLog
+from tooltrail.records.digests import digest_of
+from tooltrail.records.facts import CallEnded, SourceFact
 from tooltrail.transcripts import (
     FORMATS,
     Transcript,
@@ -85,3 +89,34 @@ def test_a_result_that_the_model_may_not_have_seen_is_not_compacted(tmp_path: Pa
     (call,) = (one for one in conversation_of(transcript).messages if one.role == "tool")
     assert ABSENCE in call.model_dump_json()
     assert fit(transcript, 1, provider_writer("anthropic")).transcript.compacted == {}
+
+
+def record(folder: Path, *entries: Entry) -> None:
+    JournalLog(folder / "spool" / "journal").record(entries)
+
+
+@pytest.mark.parametrize("style", sorted(FORMATS))
+def test_arguments_that_are_no_text_are_in_every_format(tmp_path: Path, style: str) -> None:
+    record(tmp_path, started(next_id(), next_id(), arguments=b'{"a":"\xff"}'))
+    with opened(tmp_path) as reader:
+        transcript = load_transcript(reader, "@last")
+        assert "".join(FORMATS[style](transcript))
+
+
+def test_the_source_of_an_end_alone_says_what_is_not_recorded(tmp_path: Path) -> None:
+    session, call = next_id(), next_id()
+    source = SourceFact(format="codex", file="/a.jsonl", offset=7, digest=digest_of(b"line"))
+    end = CallEnded(
+        session=session,
+        id=call,
+        at=moment(1),
+        state="success",
+        output=digest_of(b""),
+        source=source,
+    )
+    record(tmp_path, started(session, call), Entry(end, [b""]))
+    with opened(tmp_path) as reader:
+        detail = reader.invocation(call)
+    assert detail.source is not None
+    assert detail.source.offset == 7
+    assert detail.not_recorded == ("output", "canonical", "receipt")

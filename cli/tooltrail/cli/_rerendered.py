@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._output import printable
-from tooltrail.store import Rerendering, RerenderingState, Wording
+from tooltrail.store import RenderedText, Rerendering, RerenderingState
 
 CODES: dict[RerenderingState, ExitCode] = {
     "same": ExitCode.OK,
@@ -36,7 +36,7 @@ def diff_of(found: Rerendering) -> str:
     return "".join(_diff_lines(found.stored, found.today))
 
 
-def _diff_lines(stored: Wording, today: Wording) -> Iterator[str]:
+def _diff_lines(stored: RenderedText, today: RenderedText) -> Iterator[str]:
     names = f"stored ({stored.renderer})", f"today ({today.renderer})"
     for line in difflib.unified_diff(_lines(stored.text), _lines(today.text), *names):
         yield line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"

@@ -384,11 +384,11 @@ def _read(known: WireFormat, payload: Chunk) -> Response:
     try:
         value: object = json.loads(payload)
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise InvalidRecordError(f"the answer is no JSON: {error}") from error
+        raise InvalidRecordError(f"the answer is not JSON: {error}") from error
     except (ValueError, RecursionError) as error:
         return Response.of(unread=[f"the answer cannot be read: {error}"])
     if not isinstance(value, dict):
-        raise InvalidRecordError("the answer is no JSON object")
+        raise InvalidRecordError("the answer is not a JSON object")
     return known.read_response(cast("JsonObject", value))
 
 

@@ -89,7 +89,7 @@ def _check_times(started_at: datetime | None, finished_at: datetime | None, now:
     """Reject impossible times of a call.
 
     Raises:
-        InvalidRecordError: a time has no time zone or is far off, or the end is before the start.
+        InvalidRecordError: a time has no time zone or is out of range, or the end comes first.
     """
     for name, moment in (("started_at", started_at), ("finished_at", finished_at)):
         if moment is None:
@@ -97,6 +97,7 @@ def _check_times(started_at: datetime | None, finished_at: datetime | None, now:
         if moment.utcoffset() is None:
             raise InvalidRecordError(f"{name} has no time zone: {moment}")
         if not _EARLIEST <= moment <= now + _MOST_AHEAD:
-            raise InvalidRecordError(f"{name} is far off: {moment}")
+            problem = f"{moment} is before {_EARLIEST.year} or too far in the future"
+            raise InvalidRecordError(f"{name} {problem}")
     if started_at and finished_at and finished_at < started_at:
         raise InvalidRecordError(f"finished_at {finished_at} is before started_at {started_at}")

@@ -351,7 +351,9 @@ def _place_streams(
 
 def _check_digest(stream: StreamRecord) -> None:
     if stream.content is not None and digest_of(stream.content) != stream.digest:
-        raise InvalidRecordError(f"stream {stream.role!r} has another content than its digest")
+        raise InvalidRecordError(
+            f"stream {stream.role!r} has content that does not match its digest"
+        )
 
 
 def _spooled_file(folder: Path, stream: StreamRecord, captured: CapturedStream | None) -> Path:
@@ -360,7 +362,7 @@ def _spooled_file(folder: Path, stream: StreamRecord, captured: CapturedStream |
         return captured.staged
     if stream.content is None:
         raise InvalidRecordError(
-            f"stream {stream.role!r} was not captured for this call: its bytes are not at hand"
+            f"stream {stream.role!r} has no content and was not captured by this call"
         )
     _check_digest(stream)
     path = folder / f"{stream.role}.zst"

@@ -28,7 +28,7 @@ from .keep.condition import (
 from .keep.maintenance import Amount
 from .keep.pruning import DEFAULT_GRACE, PruningPlan, PruningReport, plan_pruning, prune
 from .keep.relocating import RelocationReport, relocate
-from .keep.rerendering import Rerendering, RerenderingState, Wording, rerender
+from .keep.rerendering import RenderedText, Rerendering, RerenderingState, rerender
 from .keep.upgrading import upgrade_store
 from .opening import create_store, open_existing, open_store, store_revision
 from .read.agent_runs import (
@@ -90,6 +90,7 @@ __all__ = [
     "RecordedStream",
     "RejectedFact",
     "RelocationReport",
+    "RenderedText",
     "Rerendering",
     "RerenderingState",
     "Session",
@@ -99,7 +100,6 @@ __all__ = [
     "StoreInfo",
     "StreamView",
     "ToolView",
-    "Wording",
     "agent_version",
     "agent_versions",
     "back_up_store",

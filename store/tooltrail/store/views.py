@@ -192,7 +192,7 @@ class InvocationDetail:
         damage: what is damaged; only set if the invocation was read with its session.
         erased: the texts that retention removed, named `arguments`, `output`, `canonical`,
             `receipt` and `extras`. Such a text is None; erased arguments are empty bytes.
-        source: where the call was found; None if its own program recorded it.
+        source: where an importer found the call, or only its end; None if no importer did.
         redacted: the secrets that were replaced before the call was stored.
         extras: canonical JSON of the members of the source that no record has. None if there are
             none, or if outputs were not read.

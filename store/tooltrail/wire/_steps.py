@@ -133,9 +133,13 @@ class _Planner:
         if message.role == "tool":
             self._writing.note_message_extras(message, where)
             if not message.blocks:
-                self._writing.note("message_empty", where, "it brings no result; left out")
+                self._writing.note(
+                    "message_empty", where, "a tool message without a result is left out"
+                )
             if said.blocks:
-                self._writing.note("role_changed", where, "what is no result is said by the user")
+                self._writing.note(
+                    "role_changed", where, "content other than results is sent as a user message"
+                )
                 return Message(role="user", blocks=said.blocks)
             return None
         return said if said is message or said.blocks else None

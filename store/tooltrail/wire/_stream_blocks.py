@@ -102,7 +102,9 @@ class BlockAssembler:
         """Begin a block."""
         place = index if isinstance(index, int) else None
         if place is None or place in self.open:
-            self.unread.append(f"a block begins at {index}, where none can begin")
+            self.unread.append(
+                f"a block begins at {index}, which is not a number, or is still open"
+            )
         self.open[place] = Block(kind, begun)
         self._blocks.append(self.open[place])
 

@@ -114,7 +114,7 @@ def write_turns(
         elif message.role in _SYSTEM and not turns.messages:
             writing.note_role(message.role, "system", where)
             if system:
-                writing.note("messages_merged", where, "it is one with the message before")
+                writing.note("messages_merged", where, "merged with the previous message")
             system.extend(parts)
         else:
             is_assistant = message.role == "assistant"
@@ -132,7 +132,7 @@ class _Turns:
     def add(self, role: str, parts: list[JsonValue], where: str) -> None:
         spelling, note = self._spelling, self._writing.note
         if not parts:
-            note("message_empty", where, "nothing of it can be said; left out")
+            self._writing.note_empty(where)
             return
         if not self.messages and role != "user":
             note("message_added", where, f"{_BEGINNING!r} stands before it")
@@ -144,8 +144,10 @@ class _Turns:
             return
         before, may_follow = list_in(last[spelling.content]), spelling.may_follow
         if not spelling.is_result(object_in(before[-1])):
-            note("messages_merged", where, "it is one with the message before")
+            note("messages_merged", where, "merged with the previous message")
         following = [part for part in parts if may_follow(object_in(before[0]), object_in(part))]
         for _ in range(len(parts) - len(following)):
-            note("block_dropped", where, "thoughts amid what others said")
+            note(
+                "block_dropped", where, "reasoning inside a message that begins with other content"
+            )
         last[spelling.content] = [*before, *following]

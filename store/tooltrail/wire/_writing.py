@@ -292,6 +292,10 @@ class Writing:
             note = f"{describe_block(block)}: the provider's own text goes back in its place"
             self.note("block_dropped", where, note)
 
+    def note_empty(self, where: str) -> None:
+        """Report a message that is left out."""
+        self.note("message_empty", where, "it has no content that this format can carry; left out")
+
     def note_extras(self, block: MessageBlock, where: str) -> None:
         """Report that the extras of a block are left out."""
         self.note_dropped(block.extras, where)

@@ -131,7 +131,7 @@ class EventFraming:
         try:
             value = _read(text)
         except ValueError as error:
-            self.unread.append(f"event {self._count} is no JSON: {error}")
+            self.unread.append(f"event {self._count} is not JSON: {error}")
             return
         # Counting brackets is quick and nearly always rules out deep nesting.
         if text.count(b"[") + text.count(b"{") > MOST_LEVELS:
@@ -152,7 +152,7 @@ class EventFraming:
             if isinstance(item, dict):
                 found.append(item)
             else:
-                self.unread.append(f"event {self._count} is no JSON object")
+                self.unread.append(f"event {self._count} is not a JSON object")
 
 
 def _read(text: bytes) -> JsonValue:
@@ -164,5 +164,5 @@ def _read(text: bytes) -> JsonValue:
     except RecursionError as error:
         raise ValueError("nested too deep") from error
     if end < len(decoded):
-        raise ValueError(f"what stands behind the value, from character {end} on")
+        raise ValueError(f"extra data after the JSON value, from character {end} on")
     return value

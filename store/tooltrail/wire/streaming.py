@@ -68,7 +68,7 @@ class ResponseStream:
         try:
             response = self._assembler.finish(is_done=self._framing.is_done)
         except FAULTS as error:
-            unread = (*unread, f"the answer cannot be put together: {error}")
+            unread = (*unread, f"the answer cannot be assembled: {error}")
             return Response.of(unread=unread, usage=usage)
         # An unread piece may be part of any call.
         return self._format.finished(response.with_more(unread=unread), usage, self._servers)
@@ -79,7 +79,7 @@ class ResponseStream:
         try:
             self._assembler.feed(event)
         except FAULTS as error:
-            self._unread.append(f"an event cannot be taken: {error}")
+            self._unread.append(f"an event cannot be read: {error}")
 
     def _events(self, chunk: Chunk) -> Iterable[JsonObject]:
         if isinstance(chunk, bytes):

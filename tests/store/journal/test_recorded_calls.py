@@ -97,10 +97,16 @@ NOW = datetime.now(UTC)
         ((datetime(2025, 1, 1), None), "started_at has no time zone"),  # noqa: DTZ001
         ((None, datetime(2025, 1, 1)), "finished_at has no time zone"),  # noqa: DTZ001
         ((NOW, NOW - timedelta(microseconds=1)), "before"),
-        ((None, NOW + timedelta(days=2)), "finished_at is far off"),
-        ((datetime(1969, 12, 31, tzinfo=UTC), None), "started_at is far off"),
-        ((datetime.min.replace(tzinfo=timezone(timedelta(hours=14))), NOW), "far off"),
-        ((datetime.max.replace(tzinfo=timezone(-timedelta(hours=14))), NOW), "far off"),
+        ((None, NOW + timedelta(days=2)), "finished_at .* too far in the future"),
+        ((datetime(1969, 12, 31, tzinfo=UTC), None), "started_at .* is before 1970"),
+        (
+            (datetime.min.replace(tzinfo=timezone(timedelta(hours=14))), NOW),
+            "too far in the future",
+        ),
+        (
+            (datetime.max.replace(tzinfo=timezone(-timedelta(hours=14))), NOW),
+            "too far in the future",
+        ),
     ],
 )
 def test_times_that_cannot_be_are_refused(

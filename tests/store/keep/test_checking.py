@@ -58,7 +58,7 @@ def test_tables_of_other_programs_are_none_of_ours(store: Store) -> None:
     [
         (("DROP VIEW v_omissions",), "view v_omissions is missing"),
         (("DROP INDEX ix_tools_name",), "index ix_tools_name is missing"),
-        (("CREATE INDEX mine ON tools (name)",), "index mine is no part of the schema"),
+        (("CREATE INDEX mine ON tools (name)",), "index mine is not part of the schema"),
     ],
 )
 def test_what_differs_in_the_schema_is_named(
@@ -83,22 +83,22 @@ def test_what_differs_in_the_schema_is_named(
                     " BEGIN SELECT RAISE(ABORT, 'bodies is append-only'); END"
                 ),
             ),
-            "append-only trigger bodies_no_delete is not what it was made as",
+            "append-only trigger bodies_no_delete differs from its definition",
         ),
         (
             ("ALTER TABLE tools ADD COLUMN mine TEXT",),
-            "table tools is not what it was made as",
+            "table tools differs from its definition",
         ),
         (
             (
                 "DROP INDEX ix_tools_name",
                 "CREATE INDEX ix_tools_name ON tools (name) WHERE name > 'a'",
             ),
-            "index ix_tools_name is not what it was made as",
+            "index ix_tools_name differs from its definition",
         ),
         (
             ("CREATE TRIGGER mine AFTER INSERT ON tools BEGIN SELECT 1; END",),
-            "append-only trigger mine is no part of the schema",
+            "append-only trigger mine is not part of the schema",
         ),
     ],
 )
@@ -118,9 +118,9 @@ def test_each_definition_in_a_file_is_compared(
         ),
         (
             "ALTER TABLE bodies DISABLE TRIGGER bodies_no_update",
-            "append-only trigger bodies_no_update is not what it was made as",
+            "append-only trigger bodies_no_update differs from its definition",
         ),
-        ("ALTER TABLE tools ADD COLUMN mine text", "column tools.mine is no part of the schema"),
+        ("ALTER TABLE tools ADD COLUMN mine text", "column tools.mine is not part of the schema"),
         (
             "ALTER TABLE tools RENAME CONSTRAINT uq_tools_digest TO mine",
             "index uq_tools_digest is missing",
@@ -173,7 +173,7 @@ def test_a_damaged_index_is_found(used: Store) -> None:
     used.database.close()  # its connections know the schema as it was
     problems = check_database(used.database)
     assert any(one.startswith("integrity check: ") for one in problems)
-    assert "index ix_sessions_opened_at is not what it was made as" in problems
+    assert "index ix_sessions_opened_at differs from its definition" in problems
 
 
 def page_of(store: Store, name: str) -> tuple[int, int]:

@@ -35,14 +35,14 @@ from tooltrail.records import (
     render,
 )
 from tooltrail.records.digests import Digest, digest_of
-from tooltrail.store.keep.rerendering import Rerendering, Wording, rerender
+from tooltrail.store.keep.rerendering import RenderedText, Rerendering, rerender
 from tooltrail.store.store import Store
 from tooltrail.store.views import Erasure, InvocationDetail, InvocationView, ReceiptView
 
 BIG = b"".join(b"%08d\n" % n for n in range(50_000))
 TODAY = default_families()
 THEN = reworded("command", "exit status 0\n", version=4)
-STORED = Wording("exit status 0\n", "command", 4)
+STORED = RenderedText("exit status 0\n", "command", 4)
 """What the families of `THEN` give for every command."""
 
 
@@ -77,7 +77,7 @@ class Recorded:
     def rerender(self, families: FamilyRegistry) -> Rerendering:
         return rerender(self, self.detail, families)
 
-    def same(self, today: Wording = STORED) -> Rerendering:
+    def same(self, today: RenderedText = STORED) -> Rerendering:
         return Rerendering(self.detail.summary.id, "same", "", STORED, today)
 
 
@@ -149,8 +149,8 @@ def test_a_stored_call_is_compared_without_its_complete_output(store: Store) -> 
 def test_other_text_of_another_version_is_drift() -> None:
     kept = record(made())
     found = kept.rerender(reworded("command", "Exited with 0\n", version=5))
-    reason = "it was worded by renderer command 4, today's is command 5"
-    today = Wording("Exited with 0\n", "command", 5)
+    reason = "the receipt was rendered by command 4, the current renderer is command 5"
+    today = RenderedText("Exited with 0\n", "command", 5)
     name = kept.detail.summary.id
     assert found == Rerendering(name, "drifted", reason, STORED, today)
     assert found.drifted
@@ -170,7 +170,7 @@ def test_a_missing_line_end_is_drift() -> None:
 def test_the_same_text_of_another_version_is_no_drift() -> None:
     kept = record(made())
     found = kept.rerender(reworded("command", "exit status 0\n", version=5))
-    assert found == kept.same(Wording("exit status 0\n", "command", 5))
+    assert found == kept.same(RenderedText("exit status 0\n", "command", 5))
     assert not found.drifted
 
 
@@ -191,7 +191,7 @@ def test_a_canonical_result_that_no_renderer_reads_any_more_is_drift(
 ) -> None:
     kept = record(made())
     found = kept.rerender(reworded("command", renderer))
-    reason = f"today's command family cannot word the canonical result: {why}"
+    reason = f"the current command family cannot render the canonical result: {why}"
     assert found == Rerendering(kept.detail.summary.id, "drifted", reason, STORED, None)
 
 
@@ -320,5 +320,5 @@ def test_the_receipt_of_another_program_is_not_compared() -> None:
     kept.detail = replace(kept.detail, receipt=seen, canonical_json=None)
     found = kept.rerender(TODAY)
     assert found.state == "not_rendered"
-    assert found.stored == Wording(seen.text, "seen", 0)
+    assert found.stored == RenderedText(seen.text, "seen", 0)
     assert "another program" in found.reason

@@ -98,13 +98,13 @@ def test_what_connections_send_is_understood(data: bytes, events: list[JsonObjec
 
 
 NOT_UNDERSTOOD: list[tuple[bytes, list[JsonObject], list[str]]] = [
-    (b'data: {"a":\n\ndata: {}\n\n', [{}], ["event 1 is no JSON"]),
-    (b"data: 7\n\ndata: {}\n\n", [{}], ["event 1 is no JSON object"]),
-    (b'data: [{},"x",{"a":1}]\n\n', [{}, {"a": 1}], ["event 1 is no JSON object"]),
-    (b'{"a":1}\n{"b":\n{"c":3}\n', [{"a": 1}, {"c": 3}], ["event 2 is no JSON"]),
-    (b'{"a":', [], ["event 1 is no JSON"]),
-    (b"data: \xff\n\n", [], ["event 1 is no JSON"]),
-    (b"data: " + b"[" * 100_000 + b"\n\n", [], ["event 1 is no JSON: nested too deep"]),
+    (b'data: {"a":\n\ndata: {}\n\n', [{}], ["event 1 is not JSON"]),
+    (b"data: 7\n\ndata: {}\n\n", [{}], ["event 1 is not a JSON object"]),
+    (b'data: [{},"x",{"a":1}]\n\n', [{}, {"a": 1}], ["event 1 is not a JSON object"]),
+    (b'{"a":1}\n{"b":\n{"c":3}\n', [{"a": 1}, {"c": 3}], ["event 2 is not JSON"]),
+    (b'{"a":', [], ["event 1 is not JSON"]),
+    (b"data: \xff\n\n", [], ["event 1 is not JSON"]),
+    (b"data: " + b"[" * 100_000 + b"\n\n", [], ["event 1 is not JSON: nested too deep"]),
     (b"<html>\n<p>Bad gateway</p>\n", [], ["a line is neither JSON nor a field of an event"]),
 ]
 

@@ -126,9 +126,9 @@ def _schema(connection: Connection) -> Iterator[str]:
         if part not in found:
             yield f"{_named(part)} is missing"
         elif found[part] != definition:
-            yield f"{_named(part)} is not what it was made as"
+            yield f"{_named(part)} differs from its definition"
     for part in sorted(found.keys() - wanted.keys()):
-        yield f"{_named(part)} is no part of the schema"
+        yield f"{_named(part)} is not part of the schema"
 
 
 def _named(part: Part) -> str:

@@ -11,6 +11,7 @@ from uuid import UUID
 
 from tooltrail.journal.invocation import SEEN
 from tooltrail.records import CanonicalResult, FamilyRegistry, render, stored_policy
+from tooltrail.records._error_text import one_line
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, InvalidRecordError, TooltrailError
 
@@ -30,7 +31,7 @@ class Policies(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Wording:
+class RenderedText:
     """The text of a receipt, and its renderer."""
 
     text: str
@@ -60,8 +61,8 @@ class Rerendering:
     invocation_id: UUID
     state: RerenderingState
     reason: str = ""
-    stored: Wording | None = None
-    today: Wording | None = None
+    stored: RenderedText | None = None
+    today: RenderedText | None = None
 
     @property
     def drifted(self) -> bool:
@@ -96,15 +97,20 @@ def rerender(
     try:
         made = render(CanonicalResult.from_json(detail.canonical_json), family, policy)
     except Exception as error:  # noqa: BLE001  foreign code of a family reads old results
-        reason = f"today's {family.name} family cannot word the canonical result: {_why(error)}"
+        reason = (
+            f"the current {family.name} family cannot render the canonical result: {_why(error)}"
+        )
         return Rerendering(found, "drifted", reason, stored)
-    today = Wording(made.text, made.renderer_name, made.renderer_version)
+    today = RenderedText(made.text, made.renderer_name, made.renderer_version)
     if today.text == stored.text:
         return Rerendering(found, "same", "", stored, today)
     if today.renderer == stored.renderer:
         reason = f"renderer {today.renderer} gives other text, although its version is the same"
     else:
-        reason = f"it was worded by renderer {stored.renderer}, today's is {today.renderer}"
+        reason = (
+            f"the receipt was rendered by {stored.renderer}, "
+            f"the current renderer is {today.renderer}"
+        )
     return Rerendering(found, "drifted", reason, stored, today)
 
 
@@ -129,19 +135,20 @@ def _uncompared(detail: "InvocationDetail") -> Rerendering:
     raise DamageError(f"a surface of invocation {found} is missing", path=str(found))
 
 
-def _stored(receipt: "ReceiptView") -> Wording:
-    return Wording(receipt.text, receipt.renderer_name, receipt.renderer_version)
+def _stored(receipt: "ReceiptView") -> RenderedText:
+    return RenderedText(receipt.text, receipt.renderer_name, receipt.renderer_version)
 
 
 def _why(error: BaseException) -> str:
     """An error in one line, without the values that it quotes."""
-    from pydantic import ValidationError  # noqa: PLC0415  loaded by the families by now
+    # Loaded by the families by now.
+    from pydantic import ValidationError  # noqa: PLC0415
 
-    from tooltrail.records.policy_documents import first_complaint  # noqa: PLC0415  the same
+    from tooltrail.records.policy_documents import first_complaint  # noqa: PLC0415
 
     if isinstance(error.__cause__, ValidationError):
         error = error.__cause__
     if isinstance(error, ValidationError):
         return first_complaint(error)
     text = str(error) if isinstance(error, TooltrailError) else f"{type(error).__name__}: {error}"
-    return " ".join(text.split())[:_REASON_CHARS]
+    return one_line(text, _REASON_CHARS)

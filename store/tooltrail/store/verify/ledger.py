@@ -204,7 +204,7 @@ class Ledger:
             checking.damage(name, "journals", "entry_count", message)
         for column in ("segment", "segment_offset"):
             if not isinstance(row[column], int | Unreadable):
-                message = f"journals.{column} of {name} is no number"
+                message = f"journals.{column} of {name} is not a number"
                 checking.damage(name, "journals", column, message)
         following = row["next_index"]
         is_behind_gap = has_gaps and isinstance(following, int) and following > self._next

@@ -133,7 +133,7 @@ class Source:
                 begin, end = at, last
             if not isinstance(begin, int) or not isinstance(end, int):
                 if begin is not None:
-                    self._report(table, "a row whose key is no number", by)
+                    self._report(table, "a row whose key is not a number", by)
                 return
             last, at = end, min(begin + size, end + 1)
             yield self.rows(table, by, range(begin, at), where, order=by)

@@ -32,7 +32,10 @@ CALL = frozenset({"id", "type", "function", "custom", "index"})
 """Members of a call that are read."""
 
 _TEXTS = ("tool_call_id", "name")
-_TOLD = {"function": frozenset({"name", "arguments"}), "custom": frozenset({"name", "input"})}
+_BODY_MEMBERS = {
+    "function": frozenset({"name", "arguments"}),
+    "custom": frozenset({"name", "input"}),
+}
 
 
 def unread_in(native: JsonObject) -> Iterator[str]:
@@ -72,7 +75,7 @@ def _read_call(native: JsonObject, flags: tuple[CallFlag, ...]) -> ToolCall:
 
 def _call_extras(native: JsonObject, member: str, members: JsonObject) -> JsonObject:
     extras = others(native, CALL)
-    if besides := others(members, _TOLD[member]):
+    if besides := others(members, _BODY_MEMBERS[member]):
         extras[member] = besides
     # An id that is not a text cannot be used as an id, but is kept as the provider's data.
     return extras | odd_texts(native, ["id"])
@@ -86,8 +89,8 @@ def write_call(
         note = f"a {answered.call.kind} call is a function call here"
         writing.note("provider_data_dropped", answered.where, note)
     kind, member = ("custom", "input") if is_custom else ("function", "arguments")
-    told: JsonObject = {"name": answered.wire_name, member: arguments}
-    return {"id": answered.wire_id, "type": kind, kind: told}
+    body: JsonObject = {"name": answered.wire_name, member: arguments}
+    return {"id": answered.wire_id, "type": kind, kind: body}
 
 
 def read_result(

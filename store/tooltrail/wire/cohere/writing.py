@@ -39,7 +39,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
         elif "content" in spoken:
             messages.append(_said(writing, step, spoken))
         else:
-            writing.note("message_empty", step.where, "nothing is said in it; left out")
+            writing.note_empty(step.where)
     return {"messages": messages}
 
 

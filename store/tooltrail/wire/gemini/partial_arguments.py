@@ -56,7 +56,7 @@ class PartialArguments:
         before = _inner(place, steps[-1], nothing)
         if steps in self.open_texts:
             if not isinstance(value, str) or not isinstance(before, str):
-                raise InvalidRecordError("what goes on behind a text is none")
+                raise InvalidRecordError("a piece that continues a text is not a text")
             value = before + value
             self.open_texts.remove(steps)
         elif before is not nothing:
@@ -94,9 +94,9 @@ def _inner(place: JsonValue, step: _Step, value: JsonValue) -> JsonValue:
     if isinstance(place, dict) and isinstance(step, str):
         return place.setdefault(step, value)
     if not isinstance(place, list) or not isinstance(step, int):
-        raise InvalidRecordError("a path goes through a value that has no members")
+        raise InvalidRecordError("a path leads into a value that is not an object or a list")
     if step > len(place):
-        raise InvalidRecordError(f"an item {step} comes before those in front of it")
+        raise InvalidRecordError(f"item {step} of a list arrived before item {len(place)}")
     if step == len(place):
         place.append(value)
     return place[step]

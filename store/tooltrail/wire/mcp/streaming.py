@@ -69,6 +69,6 @@ class McpAssembler:
         if not self._responses:
             self._unread.append("the stream has no response")
         read = [read_response(one, place) for place, one in enumerate(self._responses.values())]
-        unread = [*self._unread, *(told for one in read for told in one.unread)]
+        unread = [*self._unread, *(note for one in read for note in one.unread)]
         failure = next((one.failure for one in read if one.failure), None)
         return Response.of((one.message for one in read), failure, unread)

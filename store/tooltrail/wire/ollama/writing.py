@@ -51,7 +51,7 @@ def _write_said(writing: Writing, step: Step) -> JsonObject | None:
     if step.answered:
         said["tool_calls"] = [_write_call(writing, message, one) for one in step.answered]
     if not (said["content"] or len(said) > 2):
-        writing.note("message_empty", where, "nothing of it can be said here")
+        writing.note_empty(where)
         if role == "assistant":
             return None
     return said

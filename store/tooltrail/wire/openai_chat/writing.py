@@ -61,7 +61,7 @@ def _write_said(writing: Writing, step: Step) -> JsonObject | None:
         return {**native, "content": native["content"] or None, "tool_calls": calls}
     if any(native.get(member) for member in _SAID_BY):
         return native
-    writing.note("message_empty", where, "nothing is said in it; left out")
+    writing.note_empty(where)
     return None
 
 

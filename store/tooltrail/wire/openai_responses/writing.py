@@ -49,7 +49,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
         writing.note_message_extras(step.message, step.where)
         written = _write_turn(writing, step) if is_turn else [*_write_said(writing, step)]
         if not written:
-            writing.note("message_empty", step.where, "nothing of it can be said here")
+            writing.note_empty(step.where)
             continue
         if is_turn and follows_turn:
             note = "nothing tells the items of this turn from those of the one before"

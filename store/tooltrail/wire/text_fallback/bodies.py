@@ -100,7 +100,7 @@ def _members(body: str) -> dict[str, str]:
         if behind["end"]:
             return members
         place = behind.end()
-    raise InvalidRecordError("it is no JSON object")
+    raise InvalidRecordError("it is not a JSON object")
 
 
 def end_of_json(text: str, place: int) -> int | None:

@@ -61,7 +61,7 @@ def write_history(writing: Writing, conversation: Conversation) -> JsonObject:
         native = _message(writing, family, step)
         if native["role"] == "assistant" and not native["content"]:
             # Servers refuse an empty message of the assistant.
-            writing.note("message_empty", step.where, "it says nothing, and is left out")
+            writing.note_empty(step.where)
         else:
             messages.append(native)
         if step.answered:

@@ -58,7 +58,7 @@ def test_two_open_blocks_at_one_index_are_both_there_and_told() -> None:
         ("b", '{"b":1}', False),
         ("c", "{}", False),
     ]
-    assert response.unread == ("a block begins at 0, where none can begin",)
+    assert response.unread == ("a block begins at 0, which is not a number, or is still open",)
 
 
 def with_a_text_as_index(event: Any) -> Any:

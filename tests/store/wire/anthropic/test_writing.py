@@ -103,7 +103,7 @@ def test_two_messages_of_the_system_are_one_and_told() -> None:
         {"type": "text", "text": "a"},
         {"type": "text", "text": "b"},
     ]
-    assert changes(export) == [("messages_merged", "it is one with the message before")]
+    assert changes(export) == [("messages_merged", "merged with the previous message")]
 
 
 def test_what_was_said_of_a_message_or_is_null_has_no_place() -> None:
@@ -166,13 +166,16 @@ def test_thoughts_stand_in_front_of_a_turn_or_not_at_all() -> None:
     foreign = assistant(TextBlock(text="first"), origin=THEIRS)
     own = assistant(ReasoningBlock(text="hm", extras=THOUGHT), TextBlock(text="so"))
     first, so = {"type": "text", "text": "first"}, {"type": "text", "text": "so"}
-    merged = ("messages_merged", "it is one with the message before")
+    merged = ("messages_merged", "merged with the previous message")
     export = write(GO, foreign, own)
     assert export.request["messages"] == [
         {"role": "user", "content": "go"},
         {"role": "assistant", "content": [first, so]},
     ]
-    assert changes(export) == [merged, ("block_dropped", "thoughts amid what others said")]
+    assert changes(export) == [
+        merged,
+        ("block_dropped", "reasoning inside a message that begins with other content"),
+    ]
     assert request_problems("anthropic", export.request) == []
     assert last(GO, own, foreign) == ([THOUGHT, so, first], [merged])
     assert last(GO, own, own) == ([THOUGHT, so, THOUGHT, so], [merged])

@@ -198,9 +198,12 @@ def test_a_text_ends_with_its_last_piece_which_may_be_empty() -> None:
     [
         ({"jsonPath": "$.path"}, "a piece has 0 values, and not one"),
         (piece("$.path", stringValue="x", boolValue=True), "a piece has 2 values, and not one"),
-        (piece("$.path", numberValue=1), "what goes on behind a text is none"),
+        (piece("$.path", numberValue=1), "a piece that continues a text is not a text"),
         (piece("$.other", numberValue=1, goes_on=True), "only a string can be continued"),
-        (piece("$.path.name", stringValue="x"), "a path goes through a value that has no members"),
+        (
+            piece("$.path.name", stringValue="x"),
+            "a path leads into a value that is not an object or a list",
+        ),
     ],
 )
 def test_a_piece_without_a_value_for_its_place_replaces_nothing(odd: Any, told_of: str) -> None:

@@ -221,7 +221,7 @@ def test_a_call_in_pieces_goes_back_without_the_pieces() -> None:
 def test_two_messages_of_the_system_are_one_and_told() -> None:
     export = write(Message.of("system", "a"), Message.of("system", "b"), Message.of("user", "go"))
     assert export.request["systemInstruction"] == {"parts": [{"text": "a"}, {"text": "b"}]}
-    assert changes(export) == [("messages_merged", "it is one with the message before")]
+    assert changes(export) == [("messages_merged", "merged with the previous message")]
 
 
 def test_a_structured_value_is_the_output_or_the_error() -> None:
@@ -318,7 +318,7 @@ def test_two_turns_of_a_model_are_one_that_has_both() -> None:
     export = write(Message.of("user", "go"), model(TextBlock(text="a")), model(TextBlock(text="b")))
     contents: Any = export.request["contents"]
     assert contents[1:] == [{"role": "model", "parts": [{"text": "a"}, {"text": "b"}]}]
-    assert changes(export) == [("messages_merged", "it is one with the message before")]
+    assert changes(export) == [("messages_merged", "merged with the previous message")]
 
 
 def test_calls_in_parallel_cannot_be_forbidden() -> None:
