@@ -52,7 +52,7 @@ def test_a_file_that_cannot_be_read_is_found_and_reported(
     readable = write_lines(tmp_path / "b.jsonl", LINES)
     locked = write_lines(tmp_path / "a.jsonl", LINES)
     write_lines(tmp_path / "c.jsonl", [{"a": 1}])
-    plain = Path.open
+    plain: Any = Path.open
 
     def open_unlocked(path: Path, *arguments: Any, **more: Any) -> Any:
         if path == locked:

@@ -77,6 +77,15 @@ class Imported(NamedTuple):
     damaged: tuple[DamagedLine, ...]
 
 
+def _pathless(reader: Callable[[], Reader]) -> Callable[[Path], Reader]:
+    """For readers that do not need the path of their file."""
+
+    def made(_path: Path) -> Reader:
+        return reader()
+
+    return made
+
+
 FORMATS: Final = {
     one.name: one
     for one in (
@@ -86,13 +95,13 @@ FORMATS: Final = {
         Format(gemini_cli.NAME, gemini_cli.recognizes, gemini_cli.Reader),
         Format(pi.NAME, pi.recognizes, pi.Reader),
         Format(mini_swe_agent.NAME, mini_swe_agent.recognizes, mini_swe_agent.Reader),
-        Format(opencode.NAME, opencode.recognizes, lambda _path: opencode.Reader()),
+        Format(opencode.NAME, opencode.recognizes, _pathless(opencode.Reader)),
         Format(swe_agent.NAME, swe_agent.recognizes, swe_agent.Reader),
-        Format(atif.NAME, atif.recognizes, lambda _path: atif.Reader()),
-        Format(openhands.NAME, openhands.recognizes, lambda _path: openhands.Reader()),
-        Format(inspect.NAME, inspect.recognizes, lambda _path: inspect.Reader()),
+        Format(atif.NAME, atif.recognizes, _pathless(atif.Reader)),
+        Format(openhands.NAME, openhands.recognizes, _pathless(openhands.Reader)),
+        Format(inspect.NAME, inspect.recognizes, _pathless(inspect.Reader)),
         # The last, since many formats hold messages that look like these.
-        Format(openai_chat.NAME, openai_chat.recognizes, lambda _path: openai_chat.Reader()),
+        Format(openai_chat.NAME, openai_chat.recognizes, _pathless(openai_chat.Reader)),
     )
 }
 """Every format, by name."""
