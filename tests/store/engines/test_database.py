@@ -2,6 +2,7 @@
 
 import os
 import signal
+import time
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -87,6 +88,33 @@ def test_a_missing_file_is_made_only_when_asked(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match="cannot be opened"), missing.read():
         pass
     assert not path.exists()
+
+
+def test_wal_mode_waits_until_others_unlock_a_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = empty_database(str(tmp_path / "new.db"))
+    other = sqlite.connect(tmp_path / "new.db")
+    other.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(time, "sleep", lambda _seconds: other.execute("ROLLBACK"))
+    ensure_wal(made)
+    with made.read() as connection:
+        assert connection.query_one("PRAGMA journal_mode") == ("wal",)
+    made.close()
+    other.close()
+
+
+def test_wal_mode_is_given_up_when_the_file_stays_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = empty_database(str(tmp_path / "new.db"))
+    other = sqlite.connect(tmp_path / "new.db")
+    other.execute("BEGIN IMMEDIATE")
+    monkeypatch.setattr(sqlite, "BUSY_TIMEOUT_S", 0.0)
+    with pytest.raises(UnavailableError, match="locked by another process"):
+        ensure_wal(made)
+    made.close()
+    other.close()
 
 
 def test_a_file_that_is_locked_is_unavailable(

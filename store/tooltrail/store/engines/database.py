@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -10,11 +11,14 @@ from typing import Final
 from tooltrail.records.errors import UnavailableError
 from tooltrail.store.engines import postgres, sqlite
 from tooltrail.store.engines.connection import Connection, DriverConnection
-from tooltrail.store.engines.failures import damage_if_unreadable, translated_errors
+from tooltrail.store.engines.failures import damage_if_unreadable, is_locked, translated_errors
 from tooltrail.store.engines.targets import SqliteTarget, Target
 
 _MOST_IDLE: Final = 8
 """Most idle connections that are kept for later transactions."""
+
+_PAUSE_S: Final = 0.01
+"""Seconds between two attempts to change a locked file."""
 
 _READ: Final = ("BEGIN", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 _WRITE: Final = ("BEGIN IMMEDIATE", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE")
@@ -157,11 +161,27 @@ def ensure_wal(database: Database) -> None:
         UnavailableError: the file cannot be written.
     """
     if not database.is_server:
+        deadline = time.monotonic() + sqlite.BUSY_TIMEOUT_S
         with database.autocommit() as connection:
-            if connection.query_one("PRAGMA journal_mode") != ("wal",):
-                # Only has an effect on an empty file.
-                connection.query(f"PRAGMA page_size = {sqlite.PAGE_BYTES}")
-                connection.query("PRAGMA journal_mode = WAL")
+            while not _turned_to_wal(connection, must=time.monotonic() >= deadline):
+                time.sleep(_PAUSE_S)
+
+
+def _turned_to_wal(connection: Connection, *, must: bool) -> bool:
+    """False if another connection locks the file; with `must`, that raises the error.
+
+    SQLite waits for a lock in transactions, and not for this one.
+    """
+    try:
+        if connection.query_one("PRAGMA journal_mode") != ("wal",):
+            # Only has an effect on an empty file.
+            connection.query(f"PRAGMA page_size = {sqlite.PAGE_BYTES}")
+            connection.query("PRAGMA journal_mode = WAL")
+    except UnavailableError as error:
+        if must or not is_locked(error):
+            raise
+        return False
+    return True
 
 
 def _close(driver: DriverConnection) -> None:

@@ -97,6 +97,12 @@ def translated_errors(target: Target) -> Generator[None]:
         raise InvalidRecordError(f"database {target}: an integer is out of range") from error
 
 
+def is_locked(error: UnavailableError) -> bool:
+    """Whether another connection holds the lock of the SQLite file."""
+    cause = error.__cause__
+    return isinstance(cause, sqlite3.Error) and _UNAVAILABLE.get(_code_of(cause)) == _LOCKED
+
+
 @contextmanager
 def damage_if_unreadable(target: Target) -> Generator[None]:
     """Turn errors about a stored value, such as an invalid time, into `DamageError`.
