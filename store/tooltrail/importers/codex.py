@@ -275,8 +275,9 @@ def _beside_output(end: Json) -> Json:
             output = b"".join(_command_output(end).streams.values()).decode("utf-8", "replace")
             both = ("aggregated_output", "formatted_output")
             repeated = {name for name in both if str(end.get(name, "")).strip() in output}
-            has_status = exit_status_of(end.get("exit_code")) is not None
-            return without(end, _OF_COMMAND | repeated | ({"exit_code"} if has_status else set()))
+            if exit_status_of(end.get("exit_code")) is not None:
+                repeated.add("exit_code")
+            return without(end, _OF_COMMAND | repeated)
         case {"type": "mcp_tool_call_end", "result": {"Ok": _}}:
             return without(end, _OF_END | {"result"})
         case _:

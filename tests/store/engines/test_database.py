@@ -96,7 +96,11 @@ def test_wal_mode_waits_until_others_unlock_a_new_file(
     made = empty_database(str(tmp_path / "new.db"))
     other = sqlite.connect(tmp_path / "new.db")
     other.execute("BEGIN IMMEDIATE")
-    monkeypatch.setattr(time, "sleep", lambda _seconds: other.execute("ROLLBACK"))
+
+    def unlock(_seconds: float) -> None:
+        other.execute("ROLLBACK")
+
+    monkeypatch.setattr(time, "sleep", unlock)
     ensure_wal(made)
     with made.read() as connection:
         assert connection.query_one("PRAGMA journal_mode") == ("wal",)
