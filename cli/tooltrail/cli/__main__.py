@@ -5,6 +5,8 @@ import os
 import signal
 import sys
 
+_OTHER_HOOK_COMMANDS = (["install"], ["uninstall"], ["status"], ["-h"], ["--help"])
+
 
 def main() -> None:
     """Run the command line and exit with its documented code."""
@@ -27,7 +29,13 @@ def main() -> None:
         if code is not None:
             # Everything is written and closed. This skips the slow exit of the interpreter.
             os._exit(code)
-    from tooltrail.cli._app import app  # noqa: PLC0415  not for `exec`
+    if sys.argv[1:2] == ["hook"] and sys.argv[2:3] not in _OTHER_HOOK_COMMANDS:
+        from tooltrail.cli._hook import main as record_event  # noqa: PLC0415  as above
+
+        record_event(sys.argv[2:])
+        sys.stderr.flush()
+        os._exit(0)
+    from tooltrail.cli._app import app  # noqa: PLC0415  not for `exec` and `hook`
     from tooltrail.cli._failures import run  # noqa: PLC0415
 
     sys.exit(run(app))

@@ -13,6 +13,7 @@ COMMANDS = {
     "db": "show, check, upgrade and back up the database",
     "exec": "run a command and record its output byte for byte",
     "gc": "delete stored objects that no record refers to",
+    "hook": "record what Claude Code and Codex run, event by event",
     "import": "record the sessions that agents left as files",
     "init": "create a store",
     "log": "list invocations, newest first",

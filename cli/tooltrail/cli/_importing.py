@@ -14,10 +14,9 @@ from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import progress_bar
 from tooltrail.cli._output import counted, print_array, print_table, printable, say
 from tooltrail.importers import FORMATS, Imported, Importer, find_files, usual_folders
+from tooltrail.importers.hook_importing import HookImporter, has_events, settle
 from tooltrail.records.errors import NotFoundError, TooltrailError
 from tooltrail.redaction import default_rules
-from tooltrail.store.engines.targets import parse_target
-from tooltrail.store.roots import default_spool
 
 _MOST_DAMAGED = 10
 """Damaged parts of a file that are printed."""
@@ -74,8 +73,9 @@ def import_with_bar(
     Returns:
         What was imported, and the last error.
     """
-    spool = location.spool or default_spool(parse_target(location.database))
-    importer = Importer(spool, default_rules() if is_redacting else None, is_dry_run=is_dry_run)
+    importer = Importer(
+        location.spool_folder, default_rules() if is_redacting else None, is_dry_run=is_dry_run
+    )
     imported: list[Imported] = []
     failure = found.failure
     read = 0
@@ -93,6 +93,34 @@ def import_with_bar(
                 failure = error
                 say_error(error)
     return imported, failure
+
+
+def import_hook_events(
+    spool: Path, *, is_waiting: bool = False
+) -> tuple[list[Imported], TooltrailError | None]:
+    """Import the events that hooks have logged, and the transcripts that they name.
+
+    A failure is reported: what could be imported is recorded.
+
+    Args:
+        spool: folder of the spool.
+        is_waiting: whether to wait for the transcripts of the newest events.
+
+    Returns:
+        What was imported, and the last error.
+    """
+    imported: list[Imported] = []
+    importer = HookImporter(spool, default_rules())
+    try:
+        if is_waiting:
+            settle(spool)
+        if has_events(spool):
+            imported = importer.import_events()
+    except TooltrailError as error:
+        importer.failures.append(error)
+    for failure in importer.failures:
+        say_error(failure)
+    return imported, importer.failures[-1] if importer.failures else None
 
 
 def print_report(

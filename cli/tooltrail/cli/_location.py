@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -38,6 +38,7 @@ class Location(NamedTuple):
         """
         from tooltrail.store.opening import open_store  # noqa: PLC0415  not for --help
 
+        self._import_hook_events()
         with open_store(
             self.database,
             artifacts=self.artifacts,
@@ -48,13 +49,25 @@ class Location(NamedTuple):
             if store.lag is not None:
                 say(f"tooltrail: the newest facts wait in {store.spool}: {store.lag}")
 
-    def _has_journal(self) -> bool:
+    def _import_hook_events(self) -> None:
+        """Import the events that hooks have logged; a failure is printed."""
+        with suppress(OSError):  # opening the store reports that the spool cannot be read
+            if (self.spool_folder / "hooks").is_dir():
+                from tooltrail.cli._importing import import_hook_events  # noqa: PLC0415  for few
+
+                import_hook_events(self.spool_folder)
+
+    @property
+    def spool_folder(self) -> Path:
+        """The spool, named or by default."""
         from tooltrail.store.engines.targets import parse_target  # noqa: PLC0415  see `open`
         from tooltrail.store.roots import default_spool  # noqa: PLC0415  see `open`
 
-        spool = self.spool or default_spool(parse_target(self.database))
+        return self.spool or default_spool(parse_target(self.database))
+
+    def _has_journal(self) -> bool:
         try:
-            return (spool / "journal").is_dir()
+            return (self.spool_folder / "journal").is_dir()
         except OSError:
             return False  # opening the store reports that the spool cannot be read
 

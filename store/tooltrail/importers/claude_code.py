@@ -180,11 +180,11 @@ class Reader:
         command = self._commands.get(call_id)
         is_command = command is not None
         output = (
-            _output(returned, receipt, self._path)
+            output_of(returned, receipt, self._path)
             if command is None
-            else _command_output(returned, receipt, self._path, command)
+            else command_output_of(returned, receipt, self._path, command)
         )
-        early = _early_end(object_of(returned))
+        early = early_end(object_of(returned))
         is_error = block.get("is_error") is True and not (is_command and output is not None)
         return ResultFound(
             session,
@@ -197,6 +197,11 @@ class Reader:
             duration_ms=_duration(returned),
             extras=_extras(value, content, returned, is_command=is_command),
         )
+
+
+def sub_agent_path(path: Path, agent: str) -> Path:
+    """The file of a sub-agent, by the file of the session that started it."""
+    return path.with_suffix("") / _SUB_AGENTS / f"agent-{agent}.jsonl"
 
 
 def _agent_progress(value: Json) -> dict[str, Any] | None:
@@ -242,7 +247,7 @@ def _origin(message: Json) -> Json:
     return origin_of("anthropic", message, named, message.get("usage"))
 
 
-def _output(returned: Any, receipt: str | None, path: Path) -> OutputFound | None:
+def output_of(returned: Any, receipt: str | None, path: Path) -> OutputFound | None:
     """What a tool returned; None if the source does not say."""
     spill = _spill_in(receipt)
     if spill is not None:
@@ -253,7 +258,7 @@ def _output(returned: Any, receipt: str | None, path: Path) -> OutputFound | Non
     return OutputFound(NOTHING, returned, lost=NOTHING if size is None else {"structured": size})
 
 
-def _command_output(
+def command_output_of(
     returned: Any, receipt: str | None, path: Path, command: str
 ) -> OutputFound | None:
     """The output of a command. If it failed, its status and output are in one text."""
@@ -280,7 +285,7 @@ def _command_output(
             return None
 
 
-def _early_end(returned: Json) -> str | None:
+def early_end(returned: Json) -> str | None:
     """The kind of the failure of a tool that its time limit or the user ended.
 
     A command that goes on in the background was not ended.

@@ -28,14 +28,22 @@ class Cursor:
         name = hashlib.sha256(f"{format_name}\0{source}".encode("utf-8", "surrogateescape"))
         self._path = spool / FOLDER / name.hexdigest()[:32]
 
+    @property
+    def offset(self) -> int:
+        """The offset up to which the source was imported when this was last written."""
+        return self._known()[0]
+
     def read(self, file: IO[bytes]) -> int:
         """The offset up to which an opened source was imported; 0 if it was rewritten since."""
+        offset, digest = self._known()
+        return offset if offset and _digest(file, offset) == digest else 0
+
+    def _known(self) -> tuple[int, str]:
         try:
             known = json.loads(self._path.read_bytes())
-            offset, digest = int(known["offset"]), str(known["digest"])
+            return int(known["offset"]), str(known["digest"])
         except (OSError, ValueError, LookupError, TypeError):
-            return 0
-        return offset if _digest(file, offset) == digest else 0
+            return 0, ""
 
     def write(self, file: IO[bytes], offset: int) -> None:
         """Keep the offset up to which an opened source was imported.

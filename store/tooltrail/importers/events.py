@@ -158,6 +158,14 @@ class ResultFound(NamedTuple):
     message: str = ""
 
 
+class SessionEnded(NamedTuple):
+    """The end of a session, with the reason that the source gives."""
+
+    session: str
+    at: str | None
+    reason: str | None = None
+
+
 class Skipped(NamedTuple):
     """A value that is not part of the conversation, such as a progress report of the agent.
 
@@ -171,4 +179,4 @@ class Skipped(NamedTuple):
     is_known: bool
 
 
-Event: TypeAlias = SessionFound | MessageFound | CallFound | ResultFound | Skipped
+Event: TypeAlias = SessionFound | SessionEnded | MessageFound | CallFound | ResultFound | Skipped

@@ -1,6 +1,7 @@
 """Imports files: recognizes the format of each, and records what its reader finds."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
@@ -69,12 +70,16 @@ class Imported(NamedTuple):
         format: name of its format.
         counts: what was found, by kind; see `Recording.counts`.
         damaged: the lines and parts of lines that cannot be read.
+        calls: the calls, each by its session and its id in the file.
+        results: the calls with a result.
     """
 
     path: Path
     format: str
     counts: Mapping[str, int]
     damaged: tuple[DamagedLine, ...]
+    calls: AbstractSet[tuple[str, str]] = frozenset()
+    results: AbstractSet[tuple[str, str]] = frozenset()
 
 
 def _pathless(reader: Callable[[], Reader]) -> Callable[[Path], Reader]:
@@ -142,32 +147,54 @@ class Importer:
         _refuse_special(path)
         chosen = FORMATS[format_name or recognize(path)]
         cursor = Cursor(self._spool, path.resolve(), chosen.name)
-        damaged: list[DamagedLine] = []
         try:
             with path.open("rb") as file:
                 source = Source(chosen.name, str(path.resolve()), cursor.read(file))
-                log = None if self._is_dry_run else self._log
-                recording = Recording(log, self._spool, source, self._rules)
                 reader = chosen.reader(path)
-                for line in read_lines(file):
-                    on_progress(len(line.data))
-                    if isinstance(line, DamagedLine):
-                        damaged.append(line)
-                        continue
-                    try:
-                        for event in reader.events(line):
-                            recording.add(event, line)
-                    except _UNEXPECTED as error:
-                        damaged.append(_unexpected(line, error))
-                recording.finish()
-                end = file.tell()
+                imported = self.import_lines(source, reader, read_lines(file), on_progress)
+                end, damaged = file.tell(), imported.damaged
                 if damaged and damaged[-1].is_last:
                     end = damaged[-1].offset  # the writer may still complete the line
                 if not self._is_dry_run:
                     cursor.write(file, end)
         except OSError as error:
             raise UnavailableError(f"{path} cannot be imported: {error.strerror}") from error
-        return Imported(path, chosen.name, recording.counts, tuple(damaged))
+        return imported
+
+    def import_lines(
+        self,
+        source: Source,
+        reader: Reader,
+        lines: Iterable[Line | DamagedLine],
+        on_progress: Callable[[int], None] = lambda _size: None,
+    ) -> Imported:
+        """Record what a reader finds in lines of a file.
+
+        Raises:
+            UnavailableError: the spool cannot be written.
+        """
+        log = None if self._is_dry_run else self._log
+        recording = Recording(log, self._spool, source, self._rules)
+        damaged: list[DamagedLine] = []
+        for line in lines:
+            on_progress(len(line.data))
+            if isinstance(line, DamagedLine):
+                damaged.append(line)
+                continue
+            try:
+                for event in reader.events(line):
+                    recording.add(event, line)
+            except _UNEXPECTED as error:
+                damaged.append(_unexpected(line, error))
+        recording.finish()
+        return Imported(
+            Path(source.path),
+            source.format,
+            recording.counts,
+            tuple(damaged),
+            recording.calls,
+            recording.results,
+        )
 
 
 def find_files(path: Path, format_name: str | None = None) -> Iterator[tuple[Path, str | None]]:

@@ -21,6 +21,7 @@ from tooltrail.importers.events import (
     Line,
     MessageFound,
     ResultFound,
+    SessionEnded,
     SessionFound,
     Skipped,
 )
@@ -34,6 +35,7 @@ from tooltrail.records.facts import (
     CallStarted,
     Fact,
     MessageAdded,
+    SessionClosed,
     SessionOpened,
     SourceFact,
     StreamFact,
@@ -100,12 +102,14 @@ class Recording:
         counts: events by kind: `sessions`, `messages`, `calls`, `results`, `unpaired_calls`,
             `unpaired_results`, `other_lines`; `unknown: TYPE` for lines of types that this program
             does not know; and the facts, `new` and `known`.
+        results: the calls with a result, each by its session and its id in the source.
     """
 
     def __init__(
         self, log: JournalLog | None, spool: Path, source: Source, rules: RuleSet | None
     ) -> None:
         self.counts: Counter[str] = Counter()
+        self.results: set[tuple[str, str]] = set()
         self._log = log
         self._spool = spool
         self._source = source
@@ -152,14 +156,24 @@ class Recording:
             if is_made:
                 self._add_other(event, line)
 
-    def _add_other(self, event: SessionFound | MessageFound | Skipped, line: Line) -> None:
+    def _add_other(
+        self, event: SessionFound | SessionEnded | MessageFound | Skipped, line: Line
+    ) -> None:
         match event:
             case SessionFound():
                 self._add_session(event)
+            case SessionEnded():
+                session = self._session(event.session)
+                self._append(SessionClosed(session, self._at, event.reason), Parts(self._rules))
             case MessageFound():
                 self._add_message(event)
             case _:
                 self._add_unknown(line)
+
+    @property
+    def calls(self) -> frozenset[tuple[str, str]]:
+        """The calls, each by its session and its id in the source."""
+        return frozenset(self._repeats)
 
     def finish(self) -> None:
         """Append everything that was recorded."""
@@ -268,6 +282,7 @@ class Recording:
         waiting = self._waiting.get((found.session, found.call_id))
         self.counts["results" if waiting else "unpaired_results"] += 1
         call = waiting.popleft() if waiting else None
+        self.results.add((found.session, found.call_id))
         if not is_made:
             return
         if call is None:

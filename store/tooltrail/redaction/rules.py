@@ -103,6 +103,12 @@ class RuleSet:
         added += [_rule_of_value(name, value) for name, value in values.items()]
         return RuleSet([*self.rules, *added])
 
+    def with_marks(self) -> "RuleSet":
+        """These rules, and rules that count what was replaced before: they leave each mark."""
+        marks = {one.name: b"[REDACTED:%b]" % one.name.encode() for one in self.rules}
+        counting = (Rule(n, re.escape(mark), (mark,), len(mark)) for n, mark in marks.items())
+        return RuleSet([*self.rules, *counting])
+
 
 @cache
 def default_rules() -> RuleSet:

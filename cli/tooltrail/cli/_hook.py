@@ -1,0 +1,77 @@
+"""The work of `tooltrail hook`: append the event of an agent to the log of hook events, and end.
+
+The agent waits for this program. So only what is needed is imported: neither click nor the journal.
+"""
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+
+from tooltrail.importers.hook_log import append_event
+
+_IMPORTED_AT_ONCE = re.compile(
+    rb'"hook_event_name"\s*:\s*"(?:SessionEnd|Stop|SubagentStop)"|"persistedOutputPath"\s*:'
+)
+"""An event after which the transcript has something new, or a file that the agent deletes later."""
+
+_FLAGS = ("--no-redact",)
+_VALUES = ("--agent", "--spool")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Append the event on stdin to the log. A problem is printed on stderr, and never raised."""
+    try:
+        _record(*_options(arguments))
+    except Exception as error:  # noqa: BLE001  a recorder must not stop the agent
+        sys.stderr.write(f"tooltrail: the hook event is not recorded: {error}\n")
+
+
+def _options(arguments: Sequence[str]) -> tuple[dict[str, str], bool]:
+    """The options with values, and whether secrets are replaced."""
+    given, is_redacting, rest = dict[str, str](), True, list(arguments)
+    while rest:
+        name, _, value = rest.pop(0).partition("=")
+        if name in _FLAGS:
+            is_redacting = False
+        elif name in _VALUES:
+            given[name] = value or (rest.pop(0) if rest else "")
+        else:
+            raise ValueError(f"no option {name}")
+    return given, is_redacting
+
+
+def _record(given: dict[str, str], is_redacting: bool) -> None:
+    event = sys.stdin.buffer.read()
+    if not event.strip():
+        return
+    os.umask(0o077)  # the log is for its owner alone
+    spool = given.get("--spool") or os.environ.get("TOOLTRAIL_SPOOL") or _default_spool()
+    if is_redacting:
+        from tooltrail.redaction.rules import default_rules  # noqa: PLC0415  see `--no-redact`
+
+        rules = default_rules()
+        if rules.may_match(event):
+            from tooltrail.redaction.redactor import redact_json  # noqa: PLC0415  rarely needed
+
+            event = redact_json(event, rules).data
+    agent = given.get("--agent", "claude-code")
+    append_event(spool, agent, event, is_redacted=is_redacting)
+    if _IMPORTED_AT_ONCE.search(event):
+        _import_in_background(spool)
+
+
+def _default_spool() -> str:
+    # These imports take as long as everything else. An installed hook names its spool.
+    from tooltrail.cli._location import default_database  # noqa: PLC0415
+    from tooltrail.store.engines.targets import parse_target  # noqa: PLC0415
+    from tooltrail.store.roots import default_spool  # noqa: PLC0415
+
+    return str(default_spool(parse_target(os.environ.get("TOOLTRAIL_DB") or default_database())))
+
+
+def _import_in_background(spool: str) -> None:
+    """Start `tooltrail import --hooks`, which goes on when the agent has ended."""
+    command = [sys.executable, "-m", "tooltrail.cli", "import", "--hooks", "--spool", spool]
+    nowhere = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+    os.posix_spawn(sys.executable, command, os.environ, file_actions=nowhere, setsid=True)

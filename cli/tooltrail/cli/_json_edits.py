@@ -1,0 +1,136 @@
+"""Edits of JSON with comments that leave every other byte as it is.
+
+tree-sitter parses: it keeps the position of every value, and of comments.
+"""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import tree_sitter_json
+from tree_sitter import Language, Node, Parser
+
+from tooltrail.records.errors import InvalidRecordError
+
+_LANGUAGE = Language(tree_sitter_json.language())
+
+
+def parse(data: bytes) -> Node:
+    """The object in a document; an empty document counts as `{}`.
+
+    Raises:
+        InvalidRecordError: the document is not one JSON object.
+    """
+    root = Parser(_LANGUAGE).parse(data).root_node
+    values = children_of(root)
+    if root.has_error or len(values) != 1 or values[0].type != "object":
+        raise InvalidRecordError("it is not one JSON object")
+    return values[0]
+
+
+def children_of(container: Node) -> list[Node]:
+    """The items of an array, or the pairs of an object."""
+    return [one for one in container.named_children if one.type != "comment"]
+
+
+def member(container: Node, name: str) -> Node | None:
+    """The value of a member of an object; None if there is none."""
+    for pair in children_of(container) if container.type == "object" else ():
+        key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
+        if key is not None and key.text is not None and json.loads(key.text) == name:
+            return value
+    return None
+
+
+def text_of(node: Node | None) -> str:
+    """The text of a string; empty for any other value."""
+    return json.loads(node.text) if node and node.text and node.type == "string" else ""
+
+
+def appended(data: bytes, names: Sequence[str], item: Any) -> bytes:
+    """The document with one more item in the array at a path. What is missing is created.
+
+    Raises:
+        InvalidRecordError: the document is not an object, or the path leads to another value.
+    """
+    data = data if data.strip() else b"{}\n"
+    at = parse(data)
+    unit = _indentation(data, children_of(at)) or "  "
+    for n, name in enumerate(names):
+        found = member(at, name)
+        if found is None:
+            text = _around("[", json.dumps(item), "]", unit)
+            for missing in names[:n:-1]:
+                text = _around("{", f"{json.dumps(missing)}: {text}", "}", unit)
+            return _inserted(data, at, f"{json.dumps(name)}: {text}", unit)
+        at = found
+        wanted = "object" if n + 1 < len(names) else "array"
+        if at.type != wanted:
+            raise InvalidRecordError(f"{name} in it is not an {wanted}")
+    return _inserted(data, at, json.dumps(item), unit)
+
+
+def removed(data: bytes, node: Node) -> bytes:
+    """The document without an item or a pair, and without the comma beside it."""
+    start, end = _space_before(data, node.start_byte), node.end_byte
+    before, after = node.prev_sibling, node.next_sibling
+    while before is not None and before.type == "comment":
+        before = before.prev_sibling
+    while after is not None and after.type == "comment":
+        after = after.next_sibling
+    if before is not None and before.type == ",":
+        return data[: before.start_byte] + data[before.end_byte : start] + data[end:]
+    if after is not None and after.type == ",":
+        return data[:start] + data[end : after.start_byte] + data[after.end_byte :]
+    # The container is empty now. Without a comment in it, nothing is left between its brackets.
+    closing = node.parent.end_byte - 1 if node.parent is not None else end
+    return data[:start] + (data[closing:] if not data[end:closing].strip() else data[end:])
+
+
+def _inserted(data: bytes, container: Node, text: str, unit: str) -> bytes:
+    """The document with a text as the last child of a container."""
+    children, comments = children_of(container), container.named_children
+    indentation = _indentation(data, children)
+    if children and not indentation and _line_of(data, children[-1].start_byte).strip():
+        # All on one line.
+        return _spliced(data, children[-1].end_byte, f", {' '.join(text.split())}")
+    outer = _indentation_at(data, container.start_byte)
+    inner = indentation if indentation is not None else outer + unit
+    lines = text.replace("\n", f"\n{inner}")
+    if children:
+        return _spliced(data, children[-1].end_byte, f",\n{inner}{lines}")
+    at = comments[-1].end_byte if comments else container.start_byte + 1
+    has_newline = b"\n" in data[at : container.end_byte - 1]
+    return _spliced(data, at, f"\n{inner}{lines}" + ("" if has_newline else f"\n{outer}"))
+
+
+def _around(opening: str, text: str, closing: str, unit: str) -> str:
+    """A container with one child, on a line of its own."""
+    lines = text.replace("\n", f"\n{unit}")
+    return f"{opening}\n{unit}{lines}\n{closing}"
+
+
+def _spliced(data: bytes, at: int, text: str) -> bytes:
+    return data[:at] + text.encode() + data[at:]
+
+
+def _indentation(data: bytes, children: Sequence[Node]) -> str | None:
+    """The white space before the last child, if it begins its line; else None."""
+    if not children:
+        return None
+    line = _line_of(data, children[-1].start_byte)
+    return line.decode() if b"\n" in data[: children[-1].start_byte] and not line.strip() else None
+
+
+def _indentation_at(data: bytes, offset: int) -> str:
+    line = _line_of(data, offset)
+    return line[: len(line) - len(line.lstrip())].decode()
+
+
+def _line_of(data: bytes, offset: int) -> bytes:
+    """The line up to an offset."""
+    return data[data.rfind(b"\n", 0, offset) + 1 : offset]
+
+
+def _space_before(data: bytes, offset: int) -> int:
+    return len(data[:offset].rstrip())

@@ -1,0 +1,134 @@
+"""`tooltrail hook`: record what Claude Code and Codex run, event by event."""
+
+import os
+import shlex
+import shutil
+import sys
+from pathlib import Path
+
+import click
+from click.core import ParameterSource
+
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._location import Location
+from tooltrail.cli._options import store_options
+from tooltrail.cli._output import print_table, say
+
+_AGENTS = ("claude-code", "codex")
+
+_agent_argument = click.argument("agent", metavar="AGENT", type=click.Choice(_AGENTS))
+_scope_option = click.option(
+    "--project/--user",
+    "of_project",
+    help="Use the settings of the project in the current folder, or your own.  [default: --user]",
+)
+
+
+@click.group("hook", invoke_without_command=True)
+@click.option("--agent", default="claude-code", help="The agent that sends the event.")
+@click.option("--spool", metavar="PATH", help="Spool of the store.")
+@click.option("--no-redact", is_flag=True, help="Keep credentials as they are.")
+@click.pass_context
+def command(context: click.Context, /, **_: object) -> None:
+    """Record one event of Claude Code or Codex: one JSON object on standard input.
+
+    `tooltrail hook install` lets an agent run this command for each event. The event is kept in the
+    spool at once. Reading commands record it, together with the transcript that it names.
+
+    Always exits with 0 and prints nothing on standard output: an agent must not wait or stop
+    because of its record. A problem is printed on standard error.
+    """
+    if context.invoked_subcommand is None:
+        from tooltrail.cli._hook import main
+
+        main(sys.argv[2:])
+
+
+@command.command()
+@_agent_argument
+@_scope_option
+@click.option("--no-redact", is_flag=True, help="Keep credentials as they are.")
+@store_options
+def install(*, agent: str, of_project: bool, no_redact: bool, location: Location) -> None:
+    """Let an agent record everything that it runs from now on.
+
+    AGENT is claude-code or codex. Adds one entry for each event to the agent's settings, and
+    changes nothing else in the file: comments, other hooks and unknown members stay as they are. A
+    copy of the file as it was is kept beside it, with the ending .before-tooltrail.
+
+    The settings of a project are often shared. So their entry names no folder of this machine,
+    unless --db or --spool is given: each user records into their own store.
+    """
+    from tooltrail.cli._hook_settings import AGENTS, Settings
+
+    path = AGENTS[agent].settings(os.environ, of_project=of_project)
+    command = _command(agent, location, is_portable=of_project, is_redacting=not no_redact)
+    if Settings(path).install(AGENTS[agent], command):
+        say(f"installed the hook of {agent} in {path}")
+        say(f"sessions of {agent} that begin from now on are recorded")
+    else:
+        say(f"the hook of {agent} is installed in {path} already; nothing was changed")
+    if agent == "codex":
+        say(
+            "codex asks once whether you trust new hooks; an older version also needs"
+            " `hooks = true` under [features] in config.toml"
+        )
+
+
+@command.command()
+@_agent_argument
+@_scope_option
+def uninstall(*, agent: str, of_project: bool) -> None:
+    """Remove the entries of `hook install` from an agent's settings, and change nothing else."""
+    from tooltrail.cli._hook_settings import AGENTS, Settings
+
+    path = AGENTS[agent].settings(os.environ, of_project=of_project)
+    if Settings(path).uninstall():
+        say(f"removed the hook of {agent} from {path}")
+    else:
+        say(f"there is no hook of tooltrail in {path}; nothing was changed")
+
+
+@command.command()
+@click.argument("agents", metavar="[AGENT]...", nargs=-1, type=click.Choice(_AGENTS))
+def status(agents: tuple[str, ...]) -> int:
+    """Print where the hook is installed, and for how many events.
+
+    Exits with 4 if some events of an agent have the hook, and others do not.
+    """
+    from tooltrail.cli._hook_settings import AGENTS, Settings
+
+    rows: list[list[str]] = []
+    is_incomplete = False
+    for name in agents or _AGENTS:
+        agent = AGENTS[name]
+        for of_project in (False, True):
+            path = agent.settings(os.environ, of_project=of_project)
+            found = Settings(path).installed()
+            missing = [one for one in agent.events if one not in found]
+            is_incomplete |= bool(found and missing)
+            state = "not installed"
+            if found:
+                state = f"missing: {', '.join(missing)}" if missing else "installed"
+            rows.append([name, "project" if of_project else "user", state, str(path)])
+    print_table(["AGENT", "SETTINGS", "HOOK", "FILE"], rows)
+    return ExitCode.INCOMPLETE if is_incomplete else ExitCode.OK
+
+
+def _command(agent: str, location: Location, *, is_portable: bool, is_redacting: bool) -> str:
+    """The command line that an agent runs for each event."""
+    context = click.get_current_context()
+    named = (context.get_parameter_source(one) for one in ("db", "spool"))
+    is_portable = is_portable and all(one is ParameterSource.DEFAULT for one in named)
+    words = ["tooltrail"] if is_portable else _program()
+    words += ["hook", "--agent", agent]
+    if not is_portable:
+        words += ["--spool", str(location.spool_folder.absolute())]
+    return shlex.join(words if is_redacting else [*words, "--no-redact"])
+
+
+def _program() -> list[str]:
+    """This program, by its absolute path: an agent may have another search path."""
+    beside = Path(sys.executable).with_name("tooltrail")
+    found = str(beside) if beside.exists() else shutil.which("tooltrail")
+    return [found] if found else [sys.executable, "-m", "tooltrail.cli"]

@@ -1,0 +1,193 @@
+"""Hook events of Claude Code and Codex: one JSON object for each step of a tool call.
+
+Both agents send the same members. Each line of the log holds an event, and the time at which it
+came: `{"at": 1795000000.123456, "event": {…}}`.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, Final
+
+from tooltrail.importers import claude_code, codex
+from tooltrail.importers.blocks import milliseconds_of, named_texts, spelled, time_of, without
+from tooltrail.importers.events import (
+    CallFound,
+    Event,
+    Json,
+    Line,
+    OutputFound,
+    ResultFound,
+    SessionEnded,
+    SessionFound,
+    Skipped,
+    object_of,
+)
+from tooltrail.importers.parts import encoded
+
+AGENTS: Final = (claude_code.NAME, codex.NAME)
+"""The agents with hooks."""
+
+_COMMAND_TOOL: Final = "Bash"
+_ENDS: Final = frozenset({"PostToolUse", "PostToolUseFailure", "PermissionDenied"})
+_CLOSING: Final = frozenset({"SessionEnd", "Stop", "SubagentStop"})
+"""Events after which the transcript has every result."""
+
+_NO_CALL: Final = frozenset(
+    {
+        *("Notification", "PermissionRequest", "PostCompact", "PreCompact", "SessionStart"),
+        *("Stop", "SubagentStart", "UserPromptSubmit"),
+    }
+)
+"""Events whose content the transcript has."""
+
+_RECORDED: Final = frozenset(
+    {
+        *("agent_id", "agent_type", "cwd", "duration_ms", "error", "hook_event_name"),
+        *("is_interrupt", "reason", "session_id", "tool_input", "tool_name", "tool_response"),
+        *("tool_use_id", "transcript_path"),
+    }
+)
+"""Members of an event that have a place in our records."""
+
+
+class Reader:
+    """Reads the events of one agent.
+
+    Args:
+        agent: name of the agent: `claude-code` or `codex`.
+        begun: the calls that transcripts have, each by its session and its id.
+        ended: the calls whose results transcripts have.
+    """
+
+    def __init__(
+        self,
+        agent: str,
+        begun: Iterable[tuple[str, str]] = (),
+        ended: Iterable[tuple[str, str]] = (),
+    ) -> None:
+        self._agent = agent
+        self._begun, self._ended = set(begun), set(ended)
+
+    def waiting(self, lines: Iterable[Line], since: float) -> list[Line]:
+        """The lines with the end of a call that its transcript does not have yet.
+
+        The end of a call does not wait if it came before `since`, if its session is over, or if
+        there is no transcript.
+        """
+        over = dict[str, int]()
+        found: list[tuple[Line, set[str]]] = []
+        for line in lines:
+            event = _event_in(line)
+            session, kind = self._session_of(event), event.get("hook_event_name")
+            if kind in _CLOSING:
+                over[session] = line.offset
+            is_known = (session, str(event.get("tool_use_id"))) in self._ended
+            is_late = object_of(line.value).get("at", 0) < since
+            if kind in _ENDS and not (is_known or is_late) and self.transcripts([line]):
+                found.append((line, {session, str(event.get("session_id"))}))
+        return [line for line, ids in found if all(over.get(one, -1) < line.offset for one in ids)]
+
+    def transcripts(self, lines: Iterable[Line]) -> list[Path]:
+        """The existing transcripts that events name, each once."""
+        found: dict[Path, None] = {}
+        for line in lines:
+            event = _event_in(line)
+            named = [event.get("transcript_path"), event.get("agent_transcript_path")]
+            paths = [Path(one) for one in named if isinstance(one, str) and one]
+            if paths and self._agent == claude_code.NAME and event.get("agent_id"):
+                paths.append(claude_code.sub_agent_path(paths[0], str(event["agent_id"])))
+            with suppress(OSError, ValueError):  # a name that no file can have
+                found.update(dict.fromkeys(path for path in paths if path.is_file()))
+        return list(found)
+
+    def events(self, line: Line) -> Iterator[Event]:
+        """What one line of the log says."""
+        logged = object_of(line.value)
+        event, at = _event_in(line), logged.get("at")
+        session, kind = self._session_of(event), str(event.get("hook_event_name"))
+        if kind == "PreToolUse":
+            yield from self._begin(session, event, at)
+        elif kind in _ENDS:
+            yield from self._end(session, kind, event, at)
+        elif kind == "PostToolBatch":
+            for call in event.get("tool_calls") or ():
+                if "tool_response" in call:
+                    yield from self._end(session, "PostToolUse", {**event, **call}, at)
+        elif kind in ("SessionEnd", "SubagentStop"):
+            yield self._opening(session, event, at)
+            yield SessionEnded(session, time_of(at), named_texts(event, {"is": "reason"}).get("is"))
+        else:
+            yield Skipped(f"event {kind}", is_known=kind in _NO_CALL)
+
+    def _session_of(self, event: Json) -> str:
+        session, agent = str(event.get("session_id")), event.get("agent_id")
+        if not agent:
+            return session
+        return f"{session}/{agent}" if self._agent == claude_code.NAME else str(agent)
+
+    def _opening(self, session: str, event: Json, at: Any) -> SessionFound:
+        parent = event["session_id"] if event.get("agent_id") else None
+        environment = named_texts(event, {"cwd": "cwd"})
+        return SessionFound(session, time_of(at), self._agent, parent, None, environment)
+
+    def _begin(self, session: str, event: Json, at: Any) -> Iterator[Event]:
+        call_id, tool = str(event.get("tool_use_id")), str(event.get("tool_name"))
+        if (session, call_id) in self._begun:
+            return
+        self._begun.add((session, call_id))
+        given = spelled(event.get("tool_input"))
+        is_command = tool == _COMMAND_TOOL
+        yield CallFound(session, call_id, time_of(at), tool, given, is_command=is_command)
+
+    def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[Event]:
+        """The end of a call, and its start: the event of the start may be lost."""
+        call_id = str(event.get("tool_use_id"))
+        if (session, call_id) in self._ended:
+            return
+        self._ended.add((session, call_id))
+        duration = milliseconds_of(event.get("duration_ms"))
+        began_at = at if duration is None else at - duration / 1000
+        yield from self._begin(session, event, began_at)
+        found = self._result(session, call_id, kind, event)
+        yield found._replace(at=time_of(at), duration_ms=duration)
+
+    def _result(self, session: str, call_id: str, kind: str, event: Json) -> ResultFound:
+        extras = without(event, _RECORDED)
+        if kind == "PermissionDenied":
+            why = str(event.get("reason") or "")
+            found = ResultFound(session, call_id, None, None, is_error=True, message=why)
+            return found._replace(kind="permission_denied", extras=extras)
+        returned = event.get("tool_response" if kind == "PostToolUse" else "error")
+        output = self._output(returned, event)
+        has_failed = kind == "PostToolUseFailure" and (output is None or output.exit_status is None)
+        early = claude_code.early_end(object_of(returned))
+        if event.get("is_interrupt") is True:
+            early = "interrupted"
+        if output is not None and output.command is not None and isinstance(returned, dict):
+            members = without(object_of(returned), frozenset({"stdout", "stderr"}))
+            extras |= {"tool_response": members} if members else {}
+        return ResultFound(
+            session,
+            call_id,
+            None,
+            None,
+            output,
+            is_error=has_failed or early is not None,
+            kind=early or "tool_execution_failed",
+            extras=extras,
+            message=returned if has_failed and isinstance(returned, str) else "",
+        )
+
+    def _output(self, returned: Any, event: Json) -> OutputFound | None:
+        if event.get("tool_name") != _COMMAND_TOOL:
+            return claude_code.output_of(returned, None, Path())
+        command = str(object_of(event.get("tool_input")).get("command"))
+        path = Path(str(event.get("transcript_path")))
+        if self._agent == codex.NAME and isinstance(returned, str):
+            return OutputFound({"combined": encoded(returned)}, command=command)
+        return claude_code.command_output_of(returned, None, path, command)
+
+
+def _event_in(line: Line) -> Json:
+    return object_of(object_of(line.value).get("event"))
