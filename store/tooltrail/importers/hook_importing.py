@@ -76,9 +76,11 @@ class HookImporter:
         for log in _logs(self._spool):
             try:
                 with log.path.open("rb") as file:
-                    lines = list(_settled(log, file))
+                    lines, end = _settled(log, file)
                     if lines:
-                        imported += self._import_lines(log, lines, file)
+                        done, end = self._import_lines(log, lines, end)
+                        imported += done
+                        log.cursor.write(file, end)
                     is_done = log.cursor.offset == file.seek(0, 2)
                 if is_done and log.path.stat().st_mtime < time.time() - _KEPT_S:
                     log.path.unlink(missing_ok=True)
@@ -88,8 +90,9 @@ class HookImporter:
         return imported
 
     def _import_lines(
-        self, log: _Log, lines: list[Line | DamagedLine], file: IO[bytes]
-    ) -> list[Imported]:
+        self, log: _Log, lines: list[Line | DamagedLine], end: int
+    ) -> tuple[list[Imported], int]:
+        """Import lines that end at an offset; return what is done, and the offset of the rest."""
         whole = [line for line in lines if isinstance(line, Line)]
         imported = self._import_transcripts(log, Reader(log.agent).transcripts(whole))
         reader = Reader(
@@ -101,11 +104,10 @@ class HookImporter:
         # What a mark stands for was replaced before the event was logged.
         importer = Importer(self._spool, self._rules.with_marks() if log.is_redacted else None)
         source = Source(log.agent, str(log.path.resolve()))
-        chosen = [line for line in lines if line not in waiting]
+        held = {line.offset for line in waiting}
+        chosen = [line for line in lines if line.offset not in held]
         imported.append(importer.import_lines(source, reader, chosen))
-        end = lines[-1].offset + len(lines[-1].data)
-        log.cursor.write(file, waiting[0].offset if waiting else end)
-        return imported
+        return imported, waiting[0].offset if waiting else end
 
     def _import_transcripts(self, log: _Log, paths: list[Path]) -> list[Imported]:
         importer = Importer(self._spool, self._rules if log.is_redacted else None)
@@ -126,14 +128,17 @@ def _logs(spool: Path) -> Iterator[_Log]:
             yield _Log(path, agent, is_redacted, Cursor(spool, path.resolve(), FOLDER))
 
 
-def _settled(log: _Log, file: IO[bytes]) -> Iterator[Line | DamagedLine]:
-    """The lines that are not imported yet, up to the first one that is too young."""
+def _settled(log: _Log, file: IO[bytes]) -> tuple[list[Line | DamagedLine], int]:
+    """The lines that are not imported yet, up to the first one that is too young, and their end."""
     file.seek(log.cursor.read(file))
     until = time.time() - _SETTLE_S
+    lines: list[Line | DamagedLine] = []
     for line in read_lines(file):
         if isinstance(line, DamagedLine):
-            if line.is_last:
-                return
-        elif object_of(line.value).get("at", 0) > until:
-            return
-        yield line
+            is_early = line.is_last
+        else:
+            is_early = object_of(line.value).get("at", 0) > until
+        if is_early:
+            return lines, line.offset
+        lines.append(line)
+    return lines, file.tell()

@@ -67,7 +67,8 @@ class Reader:
         ended: Iterable[tuple[str, str]] = (),
     ) -> None:
         self._agent = agent
-        self._begun, self._ended = set(begun), set(ended)
+        self._known, self._ended = frozenset(begun), set(ended)
+        self._begun: set[tuple[str, str]] = set()
 
     def waiting(self, lines: Iterable[Line], since: float) -> list[Line]:
         """The lines with the end of a call that its transcript does not have yet.
@@ -79,7 +80,7 @@ class Reader:
         found: list[tuple[Line, set[str]]] = []
         for line in lines:
             event = _event_in(line)
-            session, kind = self._session_of(event), event.get("hook_event_name")
+            session, kind = self._session_of(event), str(event.get("hook_event_name"))
             if kind in _CLOSING:
                 over[session] = line.offset
             is_known = (session, str(event.get("tool_use_id"))) in self._ended
@@ -107,7 +108,8 @@ class Reader:
         event, at = _event_in(line), logged.get("at")
         session, kind = self._session_of(event), str(event.get("hook_event_name"))
         if kind == "PreToolUse":
-            yield from self._begin(session, event, at)
+            if (session, str(event.get("tool_use_id"))) not in self._known:
+                yield from self._begin(session, event, at)
         elif kind in _ENDS:
             yield from self._end(session, kind, event, at)
         elif kind == "PostToolBatch":
@@ -141,7 +143,7 @@ class Reader:
         yield CallFound(session, call_id, time_of(at), tool, given, is_command=is_command)
 
     def _end(self, session: str, kind: str, event: Json, at: Any) -> Iterator[Event]:
-        """The end of a call, and its start: the event of the start may be lost."""
+        """The end of a call, and its start, of which there may be no event."""
         call_id = str(event.get("tool_use_id"))
         if (session, call_id) in self._ended:
             return

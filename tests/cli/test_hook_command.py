@@ -1,0 +1,326 @@
+"""`tooltrail hook` as an agent runs it: always 0, silent, light, and without losses."""
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.importers.sources import claude_call, claude_line, claude_result, write_lines
+from tests.support.cli import PROGRAM, Cli, Ended, clean_environment, without_coverage
+from tests.support.waiting import until
+
+SECRET = "ghp_" + "a1" * 18
+SHELL = {"stdout": "out\n", "stderr": "", "interrupted": False}
+
+FORBIDDEN = {
+    *("click", "dataclasses", "datetime", "json", "pathlib", "subprocess", "uuid", "zstandard"),
+    *("tooltrail.journal", "tooltrail.store", "tooltrail.importers.recording"),
+}
+
+
+def event(name: str, **more: Any) -> bytes:
+    """An event of a command."""
+    common = {"session_id": "5e55", "cwd": "/work", "hook_event_name": name}
+    given = {"tool_name": "Bash", "tool_input": {"command": "make"}, "tool_use_id": "t1"}
+    return json.dumps({**common, **given, **more}).encode()
+
+
+def hook(cli: Cli, data: bytes, *arguments: str) -> Ended:
+    """Run the hook, which may print nothing on stdout and must exit with 0."""
+    ended = cli.program("hook", *arguments, stdin=data)
+    assert (ended.code, ended.stdout) == (0, b"")
+    return ended
+
+
+def logged(cli: Cli) -> list[dict[str, Any]]:
+    """The logged events in order."""
+    files = sorted((cli.folder / "spool" / "hooks").glob("*.jsonl"))
+    return [json.loads(line)["event"] for one in files for line in one.read_text().splitlines()]
+
+
+def grow_old(cli: Cli) -> None:
+    """Let all logged events be as old as if the agent had written its transcript since."""
+    for path in (cli.folder / "spool" / "hooks").glob("*.jsonl"):
+        lines = [json.loads(line) for line in path.read_text().splitlines()]
+        older = [json.dumps({**line, "at": line["at"] - 9}) + "\n" for line in lines]
+        path.write_text("".join(older))
+
+
+def test_an_event_is_recorded_by_the_next_command_that_reads(cli: Cli) -> None:
+    assert hook(cli, event("PreToolUse")).message == ""
+    assert hook(cli, event("PostToolUse", tool_response=SHELL)).message == ""
+    grow_old(cli)
+    (record,) = cli.ok("log", "--json").records
+    assert (record["tool_name"], record["state"]) == ("Bash", "success")
+    assert cli.ok("show", "--stream", "stdout").stdout == b"out\n"
+
+
+def test_the_first_event_makes_a_store(nowhere: Cli) -> None:
+    nowhere.folder.mkdir()
+    hook(nowhere, event("PreToolUse"))
+    grow_old(nowhere)
+    assert [row["state"] for row in nowhere.ok("log", "--json").records] == ["started"]
+
+
+def test_only_the_owner_may_read_the_log(cli: Cli) -> None:
+    hook(cli, event("PreToolUse"))
+    folder = cli.folder / "spool" / "hooks"
+    assert folder.stat().st_mode & 0o77 == 0
+    assert [one.stat().st_mode & 0o77 for one in folder.iterdir()] == [0]
+
+
+@pytest.mark.parametrize(
+    "data", [b"", b" \n", b"{", b"[1]", b"\xff\xfe\0", b'{"hook_event_name": "Later"}']
+)
+def test_odd_input_never_stops_the_agent(cli: Cli, data: bytes) -> None:
+    assert hook(cli, data).message == ""
+    cli.ok("log")
+
+
+def test_an_event_on_many_lines_is_one_event(cli: Cli) -> None:
+    value = json.loads(event("PreToolUse"))
+    hook(cli, json.dumps(value, indent=2).encode())
+    assert logged(cli) == [value]
+
+
+def test_a_problem_is_said_on_stderr_and_stops_nothing(cli: Cli) -> None:
+    (cli.folder / "spool").mkdir(exist_ok=True)
+    (cli.folder / "spool" / "hooks").write_text("in the way")
+    ended = hook(cli, event("PreToolUse"))
+    assert ended.message.startswith("tooltrail: the hook event is not recorded: ")
+    assert hook(cli, b"{}", "--nonsense").message.endswith("no option --nonsense\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["--agent", "codex"], ["--agent=codex"]])
+def test_the_spool_and_the_agent_are_named(cli: Cli, arguments: list[str]) -> None:
+    spool = cli.folder / "elsewhere"
+    hook(cli, event("PreToolUse"), *arguments, "--spool", str(spool))
+    (path,) = (spool / "hooks").iterdir()
+    assert path.name.startswith("codex-" if arguments else "claude-code-")
+
+
+def test_a_secret_is_replaced_before_it_is_stored(cli: Cli) -> None:
+    given = {"command": f"curl -H 'Authorization: Bearer {SECRET}' https://a.example"}
+    hook(cli, event("PreToolUse", tool_input=given))
+    hook(cli, event("PostToolUse", tool_input=given, tool_response={**SHELL, "stdout": SECRET}))
+    grow_old(cli)
+    cli.ok("log")
+    assert cli.ok("show", "--stream", "stdout").stdout == b"[REDACTED:github-token]"
+    files = [one for one in cli.folder.rglob("*") if one.is_file()]
+    assert files
+    assert not any(SECRET.encode() in one.read_bytes() for one in files)
+
+
+def test_a_user_may_keep_secrets(cli: Cli) -> None:
+    hook(cli, event("PostToolUse", tool_response={**SHELL, "stdout": SECRET}), "--no-redact")
+    grow_old(cli)
+    cli.ok("log")
+    assert cli.ok("show", "--stream", "stdout").stdout == SECRET.encode()
+
+
+def test_the_end_of_a_session_imports_its_transcript(cli: Cli) -> None:
+    lines = [
+        claude_line("user", "build", 1),
+        claude_call(2, "t1", "Bash", {"command": "make"}),
+        claude_result(3, "t1", "out", SHELL, is_error=False),
+    ]
+    path = write_lines(cli.folder / "5e55.jsonl", lines)
+    hook(cli, event("PostToolUse", tool_response=SHELL, transcript_path=str(path)))
+    hook(cli, event("SessionEnd", reason="other", transcript_path=str(path)))
+    journal = cli.folder / "spool" / "journal"
+    until(journal.is_dir)  # of the import that the hook has started
+    until(lambda: list((cli.folder / "spool" / "imports").glob("*")) != [])
+    assert cli.ok("show", "@last", "--surface", "receipt").text == "out"
+
+
+def test_a_spilled_output_is_imported_at_once(cli: Cli) -> None:
+    response = {**SHELL, "persistedOutputPath": "/gone.txt", "persistedOutputSize": 9}
+    hook(cli, event("PostToolUse", tool_response=response))
+    until((cli.folder / "spool" / "journal").is_dir)
+
+
+def test_importing_events_is_a_command(cli: Cli) -> None:
+    hook(cli, event("PreToolUse"))
+    ended = cli.ok("import", "--hooks")  # waits for the newest event
+    assert ended.lines[-1].split()[:1] == ["claude-code"]
+    assert cli.ok("import", "--hooks").message == "0 new facts recorded, 0 known already\n"
+    refused = cli.run("import", "--hooks", str(cli.folder))
+    assert refused.usage_error == "--hooks has no path and no other option of an import"
+
+
+def test_two_hundred_at_once_lose_nothing(cli: Cli) -> None:
+    running: list[subprocess.Popen[bytes]] = []
+    for number in range(200):
+        process = cli.start("hook", stdin=subprocess.PIPE)
+        assert process.stdin is not None
+        process.stdin.write(event("PreToolUse", tool_use_id=f"t{number}"))
+        running.append(process)
+    for process in running:
+        process.communicate()
+    assert {one["tool_use_id"] for one in logged(cli)} == {f"t{n}" for n in range(200)}
+
+
+def test_a_hook_that_is_killed_loses_its_own_event_at_the_most(cli: Cli) -> None:
+    sent = 12
+    for number in range(sent):
+        with cli.start("hook", stdin=subprocess.PIPE) as process:
+            assert process.stdin is not None
+            process.stdin.write(event("PreToolUse", tool_use_id=f"t{number}", more="x" * 60_000))
+            process.stdin.close()
+            time.sleep(number / 100)  # at another moment each time
+            process.send_signal(signal.SIGKILL)
+        hook(cli, event("PreToolUse", tool_use_id=f"after {number}"))
+    grow_old(cli)
+    found = {one["call_id"] for one in cli.ok("log", "-n", "0", "--json").records}
+    assert found >= {f"after {number}" for number in range(sent)}
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> dict[str, str]:
+    """Modules that are compiled once."""
+    quiet = without_coverage(clean_environment())
+    quiet.pop("PYTHONDONTWRITEBYTECODE", None)
+    return {**quiet, "PYTHONPYCACHEPREFIX": str(tmp_path / "compiled")}
+
+
+def test_a_hook_loads_neither_the_journal_nor_what_takes_time(
+    environment: dict[str, str], tmp_path: Path
+) -> None:
+    command = [PROGRAM[0], "-X", "importtime", *PROGRAM[1:], "hook", "--spool", str(tmp_path)]
+    done = subprocess.run(
+        command, env=environment, input=event("PreToolUse"), capture_output=True, check=True
+    )
+    modules = {line.rpartition("|")[2].strip() for line in done.stderr.decode().splitlines()}
+    assert "tooltrail.importers.hook_log" in modules
+    assert {
+        name for name in modules if any(f"{name}.".startswith(f"{one}.") for one in FORBIDDEN)
+    } == set()
+
+
+def settings(cli: Cli) -> Path:
+    return Path(cli.environment["HOME"]) / ".claude" / "settings.json"
+
+
+@pytest.fixture
+def at_home(cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    """The command line of a user with a home folder, in a project."""
+    project = tmp_path / "project"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    cli.environment["HOME"] = str(tmp_path / "home")
+    return cli
+
+
+def test_a_hook_is_installed_and_works(at_home: Cli) -> None:
+    said = at_home.ok("hook", "install", "claude-code").message
+    assert said == (
+        f"installed the hook of claude-code in {settings(at_home)}\n"
+        "sessions of claude-code that begin from now on are recorded\n"
+    )
+    found = json.loads(settings(at_home).read_text())["hooks"]
+    assert set(found) == {
+        *("PreToolUse", "PostToolUse", "PostToolUseFailure", "PermissionDenied"),
+        *("SubagentStart", "SubagentStop", "SessionStart", "SessionEnd"),
+    }
+    (group,) = found["PreToolUse"]
+    (handler,) = group["hooks"]
+    assert (handler["type"], handler["timeout"]) == ("command", 10)
+    done = subprocess.run(
+        handler["command"], shell=True, input=event("PreToolUse"), capture_output=True, check=True
+    )
+    assert (done.stdout, done.stderr) == (b"", b"")
+    assert [one["tool_use_id"] for one in logged(at_home)] == ["t1"]
+
+
+def test_installing_again_changes_nothing(at_home: Cli) -> None:
+    at_home.ok("hook", "install", "claude-code")
+    before = settings(at_home).read_bytes()
+    assert at_home.ok("hook", "install", "claude-code").message.endswith("nothing was changed\n")
+    assert settings(at_home).read_bytes() == before
+
+
+def test_another_store_replaces_the_entries(at_home: Cli) -> None:
+    at_home.ok("hook", "install", "claude-code")
+    at_home.ok("hook", "install", "claude-code", "--spool", "/other/spool", "--no-redact")
+    found = json.loads(settings(at_home).read_text())["hooks"]
+    commands = [one["command"] for groups in found.values() for g in groups for one in g["hooks"]]
+    assert len(commands) == 8
+    assert all(one.endswith("--spool /other/spool --no-redact") for one in commands)
+
+
+def test_the_settings_of_a_project_name_no_folder(at_home: Cli) -> None:
+    at_home.database = ""
+    at_home.ok("hook", "install", "codex", "--project")
+    handler = json.loads(Path(".codex/hooks.json").read_text())["hooks"]["Stop"][0]["hooks"][0]
+    assert handler["command"] == "tooltrail hook --agent codex"
+
+
+def test_removing_leaves_the_file_as_it_was(at_home: Cli) -> None:
+    path = settings(at_home)
+    path.parent.mkdir(parents=True)
+    path.write_text('{\n  // mine\n  "model": "opus"\n}\n')
+    at_home.ok("hook", "install", "claude-code")
+    kept = path.with_name("settings.json.before-tooltrail")
+    assert kept.read_text() == '{\n  // mine\n  "model": "opus"\n}\n'
+    said = at_home.ok("hook", "uninstall", "claude-code").message
+    assert said == f"removed the hook of claude-code from {path}\n"
+    assert path.read_text() == '{\n  // mine\n  "model": "opus"\n}\n'
+    again = at_home.ok("hook", "uninstall", "claude-code").message
+    assert again == f"there is no hook of tooltrail in {path}; nothing was changed\n"
+
+
+def test_the_status_says_where_hooks_are(at_home: Cli) -> None:
+    at_home.ok("hook", "install", "claude-code")
+    rows = [line.split() for line in at_home.ok("hook", "status").lines[1:]]
+    assert [row[:3] for row in rows] == [
+        ["claude-code", "user", "installed"],
+        ["claude-code", "project", "not"],
+        ["codex", "user", "not"],
+        ["codex", "project", "not"],
+    ]
+    path = settings(at_home)
+    found = json.loads(path.read_text())
+    del found["hooks"]["PreToolUse"]
+    path.write_text(json.dumps(found))
+    ended = at_home.run("hook", "status", "claude-code")
+    assert (ended.code, "missing: PreToolUse" in ended.text) == (4, True)
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"hooks": []}', '{"hooks": {"PreToolUse": {}}}'])
+def test_settings_in_another_form_are_left_alone(at_home: Cli, text: str) -> None:
+    path = settings(at_home)
+    path.parent.mkdir(parents=True)
+    path.write_text(text)
+    ended = at_home.run("hook", "install", "claude-code")
+    assert (ended.code, path.read_text()) == (2, text)
+    assert f"{path} cannot be used: " in ended.sentence
+
+
+def test_settings_that_cannot_be_written_are_said(at_home: Cli) -> None:
+    settings(at_home).parent.parent.mkdir()
+    settings(at_home).parent.write_text("in the way")
+    ended = at_home.run("hook", "install", "claude-code")
+    assert ended.code == 5
+    assert "cannot be used: Not a directory" in ended.sentence
+
+
+def test_a_linked_settings_file_stays_a_link(at_home: Cli) -> None:
+    path = settings(at_home)
+    path.parent.mkdir(parents=True)
+    real = path.parent.parent / "dotfiles.json"
+    real.write_text("{}")
+    real.chmod(0o640)
+    path.symlink_to(real)
+    at_home.ok("hook", "install", "claude-code")
+    assert path.is_symlink()
+    assert "tooltrail hook" in real.read_text()
+    assert real.stat().st_mode & 0o777 == 0o640
+
+
+def test_the_help_is_not_an_event(cli: Cli) -> None:
+    assert cli.program("hook", "--help", stdin=b"").text.startswith("Usage: tooltrail hook")

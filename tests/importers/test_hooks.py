@@ -1,0 +1,410 @@
+"""Hook events: what they add to a record, and how they meet the transcript that they name."""
+
+import json
+import os
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from tests.importers.sources import (
+    CORPUS,
+    ODD,
+    assert_intact,
+    calls_in,
+    claude_call,
+    claude_line,
+    claude_result,
+    import_one,
+    messages_in,
+    odd_variants,
+    opened,
+    stream_of,
+    write_lines,
+)
+
+from tooltrail.importers import Imported
+from tooltrail.importers.events import Line, list_of, object_of
+from tooltrail.importers.hook_importing import HookImporter, has_events, settle
+from tooltrail.importers.hook_log import append_event
+from tooltrail.importers.lines import read_lines
+from tooltrail.redaction import default_rules
+
+SHELL = {"stdout": "out\n", "stderr": "err\n", "interrupted": False, "isImage": False}
+LONG_AGO = time.time() - 30
+PATIENCE_S = 3600
+SESSIONS = sorted(CORPUS.glob("claude_code/**/*.jsonl"))
+
+
+def event(name: str, **more: Any) -> dict[str, Any]:
+    """An event of session `5e55`, that of the lines of Claude Code in these tests."""
+    return {"session_id": "5e55", "cwd": "/work", "hook_event_name": name, **more}
+
+
+def tool(name: str, call_id: str, **more: Any) -> dict[str, Any]:
+    """An event about a command."""
+    given = {"command": "make"}
+    return event(name, tool_name="Bash", tool_input=given, tool_use_id=call_id, **more)
+
+
+def log(
+    folder: Path, *events: Mapping[str, Any], agent: str = "claude-code", at: float = LONG_AGO
+) -> Path:
+    """Log events as if they had come at a time."""
+    path = folder / "spool" / "hooks" / f"{agent}-2026-03-25.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        for number, one in enumerate(events):
+            file.write(json.dumps({"at": at + number / 100, "event": one}) + "\n")
+    return path
+
+
+def imported(folder: Path) -> list[Imported]:
+    """Import what waits; nothing may fail."""
+    importer = HookImporter(folder / "spool", default_rules())
+    found = importer.import_events()
+    assert importer.failures == []
+    return found
+
+
+def test_a_session_is_recorded_by_its_events_alone(tmp_path: Path) -> None:
+    log(
+        tmp_path,
+        event("SessionStart", source="startup"),
+        tool("PreToolUse", "t1"),
+        tool("PostToolUse", "t1", tool_response={**SHELL, "noOutputExpected": False}),
+        event("SessionEnd", reason="logout"),
+    )
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        (session,) = reader.sessions()
+        (call,) = calls_in(reader)
+        assert stream_of(reader, call, "stdout") == b"out\n"
+        assert stream_of(reader, call, "stderr") == b"err\n"
+    assert (session.agent, session.close_reason) == ("claude-code", "logout")
+    assert call.arguments == b'{"command":"make"}'
+    assert (call.summary.state, call.summary.tool_name) == ("success", "Bash")
+    assert '"preview":"make"' in (call.canonical_json or "")
+    assert call.not_recorded == ("receipt",)
+    assert call.extras == (
+        '{"tool_response":{"interrupted":false,"isImage":false,"noOutputExpected":false}}'
+    )
+    assert call.source is not None
+    assert call.source.file.endswith("claude-code-2026-03-25.jsonl")
+    assert_intact(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("last", "state", "kind", "message"),
+    [
+        (tool("PermissionDenied", "t1", reason="not safe"), "denied", "permission_denied", "not"),
+        (tool("PostToolUseFailure", "t1", error="no file"), "error", "tool_execution_failed", "no"),
+        (
+            tool("PostToolUseFailure", "t1", error="stopped", is_interrupt=True),
+            "interrupted",
+            "interrupted",
+            "stopped",
+        ),
+    ],
+)
+def test_a_call_that_failed_has_its_kind(
+    tmp_path: Path, last: Mapping[str, Any], state: str, kind: str, message: str
+) -> None:
+    log(tmp_path, last)  # the event of the start is lost
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+    assert (call.summary.state, call.summary.error_kind) == (state, kind)
+    assert message in (call.canonical_json or "")
+
+
+def test_a_command_that_exits_with_a_status_did_not_fail(tmp_path: Path) -> None:
+    log(tmp_path, tool("PostToolUseFailure", "t1", error="Exit code 2\nno rule", duration_ms=1500))
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        assert stream_of(reader, call, "combined") == b"no rule"
+    summary = call.summary
+    assert (summary.state, summary.exit_status, summary.duration_ms) == ("success", 2, 1500)
+    assert summary.finished_at is not None
+    assert (summary.finished_at - summary.started_at).total_seconds() == 1.5
+
+
+def test_every_call_of_a_batch_is_recorded_once(tmp_path: Path) -> None:
+    calls = [
+        {"tool_name": "Read", "tool_input": {"n": n}, "tool_use_id": f"t{n}", "tool_response": n}
+        for n in range(3)
+    ]
+    one = event("PostToolUse", **calls[0])
+    log(tmp_path, one, event("PostToolBatch", tool_calls=[*calls, {"tool_use_id": "t9"}]))
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        assert [call.summary.call_id for call in calls_in(reader)] == ["t0", "t1", "t2"]
+        assert all(not message.text for message in messages_in(reader))
+
+
+def test_a_sub_agent_is_a_session_of_its_own(tmp_path: Path) -> None:
+    of_agent = {"agent_id": "a1", "agent_type": "Explore"}
+    log(
+        tmp_path,
+        tool("PostToolUse", "t1", tool_response=SHELL),
+        tool("PostToolUse", "t2", tool_response=SHELL, **of_agent),
+        event("SubagentStop", **of_agent),
+    )
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        child, parent = reader.sessions()
+    assert (child.parent_id, parent.parent_id) == (parent.id, None)
+    assert child.closed_at is not None
+    assert parent.closed_at is None
+
+
+def test_what_codex_sends_of_a_command_is_its_output(tmp_path: Path) -> None:
+    one = tool("PostToolUse", "call_1", tool_response="hello\n", turn_id="1", model="gpt")
+    log(tmp_path, one, agent="codex")
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        assert stream_of(reader, call, "combined") == b"hello\n"
+    assert call.extras == '{"model":"gpt","turn_id":"1"}'
+
+
+def transcript(folder: Path, *lines: Mapping[str, Any]) -> Path:
+    return write_lines(folder / "5e55.jsonl", lines)
+
+
+ASK = claude_line("user", "build", 1)
+CALL = claude_call(2, "t1", "Bash", {"command": "make"})
+RESULT = claude_result(3, "t1", "out\nerr", SHELL, is_error=False)
+
+
+def test_the_transcript_comes_first(tmp_path: Path) -> None:
+    named = {"transcript_path": str(transcript(tmp_path, ASK, CALL, RESULT))}
+    log(
+        tmp_path,
+        tool("PreToolUse", "t1", **named),
+        tool("PostToolUse", "t1", tool_response=SHELL, **named),
+        tool("PreToolUse", "t2", **named),
+    )
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        ended, running = calls_in(reader)
+        assert [message.role for message in messages_in(reader)] == ["user", "assistant"]
+        assert reader.session("@last").agent == "claude-code"
+    assert ended.receipt is not None
+    assert (ended.receipt.text, ended.message_id is not None) == ("out\nerr", True)
+    assert (running.summary.state, running.summary.call_id) == ("started", "t2")
+    assert_intact(tmp_path, is_complete=False)
+
+
+def test_the_end_of_a_call_waits_for_the_transcript(tmp_path: Path) -> None:
+    path = transcript(tmp_path, ASK, CALL)
+    named = {"transcript_path": str(path)}
+    log(tmp_path, tool("PreToolUse", "t1", **named))
+    log(tmp_path, tool("PostToolUse", "t1", tool_response=SHELL, **named))
+    log(tmp_path, tool("PreToolUse", "t2", **named))
+    for _ in range(2):  # the cursor stays at the end of the call
+        imported(tmp_path)
+        with opened(tmp_path) as reader:
+            assert [one.summary.state for one in calls_in(reader)] == ["started", "started"]
+        assert has_events(tmp_path / "spool")
+    transcript(tmp_path, ASK, CALL, RESULT)
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        call, _ = calls_in(reader)
+    assert call.receipt is not None
+    assert call.receipt.text == "out\nerr"
+    assert not has_events(tmp_path / "spool")
+    assert_intact(tmp_path, is_complete=False)
+
+
+@pytest.mark.parametrize("closing", ["SessionEnd", "Stop", "SubagentStop"])
+def test_a_session_that_is_over_waits_for_nothing(tmp_path: Path, closing: str) -> None:
+    named = {"transcript_path": str(transcript(tmp_path, ASK, CALL))}
+    log(tmp_path, tool("PostToolUse", "t1", tool_response=SHELL, **named), event(closing))
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+    assert (call.summary.state, call.not_recorded) == ("success", ("receipt",))
+    assert call.message_id is not None  # the start is from the transcript
+
+
+def test_an_end_waits_an_hour_at_most(tmp_path: Path) -> None:
+    named = {"transcript_path": str(transcript(tmp_path, ASK, CALL))}
+    one = tool("PostToolUse", "t1", tool_response=SHELL, **named)
+    log(tmp_path, one, at=time.time() - PATIENCE_S - 60)
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        assert [one.summary.state for one in calls_in(reader)] == ["success"]
+
+
+def test_the_transcript_of_a_sub_agent_is_found(tmp_path: Path) -> None:
+    main = transcript(tmp_path, ASK)
+    folder = tmp_path / "5e55" / "subagents"
+    folder.mkdir(parents=True)
+    write_lines(folder / "agent-a1.jsonl", [{**CALL, "agentId": "a1"}, {**RESULT, "agentId": "a1"}])
+    log(tmp_path, event("SubagentStop", agent_id="a1", transcript_path=str(main)))
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        child, _ = reader.sessions()
+    assert call.receipt is not None
+    assert call.summary.session_id == child.id
+
+
+def test_the_newest_events_wait_two_seconds(tmp_path: Path) -> None:
+    log(tmp_path, tool("PreToolUse", "t1"))
+    newest = json.dumps(tool("PreToolUse", "t2")).encode()
+    append_event(str(tmp_path / "spool"), "claude-code", newest)
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        assert [call.summary.call_id for call in calls_in(reader)] == ["t1"]
+    assert has_events(tmp_path / "spool")
+
+
+def test_settling_waits_for_the_newest_event(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(time, "sleep", waited.append)
+    settle(tmp_path / "spool")
+    log(tmp_path, tool("PreToolUse", "t1"))
+    settle(tmp_path / "spool")
+    assert waited[0] == 0
+    assert 0 < waited[1] <= 2
+
+
+def test_a_torn_event_costs_only_itself(tmp_path: Path) -> None:
+    path = log(tmp_path, tool("PreToolUse", "t1"))
+    with path.open("a") as file:
+        file.write('{"at":1,"event":{"session_id":"5e')  # killed in the middle
+    log(tmp_path, tool("PreToolUse", "t2"))
+    *_, report = imported(tmp_path)
+    assert len(report.damaged) == 1
+    with opened(tmp_path) as reader:
+        assert [call.summary.call_id for call in calls_in(reader)] == ["t1", "t2"]
+    assert not has_events(tmp_path / "spool")
+
+
+def test_a_transcript_that_cannot_be_imported_is_reported(tmp_path: Path) -> None:
+    path = transcript(tmp_path, ASK)
+    log(tmp_path, tool("PreToolUse", "t1", transcript_path=str(path)))
+    (tmp_path / "spool" / "imports").write_text("in the way of the cursor")
+    importer = HookImporter(tmp_path / "spool", default_rules())
+    with pytest.raises(Exception, match="cannot be imported"):
+        importer.import_events()
+    (failure,) = importer.failures
+    assert str(path) in str(failure)
+
+
+def test_a_log_is_deleted_days_after_it_was_imported(tmp_path: Path) -> None:
+    path = log(tmp_path, tool("PreToolUse", "t1"))
+    imported(tmp_path)
+    assert path.exists()
+    old = time.time() - 3 * 24 * 3600
+    os.utime(path, (old, old))
+    imported(tmp_path)
+    assert not path.exists()
+
+
+def test_a_secret_that_was_replaced_is_counted(tmp_path: Path) -> None:
+    mark = "[REDACTED:github-token]"
+    log(tmp_path, tool("PostToolUse", "t1", tool_response={**SHELL, "stdout": f"is {mark}\n"}))
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        assert stream_of(reader, call, "stdout") == f"is {mark}\n".encode()
+    (found,) = [one for one in call.redacted if one.field == "stdout"]
+    assert (found.rule, found.count, found.offset) == ("github-token", 1, 3)
+
+
+def test_events_that_keep_their_secrets_are_in_a_log_of_their_own(tmp_path: Path) -> None:
+    secret = "ghp_" + "a1" * 18
+    spool = str(tmp_path / "spool")
+    one = json.dumps(tool("PostToolUse", "t1", tool_response={**SHELL, "stdout": secret}))
+    append_event(spool, "claude-code", one.encode(), is_redacted=False)
+    (path,) = (tmp_path / "spool" / "hooks").iterdir()
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    path.write_text("".join(json.dumps({**line, "at": LONG_AGO}) + "\n" for line in lines))
+    imported(tmp_path)
+    with opened(tmp_path) as reader:
+        (call,) = calls_in(reader)
+        assert stream_of(reader, call, "stdout") == secret.encode()
+    assert call.redacted == ()
+
+
+def test_a_log_of_another_program_is_left_alone(tmp_path: Path) -> None:
+    log(tmp_path, tool("PreToolUse", "t1"), agent="other")
+    assert not has_events(tmp_path / "spool")
+    assert imported(tmp_path) == []
+
+
+def test_odd_values_cost_only_their_event(tmp_path: Path) -> None:
+    kept = [
+        tool("PreToolUse", "t1", transcript_path=str(tmp_path)),
+        tool("PostToolUse", "t1", tool_response=SHELL, duration_ms=1),
+        tool("PermissionDenied", "t2", reason="no"),
+        tool("PostToolUse", "t3", tool_response="text", transcript_path="a\0b"),
+        event("PostToolBatch", tool_calls=[{"tool_use_id": "t4", "tool_response": 1}]),
+        event("SessionEnd", agent_id="a", agent_transcript_path=None),
+    ]
+    odd: list[Any] = [*kept, *ODD, *(variant for one in kept for variant in odd_variants(one))]
+    log(tmp_path, *odd)
+    imported(tmp_path)
+    assert not has_events(tmp_path / "spool")
+    assert_intact(tmp_path, is_complete=False)
+
+
+def events_of(lines: list[dict[str, Any]], path: Path) -> list[dict[str, Any]]:
+    """The events that Claude Code would have sent for the calls in its lines."""
+    events: list[dict[str, Any]] = []
+    for line in lines:
+        content = object_of(line.get("message")).get("content")
+        common = {"session_id": line.get("sessionId"), "transcript_path": str(path)}
+        if line.get("agentId"):
+            common["agent_id"] = line["agentId"]
+        for block in map(object_of, list_of(content)):
+            if block.get("type") == "tool_use":
+                named = {"tool_name": block["name"], "tool_input": block["input"]}
+                named |= {"tool_use_id": block["id"], "hook_event_name": "PreToolUse"}
+                events.append({**common, **named})
+            if block.get("type") == "tool_result":
+                named = {"tool_name": "Bash", "tool_use_id": block["tool_use_id"]}
+                named |= {"hook_event_name": "PostToolUse", "tool_response": "of the hook"}
+                events.append({**common, **named})
+    return events
+
+
+def all_calls(folder: Path) -> dict[UUID, tuple[object, ...]]:
+    """What is known of each call, except for the message that asks for it."""
+    with opened(folder) as reader:
+        return {
+            one.summary.id: (
+                *(one.summary.state, one.summary.exit_status, one.arguments, one.canonical_json),
+                one.receipt and one.receipt.text,
+            )
+            for one in calls_in(reader)
+        }
+
+
+@pytest.mark.skipif(not CORPUS.exists(), reason="the corpus is not on this machine")
+@pytest.mark.parametrize("source", SESSIONS, ids=[one.stem[-12:] for one in SESSIONS])
+def test_events_change_nothing_that_the_transcript_says(tmp_path: Path, source: Path) -> None:
+    data = source.read_bytes()
+    with source.open("rb") as file:
+        lines = [one.value for one in read_lines(file) if isinstance(one, Line)]
+    path, half = tmp_path / source.name, len(lines) // 2
+    path.write_bytes(b"".join(data.splitlines(keepends=True)[:half]))
+    events = events_of(lines[: half + 2], path)  # those of two lines more
+    log(tmp_path, *events)
+    imported(tmp_path)
+    path.write_bytes(data)
+    log(tmp_path, *events_of(lines[half:], path))
+    imported(tmp_path)
+    assert not has_events(tmp_path / "spool")
+    alone = tmp_path / "alone"
+    import_one(alone, path)
+    assert all_calls(tmp_path) == all_calls(alone)
+    assert_intact(tmp_path, is_complete=False)
