@@ -33,7 +33,6 @@ def main() -> None:
         from tooltrail.cli._hook import main as record_event  # noqa: PLC0415  as above
 
         record_event(sys.argv[2:])
-        sys.stderr.flush()
         os._exit(0)
     from tooltrail.cli._app import app  # noqa: PLC0415  not for `exec` and `hook`
     from tooltrail.cli._failures import run  # noqa: PLC0415

@@ -24,7 +24,9 @@ def main(arguments: Sequence[str]) -> None:
     try:
         _record(*_options(arguments))
     except Exception as error:  # noqa: BLE001  a recorder must not stop the agent
-        sys.stderr.write(f"tooltrail: the hook event is not recorded: {error}\n")
+        from tooltrail.cli._output import say  # noqa: PLC0415  takes time
+
+        say(f"tooltrail: the hook event is not recorded: {error}")
 
 
 def _options(arguments: Sequence[str]) -> tuple[dict[str, str], bool]:

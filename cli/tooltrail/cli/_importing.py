@@ -14,7 +14,6 @@ from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import progress_bar
 from tooltrail.cli._output import counted, print_array, print_table, printable, say
 from tooltrail.importers import FORMATS, Imported, Importer, find_files, usual_folders
-from tooltrail.importers.hook_importing import HookImporter, has_events, settle
 from tooltrail.records.errors import NotFoundError, TooltrailError
 from tooltrail.redaction import default_rules
 
@@ -93,34 +92,6 @@ def import_with_bar(
                 failure = error
                 say_error(error)
     return imported, failure
-
-
-def import_hook_events(
-    spool: Path, *, is_waiting: bool = False
-) -> tuple[list[Imported], TooltrailError | None]:
-    """Import the events that hooks have logged, and the transcripts that they name.
-
-    A failure is reported: what could be imported is recorded.
-
-    Args:
-        spool: folder of the spool.
-        is_waiting: whether to wait for the transcripts of the newest events.
-
-    Returns:
-        What was imported, and the last error.
-    """
-    imported: list[Imported] = []
-    importer = HookImporter(spool, default_rules())
-    try:
-        if is_waiting:
-            settle(spool)
-        if has_events(spool):
-            imported = importer.import_events()
-    except TooltrailError as error:
-        importer.failures.append(error)
-    for failure in importer.failures:
-        say_error(failure)
-    return imported, importer.failures[-1] if importer.failures else None
 
 
 def print_report(

@@ -53,7 +53,7 @@ class Location(NamedTuple):
         """Import the events that hooks have logged; a failure is printed."""
         with suppress(OSError):  # opening the store reports that the spool cannot be read
             if (self.spool_folder / "hooks").is_dir():
-                from tooltrail.cli._importing import import_hook_events  # noqa: PLC0415  for few
+                from tooltrail.cli._hook_events import import_hook_events  # noqa: PLC0415  for few
 
                 import_hook_events(self.spool_folder)
 

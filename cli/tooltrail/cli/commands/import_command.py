@@ -44,12 +44,8 @@ def command(
     Exits with 3 if a file is missing or has no known format, and with 4 if lines are damaged. Exits
     with 5 if a file cannot be read. The other files are still imported.
     """
-    from tooltrail.cli._importing import (
-        import_hook_events,
-        import_with_bar,
-        print_report,
-        say_found,
-    )
+    from tooltrail.cli._hook_events import import_hook_events
+    from tooltrail.cli._importing import import_with_bar, print_report, say_found
 
     if hooks:
         if paths or format_name or dry_run or no_redact:
