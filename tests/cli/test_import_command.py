@@ -2,11 +2,13 @@
 
 import json
 import os
+import signal
 from pathlib import Path
 from typing import Any
 
 from tests.importers.sources import claude_call, claude_result, write_lines
 from tests.support.cli import Cli
+from tests.support.waiting import until
 
 from tooltrail.importers import FORMATS
 
@@ -186,3 +188,33 @@ def test_credentials_are_replaced_unless_they_are_wanted(cli: Cli) -> None:
     other = write_lines(cli.folder / "t.jsonl", [{**lines[0], "sessionId": "other"}])
     cli.ok("import", "--no-redact", str(other))
     assert token in cli.ok("show").text
+
+
+def test_only_files_that_changed_since_are_imported(cli: Cli) -> None:
+    old, new = session_file(cli.folder / "in", name="old.jsonl"), session_file(cli.folder / "in")
+    os.utime(old, (1_700_000_000, 1_700_000_000))
+    rows = cli.ok("import", "--since", "1h", str(cli.folder / "in")).lines[1:]
+    assert [row.split()[-1] for row in rows] == [str(new)]
+    assert cli.ok("import", "--since", "1h", str(old)).message == (
+        "0 new facts recorded, 0 known already\n"
+    )
+
+
+def test_following_imports_what_an_agent_writes(cli: Cli) -> None:
+    path = write_lines(cli.folder / "s.jsonl", LINES[:1])
+    write_lines(cli.folder / "other.jsonl", [{"a": 1}])
+    with cli.start("import", "--follow", str(cli.folder)) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == f"3 new facts of claude-code in {path}\n".encode()
+        write_lines(path, LINES)
+        assert process.stdout.readline() == f"3 new facts of claude-code in {path}\n".encode()
+        until(lambda: len(cli.ok("log", "--json").records) == 2)
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    assert process.returncode == -signal.SIGINT
+
+
+def test_following_has_no_report(cli: Cli) -> None:
+    ended = cli.run("import", "--follow", "--json")
+    assert ended.usage_error == ("--follow cannot be combined with --since, --dry-run or --json")
+    assert cli.run("import", "-f", "--format", "x").usage_error.startswith("no format x; ")

@@ -10,6 +10,7 @@ from tooltrail.cli._version import VERSION
 COMMANDS = {
     "agents": "check, run and compare agents with structured results",
     "artifact": "read, search and verify stored artifacts",
+    "coverage": "compare the store with the transcripts of an agent",
     "db": "show, check, upgrade and back up the database",
     "exec": "run a command and record its output byte for byte",
     "gc": "delete stored objects that no record refers to",
@@ -17,6 +18,7 @@ COMMANDS = {
     "import": "record the sessions that agents left as files",
     "init": "create a store",
     "log": "list invocations, newest first",
+    "redact": "search what is stored for credentials",
     "repair": "ingest all facts that wait in the journal, and report",
     "session": "open, close and list sessions",
     "show": "show one invocation with its three surfaces",

@@ -26,9 +26,11 @@ from tooltrail.cli._process import (
     run_child,
 )
 from tooltrail.cli._recording import Recording, StreamCapture, used_policy
+from tooltrail.cli._redaction import used_rules
 from tooltrail.cli._standard import drop_unwritten, open_missing
 from tooltrail.journal.log import Position
 from tooltrail.records.errors import InvalidRecordError, TooltrailError
+from tooltrail.redaction.rules import RuleSet
 from tooltrail.store.engines.targets import SqliteTarget, parse_target
 from tooltrail.store.roots import default_spool
 
@@ -78,19 +80,20 @@ def run_recorded(request: Request) -> int:
     spool = Path(request.spool) if request.spool else default_spool(target)
     places = [target.path, spool / "journal"] if isinstance(target, SqliteTarget) else []
     is_new = bool(places) and not any(map(os.path.exists, places))
-    with Recording(request, spool, used_policy(request)) as recording:
+    rules = None if request.no_redact else used_rules()
+    with Recording(request, spool, used_policy(request), rules) as recording:
         recording.start()
         if is_new:
             say(f"tooltrail: recording into a new store at {target}")
-        code = _run(request, recording)
+        code = _run(request, recording, rules)
         if recording.end_position is not None:
             ingest_when_due(request, spool, recording.end_position)
     return code
 
 
-def _run(request: Request, recording: Recording) -> int:
+def _run(request: Request, recording: Recording, rules: RuleSet | None) -> int:
     has_terminal = request.tty == "always" or (request.tty == "auto" and is_on_terminal())
-    streams = StreamCapture(recording.capture, has_terminal=has_terminal)
+    streams = StreamCapture(recording.capture, rules, has_terminal=has_terminal)
     try:
         ended = run_child(
             request.argv,
@@ -109,7 +112,7 @@ def _run(request: Request, recording: Recording) -> int:
         return failure.exit_code
     _say_faults(ended)
     with held_signals():
-        recording.end(ended, streams.close())
+        recording.end(ended, streams)
     return _code_of(ended)
 
 

@@ -44,6 +44,7 @@ class Request(Frozen):
     policy: str | None = None
     free_bytes: int | None = None
     acknowledge: str = "journal"
+    no_redact: bool = False
     v: bool = False
 
     @property
@@ -191,6 +192,7 @@ OPTIONS: Final = (
         "TOOLTRAIL_ACKNOWLEDGE",
         read=one_of("journal", "process"),
     ),
+    Option("--no-redact", None, "Keep credentials as they are."),
     Option("-v", None, "Print the id of the invocation on stderr."),
 )
 

@@ -50,9 +50,9 @@ def _record(given: dict[str, str], is_redacting: bool) -> None:
     os.umask(0o077)  # the log is for its owner alone
     spool = given.get("--spool") or os.environ.get("TOOLTRAIL_SPOOL") or _default_spool()
     if is_redacting:
-        from tooltrail.redaction.rules import default_rules  # noqa: PLC0415  see `--no-redact`
+        from tooltrail.cli._redaction import used_rules  # noqa: PLC0415  see `--no-redact`
 
-        rules = default_rules()
+        rules = used_rules()
         if rules.may_match(event):
             from tooltrail.redaction.redactor import redact_json  # noqa: PLC0415  rarely needed
 

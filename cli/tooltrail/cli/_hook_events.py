@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from tooltrail.cli._failures import say_error
+from tooltrail.cli._redaction import used_rules
 from tooltrail.importers import Imported
 from tooltrail.importers.hook_importing import HookImporter, has_events, settle
 from tooltrail.records.errors import TooltrailError
-from tooltrail.redaction import default_rules
 
 
 def import_hook_events(
@@ -24,7 +24,7 @@ def import_hook_events(
         What was imported, and the last error.
     """
     imported: list[Imported] = []
-    importer = HookImporter(spool, default_rules())
+    importer = HookImporter(spool, used_rules())
     try:
         if is_waiting:
             settle(spool)

@@ -2,20 +2,32 @@
 
 import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
 import click
 
+from tooltrail.artifacts import FOLLOW_INTERVAL_S
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, say_error
+from tooltrail.cli._hook_events import import_hook_events
 from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import progress_bar
 from tooltrail.cli._output import counted, print_array, print_table, printable, say
-from tooltrail.importers import FORMATS, Imported, Importer, find_files, usual_folders
+from tooltrail.cli._waiting import wait_for_more
+from tooltrail.importers import (
+    FORMATS,
+    Imported,
+    Importer,
+    find_files,
+    session_files,
+    usual_folders,
+)
 from tooltrail.records.errors import NotFoundError, TooltrailError
-from tooltrail.redaction import default_rules
+from tooltrail.redaction import RuleSet
 
 _MOST_DAMAGED = 10
 """Damaged parts of a file that are printed."""
@@ -30,28 +42,30 @@ class Found(NamedTuple):
     failure: TooltrailError | None
 
 
-def say_found(paths: Sequence[Path], format_name: str | None) -> Found:
+def say_found(
+    paths: Sequence[Path], format_name: str | None, since: datetime | None = None
+) -> Found:
     """The files to import. Without paths, says what the usual folders hold.
 
-    A path that cannot be imported is reported, and the others are still imported.
+    A path that cannot be imported is reported, and the others are still imported. Files that have
+    not changed after `since` are left out.
 
     Raises:
         NotFoundError: nothing is found.
         TooltrailError: none of the paths can be imported.
     """
-    if format_name is not None and format_name not in FORMATS:
-        known = ", ".join(FORMATS)
-        raise click.UsageError(f"no format {format_name}; the formats are {known}")
+    _check_format(format_name)
     found: list[tuple[Path, str | None]] = []
     failures: list[TooltrailError] = []
-    for path in paths or usual_folders(os.environ, Path.home()):
+    for path in _folders(paths):
         try:
-            found += find_files(path, format_name)
+            files = find_files(path, format_name)
+            found += [one for one in files if since is None or changed_at(one[0]) >= since]
         except TooltrailError as error:
             failures.append(error)
     if not found and failures:
         raise failures[0]
-    if not found:
+    if not found and since is None:
         where = f" in {', '.join(map(str, paths))}" if paths else "; name a file or a folder"
         raise NotFoundError(f"no sessions of known agents found{where}")
     for failure in failures:
@@ -62,8 +76,69 @@ def say_found(paths: Sequence[Path], format_name: str | None) -> Found:
     return Found(found, failures[-1] if failures else None)
 
 
+def follow(
+    location: Location,
+    paths: Sequence[Path],
+    format_name: str | None,
+    rules: RuleSet | None,
+) -> Iterator[Imported]:
+    """Import each file when it changes, and ingest what was recorded. Never ends.
+
+    The first pass imports everything. Files of other formats are skipped, and a file that cannot be
+    imported is reported each time it changes.
+
+    Raises:
+        click.UsageError: there is no such format.
+    """
+    _check_format(format_name)
+    importer = Importer(location.spool_folder, rules)
+    seen: dict[Path, tuple[datetime, int]] = {}
+    while True:
+        import_hook_events(location.spool_folder)
+        has_new = False
+        for file in [file for path in _folders(paths) for file in session_files(path)]:
+            with suppress(OSError):  # it was deleted since
+                state = (changed_at(file), file.stat().st_size)
+                if seen.get(file) == state:
+                    continue
+                seen[file] = state
+            try:
+                imported = importer.import_file(file, format_name)
+            except NotFoundError:
+                continue
+            except TooltrailError as error:
+                say_error(error)
+                continue
+            if imported.counts.get("new"):
+                has_new = True
+                yield imported
+        if has_new:
+            with location.open(create=True) as store:
+                _ = store.reader  # ingests
+        wait_for_more(FOLLOW_INTERVAL_S)
+
+
+def _check_format(name: str | None) -> None:
+    if name is not None and name not in FORMATS:
+        known = ", ".join(FORMATS)
+        raise click.UsageError(f"no format {name}; the formats are {known}")
+
+
+def _folders(paths: Sequence[Path]) -> Sequence[Path]:
+    return paths or usual_folders(os.environ, Path.home())
+
+
+def changed_at(file: Path) -> datetime:
+    """When a file changed last.
+
+    Raises:
+        OSError: the file is gone.
+    """
+    return datetime.fromtimestamp(file.stat().st_mtime, UTC)
+
+
 def import_with_bar(
-    location: Location, found: Found, *, is_redacting: bool, is_dry_run: bool
+    location: Location, found: Found, rules: RuleSet | None, *, is_dry_run: bool
 ) -> tuple[list[Imported], TooltrailError | None]:
     """Import files, with a progress bar on a terminal.
 
@@ -72,9 +147,7 @@ def import_with_bar(
     Returns:
         What was imported, and the last error.
     """
-    importer = Importer(
-        location.spool_folder, default_rules() if is_redacting else None, is_dry_run=is_dry_run
-    )
+    importer = Importer(location.spool_folder, rules, is_dry_run=is_dry_run)
     imported: list[Imported] = []
     failure = found.failure
     read = 0

@@ -24,14 +24,17 @@ from tooltrail.records.errors import InvalidRecordError, UnavailableError
 from tooltrail.records.facts import (
     CallEnded,
     CallStarted,
+    RedactionFact,
     SessionClosed,
     SessionOpened,
     StreamFact,
 )
 from tooltrail.records.ids import keyed_id, parse_id
+from tooltrail.redaction.rules import RuleSet
 
 if TYPE_CHECKING:
     from tooltrail.artifacts import Capture
+    from tooltrail.redaction import StreamRedactor
 
 _TICK_MS = 100
 """Consecutive chunks of one stream within this time are one line of the stream `order`."""
@@ -39,6 +42,7 @@ _TICK_MS = 100
 _HELD_BYTES = 16 << 10
 """Maximum bytes of a stream that is stored with its fact. A longer stream is a spool file."""
 
+_ERRORS = "surrogatepass"
 _FD: dict[StreamName, int] = {"stdout": 1, "stderr": 2}
 
 
@@ -81,8 +85,10 @@ class Recording:
         end_position: position of the fact that ends the call; None until it is recorded.
     """
 
-    def __init__(self, request: Request, spool: Path, policy: UsedPolicy) -> None:
-        """Prepare the recording. Writes nothing.
+    def __init__(
+        self, request: Request, spool: Path, policy: UsedPolicy, rules: RuleSet | None
+    ) -> None:
+        """Prepare the recording. Writes nothing. Secrets that `rules` find are replaced.
 
         Raises:
             InvalidRecordError: the name of the session is too long.
@@ -92,6 +98,7 @@ class Recording:
         self._request = request
         self._spool = spool
         self._policy = policy
+        self._rules = rules
         self._session, self._session_name = _session_of(request.session)
         self._has_own_session = request.session is None
         self._log = JournalLog(spool / "journal")
@@ -115,7 +122,7 @@ class Recording:
             arguments["cwd"] = request.cwd
         if request.timeout_ms is not None:
             arguments["timeout_ms"] = request.timeout_ms
-        sent = encode(arguments)
+        sent, redacted = self._clean("arguments", encode(arguments))
         started = CallStarted(
             session=self._session,
             id=self.id,
@@ -126,8 +133,11 @@ class Recording:
             policy=digest_of(self._policy.document),
             environment=digest_of(environment),
             call_id=request.call_id,
-            title=shlex.join(request.argv),
+            title=self._clean("", shlex.join(request.argv).encode("utf-8", _ERRORS))[0].decode(
+                "utf-8", _ERRORS
+            ),
             owner=self._owner.name(),
+            redacted=redacted,
         )
         entries = [Entry(started, [sent], [self._policy.document, environment])]
         if self._has_own_session or self._session_name is not None:
@@ -158,9 +168,9 @@ class Recording:
             limits=CaptureLimits(self._policy.stream_bytes, self._request.free_bytes),
         )
 
-    def end(self, ended: ChildExit, captured: Sequence[CapturedStream]) -> None:
+    def end(self, ended: ChildExit, output: "StreamCapture") -> None:
         """Record the end and the output of the command; print a message if that fails."""
-        request = self._request
+        request, captured = self._request, output.close()
         known = CommandEnd(
             command=shlex.join(request.argv),
             cwd=request.cwd,
@@ -184,6 +194,7 @@ class Recording:
             exit_status=ended.exit_status,
             signal=ended.signal,
             timed_out=ended.timed_out,
+            redacted=output.redacted,
         )
         if self.end_position is None:
             self._spool_held(captured)
@@ -198,11 +209,24 @@ class Recording:
         document = failed_document(request.tool, kind, message, request.argv, request.cwd)
         self._finish(document, [], state="error", error_kind=kind)
 
-    def _finish(self, document: bytes, bodies: Sequence[bytes], **members: Any) -> None:
+    def _finish(
+        self,
+        document: bytes,
+        bodies: Sequence[bytes],
+        *,
+        redacted: tuple[RedactionFact, ...] = (),
+        **members: Any,
+    ) -> None:
+        document, of_document = self._clean("output", document)
         # The end must not be before the start if the clock was set back.
         at = max(now(), self._started_at)
         fact = CallEnded(
-            session=self._session, id=self.id, at=at, output=digest_of(document), **members
+            session=self._session,
+            id=self.id,
+            at=at,
+            output=digest_of(document),
+            redacted=of_document + redacted,
+            **members,
         )
         entries = [Entry(fact, [document, *bodies], files=self._files)]
         if self._has_own_session:
@@ -217,6 +241,15 @@ class Recording:
             return
         if self._request.v:
             say(f"tooltrail: recorded {self.id}")
+
+    def _clean(self, field: str, data: bytes) -> tuple[bytes, tuple[RedactionFact, ...]]:
+        """A part of the record without secrets, and what was replaced. JSON stays JSON."""
+        if self._rules is None or not self._rules.may_match(data):
+            return data, ()
+        from tooltrail.redaction.redactor import redact_json, redactions  # noqa: PLC0415  rare
+
+        redacted = redact_json(data, self._rules)
+        return redacted.data, redactions(field, redacted.found)
 
     def _spool_held(self, captured: Sequence[CapturedStream]) -> None:
         """Write output that is only in memory into the spool; print how many bytes are lost."""
@@ -269,31 +302,42 @@ class StreamCapture:
 
     Args:
         capture: creates the capture of a role.
+        rules: the secrets to replace; None for none.
         has_terminal: whether the command prints to a terminal, which has one combined stream.
+
+    Attributes:
+        redacted: the secrets that were replaced, once the streams are closed.
     """
 
-    def __init__(self, capture: Callable[[str], ShortCapture], *, has_terminal: bool) -> None:
-        self._streams: dict[StreamName, ShortCapture] = (
-            {"stdout": capture("combined")}
-            if has_terminal
-            else {name: capture(name) for name in _FD}
+    def __init__(
+        self,
+        capture: Callable[[str], ShortCapture],
+        rules: RuleSet | None,
+        *,
+        has_terminal: bool,
+    ) -> None:
+        self.redacted: tuple[RedactionFact, ...] = ()
+        self._roles: dict[StreamName, str] = (
+            {"stdout": "combined"} if has_terminal else {name: name for name in _FD}
         )
+        self._streams = {name: capture(role) for name, role in self._roles.items()}
+        self._rules = rules
+        self._redactors: dict[StreamName, StreamRedactor] = {}
         self._order = capture("order")
         self._began = time.monotonic()
         self._last: tuple[StreamName, int, int] | None = None
 
     def write(self, name: StreamName, chunk: bytes) -> None:
         """Capture a chunk; see `ChunkHandler`."""
-        self._streams[name].write(chunk)
-        if len(self._streams) == 1:
-            return
-        at = int((time.monotonic() - self._began) * 1000)
-        last = self._last
-        if last is not None and last[0] == name and at - last[2] < _TICK_MS:
-            self._last = (name, last[1] + len(chunk), last[2])
-        else:
-            self._write_order()
-            self._last = (name, len(chunk), at)
+        kept, removed = chunk, 0
+        if self._rules is not None:
+            redactor = self._redactor(name)
+            before = redactor.removed
+            kept = redactor.feed(chunk)
+            removed = redactor.removed - before
+        if kept:
+            self._streams[name].write(kept)
+        self._note(name, len(chunk) - removed)
 
     def flush(self) -> None:
         """Make the output so far readable from the spool."""
@@ -302,9 +346,36 @@ class StreamCapture:
 
     def close(self) -> list[CapturedStream]:
         """Close all streams, and return them in the order of the record."""
+        for name, redactor in self._redactors.items():
+            from tooltrail.redaction.redactor import redactions  # noqa: PLC0415  loaded already
+
+            before = redactor.removed
+            self._streams[name].write(redactor.finish())
+            self._note(name, before - redactor.removed)
+            self.redacted += redactions(self._roles[name], redactor.found)
         self._write_order()
         captured = [capture.close() for capture in self._streams.values()]
         return captured if len(captured) == 1 else [*captured, self._order.close()]
+
+    def _redactor(self, name: StreamName) -> "StreamRedactor":
+        if name not in self._redactors:
+            from tooltrail.redaction.redactor import StreamRedactor  # noqa: PLC0415  not for none
+
+            assert self._rules is not None
+            self._redactors[name] = StreamRedactor(self._rules)
+        return self._redactors[name]
+
+    def _note(self, name: StreamName, size: int) -> None:
+        """Note a chunk when it arrives: a part of it may still be held back by the redactor."""
+        if len(self._streams) == 1:
+            return
+        at = int((time.monotonic() - self._began) * 1000)
+        last = self._last
+        if last is not None and last[0] == name and (size < 0 or at - last[2] < _TICK_MS):
+            self._last = (name, max(last[1] + size, 0), last[2])
+        elif size > 0:
+            self._write_order()
+            self._last = (name, size, at)
 
     def _write_order(self) -> None:
         if self._last is not None:

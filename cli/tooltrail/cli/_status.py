@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.cli._output import counted, printable, size_of
+from tooltrail.cli._redaction import used_rules
 from tooltrail.cli._times import shown
 from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records.errors import UnavailableError
@@ -59,6 +60,7 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
         "artifact_stored_bytes": counts.artifact_stored_bytes,
         "database_bytes": _database_size(store),
         "spool_bytes": _folder_size(store.spool),
+        "redaction_rules": len(used_rules().rules),
         "condition": asdict(read_condition(store)),
     }
 
@@ -70,6 +72,7 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     yield f"database     {status['database']} ({status['engine']}, revision {status['revision']})"
     yield f"artifacts    {status['artifact_root']}"
     yield f"spool        {status['spool']}"
+    yield f"redaction    {status['redaction_rules']} rules; --no-redact records without them"
     yield f"created      {shown(status['created_at'], utc=utc)}"
     yield f"sessions     {status['sessions']:,}"
     yield f"invocations  {sum(states.values()):,}{f' ({by_state})' if states else ''}"

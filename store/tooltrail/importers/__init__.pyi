@@ -1,3 +1,19 @@
-from .importing import FORMATS, Imported, Importer, find_files, recognize, usual_folders
+from .importing import (
+    FORMATS,
+    Imported,
+    Importer,
+    find_files,
+    recognize,
+    session_files,
+    usual_folders,
+)
 
-__all__ = ["FORMATS", "Imported", "Importer", "find_files", "recognize", "usual_folders"]
+__all__ = [
+    "FORMATS",
+    "Imported",
+    "Importer",
+    "find_files",
+    "recognize",
+    "session_files",
+    "usual_folders",
+]

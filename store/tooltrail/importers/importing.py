@@ -214,15 +214,21 @@ def find_files(path: Path, format_name: str | None = None) -> Iterator[tuple[Pat
         _refuse_special(path)
         yield path, format_name or recognize(path)
         return
-    for file in sorted(one for one in path.rglob("*") if one.suffix in _SUFFIXES):
-        if not file.is_file():
-            continue
+    for file in session_files(path):
         try:
             yield file, format_name or recognize(file)
         except NotFoundError:
             continue
         except UnavailableError:
             yield file, None
+
+
+def session_files(path: Path) -> list[Path]:
+    """A file, or the files in a folder that may be sessions by their names."""
+    if not path.is_dir():
+        return [path]
+    found = (one for one in path.rglob("*") if one.suffix in _SUFFIXES)
+    return sorted(one for one in found if one.is_file())
 
 
 def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:

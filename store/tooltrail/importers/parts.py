@@ -1,6 +1,5 @@
 """The bodies and files of one fact, from which the secrets were removed."""
 
-from collections import Counter
 from pathlib import Path
 from typing import Final
 
@@ -9,7 +8,7 @@ from tooltrail.records.counted_streams import INLINE_BYTES, CountedStream
 from tooltrail.records.digests import Digest, digest_of
 from tooltrail.records.errors import UnavailableError
 from tooltrail.records.facts import RedactionFact, StreamFact
-from tooltrail.redaction import RuleSet, redact_json
+from tooltrail.redaction import RuleSet, redact_json, redactions
 
 _MOST_BYTES: Final = (1 << 63) - 1
 
@@ -45,12 +44,7 @@ class Parts:
         if self._rules is None:
             return data
         kept, found = redact_json(data, self._rules)
-        counts = Counter(one.rule for one in found)
-        first = {one.rule: one.offset for one in reversed(found)}
-        self.redacted += tuple(
-            RedactionFact(field=field, rule=rule, count=count, offset=first[rule])
-            for rule, count in counts.items()
-        )
+        self.redacted += redactions(field, found)
         return kept
 
     def clean_text(self, field: str, text: str) -> str:

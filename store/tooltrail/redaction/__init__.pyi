@@ -1,4 +1,4 @@
-from .redactor import Finding, Redacted, StreamRedactor, redact, redact_json
+from .redactor import Finding, Redacted, StreamRedactor, redact, redact_json, redactions
 from .rules import Rule, RuleSet, default_rules
 
 __all__ = [
@@ -10,4 +10,5 @@ __all__ = [
     "default_rules",
     "redact",
     "redact_json",
+    "redactions",
 ]

@@ -42,7 +42,7 @@ _BEGIN: Final = (
 longer word. The letter or digit that ends an escape of JSON, a URL, a mail or a terminal is no such
 letter."""
 
-_BETWEEN: Final = r"""["'\\ \t:=>]{1,16}"""
+_BETWEEN: Final = r"""["'\\ \t,:=>]{1,16}"""
 """Between the name of a field and its value: in code, JSON, escaped JSON, YAML or a shell."""
 
 _KEY_LABEL: Final = "[A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----"

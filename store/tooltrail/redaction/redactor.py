@@ -2,10 +2,12 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from functools import cache
 from typing import Final, NamedTuple
 
+from tooltrail.records.facts import RedactionFact
 from tooltrail.redaction.rules import Rule, RuleSet
 
 _END_BYTES: Final = 64
@@ -33,6 +35,16 @@ class Redacted(NamedTuple):
 
     data: bytes
     found: tuple[Finding, ...]
+
+
+def redactions(field: str, found: Iterable[Finding]) -> tuple[RedactionFact, ...]:
+    """What a fact says of the secrets that were replaced in one part of a record."""
+    found = [*found]
+    first = {one.rule: one.offset for one in reversed(found)}
+    return tuple(
+        RedactionFact(field=field, rule=rule, count=count, offset=first[rule])
+        for rule, count in Counter(one.rule for one in found).items()
+    )
 
 
 class _Span(NamedTuple):
@@ -90,10 +102,12 @@ class StreamRedactor:
 
     Attributes:
         found: the replaced secrets so far, in order.
+        removed: bytes by which their replacements made the stream shorter.
     """
 
     def __init__(self, rules: RuleSet) -> None:
         self.found: list[Finding] = []
+        self.removed = 0
         self._rules = rules
         self._held = b""
         self._sent = 0  # bytes at the start of `_held` that were returned already
@@ -117,7 +131,9 @@ class StreamRedactor:
                 break
             self._send(parts, held[at : span.start])
             self.found.append(Finding(span.rule, self._offset))
-            self._send(parts, b"[REDACTED:%b]" % span.rule.encode())
+            mark = b"[REDACTED:%b]" % span.rule.encode()
+            self.removed += span.end - span.start - len(mark)
+            self._send(parts, mark)
             at = span.end
         self._send(parts, held[at:until])
         # A match may depend on bytes before it: its beginning, or a byte that it must not follow.

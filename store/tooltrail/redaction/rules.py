@@ -3,13 +3,14 @@
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
-from typing import Final, NamedTuple
-
-from ahocorasick_rs import BytesAhoCorasick, Implementation
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.redaction.credentials import FORMATS
+
+if TYPE_CHECKING:
+    from ahocorasick_rs import BytesAhoCorasick
 
 MOST_OF_PATTERN: Final = 4096
 """Longest secret in bytes that a pattern of the user finds."""
@@ -17,7 +18,9 @@ MOST_OF_PATTERN: Final = 4096
 LEAST_OF_VALUE: Final = 8
 """Shortest value in bytes that is replaced wherever it occurs. A shorter one would hit words."""
 
-_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,63}")
+_NAME: Final = r"[a-z0-9][a-z0-9-]{0,63}"
+_SHORT_BYTES: Final = 8 << 10
+"""Bytes in which each marker is searched for by itself, sooner than an automaton is made."""
 
 
 class Rule(NamedTuple):
@@ -62,27 +65,34 @@ class RuleSet:
         for rule in self.rules:
             for marker in rule.markers:
                 by_marker[marker].append(rule)
-        self._of_marker = tuple(by_marker.values())
-        # The fastest of its implementations, for a few hundred kilobytes of memory.
-        dfa = Implementation.DFA
-        self._automaton = BytesAhoCorasick([*by_marker], implementation=dfa) if by_marker else None
+        self._by_marker = dict(by_marker)
         before = max((max(rule.distances) for rule in self.rules), default=0)
         self.margin = before + max(map(len, by_marker), default=0)
         self.is_marked_by_line = not any(b"\n" in marker for marker in by_marker)
 
     def may_match(self, data: bytes) -> bool:
         """Whether a rule may match: it has no marker, or its marker is in the data."""
-        if self.unmarked or self._automaton is None:
+        if self.unmarked or not self._by_marker:
             return bool(self.unmarked)
+        if len(data) <= _SHORT_BYTES:
+            return any(marker in data for marker in self._by_marker)
         return bool(self._automaton.find_matches_as_indexes(data, overlapping=True))
 
     def marked(self, data: bytes) -> Iterator[tuple[Rule, int]]:
         """Each rule with a marker in `data`, and the offset of the marker, in order."""
-        if self._automaton is None:
+        if not self._by_marker or (len(data) <= _SHORT_BYTES and not self.may_match(data)):
             return
+        of_marker = [*self._by_marker.values()]
         for index, start, _ in self._automaton.find_matches_as_indexes(data, overlapping=True):
-            for rule in self._of_marker[index]:
+            for rule in of_marker[index]:
                 yield rule, start
+
+    @cached_property
+    def _automaton(self) -> "BytesAhoCorasick":
+        from ahocorasick_rs import BytesAhoCorasick, Implementation  # noqa: PLC0415  rarely needed
+
+        # The fastest of its implementations, for a few hundred kilobytes of memory.
+        return BytesAhoCorasick([*self._by_marker], implementation=Implementation.DFA)
 
     def extended(
         self, *, patterns: Mapping[str, str] = {}, values: Mapping[str, str] = {}
@@ -155,7 +165,7 @@ def _rule_of_value(name: str, value: str) -> Rule:
 
 
 def _checked(name: str) -> str:
-    if not _NAME.fullmatch(name):
+    if not re.fullmatch(_NAME, name):
         raise InvalidRecordError(
             f"redaction rule {name!r} needs a name of lower-case letters, digits and hyphens"
         )

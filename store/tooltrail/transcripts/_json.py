@@ -3,6 +3,7 @@
 import base64
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
 from tooltrail.store.views import InvocationDetail, MessageView
@@ -115,6 +116,7 @@ def _call(detail: InvocationDetail, compacted: str | None) -> dict[str, Any]:
         "receipt": receipt.text if receipt is not None and compacted is None else None,
         "receipt_digest": None if receipt is None else receipt.digest,
         "compacted": compacted,
+        **({"redacted": [asdict(one) for one in detail.redacted]} if detail.redacted else {}),
     }
 
 

@@ -1,11 +1,14 @@
 """`tooltrail import`: record the sessions that agents left as files."""
 
+from datetime import datetime
 from pathlib import Path
 
 import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
+from tooltrail.cli._output import counted, printable, write
+from tooltrail.cli._times import MOMENT
 
 
 @click.command("import")
@@ -14,6 +17,10 @@ from tooltrail.cli._options import json_option, store_options
 )
 @store_options
 @click.option("--format", "format_name", metavar="NAME", help="Read every file as this format.")
+@click.option("-f", "--follow", is_flag=True, help="Go on importing what agents write.")
+@click.option(
+    "--since", type=MOMENT, help="Only files that changed since: 2h, 3d, yesterday, a date."
+)
 @click.option("--dry-run", is_flag=True, help="Only print what would be imported.")
 @click.option("--no-redact", is_flag=True, help="Keep credentials as they are.")
 @click.option(
@@ -25,6 +32,8 @@ def command(
     paths: tuple[Path, ...],
     location: Location,
     format_name: str | None,
+    follow: bool,
+    since: datetime | None,
     dry_run: bool,
     no_redact: bool,
     hooks: bool,
@@ -41,17 +50,28 @@ def command(
     replaced by [REDACTED:RULE] before anything is stored. A surface that the file does not have is
     not recorded: it is never made up. A damaged line costs only itself; the report names it.
 
+    With --follow, prints a line for each file that has something new, until it is interrupted. Hook
+    events are imported, too, and everything is ingested at once.
+
     Exits with 3 if a file is missing or has no known format, and with 4 if lines are damaged. Exits
     with 5 if a file cannot be read. The other files are still imported.
     """
+    from tooltrail.cli import _importing as importing
     from tooltrail.cli._hook_events import import_hook_events
-    from tooltrail.cli._importing import import_with_bar, print_report, say_found
+    from tooltrail.cli._redaction import used_rules
 
     if hooks:
-        if paths or format_name or dry_run or no_redact:
+        if paths or format_name or follow or since or dry_run or no_redact:
             raise click.UsageError("--hooks has no path and no other option of an import")
         waiting = import_hook_events(location.spool_folder, is_waiting=True)
-        return print_report(*waiting, as_json=as_json, is_dry_run=False)
-    found = say_found(paths, format_name)
-    done = import_with_bar(location, found, is_redacting=not no_redact, is_dry_run=dry_run)
-    return print_report(*done, as_json=as_json, is_dry_run=dry_run)
+        return importing.print_report(*waiting, as_json=as_json, is_dry_run=False)
+    rules = None if no_redact else used_rules()
+    if follow:
+        if since or dry_run or as_json:
+            raise click.UsageError("--follow cannot be combined with --since, --dry-run or --json")
+        for one in importing.follow(location, paths, format_name, rules):
+            new = counted(one.counts["new"], "new fact")
+            write(f"{new} of {one.format} in {printable(str(one.path))}\n")
+    found = importing.say_found(paths, format_name, since)
+    done = importing.import_with_bar(location, found, rules, is_dry_run=dry_run)
+    return importing.print_report(*done, as_json=as_json, is_dry_run=dry_run)

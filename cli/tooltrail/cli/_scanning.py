@@ -1,0 +1,124 @@
+"""The work of `tooltrail redact --scan`: search a store for secrets that it should not hold."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from uuid import UUID
+
+from tooltrail.records.errors import TooltrailError
+from tooltrail.records.facts import RedactionFact
+from tooltrail.redaction import RuleSet, StreamRedactor, redact, redactions
+from tooltrail.store import InvocationDetail, MessageView, Reader, StreamView
+
+_AT_ONCE = 500
+_CHUNK_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Secret:
+    """Secrets of one rule in one part of a call or a message.
+
+    Attributes:
+        session: id of the session.
+        kind: `call` or `message`.
+        id: id of the call or the message.
+        field: the part: `arguments`, `receipt`, the role of a stream, …
+        rule: name of the rule.
+        count: number of secrets.
+        offset: offset of the first one in the part, if those before it were replaced.
+    """
+
+    session: UUID
+    kind: str
+    id: UUID
+    field: str
+    rule: str
+    count: int
+    offset: int
+
+
+class Scan:
+    """Searches everything that a store holds.
+
+    Args:
+        reader: the reader.
+        rules: the secrets to search for.
+        on_progress: called after each call and message, with their number so far.
+
+    Attributes:
+        counts: `call` and `message`, and `replaced`: secrets that were replaced before they were
+            stored.
+        unread: why a call, a message or a stream could not be read.
+    """
+
+    def __init__(self, reader: Reader, rules: RuleSet, on_progress: Callable[[int], None]) -> None:
+        self.counts: Counter[str] = Counter()
+        self.unread: list[str] = []
+        self._reader = reader
+        self._rules = rules
+        self._on_progress = on_progress
+        self._streams: dict[str, tuple[RedactionFact, ...]] = {}
+
+    def secrets(self) -> Iterator[Secret]:
+        """The secrets, session by session.
+
+        Raises:
+            TooltrailError: the store cannot be read.
+        """
+        sessions = self._reader.sessions(limit=_AT_ONCE)
+        while sessions:
+            for session in sessions:
+                _, messages, calls = self._reader.conversation(session.id, payloads=True)
+                for call in calls:
+                    yield from self._in_call(session.id, call)
+                for message in messages:
+                    yield from self._in_message(session.id, message)
+            sessions = self._reader.sessions(limit=_AT_ONCE, cursor=sessions[-1].id)
+
+    def _in_call(self, session: UUID, call: InvocationDetail) -> Iterator[Secret]:
+        if call.damage is not None:
+            self.unread.append(call.damage)
+        self.counts["replaced"] += sum(one.count for one in call.redacted)
+        texts = {
+            "arguments": call.arguments,
+            "output": call.complete_json,
+            "canonical": call.canonical_json,
+            "receipt": None if call.receipt is None else call.receipt.text,
+            "extras": call.extras,
+        }
+        found = [one for name, text in texts.items() for one in self._in_text(name, text)]
+        found += [one for stream in call.streams for one in self._in_stream(stream)]
+        yield from self._named(session, "call", call.summary.id, found)
+
+    def _in_message(self, session: UUID, message: MessageView) -> Iterator[Secret]:
+        if message.damage is not None:
+            self.unread.append(message.damage)
+        texts = {"text": message.text, "document": message.document, "payload": message.payload}
+        found = [one for name, text in texts.items() for one in self._in_text(name, text)]
+        yield from self._named(session, "message", message.id, found)
+
+    def _in_text(self, field: str, text: str | bytes | None) -> tuple[RedactionFact, ...]:
+        data = text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text or b""
+        return redactions(field, redact(data, self._rules).found)
+
+    def _in_stream(self, stream: StreamView) -> tuple[RedactionFact, ...]:
+        """The secrets of a stream; of streams with the same bytes, one is read."""
+        if stream.digest not in self._streams:
+            redactor = StreamRedactor(self._rules)
+            try:
+                with self._reader.open_stream(stream) as source:
+                    while chunk := source.read(_CHUNK_BYTES):
+                        redactor.feed(chunk)
+            except TooltrailError as error:
+                self.unread.append(f"stream {stream.role}: {error}")
+            redactor.finish()
+            self._streams[stream.digest] = redactions("", redactor.found)
+        return tuple(one.replaced(field=stream.role) for one in self._streams[stream.digest])
+
+    def _named(
+        self, session: UUID, kind: str, owner: UUID, found: list[RedactionFact]
+    ) -> Iterator[Secret]:
+        self.counts[kind] += 1
+        self._on_progress(self.counts["call"] + self.counts["message"])
+        for one in found:
+            yield Secret(session, kind, owner, one.field, one.rule, one.count, one.offset)

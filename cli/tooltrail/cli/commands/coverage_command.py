@@ -1,0 +1,59 @@
+"""`tooltrail coverage`: compare the store with the transcripts of an agent."""
+
+from collections import Counter
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import click
+
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._location import Location
+from tooltrail.cli._options import json_option, store_options
+from tooltrail.cli._output import counted, print_array, print_table, say
+
+
+@click.command("coverage")
+@click.argument(
+    "paths", metavar="PATH...", nargs=-1, required=True, type=click.Path(path_type=Path)
+)
+@store_options
+@click.option("--format", "format_name", metavar="NAME", help="Read every file as this format.")
+@json_option
+def command(
+    *, paths: tuple[Path, ...], location: Location, format_name: str | None, as_json: bool
+) -> int:
+    """Compare the store with the transcripts that an agent has left: is every call recorded?
+
+    PATH is a file or a folder, as for `tooltrail import`. Prints each call that is missing in the
+    store, that only the store has, or that differs, with what differs. Nothing is imported. With
+    --json, prints the calls that match, too.
+
+    Exits with 1 unless every call matches, and with 3 if a file is missing or has no known format.
+    """
+    from tooltrail.cli._coverage import compare, import_all
+    from tooltrail.cli._redaction import used_rules
+    from tooltrail.store import create_store
+
+    with (
+        TemporaryDirectory() as folder,
+        create_store(Path(folder) / "trail.db") as transcripts,
+        location.open() as store,
+    ):
+        import_all(transcripts.spool, paths, format_name, used_rules())
+        found = list(compare(store.reader, transcripts.reader))
+    gaps = [one for one in found if one.result != "matched"]
+    if as_json:
+        print_array(map(asdict, found))
+    elif gaps:
+        rows = [
+            [one.result, str(one.id), one.call_id or "", one.tool_name, ", ".join(one.differing)]
+            for one in gaps
+        ]
+        print_table(["RESULT", "ID", "CALL", "TOOL", "DIFFERING"], rows)
+    counts = Counter(one.result for one in found)
+    each = ", ".join(
+        f"{counts[one]:,} {one}" for one in ("matched", "missing", "extra", "differing")
+    )
+    say(f"compared {counted(len(found), 'call')}: {each}")
+    return ExitCode.DAMAGED if gaps else ExitCode.OK

@@ -1,0 +1,66 @@
+"""`tooltrail coverage`: which calls of a transcript a store has."""
+
+from pathlib import Path
+
+from tests.importers.sources import claude_call, claude_result, write_lines
+from tests.support.cli import Cli
+
+SHELL = {"stdout": "out\n", "stderr": "", "interrupted": False}
+LINES = [
+    claude_call(1, "t1", "Bash", {"command": "make"}),
+    claude_result(2, "t1", "out", SHELL, is_error=False),
+    claude_call(3, "t2", "Bash", {"command": "make test"}),
+]
+
+
+def transcript(cli: Cli, count: int, name: str = "s.jsonl") -> Path:
+    return write_lines(cli.folder / name, LINES[:count])
+
+
+def test_every_call_matches_after_an_import(cli: Cli) -> None:
+    path = transcript(cli, 3)
+    cli.ok("import", str(path))
+    ended = cli.ok("coverage", str(path))
+    assert ended.text == ""
+    assert ended.message == "compared 2 calls: 2 matched, 0 missing, 0 extra, 0 differing\n"
+    assert [one["result"] for one in cli.ok("coverage", str(path), "--json").records] == [
+        "matched",
+        "matched",
+    ]
+
+
+def test_each_gap_is_named(cli: Cli) -> None:
+    cli.ok("import", str(transcript(cli, 1)))
+    path = transcript(cli, 3)
+    ended = cli.run("coverage", "--json", str(path))
+    assert ended.code == 1
+    differing, missing = ended.records
+    assert (differing["result"], differing["call_id"]) == ("differing", "t1")
+    assert set(differing["differing"]) == {"state", "output", "streams", "receipt"}
+    assert (missing["result"], missing["call_id"], missing["tool_name"]) == (
+        "missing",
+        "t2",
+        "Bash",
+    )
+    header, row = cli.run("coverage", str(transcript(cli, 2))).lines
+    assert header.split() == ["RESULT", "ID", "CALL", "TOOL", "DIFFERING"]
+    assert row.split()[-1] == "receipt"
+
+
+def test_calls_that_only_the_store_has_are_extra(cli: Cli) -> None:
+    cli.ok("import", str(transcript(cli, 3)))
+    ended = cli.run("coverage", str(transcript(cli, 2)))
+    assert (ended.code, ended.text.count("extra ")) == (1, 1)
+
+
+def test_nothing_is_imported(cli: Cli) -> None:
+    ended = cli.run("coverage", str(transcript(cli, 3)))
+    assert ended.code == 1
+    assert cli.ok("log", "--json").records == []
+
+
+def test_a_folder_without_sessions_is_refused(cli: Cli) -> None:
+    assert cli.run("coverage", str(cli.folder / "none")).code == 3
+    (cli.folder / "empty").mkdir()
+    ended = cli.run("coverage", str(cli.folder / "empty"))
+    assert (ended.code, "no sessions of known agents found" in ended.sentence) == (3, True)

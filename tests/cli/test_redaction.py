@@ -1,0 +1,163 @@
+"""Credentials: replaced in all that `exec` records, and found in what a store holds."""
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from tests.importers.sources import claude_call, claude_line, claude_result, write_lines
+from tests.support.cli import Cli
+
+SECRET = "ghp_" + "a1" * 18
+MARK = "[REDACTED:github-token]"
+
+
+def files_with(folder: Path, secret: str) -> list[Path]:
+    """The files of a store that hold a secret, which may be compressed nowhere in these tests."""
+    files = [one for one in folder.rglob("*") if one.is_file()]
+    assert files
+    return [one for one in files if secret.encode() in one.read_bytes()]
+
+
+def test_no_part_of_a_command_keeps_a_secret(cli: Cli) -> None:
+    code = f"import sys; print('a {SECRET} b'); sys.stderr.write('{SECRET}')"
+    ended = cli.exec("--", sys.executable, "-c", code, f"token={SECRET}")
+    assert ended.stdout == f"a {SECRET} b\n".encode()  # what the command prints stays as it is
+    assert ended.stderr == SECRET.encode()
+    assert cli.ok("show", "--stream", "stdout").text == f"a {MARK} b\n"
+    assert cli.ok("show", "--stream", "stderr").text == MARK
+    (record,) = cli.ok("show", "--json").records
+    assert {one["field"]: one["count"] for one in record["redacted"]} == {
+        "arguments": 3,
+        "output": 3,
+        "stdout": 1,
+        "stderr": 1,
+    }
+    assert record["arguments_raw"].count(MARK) == 3
+    assert files_with(cli.folder, SECRET) == []
+    cli.ok("verify", "--receipts")
+
+
+def test_a_secret_in_two_chunks_is_one_secret(cli: Cli) -> None:
+    code = (
+        "import sys, time\n"
+        f"sys.stdout.write({SECRET[:20]!r}); sys.stdout.flush(); time.sleep(0.3)\n"
+        f"sys.stdout.write({SECRET[20:]!r}); sys.stdout.flush(); time.sleep(0.3)\n"
+    )
+    path = cli.folder / "tool.py"
+    path.write_text(code)
+    assert cli.exec("--", sys.executable, str(path)).stdout == SECRET.encode()
+    assert cli.ok("show", "--stream", "stdout").text == MARK
+    path.unlink()
+    assert files_with(cli.folder, SECRET[20:]) == []
+    order = [line.split() for line in cli.ok("show", "--stream", "order").lines]
+    assert sum(int(size) for _, size, _ in order) == len(MARK)
+
+
+def test_a_long_output_is_redacted_before_it_is_spooled(cli: Cli) -> None:
+    lines = f"for n in range(30000): print(n, '{SECRET}' if n == 29999 else '')"
+    path = cli.folder / "tool.py"
+    path.write_text(lines)
+    printed = cli.exec("--", sys.executable, str(path)).stdout
+    kept = cli.ok("show", "--stream", "stdout").stdout
+    assert kept == printed.replace(SECRET.encode(), MARK.encode())
+
+
+def test_a_command_that_cannot_start_keeps_no_secret(cli: Cli) -> None:
+    ended = cli.exec("--", "/no/such/command", SECRET)
+    assert ended.code == 127
+    (record,) = cli.ok("show", "--json").records
+    assert record["state"] == "error"
+    assert files_with(cli.folder, SECRET) == []
+
+
+def test_a_user_may_keep_secrets(cli: Cli) -> None:
+    cli.exec("--no-redact", "--", "echo", SECRET)
+    assert cli.ok("show", "--stream", "stdout").text == f"{SECRET}\n"
+    (record,) = cli.ok("show", "--json").records
+    assert record["redacted"] == []
+
+
+def test_a_user_names_more_secrets_in_a_file(cli: Cli) -> None:
+    path = cli.folder / "redaction.toml"
+    path.write_text('environment = ["DEPLOY_TOKEN", "UNSET"]\n[patterns]\nticket = "T-[0-9]{4}"\n')
+    cli.environment |= {"TOOLTRAIL_REDACTION": str(path), "DEPLOY_TOKEN": "correct horse"}
+    cli.exec("--", "echo", "T-1234", "correct horse")
+    assert cli.ok("show", "--stream", "stdout").text == (
+        "[REDACTED:ticket] [REDACTED:deploy-token]\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (None, "No such file"),
+        ("[", "Invalid initial character"),
+        ("other = 1", "unknown member other"),
+        ('[patterns]\nx = "("', "redaction pattern x is not valid"),
+        ("environment = 1", "not iterable"),
+        ('[patterns]\nX = "a"', "needs a name"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_refused(cli: Cli, text: str | None, problem: str) -> None:
+    path = cli.folder / "redaction.toml"
+    if text is not None:
+        path.write_text(text)
+    cli.environment["TOOLTRAIL_REDACTION"] = str(path)
+    ended = cli.exec("--", "echo", "must not run")
+    assert (ended.code, ended.stdout) == (2, b"")
+    assert ended.sentence.startswith(f"$TOOLTRAIL_REDACTION: {path} cannot be used: ")
+    assert problem in ended.sentence
+
+
+def test_a_scan_finds_what_was_kept_and_counts_what_was_replaced(cli: Cli) -> None:
+    cli.exec("--no-redact", "--", "echo", SECRET)
+    cli.exec("--", "echo", SECRET)
+    lines = [
+        claude_line("user", f"use {SECRET}", 1),
+        claude_call(2, "t1", "Read", {"file": "a"}),
+        claude_result(3, "t1", f"it is {SECRET}", "other"),
+    ]
+    cli.ok("import", "--no-redact", str(write_lines(cli.folder / "a.jsonl", lines)))
+    ended = cli.run("redact", "--scan", "--json")
+    assert ended.code == 1
+    found = {(one["kind"], one["field"]): one for one in ended.records}
+    assert set(found) == {
+        *(("call", name) for name in ("arguments", "output", "canonical", "receipt", "stdout")),
+        ("message", "text"),
+    }
+    assert found["message", "text"]["offset"] == 4
+    assert SECRET not in ended.text
+    assert "searched 3 calls and 2 messages: " in ended.message
+    assert "; 3 were replaced before they were stored" in ended.message
+    text = cli.run("redact", "--scan").text
+    assert f"message {found['message', 'text']['id']} of session " in text
+    assert ": text: 1 github-token at byte 4\n" in text
+
+
+def test_a_scan_of_a_clean_store_succeeds(cli: Cli) -> None:
+    cli.exec("--", "echo", "hello")
+    assert cli.ok("redact", "--scan").message.startswith(
+        "searched 1 call and 0 messages: 0 secrets;"
+    )
+    assert "Missing option '--scan'" in cli.run("redact").message
+
+
+def test_a_scan_says_what_it_could_not_read(cli: Cli) -> None:
+    cli.exec("--", sys.executable, "-c", "print('x' * 99_999)")
+    (record,) = cli.ok("show", "--json").records
+    (stream,) = [one for one in record["streams"] if one["role"] == "stdout"]
+    (cli.folder / "artifacts" / stream["artifact_path"]).unlink()
+    ended = cli.run("redact", "--scan")
+    assert ended.code == 4
+    assert "not searched: stream stdout: " in ended.message
+
+
+def test_an_import_names_the_secrets_of_a_user(cli: Cli) -> None:
+    path = cli.folder / "redaction.toml"
+    path.write_text('[patterns]\nticket = "T-[0-9]{4}"\n')
+    cli.environment["TOOLTRAIL_REDACTION"] = str(path)
+    source = write_lines(cli.folder / "a.jsonl", [claude_line("user", "see T-1234", 1)])
+    cli.ok("import", str(source))
+    ended = cli.ok("transcript", "@last", "--format", "json")
+    assert "[REDACTED:ticket]" in json.dumps(json.loads(ended.text))
