@@ -220,3 +220,15 @@ def test_odd_values_cost_nothing_else(tmp_path: Path) -> None:
             wrapped("response_item", {**OUTPUT, "output": [{"type": "text", "text": "x"}]}),
         ]
         assert_odd_values_are_imported(folder, lines)
+
+
+@pytest.mark.parametrize(
+    "given", [{"base_instructions": {"text": "Be brief."}}, {"instructions": "Be brief."}]
+)
+def test_the_instructions_of_a_session_are_a_system_message(
+    tmp_path: Path, given: dict[str, Any]
+) -> None:
+    lines = [wrapped("session_meta", {**META, **given}), wrapped("session_meta", META)]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    with opened(tmp_path) as reader:
+        assert [(one.role, one.text) for one in messages_in(reader)] == [("system", "Be brief.")]

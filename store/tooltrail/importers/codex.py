@@ -116,6 +116,7 @@ class Reader:
                 self._is_open = True
                 self._session = named_texts(item, {"id": "id"}).get("id", self._session)
                 yield _opening(self._session, item)
+                yield from self._instructions(item, at)
             return
         if kind == "turn_context":
             self._model = named_texts(item, {"model": "model"}).get("model")
@@ -163,6 +164,14 @@ class Reader:
             yield MessageFound(self._session, name, at, role, _blocks(what, item), origin, extras)
         else:
             yield Skipped(what, is_known=False)
+
+    def _instructions(self, item: Json, at: str | None) -> Iterator[Event]:
+        """The instructions with which the session begins, as a system message."""
+        given = item.get("base_instructions", item.get("instructions"))
+        text = given if isinstance(given, str) else object_of(given).get("text")
+        if isinstance(text, str) and text:
+            block = {"type": "text", "text": text}
+            yield MessageFound(self._session, "instructions", at, "system", [block])
 
     def _origin(self) -> Json:
         return {

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Final, NamedTuple
 
@@ -37,9 +37,10 @@ class Redacted(NamedTuple):
     found: tuple[Finding, ...]
 
 
-def redactions(field: str, found: Iterable[Finding]) -> tuple[RedactionFact, ...]:
+def redactions(field: str, found: Sequence[Finding]) -> tuple[RedactionFact, ...]:
     """What a fact says of the secrets that were replaced in one part of a record."""
-    found = [*found]
+    if not found:
+        return ()
     first = {one.rule: one.offset for one in reversed(found)}
     return tuple(
         RedactionFact(field=field, rule=rule, count=count, offset=first[rule])

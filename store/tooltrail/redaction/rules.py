@@ -20,7 +20,8 @@ LEAST_OF_VALUE: Final = 8
 
 _NAME: Final = r"[a-z0-9][a-z0-9-]{0,63}"
 _SHORT_BYTES: Final = 8 << 10
-"""Bytes in which each marker is searched for by itself, sooner than an automaton is made."""
+"""Bytes in which each marker is searched for by itself as long as there is no automaton: making one
+takes longer."""
 
 
 class Rule(NamedTuple):
@@ -74,18 +75,26 @@ class RuleSet:
         """Whether a rule may match: it has no marker, or its marker is in the data."""
         if self.unmarked or not self._by_marker:
             return bool(self.unmarked)
-        if len(data) <= _SHORT_BYTES:
+        if len(data) <= _SHORT_BYTES and not self._is_prepared:
             return any(marker in data for marker in self._by_marker)
         return bool(self._automaton.find_matches_as_indexes(data, overlapping=True))
 
     def marked(self, data: bytes) -> Iterator[tuple[Rule, int]]:
         """Each rule with a marker in `data`, and the offset of the marker, in order."""
-        if not self._by_marker or (len(data) <= _SHORT_BYTES and not self.may_match(data)):
+        if not self._by_marker or (not self._is_prepared and not self.may_match(data)):
             return
         of_marker = [*self._by_marker.values()]
         for index, start, _ in self._automaton.find_matches_as_indexes(data, overlapping=True):
             for rule in of_marker[index]:
                 yield rule, start
+
+    def prepare(self) -> None:
+        """Make the automaton now. A program that searches many short texts is faster then."""
+        _ = self._automaton
+
+    @property
+    def _is_prepared(self) -> bool:
+        return "_automaton" in self.__dict__
 
     @cached_property
     def _automaton(self) -> "BytesAhoCorasick":
