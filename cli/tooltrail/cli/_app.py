@@ -17,6 +17,7 @@ COMMANDS = {
     "import": "record the sessions that agents left as files",
     "init": "create a store",
     "log": "list invocations, newest first",
+    "mcp": "let an agent read its own record over MCP",
     "repair": "ingest all facts that wait in the journal, and report",
     "session": "open, close and list sessions",
     "show": "show one invocation with its three surfaces",
