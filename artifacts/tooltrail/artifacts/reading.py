@@ -123,6 +123,8 @@ class ArtifactReader:
         if line - 1 > index.newline_count:
             return self.size
         start, skipped = _frame_with(index, line - 1)
+        if not skipped:
+            return start
         blocks = self._frames.counted_blocks(start, index.plain_span(index.frame_at(start))[1])
         return start + sum(after_newlines(block.plain, skipped)[0] for block in blocks)
 

@@ -37,7 +37,7 @@ try:
     from mcp_types import ToolAnnotations
 except ModuleNotFoundError as error:
     raise UnavailableError(
-        f"the MCP server needs {error.name}, which is not installed: pip install 'tooltrail[mcp]'"
+        "the MCP server needs mcp, which is not installed: pip install 'tooltrail[mcp]'"
     ) from error
 
 MAX_BYTES = 32 << 10
@@ -97,19 +97,18 @@ class RecordTools:
                 statuses=(status,) if status else (),
             )
             page = reader.invocations(where, limit=limit, cursor=cursor)
-            total = counted(reader.count_invocations(where), "call")
-        shown, _ = _cut(b"".join(encode(to_jsonable_python(one)) + b"\n" for one in page.items))
-        count = shown.count("\n")
-        if count < len(page.items):
-            return [shown, f"{count} of {total}; repeat with limit={max(count, 1)} to read on"]
-        more = f"; read on with cursor={page.next_cursor}" if page.next_cursor else ""
-        return [shown, f"{count} of {total}{more}"]
+            rows = (encode(to_jsonable_python(one)) + b"\n" for one in page.items)
+            shown, _ = _cut(b"".join(rows))
+            if (count := shown.count("\n")) < len(page.items):  # for the cursor of what is shown
+                page = reader.invocations(where, limit=max(count, 1), cursor=cursor)
+            note = f"{len(page.items)} of {counted(reader.count_invocations(where), 'call')}"
+        return [
+            shown,
+            note + (f"; read on with cursor={page.next_cursor}" if page.next_cursor else ""),
+        ]
 
     def show_call(self, *, call: Call = "@last") -> list[str]:
-        """Show one call: arguments, state, receipt, canonical result, streams with sizes and paths.
-
-        Long texts are shortened. `read` returns them completely.
-        """
+        """Show one call with all its members. `read` returns a text that is shortened here."""
         with self._opened() as store:
             record = _record_of(store.reader.invocation(call))
         # A character has at most four bytes.
@@ -135,13 +134,13 @@ class RecordTools:
                 offset = text.line_offset(max(first, 1))
             end = text.size if end_line is None else text.line_offset(end_line + 1)
             stop = end if length is None else min(end, offset + length)
-            whole = f"{counted(text.line_count, 'line')}, {counted(text.size, 'byte')}"
+            whole = f"{counted(text.size, 'byte')}, {counted(text.line_count, 'line')}"
             if offset >= stop and text.size:
-                raise NotFoundError(f"there is nothing in this range; the text has {whole}")
+                raise NotFoundError(f"the range is empty; the text has {whole}")
             blocks = text.iter_bytes(offset, min(stop, offset + MAX_BYTES + 1))
             shown, count = _cut(b"".join(blocks))
         more = f"; read on with offset={offset + count}" if offset + count < text.size else ""
-        return [shown, f"bytes {offset:,} to {offset + count:,} of {whole}{more}"]
+        return [shown, f"offset {offset:,} to {offset + count:,} of {whole}{more}"]
 
     def grep(
         self,
@@ -208,8 +207,8 @@ def _find(
             return _Memory(source.read())
     record = _record_of(detail)
     if not (member := record.get(name)):
-        parts = ", ".join((*roles, *record))
-        raise NotFoundError(f"call {call} is {detail.summary.state}, without {name}; see {parts}")
+        parts = ", ".join((*roles, *(one for one in record if record[one])))
+        raise NotFoundError(f"call {call} ({detail.summary.state}) has no {name}; it has {parts}")
     return _in_memory(member if isinstance(member, str) else indent_json(encode(member).decode()))
 
 
