@@ -71,7 +71,7 @@ class Agent(NamedTuple):
 
 def with_agent(cli: Cli, work: Callable[[Agent], Coroutine[Any, Any, None]]) -> None:
     command, *arguments = (*PROGRAM, "mcp")
-    server = StdioServerParameters(command=command, args=arguments, env=cli.full_environment)
+    server = StdioServerParameters(command=command, args=[*arguments], env=cli.full_environment)
 
     async def main() -> None:
         async with Client(server) as client:
