@@ -1,8 +1,8 @@
 """The tools of `tooltrail mcp`, with which an agent reads its own record.
 
 An answer has at most `MAX_BYTES` of the requested text. A second text says which part this is and
-how to read on; `show_call` needs none. An error is one sentence. Each call of a tool opens the store
-again, so it finds every fact that was recorded before.
+how to read on; `show_call` needs none. An error is one sentence. Each call of a tool opens the
+store again, so it finds every fact that was recorded before.
 """
 
 import asyncio
