@@ -111,6 +111,23 @@ class ArtifactReader:
         """
         return _split(self.iter_line_bytes(first, last))
 
+    def line_offset(self, line: int) -> int:
+        """The offset of the first byte of a line; the size if there is no such line.
+
+        Raises:
+            InvalidRecordError: `line` is less than 1.
+        """
+        if line < 1:
+            raise InvalidRecordError(f"not the number of a line: {line}")
+        index = self._frames.index
+        if line - 1 > index.newline_count:
+            return self.size
+        start, skipped = _frame_with(index, line - 1)
+        if not skipped:
+            return start
+        blocks = self._frames.counted_blocks(start, index.plain_span(index.frame_at(start))[1])
+        return start + sum(after_newlines(block.plain, skipped)[0] for block in blocks)
+
     def head(self, lines: int) -> bytes:
         """The first lines, all in memory.
 

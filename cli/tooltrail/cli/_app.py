@@ -18,6 +18,7 @@ COMMANDS = {
     "import": "record the sessions that agents left as files",
     "init": "create a store",
     "log": "list invocations, newest first",
+    "mcp": "let an agent read its own record over MCP",
     "redact": "search what is stored for credentials",
     "repair": "ingest all facts that wait in the journal, and report",
     "session": "open, close and list sessions",

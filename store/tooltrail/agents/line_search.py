@@ -59,7 +59,8 @@ def search_stdin(request: dict[str, Any]) -> Findings:
         ValueError: the pattern is not valid.
     """
     findings = findings_of(request)
-    search_lines(sys.stdin.buffer, "", compiled(request), findings)
+    first = request.get("first_line", 1)
+    search_lines(sys.stdin.buffer, "", compiled(request), findings, first)
     return findings
 
 
@@ -81,9 +82,14 @@ def compiled(request: dict[str, Any]) -> re.Pattern[str]:
         raise ValueError(f"the pattern is not a regular expression: {error}") from error
 
 
-def search_lines(file: BinaryIO, label: str, pattern: re.Pattern[str], findings: Findings) -> None:
-    """Add the lines of a file that match a pattern, each with a label in front."""
-    number, is_new = 0, True
+def search_lines(
+    file: BinaryIO, label: str, pattern: re.Pattern[str], findings: Findings, first: int = 1
+) -> None:
+    """Add the lines of a file that match a pattern, each with a label in front.
+
+    `first` is the number of the first line.
+    """
+    number, is_new = first - 1, True
     while piece := file.readline(_PIECE):
         number += is_new
         is_new = piece.endswith(b"\n")

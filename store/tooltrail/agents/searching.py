@@ -4,9 +4,12 @@ A regular expression that a model wrote may never end. Python holds the interpre
 matches, so a timeout or a cancellation inside this process would have no effect.
 """
 
+import asyncio
 import json
 import os
 import sys
+from collections.abc import Iterable
+from contextlib import suppress
 from typing import IO, Any
 
 from pydantic import JsonValue
@@ -73,3 +76,28 @@ async def run_search(
         returned=counts["returned"],
         matches=StreamRecord.from_bytes("matches", matches),
     )
+
+
+async def search_blocks(request: dict[str, Any], blocks: Iterable[bytes]) -> SearchOutput:
+    """The lines of a text that match a pattern; raises what `run_search` and the blocks raise.
+
+    Args:
+        request: the arguments of `PATTERN`; `first_line` is the number of the first line.
+        blocks: the bytes of the text. A thread reads them.
+    """
+    reading, writing = os.pipe()
+    copying = asyncio.ensure_future(asyncio.to_thread(_write, blocks, writing))
+    try:
+        with os.fdopen(reading, "rb") as pipe:
+            found = await run_search(request, stdin=pipe)
+    except BaseException:
+        copying.cancel()  # the thread ends because its pipe is closed
+        raise
+    await copying
+    return found
+
+
+def _write(blocks: Iterable[bytes], pipe: int) -> None:
+    """Write bytes into a pipe until they or the search end."""
+    with suppress(BrokenPipeError), os.fdopen(pipe, "wb") as target:
+        target.writelines(blocks)

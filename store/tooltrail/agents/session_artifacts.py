@@ -1,18 +1,15 @@
 """`artifact:read` and `artifact:grep`: read and search the long outputs of one's own session."""
 
 import asyncio
-import os
-import shutil
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, BinaryIO
+from typing import Any
 from uuid import UUID
 
 from pydantic import JsonValue
 
 from tooltrail.agents.definitions import LINES, define
-from tooltrail.agents.searching import PATTERN, run_search
+from tooltrail.agents.searching import PATTERN, search_blocks
 from tooltrail.agents.tools import AgentTool
 from tooltrail.artifacts import ArtifactReader
 from tooltrail.records import (
@@ -86,10 +83,6 @@ class SessionArtifacts:
         """A reader of parts of an artifact; raises what `find` raises."""
         return self.store.archive.reader(path, size=self.find(path).size)
 
-    def open(self, path: str) -> BinaryIO:
-        """A file of all bytes of an artifact, verified as it is read; raises what `find` raises."""
-        return self.store.archive.open(path, size=self.find(path).size)
-
 
 def artifact_tools(artifacts: SessionArtifacts) -> dict[str, AgentTool]:
     """The tools that read the artifacts of a session, by name."""
@@ -147,20 +140,5 @@ def _shape(reader: ArtifactReader) -> str:
 
 async def _grep(artifacts: SessionArtifacts, arguments: dict[str, Any]) -> SearchOutput:
     request = {name: arguments[name] for name in arguments.keys() & PATTERN.keys()}
-    source = await asyncio.to_thread(artifacts.open, arguments["path"])
-    reading, writing = os.pipe()
-    copying = asyncio.ensure_future(asyncio.to_thread(_copy, source, writing))
-    try:
-        with os.fdopen(reading, "rb") as pipe:
-            found = await run_search(request, stdin=pipe)
-    except BaseException:
-        copying.cancel()  # the copying thread ends because its pipe is closed
-        raise
-    await copying
-    return found
-
-
-def _copy(source: BinaryIO, pipe: int) -> None:
-    """Copy an artifact into a pipe until the artifact or the search ends."""
-    with suppress(BrokenPipeError), source, os.fdopen(pipe, "wb") as target:
-        shutil.copyfileobj(source, target)
+    reader = await asyncio.to_thread(artifacts.reader, arguments["path"])
+    return await search_blocks(request, reader.iter_bytes())

@@ -118,6 +118,7 @@ class TestModel:
             wanted = lines[first : last + 1]
             assert reader.read_lines(first + 1, last + 1) == b"".join(wanted)
             assert list(reader.iter_lines(first + 1, last + 1)) == wanted
+            assert reader.line_offset(first + 1) == len(b"".join(lines[:first]))
         elif kind == "iter":
             assert list(reader.iter_lines(first + 1)) == lines[first:]
             assert b"".join(reader.iter_line_bytes(first + 1)) == b"".join(lines[first:])
@@ -253,6 +254,8 @@ def test_a_range_of_lines_that_is_none_is_refused(
     for method in (reader.read_lines, reader.iter_line_bytes, reader.iter_lines):
         with pytest.raises(InvalidRecordError, match="not a range of lines"):
             method(first, last)
+    with pytest.raises(InvalidRecordError, match="not the number of a line"):
+        reader.line_offset(min(first, 0))
 
 
 def test_less_than_no_lines_are_refused(reader: ArtifactReader) -> None:

@@ -1,0 +1,240 @@
+"""The tools of `tooltrail mcp`, with which an agent reads its own record.
+
+An answer has at most `MAX_BYTES` of the requested text. A second text says which part this is and
+how to read on; `show_call` needs none. An error is one sentence. Each call of a tool opens the
+store again, so it finds every fact that was recorded before.
+"""
+
+import asyncio
+from codecs import getincrementaldecoder
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from itertools import islice
+from typing import Annotated, Any, NamedTuple
+
+from pydantic import Field, NonNegativeInt, PositiveInt
+from pydantic_core import to_jsonable_python
+
+from tooltrail.agents.searching import search_blocks
+from tooltrail.artifacts import ArtifactReader
+from tooltrail.cli._artifacts import open_known
+from tooltrail.cli._location import Location
+from tooltrail.cli._output import counted
+from tooltrail.cli._surfaces import as_record
+from tooltrail.cli._version import VERSION
+from tooltrail.records import NotFoundError, TooltrailError, UnavailableError
+from tooltrail.records.canonical_json import encode
+from tooltrail.records.readable_json import indent_json
+from tooltrail.records.shortened_json import shorten_json
+from tooltrail.records.states import InvocationState, Status
+from tooltrail.store import InvocationDetail, InvocationFilter, Store
+from tooltrail.transcripts import FORMATS, load_transcript
+
+try:
+    from mcp.server.mcpserver import MCPServer
+    from mcp.server.mcpserver.exceptions import ToolError
+    from mcp_types import ToolAnnotations
+except ModuleNotFoundError as error:
+    raise UnavailableError(
+        "the MCP server needs mcp, which is not installed: pip install 'tooltrail[mcp]'"
+    ) from error
+
+MAX_BYTES = 32 << 10
+"""Most bytes of UTF-8 in the first text of an answer."""
+
+Artifact = Annotated[str | None, Field(description="Path or digest of an artifact.")]
+Session = Annotated[str | None, Field(description="Id, its beginning or end; name; @last.")]
+Call = Annotated[
+    str, Field(description="Id, its beginning or end; SESSION#SEQ; @last; @last:TOOL.")
+]
+Part = Annotated[str | None, Field(description="Stream (default: first), or member in show_call.")]
+
+
+class _Memory(NamedTuple):
+    """A text in memory, with the methods of `ArtifactReader` that the tools use."""
+
+    content: bytes
+
+    @property
+    def size(self) -> int:
+        return len(self.content)
+
+    @property
+    def line_count(self) -> int:
+        return sum(1 for _ in BytesIO(self.content))
+
+    def line_offset(self, line: int) -> int:
+        return sum(map(len, islice(BytesIO(self.content), line - 1)))
+
+    def iter_bytes(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+        yield self.content[start:stop]
+
+
+class RecordTools:
+    """The tools, as methods. Safe for threads."""
+
+    def __init__(self, location: Location) -> None:
+        self._location = location
+
+    def list_calls(
+        self,
+        *,
+        session: Session = None,
+        tool: str | None = None,
+        state: InvocationState | None = None,
+        status: Status | None = None,
+        limit: Annotated[int, Field(ge=1, le=100)] = 20,
+        cursor: Annotated[str | None, Field(description="From the note of a page.")] = None,
+    ) -> list[str]:
+        """List recorded tool calls, the newest first: one JSON object per line."""
+        with self._opened() as store:
+            reader = store.reader
+            where = InvocationFilter(
+                sessions=(reader.session(session).id,) if session else (),
+                tools=(tool,) if tool else (),
+                states=(state,) if state else (),
+                statuses=(status,) if status else (),
+            )
+            page = reader.invocations(where, limit=limit, cursor=cursor)
+            rows = (encode(to_jsonable_python(one)) + b"\n" for one in page.items)
+            shown, _ = _cut(b"".join(rows))
+            if (count := shown.count("\n")) < len(page.items):  # for the cursor of what is shown
+                page = reader.invocations(where, limit=max(count, 1), cursor=cursor)
+            note = f"{len(page.items)} of {counted(reader.count_invocations(where), 'call')}"
+        return [
+            shown,
+            note + (f"; read on with cursor={page.next_cursor}" if page.next_cursor else ""),
+        ]
+
+    def show_call(self, *, call: Call = "@last") -> list[str]:
+        """Show one call with all its members. `read` returns a text that is shortened here."""
+        with self._opened() as store:
+            record = _record_of(store.reader.invocation(call))
+        # A character has at most four bytes.
+        return [encode(shorten_json(record, MAX_BYTES // 4).value).decode()]
+
+    def read(
+        self,
+        *,
+        artifact: Artifact = None,
+        session: Session = None,
+        call: Call = "@last",
+        part: Part = None,
+        start_line: Annotated[int | None, Field(description="From 1; -1 is the last line.")] = None,
+        end_line: Annotated[PositiveInt | None, Field(description="Last line, included.")] = None,
+        offset: Annotated[NonNegativeInt, Field(description="First byte, from 0.")] = 0,
+        length: Annotated[PositiveInt | None, Field(description="Number of bytes.")] = None,
+    ) -> list[str]:
+        """Read an artifact, the transcript of a session or a part of a call, by lines or bytes."""
+        with self._opened() as store:
+            text = _find(store, artifact, session, call, part)
+            if start_line is not None:
+                first = start_line if start_line >= 0 else text.line_count + 1 + start_line
+                offset = text.line_offset(max(first, 1))
+            end = text.size if end_line is None else text.line_offset(end_line + 1)
+            stop = end if length is None else min(end, offset + length)
+            whole = f"{counted(text.size, 'byte')}, {counted(text.line_count, 'line')}"
+            if offset >= stop and text.size:
+                raise NotFoundError(f"the range is empty; the text has {whole}")
+            blocks = text.iter_bytes(offset, min(stop, offset + MAX_BYTES + 1))
+            shown, count = _cut(b"".join(blocks))
+        more = f"; read on with offset={offset + count}" if offset + count < text.size else ""
+        return [shown, f"offset {offset:,} to {offset + count:,} of {whole}{more}"]
+
+    def grep(
+        self,
+        *,
+        pattern: Annotated[str, Field(min_length=1, description="A Python regular expression.")],
+        artifact: Artifact = None,
+        session: Session = None,
+        call: Call = "@last",
+        part: Part = None,
+        literal: Annotated[bool, Field(description="Search for plain text.")] = False,
+        ignore_case: bool = False,
+        start_line: Annotated[PositiveInt, Field(description="First line to search.")] = 1,
+    ) -> list[str]:
+        """Find lines of an artifact, a transcript or a part of a call; prints `LINE:TEXT`."""
+        request = {"pattern": pattern, "literal": literal, "ignore_case": ignore_case}
+        with self._opened() as store:
+            text = _find(store, artifact, session, call, part)
+            blocks = text.iter_bytes(text.line_offset(start_line))
+            found = asyncio.run(search_blocks({**request, "first_line": start_line}, blocks))
+        shown, _ = _cut(found.matches.content or b"")
+        *lines, _ = shown.split("\n")
+        note = f"{len(lines)} of {counted(found.match_count, 'matching line')}"
+        if len(lines) < found.match_count:
+            note += f"; read on with start_line={int(lines[-1].partition(':')[0]) + 1}"
+        return [shown, note]
+
+    @contextmanager
+    def _opened(self) -> Generator[Store]:
+        """The open store. An error inside the block becomes the answer of the tool."""
+        try:
+            with self._location.open() as store:
+                yield store
+        except (TooltrailError, OSError, ValueError) as error:
+            raise ToolError(str(error)) from error
+
+
+def serve(location: Location) -> None:
+    """Answer MCP requests on standard input until it ends."""
+    tools = RecordTools(location)
+    about = "Every tool call with its complete output. Read what a receipt left out."
+    server = MCPServer("tooltrail", version=VERSION, instructions=about, log_level="WARNING")
+    for tool in (tools.list_calls, tools.show_call, tools.read, tools.grep):
+        hints = ToolAnnotations(read_only_hint=True)
+        server.add_tool(tool, annotations=hints, structured_output=False)
+    server.run()
+
+
+def _find(
+    store: Store, artifact: str | None, session: str | None, call: str, part: str | None
+) -> ArtifactReader | _Memory:
+    """The text that the arguments of a tool name."""
+    if artifact:
+        return open_known(store, artifact)
+    reader = store.reader
+    if session:
+        return _in_memory("".join(FORMATS["text"](load_transcript(reader, session))))
+    detail = reader.invocation(call)
+    roles = [stream.role for stream in detail.streams]
+    name = part or next(iter(roles), "complete_output")
+    if stream := detail.stream(name):
+        if stream.artifact_path and not stream.erasure:
+            return store.archive.reader(stream.artifact_path, size=stream.size)
+        with reader.open_stream(stream) as source:
+            return _Memory(source.read())
+    record = _record_of(detail)
+    if not (member := record.get(name)):
+        parts = ", ".join((*roles, *(one for one in record if record[one])))
+        raise NotFoundError(f"call {call} ({detail.summary.state}) has no {name}; it has {parts}")
+    return _in_memory(member if isinstance(member, str) else indent_json(encode(member).decode()))
+
+
+def _record_of(detail: InvocationDetail) -> Any:
+    """The members of a call, as JSON values; the receipt is its text."""
+    receipt = detail.receipt and detail.receipt.text
+    return to_jsonable_python({**as_record(detail), "receipt": receipt})
+
+
+def _in_memory(text: str) -> _Memory:
+    return _Memory(text.encode("utf-8", "backslashreplace"))  # it may have lone surrogates
+
+
+def _cut(data: bytes) -> tuple[str, int]:
+    """The text of the first bytes that fit into an answer, and the number of these bytes.
+
+    Ends after a line if possible, and never inside a character.
+    """
+    shown, piece = "", b""
+    for room in (MAX_BYTES, MAX_BYTES // 4):  # a byte that is not UTF-8 is shown as 4 characters
+        piece = data[:room]
+        if room < len(data):
+            piece = piece[: piece.rfind(b"\n") + 1] or piece
+        decoder = getincrementaldecoder("utf-8")("backslashreplace")
+        shown = decoder.decode(piece, final=len(piece) == len(data))
+        piece = piece[: len(piece) - len(decoder.getstate()[0])]
+        if len(shown.encode()) <= MAX_BYTES:
+            break
+    return shown, len(piece)
