@@ -220,7 +220,7 @@ def test_a_hook_is_installed_and_works(at_home: Cli) -> None:
     said = at_home.ok("hook", "install", "claude-code").message
     assert said == (
         f"installed the hook of claude-code in {settings(at_home)}\n"
-        "sessions of claude-code that begin from now on are recorded\n"
+        "new sessions of claude-code are recorded\n"
     )
     found = json.loads(settings(at_home).read_text())["hooks"]
     assert set(found) == {
@@ -254,8 +254,7 @@ def test_another_store_replaces_the_entries(at_home: Cli) -> None:
 
 
 def test_the_settings_of_a_project_name_no_folder(at_home: Cli) -> None:
-    at_home.database = ""
-    at_home.ok("hook", "install", "codex", "--project")
+    at_home.ok("hook", "install", "codex", "--project")  # although a variable names the store
     handler = json.loads(Path(".codex/hooks.json").read_text())["hooks"]["Stop"][0]["hooks"][0]
     assert handler["command"] == "tooltrail hook --agent codex"
 
@@ -324,3 +323,61 @@ def test_a_linked_settings_file_stays_a_link(at_home: Cli) -> None:
 
 def test_the_help_is_not_an_event(cli: Cli) -> None:
     assert cli.program("hook", "--help", stdin=b"").text.startswith("Usage: tooltrail hook")
+
+
+def test_a_damaged_event_is_said_once(cli: Cli) -> None:
+    hook(cli, b"garbage")
+    hook(cli, event("PreToolUse"))
+    ended = cli.program("import", "--hooks")
+    assert ended.code == 4
+    hook(cli, b"garbage")
+    path = next((cli.folder / "spool" / "hooks").iterdir())
+    said = cli.ok("log").message
+    assert f"{path}: 1 damaged part could not be imported" in said
+    assert "damaged" not in cli.ok("log").message
+
+
+def test_an_interrupt_is_for_the_agent(cli: Cli) -> None:
+    with cli.start("hook", stdin=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        process.stdin.write(event("PreToolUse"))
+        process.stdin.close()
+        assert process.wait() == 0
+    assert len(logged(cli)) == 1
+
+
+def test_a_subcommand_with_another_name_is_refused(cli: Cli) -> None:
+    ended = cli.program("hook", "instal", "claude-code", stdin=b"")
+    assert (ended.code, "No such command 'instal'" in ended.message) == (2, True)
+    assert (
+        "no agent cursor; the agents are claude-code, codex"
+        in hook(cli, event("PreToolUse"), "--agent", "cursor").message
+    )
+
+
+def test_other_settings_stay(at_home: Cli) -> None:
+    path = settings(at_home)
+    path.parent.mkdir(parents=True)
+    text = (
+        '{\r\n  "hooks": {\r\n    "PreToolUse": [ // my list\r\n    ],\r\n    "Stop": '
+        '[{"hooks": [{"type": "command", "command": "echo see tooltrail hook --help"}]}]'
+        "\r\n  }\r\n}\r\n"
+    )
+    path.write_bytes(text.encode())
+    path.chmod(0o600)
+    at_home.ok("hook", "install", "claude-code")
+    assert b"\n" not in path.read_bytes().replace(b"\r\n", b"")
+    kept = path.with_name("settings.json.before-tooltrail")
+    assert (kept.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o600, 0o600)
+    at_home.ok("hook", "uninstall", "claude-code")
+    assert path.read_bytes().decode() == text
+
+
+def test_an_error_in_the_settings_is_located(at_home: Cli) -> None:
+    path = settings(at_home)
+    path.parent.mkdir(parents=True)
+    path.write_text('{\n  "a": 1,\n  "b": [1,]\n}\n')
+    ended = at_home.run("hook", "install", "claude-code")
+    assert ended.sentence.endswith("it is not JSON: line 3 has an error")

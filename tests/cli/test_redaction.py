@@ -95,7 +95,9 @@ def test_a_user_names_more_secrets_in_a_file(cli: Cli) -> None:
         ("[", "Invalid initial character"),
         ("other = 1", "unknown member other"),
         ('[patterns]\nx = "("', "redaction pattern x is not valid"),
-        ("environment = 1", "not iterable"),
+        ('environment = "X"', "environment a list"),
+        ("environment = [1]", "must be texts"),
+        ("patterns = 1", "patterns must be a table"),
         ('[patterns]\nX = "a"', "needs a name"),
     ],
 )
@@ -123,7 +125,8 @@ def test_a_scan_finds_what_was_kept_and_counts_what_was_replaced(cli: Cli) -> No
     assert ended.code == 1
     found = {(one["kind"], one["field"]): one for one in ended.records}
     assert set(found) == {
-        *(("call", name) for name in ("arguments", "output", "canonical", "receipt", "stdout")),
+        *(("call", name) for name in ("about", "arguments", "output", "canonical", "receipt")),
+        ("call", "stdout"),
         ("message", "text"),
     }
     assert found["message", "text"]["offset"] == 4
@@ -161,3 +164,24 @@ def test_an_import_names_the_secrets_of_a_user(cli: Cli) -> None:
     cli.ok("import", str(source))
     ended = cli.ok("transcript", "@last", "--format", "json")
     assert "[REDACTED:ticket]" in json.dumps(json.loads(ended.text))
+
+
+def test_no_name_keeps_a_secret(cli: Cli) -> None:
+    folder = cli.folder.parent / SECRET
+    folder.mkdir()
+    named = ("--session", f"x {SECRET}", "--call-id", SECRET, "--tool", SECRET)
+    assert cli.exec(*named, "--", "true", cwd=folder).code == 0
+    bearer = "abcdefghijklmnop1234"
+    cli.exec("--", "true", "-H", "Authorization:", "Bearer", bearer)
+    assert cli.ok("log", "--json").records[1]["call_id"] == MARK
+    for secret in (SECRET, bearer):
+        assert files_with(cli.folder, secret) == []
+    assert cli.ok("redact", "--scan").text == ""
+
+
+def test_a_scan_looks_at_names(cli: Cli) -> None:
+    cli.exec("--no-redact", "--session", SECRET, "--call-id", SECRET, "--", "true")
+    ended = cli.run("redact", "--scan", "--json")
+    found = [(one["kind"], one["field"]) for one in ended.records]
+    assert ("session", "about") in found
+    assert ("call", "about") in found

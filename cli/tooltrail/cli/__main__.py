@@ -5,8 +5,6 @@ import os
 import signal
 import sys
 
-_OTHER_HOOK_COMMANDS = (["install"], ["uninstall"], ["status"], ["-h"], ["--help"])
-
 
 def main() -> None:
     """Run the command line and exit with its documented code."""
@@ -29,11 +27,14 @@ def main() -> None:
         if code is not None:
             # Everything is written and closed. This skips the slow exit of the interpreter.
             os._exit(code)
-    if sys.argv[1:2] == ["hook"] and sys.argv[2:3] not in _OTHER_HOOK_COMMANDS:
-        from tooltrail.cli._hook import main as record_event  # noqa: PLC0415  as above
+    if sys.argv[1:2] == ["hook"]:
+        from tooltrail.cli._hook import is_event  # noqa: PLC0415  as above
+        from tooltrail.cli._hook import main as record_event  # noqa: PLC0415
 
-        record_event(sys.argv[2:])
-        os._exit(0)
+        if is_event(sys.argv[2:]):
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # the agent gets it, too
+            record_event(sys.argv[2:])
+            os._exit(0)
     from tooltrail.cli._app import app  # noqa: PLC0415  not for `exec` and `hook`
     from tooltrail.cli._failures import run  # noqa: PLC0415
 

@@ -33,7 +33,9 @@ class Compared:
     differing: tuple[str, ...] = ()
 
 
-def import_all(spool: Path, paths: Sequence[Path], format_name: str | None, rules: RuleSet) -> None:
+def import_all(
+    spool: Path, paths: Sequence[Path], format_name: str | None, rules: RuleSet | None
+) -> None:
     """Import transcripts into the spool of a store of their own.
 
     Raises:

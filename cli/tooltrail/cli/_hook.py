@@ -8,15 +8,20 @@ import re
 import sys
 from collections.abc import Sequence
 
-from tooltrail.importers.hook_log import append_event
+from tooltrail.cli._data_folder import data_folder
+from tooltrail.importers.hook_log import AGENTS, append_event
 
 _IMPORTED_AT_ONCE = re.compile(
     rb'"hook_event_name"\s*:\s*"(?:SessionEnd|Stop|SubagentStop)"|"persistedOutputPath"\s*:'
 )
 """An event after which the transcript has something new, or a file that the agent deletes later."""
 
-_FLAGS = ("--no-redact",)
-_VALUES = ("--agent", "--spool")
+_OTHERS = ("-h", "--help")
+
+
+def is_event(arguments: Sequence[str]) -> bool:
+    """Whether `tooltrail hook` has these arguments to record an event."""
+    return not arguments or (arguments[0].startswith("-") and arguments[0] not in _OTHERS)
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -31,24 +36,28 @@ def main(arguments: Sequence[str]) -> None:
 
 def _options(arguments: Sequence[str]) -> tuple[dict[str, str], bool]:
     """The options with values, and whether secrets are replaced."""
-    given, is_redacting, rest = dict[str, str](), True, list(arguments)
+    given, is_redacting, rest = {"--agent": AGENTS[0], "--spool": ""}, True, list(arguments)
     while rest:
         name, _, value = rest.pop(0).partition("=")
-        if name in _FLAGS:
+        if name == "--no-redact":
             is_redacting = False
-        elif name in _VALUES:
+        elif name in given:
             given[name] = value or (rest.pop(0) if rest else "")
         else:
             raise ValueError(f"no option {name}")
+    if given["--agent"] not in AGENTS:
+        raise ValueError(f"no agent {given['--agent']}; the agents are {', '.join(AGENTS)}")
     return given, is_redacting
 
 
 def _record(given: dict[str, str], is_redacting: bool) -> None:
+    if sys.stdin is None:
+        raise ValueError("standard input is closed")
     event = sys.stdin.buffer.read()
     if not event.strip():
         return
     os.umask(0o077)  # the log is for its owner alone
-    spool = given.get("--spool") or os.environ.get("TOOLTRAIL_SPOOL") or _default_spool()
+    spool = given["--spool"] or os.environ.get("TOOLTRAIL_SPOOL") or _default_spool()
     if is_redacting:
         from tooltrail.cli._redaction import used_rules  # noqa: PLC0415  see `--no-redact`
 
@@ -57,19 +66,19 @@ def _record(given: dict[str, str], is_redacting: bool) -> None:
             from tooltrail.redaction.redactor import redact_json  # noqa: PLC0415  rarely needed
 
             event = redact_json(event, rules).data
-    agent = given.get("--agent", "claude-code")
-    append_event(spool, agent, event, is_redacted=is_redacting)
+    append_event(spool, given["--agent"], event, is_redacted=is_redacting)
     if _IMPORTED_AT_ONCE.search(event):
         _import_in_background(spool)
 
 
 def _default_spool() -> str:
-    # These imports take as long as everything else. An installed hook names its spool.
-    from tooltrail.cli._location import default_database  # noqa: PLC0415
-    from tooltrail.store.engines.targets import parse_target  # noqa: PLC0415
-    from tooltrail.store.roots import default_spool  # noqa: PLC0415
+    database, folder = os.environ.get("TOOLTRAIL_DB"), data_folder()
+    if not database and folder is not None:
+        return f"{folder}/spool"
+    # These imports take as long as everything else.
+    from tooltrail.cli._location import Location, default_database  # noqa: PLC0415
 
-    return str(default_spool(parse_target(os.environ.get("TOOLTRAIL_DB") or default_database())))
+    return str(Location(database or default_database()).spool_folder)
 
 
 def _import_in_background(spool: str) -> None:

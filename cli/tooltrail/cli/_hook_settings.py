@@ -18,7 +18,7 @@ from tooltrail.cli._json_edits import appended, children_of, member, parse, remo
 from tooltrail.records.errors import InvalidRecordError, UnavailableError
 
 _HOOKS = "hooks"
-_OURS = re.compile(r"""tooltrail(?:\.cli)?['"]? hook(?: |$)""")
+_OURS = re.compile(r"""['"]?(?:\S*/)?tooltrail['"]? hook(?: |$)|.* -m tooltrail\.cli hook(?: |$)""")
 _TIMEOUT_S = 10
 """Seconds after which an agent ends a hook. An event takes some hundredths of a second."""
 
@@ -27,7 +27,7 @@ BACKUP = ".before-tooltrail"
 
 
 class Agent(NamedTuple):
-    """The place of the settings of an agent, and the events to record.
+    """Where an agent keeps its settings, and the events to record.
 
     Attributes:
         name: name of the agent.
@@ -52,7 +52,7 @@ class Agent(NamedTuple):
 
 
 _OF_BOTH = ("PreToolUse", "PostToolUse", "SubagentStart", "SubagentStop")
-AGENTS = {
+AGENT_SETTINGS = {
     one.name: one
     for one in (
         Agent(
@@ -82,7 +82,7 @@ class Settings:
     """
 
     def __init__(self, path: Path) -> None:
-        # A link, such as that of a manager of settings, stays a link.
+        # A symbolic link, as dotfile managers make, stays a link.
         self._path = Path(os.path.realpath(path))
 
     def install(self, agent: Agent, command: str) -> bool:
@@ -134,11 +134,19 @@ class Settings:
         staged = self._path.with_name(f"{self._path.name}.{os.getpid()}")
         mode = 0o600
         if self._path.exists():
-            mode = self._path.stat().st_mode
-            self._path.with_name(self._path.name + BACKUP).write_bytes(before)
-        staged.write_bytes(data)
-        staged.chmod(mode)
+            mode = self._path.stat().st_mode & 0o777
+            _write_file(self._path.with_name(self._path.name + BACKUP), before, mode)
+        _write_file(staged, data, mode)
         staged.replace(self._path)
+
+
+def _write_file(path: Path, data: bytes, mode: int) -> None:
+    """Write a file that at no time more users may read than its mode says."""
+    path.unlink(missing_ok=True)
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(data)
+        os.fchmod(descriptor, mode)
 
 
 def _ours(data: bytes) -> Iterator[tuple[str, list[Node]]]:
@@ -148,7 +156,7 @@ def _ours(data: bytes) -> Iterator[tuple[str, list[Node]]]:
         event, groups = pair.child_by_field_name("key"), pair.child_by_field_name("value")
         for group in _items(groups):
             for handler in _items(member(group, _HOOKS)):
-                if _OURS.search(text_of(member(handler, "command"))):
+                if _OURS.match(text_of(member(handler, "command"))):
                     yield text_of(event), [handler, group, pair, *_parent(hooks)]
 
 
@@ -161,12 +169,12 @@ def _parent(node: Node | None) -> list[Node]:
 
 
 def _without_ours(data: bytes) -> bytes:
-    """The settings without our handlers, and without what held nothing else."""
+    """The settings without our handlers, and without groups and events that are now empty."""
     while (found := next(_ours(data), None)) is not None:
         node, *holders = found[1]
         for holder in holders:
-            if len(children_of(*_parent(node))) > 1:
-                break
+            if any(len(one.named_children) > 1 for one in _parent(node)):
+                break  # it holds more, if only a comment
             node = holder
         data = removed(data, node)
     return data

@@ -13,7 +13,6 @@ import click
 from tooltrail.artifacts import FOLLOW_INTERVAL_S
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, say_error
-from tooltrail.cli._hook_events import import_hook_events
 from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import progress_bar
 from tooltrail.cli._output import counted, print_array, print_table, printable, say
@@ -26,6 +25,7 @@ from tooltrail.importers import (
     session_files,
     usual_folders,
 )
+from tooltrail.importers.hook_importing import has_events
 from tooltrail.records.errors import NotFoundError, TooltrailError
 from tooltrail.redaction import RuleSet
 
@@ -94,7 +94,6 @@ def follow(
     importer = Importer(location.spool_folder, rules)
     seen: dict[Path, tuple[datetime, int]] = {}
     while True:
-        import_hook_events(location.spool_folder)
         has_new = False
         for file in [file for path in _folders(paths) for file in session_files(path)]:
             with suppress(OSError):  # it was deleted since
@@ -112,8 +111,8 @@ def follow(
             if imported.counts.get("new"):
                 has_new = True
                 yield imported
-        if has_new:
-            with location.open(create=True) as store:
+        if has_new or has_events(location.spool_folder):
+            with location.open(create=True) as store:  # imports hook events
                 _ = store.reader  # ingests
         wait_for_more(FOLLOW_INTERVAL_S)
 

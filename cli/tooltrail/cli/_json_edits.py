@@ -23,9 +23,19 @@ def parse(data: bytes) -> Node:
     """
     root = Parser(_LANGUAGE).parse(data).root_node
     values = children_of(root)
-    if root.has_error or len(values) != 1 or values[0].type != "object":
+    if root.has_error:
+        raise InvalidRecordError(f"it is not JSON: line {_bad_line(root)} has an error")
+    if len(values) != 1 or values[0].type != "object":
         raise InvalidRecordError("it is not one JSON object")
     return values[0]
+
+
+def _bad_line(node: Node) -> int:
+    """The line, from 1, of the first error in a node that has one."""
+    inner = next((one for one in node.children if one.has_error), None)
+    if inner is None or node.is_error or node.is_missing:
+        return node.start_point.row + 1
+    return _bad_line(inner)
 
 
 def children_of(container: Node) -> list[Node]:
@@ -35,16 +45,19 @@ def children_of(container: Node) -> list[Node]:
 
 def member(container: Node, name: str) -> Node | None:
     """The value of a member of an object; None if there is none."""
-    for pair in children_of(container) if container.type == "object" else ():
+    # The last of several with one name counts, as in JavaScript.
+    for pair in reversed(children_of(container)) if container.type == "object" else ():
         key, value = pair.child_by_field_name("key"), pair.child_by_field_name("value")
-        if key is not None and key.text is not None and json.loads(key.text) == name:
+        if key is not None and key.text is not None and json.loads(key.text, strict=False) == name:
             return value
     return None
 
 
 def text_of(node: Node | None) -> str:
     """The text of a string; empty for any other value."""
-    return json.loads(node.text) if node and node.text and node.type == "string" else ""
+    return (
+        json.loads(node.text, strict=False) if node and node.text and node.type == "string" else ""
+    )
 
 
 def appended(data: bytes, names: Sequence[str], item: Any) -> bytes:
@@ -105,7 +118,8 @@ def _inserted(data: bytes, container: Node, text: str, unit: str) -> bytes:
     lines = text.replace("\n", f"\n{inner}")
     if children:
         return _spliced(data, children[-1].end_byte, f",\n{inner}{lines}")
-    at = comments[-1].end_byte if comments else container.start_byte + 1
+    end = comments[-1].end_byte if comments else container.start_byte + 1
+    at = len(data[:end].rstrip(b"\r"))  # the line end of Windows is not of the comment
     has_newline = b"\n" in data[at : container.end_byte - 1]
     return _spliced(data, at, f"\n{inner}{lines}" + ("" if has_newline else f"\n{outer}"))
 
@@ -117,6 +131,8 @@ def _around(opening: str, text: str, closing: str, unit: str) -> str:
 
 
 def _spliced(data: bytes, at: int, text: str) -> bytes:
+    if b"\r\n" in data:
+        text = text.replace("\n", "\r\n")
     return data[:at] + text.encode() + data[at:]
 
 

@@ -1,11 +1,11 @@
 """The location of the store: options, then the environment, then the user's data folder."""
 
-import os
 from collections.abc import Generator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from tooltrail.cli._data_folder import data_folder
 from tooltrail.cli._output import say
 from tooltrail.records.errors import InvalidRecordError
 
@@ -27,7 +27,7 @@ class Location(NamedTuple):
     spool: Path | None = None
 
     @contextmanager
-    def open(self, *, create: bool = False) -> "Generator[Store]":
+    def open(self, *, create: bool = False, imports: bool = True) -> "Generator[Store]":
         """Open the store, and close it at the end of the block.
 
         If the store has only a journal, the database is created. If facts could not be ingested,
@@ -35,27 +35,23 @@ class Location(NamedTuple):
 
         Args:
             create: whether to create a missing store.
+            imports: whether to import the events that hooks have logged.
         """
         from tooltrail.store.opening import open_store  # noqa: PLC0415  not for --help
 
-        self._import_hook_events()
+        if imports and self._has("hooks"):
+            from tooltrail.cli._hook_events import import_and_report  # noqa: PLC0415  for few
+
+            import_and_report(self.spool_folder)
         with open_store(
             self.database,
             artifacts=self.artifacts,
             spool=self.spool,
-            create=create or self._has_journal(),
+            create=create or self._has("journal") or self._has("hooks"),
         ) as store:
             yield store
             if store.lag is not None:
                 say(f"tooltrail: the newest facts wait in {store.spool}: {store.lag}")
-
-    def _import_hook_events(self) -> None:
-        """Import the events that hooks have logged; a failure is printed."""
-        with suppress(OSError):  # opening the store reports that the spool cannot be read
-            if (self.spool_folder / "hooks").is_dir():
-                from tooltrail.cli._hook_events import import_hook_events  # noqa: PLC0415  for few
-
-                import_hook_events(self.spool_folder)
 
     @property
     def spool_folder(self) -> Path:
@@ -65,27 +61,21 @@ class Location(NamedTuple):
 
         return self.spool or default_spool(parse_target(self.database))
 
-    def _has_journal(self) -> bool:
+    def _has(self, folder: str) -> bool:
+        """Whether there is this folder in the spool."""
         try:
-            return (self.spool_folder / "journal").is_dir()
+            return (self.spool_folder / folder).is_dir()
         except OSError:
             return False  # opening the store reports that the spool cannot be read
 
 
 def default_database() -> str:
-    """The database file in the user's data folder (XDG Base Directory Specification).
+    """The database file in the user's data folder.
 
     Raises:
         InvalidRecordError: the user has no home folder.
     """
-    home = os.environ.get("XDG_DATA_HOME", "")
-    # The specification requires that a relative value is ignored.
-    folder = Path(home) if Path(home).is_absolute() else _home() / ".local" / "share"
-    return str(folder / "tooltrail" / "tooltrail.db")
-
-
-def _home() -> Path:
-    try:
-        return Path.home()
-    except RuntimeError as error:
-        raise InvalidRecordError("there is no home folder; name the store with --db") from error
+    folder = data_folder()
+    if folder is None:
+        raise InvalidRecordError("there is no home folder; name the store with --db")
+    return f"{folder}/tooltrail.db"

@@ -4,7 +4,7 @@ import shlex
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 from uuid import UUID
 
 from tooltrail.artifacts.captured import CapturedStream
@@ -43,6 +43,7 @@ _HELD_BYTES = 16 << 10
 """Maximum bytes of a stream that is stored with its fact. A longer stream is a spool file."""
 
 _ERRORS = "surrogatepass"
+T = TypeVar("T", str, str | None)
 _FD: dict[StreamName, int] = {"stdout": 1, "stderr": 2}
 
 
@@ -99,7 +100,8 @@ class Recording:
         self._spool = spool
         self._policy = policy
         self._rules = rules
-        self._session, self._session_name = _session_of(request.session)
+        self._tool = self._clean_text(request.tool)
+        self._session, self._session_name = _session_of(self._clean_text(request.session))
         self._has_own_session = request.session is None
         self._log = JournalLog(spool / "journal")
         self._owner = Owner(spool)
@@ -116,7 +118,8 @@ class Recording:
         Raises:
             UnavailableError: the spool cannot be written.
         """
-        request, at, environment = self._request, now(), environment_json()
+        request, at = self._request, now()
+        environment, _ = self._clean("environment", environment_json())
         arguments: dict[str, Any] = {"argv": list(request.argv)}
         if request.cwd is not None:
             arguments["cwd"] = request.cwd
@@ -127,15 +130,13 @@ class Recording:
             session=self._session,
             id=self.id,
             at=at,
-            tool_name=request.tool,
+            tool_name=self._tool,
             family="command",
             arguments=digest_of(sent),
             policy=digest_of(self._policy.document),
             environment=digest_of(environment),
-            call_id=request.call_id,
-            title=self._clean("", shlex.join(request.argv).encode("utf-8", _ERRORS))[0].decode(
-                "utf-8", _ERRORS
-            ),
+            call_id=self._clean_text(request.call_id),
+            title=self._clean_text(shlex.join(request.argv)),
             owner=self._owner.name(),
             redacted=redacted,
         )
@@ -186,7 +187,7 @@ class Recording:
             if stream.spooled is None and one.counted.content is not None
         ]
         self._finish(
-            ended_document(request.tool, known, streams),
+            ended_document(self._tool, known, streams),
             bodies,
             state="success",
             streams=tuple(streams),
@@ -206,7 +207,7 @@ class Recording:
     def fail(self, kind: str, message: str) -> None:
         """Record that the command could not be started; print a message if that fails."""
         request = self._request
-        document = failed_document(request.tool, kind, message, request.argv, request.cwd)
+        document = failed_document(self._tool, kind, message, request.argv, request.cwd)
         self._finish(document, [], state="error", error_kind=kind)
 
     def _finish(
@@ -250,6 +251,12 @@ class Recording:
 
         redacted = redact_json(data, self._rules)
         return redacted.data, redactions(field, redacted.found)
+
+    def _clean_text(self, text: T) -> T:
+        """A text without secrets."""
+        if text is None:
+            return text
+        return self._clean("", text.encode("utf-8", _ERRORS))[0].decode("utf-8", _ERRORS)
 
     def _spool_held(self, captured: Sequence[CapturedStream]) -> None:
         """Write output that is only in memory into the spool; print how many bytes are lost."""

@@ -30,12 +30,27 @@ def used_rules(environment: Mapping[str, str] = os.environ) -> RuleSet:
 
     try:
         with open(name, "rb") as file:  # noqa: PTH123  pathlib takes 5 ms
-            settings = tomllib.load(file)
-        patterns, names = settings.pop("patterns", {}), settings.pop("environment", [])
-        if settings:
-            raise ValueError(f"unknown member {next(iter(settings))}")  # noqa: TRY301
-        found = {one: environment[one] for one in cast("list[str]", names) if environment.get(one)}
-        values = {one.lower().replace("_", "-"): value for one, value in found.items()}
-        return default_rules().extended(patterns=cast("dict[str, Any]", patterns), values=values)
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+            patterns, names = _read(tomllib.load(file))
+        found = {one: environment[one] for one in names if environment.get(one)}
+        values = {one.lower().replace("_", "-").strip("-"): text for one, text in found.items()}
+        return default_rules().extended(patterns=patterns, values=values)
+    except (OSError, ValueError) as error:
         raise InvalidRecordError(f"${VARIABLE}: {name} cannot be used: {error}") from error
+
+
+def _read(settings: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+    """The patterns by name, and the names of variables.
+
+    Raises:
+        ValueError: a member is unknown, or has another type.
+    """
+    if unknown := settings.keys() - {"patterns", "environment"}:
+        raise ValueError(f"unknown member {min(unknown)}")
+    patterns: Any = settings.get("patterns", {})
+    names: Any = settings.get("environment", [])
+    if not (isinstance(patterns, dict) and isinstance(names, list)):
+        raise ValueError("patterns must be a table, and environment a list")  # noqa: TRY004
+    texts = [*cast("dict[str, object]", patterns).values(), *cast("list[object]", names)]
+    if not all(isinstance(one, str) for one in texts):
+        raise ValueError("patterns and names of variables must be texts")
+    return cast("dict[str, str]", patterns), cast("list[str]", names)

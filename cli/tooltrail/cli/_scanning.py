@@ -1,14 +1,22 @@
 """The work of `tooltrail redact --scan`: search a store for secrets that it should not hold."""
 
+import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from uuid import UUID
 
 from tooltrail.records.errors import TooltrailError
 from tooltrail.records.facts import RedactionFact
 from tooltrail.redaction import RuleSet, StreamRedactor, redact, redactions
-from tooltrail.store import InvocationDetail, MessageView, Reader, StreamView
+from tooltrail.store import (
+    InvocationDetail,
+    InvocationView,
+    MessageView,
+    Reader,
+    SessionView,
+    StreamView,
+)
 
 _AT_ONCE = 500
 _CHUNK_BYTES = 1 << 20
@@ -20,9 +28,10 @@ class Secret:
 
     Attributes:
         session: id of the session.
-        kind: `call` or `message`.
-        id: id of the call or the message.
-        field: the part: `arguments`, `receipt`, the role of a stream, …
+        kind: `session`, `call` or `message`.
+        id: id of that.
+        field: the part: `arguments`, `receipt`, the role of a stream, …; `about` for names, ids of
+            providers, titles and environments.
         rule: name of the rule.
         count: number of secrets.
         offset: offset of the first one in the part, if those before it were replaced.
@@ -46,8 +55,8 @@ class Scan:
         on_progress: called after each call and message, with their number so far.
 
     Attributes:
-        counts: `call` and `message`, and `replaced`: secrets that were replaced before they were
-            stored.
+        counts: `session`, `call` and `message`, and `replaced`: secrets that were replaced before
+            they were stored.
         unread: why a call, a message or a stream could not be read.
     """
 
@@ -68,6 +77,8 @@ class Scan:
         sessions = self._reader.sessions(limit=_AT_ONCE)
         while sessions:
             for session in sessions:
+                found = self._in_text("about", _spelled(session))
+                yield from self._named(session.id, "session", session.id, found)
                 _, messages, calls = self._reader.conversation(session.id, payloads=True)
                 for call in calls:
                     yield from self._in_call(session.id, call)
@@ -80,6 +91,7 @@ class Scan:
             self.unread.append(call.damage)
         self.counts["replaced"] += sum(one.count for one in call.redacted)
         texts = {
+            "about": _spelled(call.summary),
             "arguments": call.arguments,
             "output": call.complete_json,
             "canonical": call.canonical_json,
@@ -116,9 +128,13 @@ class Scan:
         return tuple(one.replaced(field=stream.role) for one in self._streams[stream.digest])
 
     def _named(
-        self, session: UUID, kind: str, owner: UUID, found: list[RedactionFact]
+        self, session: UUID, kind: str, owner: UUID, found: Sequence[RedactionFact]
     ) -> Iterator[Secret]:
         self.counts[kind] += 1
         self._on_progress(self.counts["call"] + self.counts["message"])
         for one in found:
             yield Secret(session, kind, owner, one.field, one.rule, one.count, one.offset)
+
+
+def _spelled(view: SessionView | InvocationView) -> str:
+    return json.dumps(asdict(view), default=str, ensure_ascii=False)

@@ -262,7 +262,7 @@ def command_output_of(
     returned: Any, receipt: str | None, path: Path, command: str
 ) -> OutputFound | None:
     """The output of a command. If it failed, its status and output are in one text."""
-    spill = _spill_in(receipt)
+    spill = _spill_in(receipt) or _spill_of(object_of(returned))
     match returned:
         case {"stdout": str(stdout), "stderr": str(stderr)}:
             streams, lost = streams_of({"stdout": stdout, "stderr": stderr})
@@ -341,6 +341,14 @@ def _spill_in(receipt: str | None) -> _Spill | None:
     rounded = 0 if unit == "bytes" else _ROUNDED
     size = int((float(number) - rounded) * _UNITS[unit]) if number else 0
     return _Spill(PurePath(path).name, max(size, 0), preview or "")
+
+
+def _spill_of(returned: Json) -> _Spill | None:
+    """The file that the result of a command names, before the model saw its text."""
+    path, size = returned.get("persistedOutputPath"), returned.get("persistedOutputSize")
+    if not isinstance(path, str):
+        return None
+    return _Spill(PurePath(path).name, size if type(size) is int else 0, "")
 
 
 def _spilled_output(role: str, spill: _Spill, path: Path, returned: Any) -> OutputFound:

@@ -4,8 +4,7 @@ The transcript of a session says more than its events: what the model saw, messa
 status. So an event adds only what the transcript does not have: a call that still runs, one whose
 result was never written, a denied one, or a complete session whose transcript is gone.
 
-An agent writes its transcript after its events. So an event waits for two seconds, and the end of a
-call until the transcript has it, its session is over, or an hour has passed.
+An agent writes its transcript after its events. So an event waits for two seconds.
 """
 
 import time
@@ -15,8 +14,8 @@ from typing import IO, Final, NamedTuple
 
 from tooltrail.importers.cursors import Cursor
 from tooltrail.importers.events import Line, object_of
-from tooltrail.importers.hook_log import FOLDER, UNREDACTED
-from tooltrail.importers.hooks import AGENTS, Reader
+from tooltrail.importers.hook_log import FOLDER, read_name
+from tooltrail.importers.hooks import Reader
 from tooltrail.importers.importing import Imported, Importer
 from tooltrail.importers.lines import DamagedLine, read_lines
 from tooltrail.importers.recording import Source
@@ -24,8 +23,8 @@ from tooltrail.records.errors import TooltrailError, UnavailableError
 from tooltrail.redaction import RuleSet
 
 _SETTLE_S: Final = 2.0
-_PATIENCE_S: Final = 3600.0
-
+_COARSE_S: Final = 0.1
+"""Seconds by which the times of a file system may be behind."""
 _KEPT_S: Final = 2 * 24 * 3600.0
 """Seconds after its last event at which a log that was imported is deleted."""
 
@@ -45,9 +44,10 @@ def has_events(spool: Path) -> bool:
 
 
 def settle(spool: Path) -> None:
-    """Wait until `import_events` imports the newest event, at most two seconds."""
+    """Wait until `import_events` imports the newest event, some two seconds at most."""
     newest = max((log.path.stat().st_mtime for log in _logs(spool)), default=0.0)
-    time.sleep(min(max(newest + _SETTLE_S - time.time(), 0.0), _SETTLE_S))
+    waits = _SETTLE_S + _COARSE_S
+    time.sleep(min(max(newest + waits - time.time(), 0.0), waits))
 
 
 class HookImporter:
@@ -58,7 +58,7 @@ class HookImporter:
         rules: the secrets to replace.
 
     Attributes:
-        failures: why transcripts could not be imported.
+        failures: why logs and transcripts could not be imported.
     """
 
     def __init__(self, spool: Path, rules: RuleSet) -> None:
@@ -67,47 +67,37 @@ class HookImporter:
         self._rules = rules
 
     def import_events(self) -> list[Imported]:
-        """Import what was logged, and delete logs that were imported days ago.
-
-        Raises:
-            UnavailableError: the spool cannot be read or written.
-        """
+        """Import what was logged, and delete logs that were imported days ago."""
         imported: list[Imported] = []
         for log in _logs(self._spool):
             try:
                 with log.path.open("rb") as file:
                     lines, end = _settled(log, file)
                     if lines:
-                        done, end = self._import_lines(log, lines, end)
-                        imported += done
+                        imported += self._import_lines(log, lines)
                         log.cursor.write(file, end)
                     is_done = log.cursor.offset == file.seek(0, 2)
                 if is_done and log.path.stat().st_mtime < time.time() - _KEPT_S:
                     log.path.unlink(missing_ok=True)
             except OSError as error:
                 why = f"{log.path} cannot be imported: {error.strerror}"
-                raise UnavailableError(why) from error
+                self.failures.append(UnavailableError(why))
+            except TooltrailError as error:
+                self.failures.append(error)
         return imported
 
-    def _import_lines(
-        self, log: _Log, lines: list[Line | DamagedLine], end: int
-    ) -> tuple[list[Imported], int]:
-        """Import lines that end at an offset; return what is done, and the offset of the rest."""
-        whole = [line for line in lines if isinstance(line, Line)]
-        imported = self._import_transcripts(log, Reader(log.agent).transcripts(whole))
+    def _import_lines(self, log: _Log, lines: list[Line | DamagedLine]) -> list[Imported]:
+        events = [line for line in lines if isinstance(line, Line)]
+        imported = self._import_transcripts(log, Reader(log.agent).transcripts(events))
         reader = Reader(
             log.agent,
             begun={call for one in imported for call in one.calls},
             ended={call for one in imported for call in one.results},
         )
-        waiting = reader.waiting(whole, since=time.time() - _PATIENCE_S)
         # What a mark stands for was replaced before the event was logged.
         importer = Importer(self._spool, self._rules.with_marks() if log.is_redacted else None)
         source = Source(log.agent, str(log.path.resolve()))
-        held = {line.offset for line in waiting}
-        chosen = [line for line in lines if line.offset not in held]
-        imported.append(importer.import_lines(source, reader, chosen))
-        return imported, waiting[0].offset if waiting else end
+        return [*imported, importer.import_lines(source, reader, lines)]
 
     def _import_transcripts(self, log: _Log, paths: list[Path]) -> list[Imported]:
         importer = Importer(self._spool, self._rules if log.is_redacted else None)
@@ -122,23 +112,22 @@ class HookImporter:
 
 def _logs(spool: Path) -> Iterator[_Log]:
     for path in sorted((spool / FOLDER).glob("*.jsonl")):
-        agent = next((one for one in AGENTS if path.name.startswith(f"{one}-")), None)
-        if agent is not None:
-            is_redacted = UNREDACTED not in path.name
-            yield _Log(path, agent, is_redacted, Cursor(spool, path.resolve(), FOLDER))
+        if (named := read_name(path.name)) is not None:
+            yield _Log(path, *named, Cursor(spool, path.resolve(), FOLDER))
 
 
 def _settled(log: _Log, file: IO[bytes]) -> tuple[list[Line | DamagedLine], int]:
     """The lines that are not imported yet, up to the first one that is too young, and their end."""
     file.seek(log.cursor.read(file))
-    until = time.time() - _SETTLE_S
     lines: list[Line | DamagedLine] = []
     for line in read_lines(file):
-        if isinstance(line, DamagedLine):
-            is_early = line.is_last
-        else:
-            is_early = object_of(line.value).get("at", 0) > until
-        if is_early:
+        if line.is_last if isinstance(line, DamagedLine) else _is_young(line):
             return lines, line.offset
         lines.append(line)
     return lines, file.tell()
+
+
+def _is_young(line: Line) -> bool:
+    """Whether an event came in the last two seconds. A clock that was ahead does not count."""
+    at, now = object_of(line.value).get("at"), time.time()
+    return isinstance(at, int | float) and now - _SETTLE_S < at <= now

@@ -25,30 +25,39 @@ from tooltrail.importers.events import (
 )
 from tooltrail.importers.parts import encoded
 
-AGENTS: Final = (claude_code.NAME, codex.NAME)
-"""The agents with hooks."""
-
 _COMMAND_TOOL: Final = "Bash"
 _ENDS: Final = frozenset({"PostToolUse", "PostToolUseFailure", "PermissionDenied"})
-_CLOSING: Final = frozenset({"SessionEnd", "Stop", "SubagentStop"})
-"""Events after which the transcript has every result."""
-
-_NO_CALL: Final = frozenset(
+_IN_TRANSCRIPT: Final = frozenset(
     {
-        *("Notification", "PermissionRequest", "PostCompact", "PreCompact", "SessionStart"),
-        *("Stop", "SubagentStart", "UserPromptSubmit"),
+        "Notification",
+        "PermissionRequest",
+        "PostCompact",
+        "PreCompact",
+        "Stop",
+        "UserPromptSubmit",
     }
 )
-"""Events whose content the transcript has."""
+"""Events that are not recorded, because the transcript has their content."""
 
 _RECORDED: Final = frozenset(
     {
-        *("agent_id", "agent_type", "cwd", "duration_ms", "error", "hook_event_name"),
-        *("is_interrupt", "reason", "session_id", "tool_input", "tool_name", "tool_response"),
-        *("tool_use_id", "transcript_path"),
+        "agent_id",
+        "agent_type",
+        "cwd",
+        "duration_ms",
+        "error",
+        "hook_event_name",
+        "is_interrupt",
+        "reason",
+        "session_id",
+        "tool_input",
+        "tool_name",
+        "tool_response",
+        "tool_use_id",
+        "transcript_path",
     }
 )
-"""Members of an event that have a place in our records."""
+"""Members of an event that are recorded elsewhere than in `extras`."""
 
 
 class Reader:
@@ -70,25 +79,6 @@ class Reader:
         self._known, self._ended = frozenset(begun), set(ended)
         self._begun: set[tuple[str, str]] = set()
 
-    def waiting(self, lines: Iterable[Line], since: float) -> list[Line]:
-        """The lines with the end of a call that its transcript does not have yet.
-
-        The end of a call does not wait if it came before `since`, if its session is over, or if
-        there is no transcript.
-        """
-        over = dict[str, int]()
-        found: list[tuple[Line, set[str]]] = []
-        for line in lines:
-            event = _event_in(line)
-            session, kind = self._session_of(event), str(event.get("hook_event_name"))
-            if kind in _CLOSING:
-                over[session] = line.offset
-            is_known = (session, str(event.get("tool_use_id"))) in self._ended
-            is_late = object_of(line.value).get("at", 0) < since
-            if kind in _ENDS and not (is_known or is_late) and self.transcripts([line]):
-                found.append((line, {session, str(event.get("session_id"))}))
-        return [line for line, ids in found if all(over.get(one, -1) < line.offset for one in ids)]
-
     def transcripts(self, lines: Iterable[Line]) -> list[Path]:
         """The existing transcripts that events name, each once."""
         found: dict[Path, None] = {}
@@ -96,9 +86,9 @@ class Reader:
             event = _event_in(line)
             named = [event.get("transcript_path"), event.get("agent_transcript_path")]
             paths = [Path(one) for one in named if isinstance(one, str) and one]
-            if paths and self._agent == claude_code.NAME and event.get("agent_id"):
-                paths.append(claude_code.sub_agent_path(paths[0], str(event["agent_id"])))
             with suppress(OSError, ValueError):  # a name that no file can have
+                if paths and self._agent == claude_code.NAME and event.get("agent_id"):
+                    paths.append(claude_code.sub_agent_path(paths[0], str(event["agent_id"])))
                 found.update(dict.fromkeys(path for path in paths if path.is_file()))
         return list(found)
 
@@ -118,9 +108,14 @@ class Reader:
                     yield from self._end(session, "PostToolUse", {**event, **call}, at)
         elif kind in ("SessionEnd", "SubagentStop"):
             yield self._opening(session, event, at)
-            yield SessionEnded(session, time_of(at), named_texts(event, {"is": "reason"}).get("is"))
+            reason = event.get("reason")
+            yield SessionEnded(session, time_of(at), reason if isinstance(reason, str) else None)
+        elif kind in ("SessionStart", "SubagentStart"):
+            # The transcript of Codex may name a parent that its events do not.
+            if self._agent == claude_code.NAME:
+                yield self._opening(session, event, at)
         else:
-            yield Skipped(f"event {kind}", is_known=kind in _NO_CALL)
+            yield Skipped(f"event {kind}", is_known=kind in _IN_TRANSCRIPT)
 
     def _session_of(self, event: Json) -> str:
         session, agent = str(event.get("session_id")), event.get("agent_id")
@@ -182,12 +177,14 @@ class Reader:
         )
 
     def _output(self, returned: Any, event: Json) -> OutputFound | None:
-        if event.get("tool_name") != _COMMAND_TOOL:
-            return claude_code.output_of(returned, None, Path())
-        command = str(object_of(event.get("tool_input")).get("command"))
         path = Path(str(event.get("transcript_path")))
+        if event.get("tool_name") != _COMMAND_TOOL:
+            return claude_code.output_of(returned, None, path)
+        command = str(object_of(event.get("tool_input")).get("command"))
         if self._agent == codex.NAME and isinstance(returned, str):
             return OutputFound({"combined": encoded(returned)}, command=command)
+        if isinstance(returned, dict) and returned.keys() & {"stdout", "stderr"}:
+            returned = {"stdout": "", "stderr": "", **object_of(returned)}
         return claude_code.command_output_of(returned, None, path, command)
 
 

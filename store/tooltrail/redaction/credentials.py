@@ -186,7 +186,7 @@ FORMATS: Final = (
     Format(
         "authorization-header",
         ("uthorization", "UTHORIZATION"),
-        rf"(?i:uthorization){_BETWEEN}(?i:Bearer|Basic|Token) {{1,4}}"
+        rf"(?i:uthorization){_BETWEEN}(?i:Bearer|Basic|Token){_BETWEEN}"
         r"(?P<secret>[A-Za-z0-9._~+/=-]{16,4000})",
         4096,
     ),

@@ -186,7 +186,8 @@ class StreamRedactor:
                 yield rule, max(0, marker - max(rule.distances)), None
         for rule in self._rules.unmarked:
             for match in _compiled(rule.pattern).finditer(data, self._sent):
-                if match.end() - match.start() <= rule.most and (is_last or match.end() < size):
+                is_closed = is_last or match.end() < size
+                if 0 < match.end() - match.start() <= rule.most and is_closed:
                     yield rule, match.start(), match
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TypeAlias
 from uuid import UUID
 
@@ -21,7 +22,8 @@ class Transcript:
 
     Attributes:
         session: the session.
-        entries: messages and tool calls in the order in which they were recorded.
+        entries: messages and tool calls in the order in which they were recorded; in the order of
+            their times if hooks recorded calls before their messages.
         compacted: receipts of compacted calls, by invocation id; they replace the stored receipts.
         until: id of the last entry if the transcript is only the beginning of a session; None for
             the complete session.
@@ -45,8 +47,11 @@ def load_transcript(reader: Reader, session: str, *, payloads: bool = False) -> 
         NotFoundError: no session has this name; AmbiguousNameError: several have.
     """
     view, messages, invocations = reader.conversation(session, payloads=payloads, outputs=False)
-    entries: list[Entry] = [*messages, *invocations]
-    return Transcript(view, tuple(sorted(entries, key=_seq)))
+    entries: list[Entry] = sorted([*messages, *invocations], key=_seq)
+    if any(call.source is not None and call.message_id is None for call in invocations):
+        # Hooks record calls before the messages that ask for them are imported.
+        entries.sort(key=_at)
+    return Transcript(view, tuple(entries))
 
 
 def until(transcript: Transcript, name: str) -> Transcript:
@@ -106,6 +111,10 @@ def _is_named(entry: Entry, name: str) -> bool:
 
 def _id(entry: Entry) -> UUID:
     return entry.id if isinstance(entry, MessageView) else entry.summary.id
+
+
+def _at(entry: Entry) -> datetime:
+    return entry.created_at if isinstance(entry, MessageView) else entry.summary.started_at
 
 
 def _seq(entry: Entry) -> int:

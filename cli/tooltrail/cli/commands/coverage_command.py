@@ -19,9 +19,15 @@ from tooltrail.cli._output import counted, print_array, print_table, say
 )
 @store_options
 @click.option("--format", "format_name", metavar="NAME", help="Read every file as this format.")
+@click.option("--no-redact", is_flag=True, help="For a store that was recorded so.")
 @json_option
 def command(
-    *, paths: tuple[Path, ...], location: Location, format_name: str | None, as_json: bool
+    *,
+    paths: tuple[Path, ...],
+    location: Location,
+    format_name: str | None,
+    no_redact: bool,
+    as_json: bool,
 ) -> int:
     """Compare the store with the transcripts that an agent has left: is every call recorded?
 
@@ -38,9 +44,10 @@ def command(
     with (
         TemporaryDirectory() as folder,
         create_store(Path(folder) / "trail.db") as transcripts,
-        location.open() as store,
+        location.open(imports=False) as store,
     ):
-        import_all(transcripts.spool, paths, format_name, used_rules())
+        rules = None if no_redact else used_rules()
+        import_all(transcripts.spool, paths, format_name, rules)
         found = list(compare(store.reader, transcripts.reader))
     gaps = [one for one in found if one.result != "matched"]
     if as_json:

@@ -13,10 +13,9 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import store_options
 from tooltrail.cli._output import print_table, say
+from tooltrail.importers.hook_log import AGENTS
 
-_AGENTS = ("claude-code", "codex")
-
-_agent_argument = click.argument("agent", metavar="AGENT", type=click.Choice(_AGENTS))
+_agent_argument = click.argument("agent", metavar="AGENT", type=click.Choice(AGENTS))
 _scope_option = click.option(
     "--project/--user",
     "of_project",
@@ -24,12 +23,18 @@ _scope_option = click.option(
 )
 
 
-@click.group("hook", invoke_without_command=True)
-@click.option("--agent", default="claude-code", help="The agent that sends the event.")
+# The program reads these options without click; see `_hook`.
+@click.group("hook", subcommand_metavar="[COMMAND]")
+@click.option(
+    "--agent",
+    type=click.Choice(AGENTS),
+    default=AGENTS[0],
+    show_default=True,
+    help="The agent that sends the event.",
+)
 @click.option("--spool", metavar="PATH", help="Spool of the store.")
 @click.option("--no-redact", is_flag=True, help="Keep credentials as they are.")
-@click.pass_context
-def command(context: click.Context, /, **_: object) -> None:
+def command(**_: object) -> None:
     """Record one event of Claude Code or Codex: one JSON object on standard input.
 
     `tooltrail hook install` lets an agent run this command for each event. The event is kept in the
@@ -38,10 +43,6 @@ def command(context: click.Context, /, **_: object) -> None:
     Always exits with 0 and prints nothing on standard output: an agent must not wait or stop
     because of its record. A problem is printed on standard error.
     """
-    if context.invoked_subcommand is None:
-        from tooltrail.cli._hook import main
-
-        main(sys.argv[2:])
 
 
 @command.command()
@@ -57,15 +58,15 @@ def install(*, agent: str, of_project: bool, no_redact: bool, location: Location
     copy of the file as it was is kept beside it, with the ending .before-tooltrail.
 
     The settings of a project are often shared. So their entry names no folder of this machine,
-    unless --db or --spool is given: each user records into their own store.
+    unless --db or --spool is given on the command line: each user records into their own store.
     """
-    from tooltrail.cli._hook_settings import AGENTS, Settings
+    from tooltrail.cli._hook_settings import AGENT_SETTINGS, Settings
 
-    path = AGENTS[agent].settings(os.environ, of_project=of_project)
+    path = AGENT_SETTINGS[agent].settings(os.environ, of_project=of_project)
     command = _command(agent, location, is_portable=of_project, is_redacting=not no_redact)
-    if Settings(path).install(AGENTS[agent], command):
+    if Settings(path).install(AGENT_SETTINGS[agent], command):
         say(f"installed the hook of {agent} in {path}")
-        say(f"sessions of {agent} that begin from now on are recorded")
+        say(f"new sessions of {agent} are recorded")
     else:
         say(f"the hook of {agent} is installed in {path} already; nothing was changed")
     if agent == "codex":
@@ -80,9 +81,9 @@ def install(*, agent: str, of_project: bool, no_redact: bool, location: Location
 @_scope_option
 def uninstall(*, agent: str, of_project: bool) -> None:
     """Remove the entries of `hook install` from an agent's settings, and change nothing else."""
-    from tooltrail.cli._hook_settings import AGENTS, Settings
+    from tooltrail.cli._hook_settings import AGENT_SETTINGS, Settings
 
-    path = AGENTS[agent].settings(os.environ, of_project=of_project)
+    path = AGENT_SETTINGS[agent].settings(os.environ, of_project=of_project)
     if Settings(path).uninstall():
         say(f"removed the hook of {agent} from {path}")
     else:
@@ -90,18 +91,18 @@ def uninstall(*, agent: str, of_project: bool) -> None:
 
 
 @command.command()
-@click.argument("agents", metavar="[AGENT]...", nargs=-1, type=click.Choice(_AGENTS))
+@click.argument("agents", metavar="[AGENT]...", nargs=-1, type=click.Choice(AGENTS))
 def status(agents: tuple[str, ...]) -> int:
     """Print where the hook is installed, and for how many events.
 
     Exits with 4 if some events of an agent have the hook, and others do not.
     """
-    from tooltrail.cli._hook_settings import AGENTS, Settings
+    from tooltrail.cli._hook_settings import AGENT_SETTINGS, Settings
 
     rows: list[list[str]] = []
     is_incomplete = False
-    for name in agents or _AGENTS:
-        agent = AGENTS[name]
+    for name in agents or AGENTS:
+        agent = AGENT_SETTINGS[name]
         for of_project in (False, True):
             path = agent.settings(os.environ, of_project=of_project)
             found = Settings(path).installed()
@@ -119,7 +120,7 @@ def _command(agent: str, location: Location, *, is_portable: bool, is_redacting:
     """The command line that an agent runs for each event."""
     context = click.get_current_context()
     named = (context.get_parameter_source(one) for one in ("db", "spool"))
-    is_portable = is_portable and all(one is ParameterSource.DEFAULT for one in named)
+    is_portable = is_portable and ParameterSource.COMMANDLINE not in named
     words = ["tooltrail"] if is_portable else _program()
     words += ["hook", "--agent", agent]
     if not is_portable:

@@ -17,9 +17,10 @@ from tooltrail.cli._output import counted, print_array, printable, say, write
 def command(*, location: Location, scan: bool, as_json: bool) -> int:
     """Search everything that a store holds for credentials, and print one line per finding.
 
-    Arguments, outputs, results, receipts, messages and artifacts are searched, with the rules that
-    replace credentials when something is recorded: those of well-known formats, and those of the
-    file that $TOOLTRAIL_REDACTION names. A line says where a secret is, and never shows it.
+    Names, arguments, outputs, results, receipts, messages, environments of sessions and artifacts
+    are searched with the rules that replace credentials when something is recorded: those of
+    well-known formats, and those of the file that $TOOLTRAIL_REDACTION names. A line says where a
+    secret is, and never shows it.
 
     Exits with 1 if there is a secret, and with 4 if something could not be read.
     """

@@ -287,6 +287,8 @@ CREATE TABLE surfaces (
 	renderer TEXT,
 	renderer_version INTEGER,
 	shown BLOB,
+	receipt_journal_key INTEGER,
+	receipt_entry INTEGER,
 	is_exact BOOLEAN NOT NULL,
 	CONSTRAINT pk_surfaces PRIMARY KEY (invocation_key)
 );
@@ -373,7 +375,7 @@ CREATE TRIGGER invocations_no_update BEFORE UPDATE ON invocations WHEN OLD.state
 
 CREATE TRIGGER surfaces_no_delete BEFORE DELETE ON surfaces BEGIN SELECT RAISE(ABORT, 'surfaces is append-only'); END;
 
-CREATE TRIGGER surfaces_no_update BEFORE UPDATE ON surfaces WHEN (OLD.arguments IS NOT NULL AND NEW.arguments IS NOT NULL AND NEW.arguments IS NOT OLD.arguments) OR (OLD.output IS NOT NULL AND NEW.output IS NOT NULL AND NEW.output IS NOT OLD.output) OR (OLD.canonical IS NOT NULL AND NEW.canonical IS NOT NULL AND NEW.canonical IS NOT OLD.canonical) OR (OLD.receipt IS NOT NULL AND NEW.receipt IS NOT NULL AND NEW.receipt IS NOT OLD.receipt) OR (OLD.renderer IS NOT NULL AND NEW.renderer IS NOT NULL AND NEW.renderer IS NOT OLD.renderer) OR (OLD.renderer_version IS NOT NULL AND NEW.renderer_version IS NOT NULL AND NEW.renderer_version IS NOT OLD.renderer_version) OR (OLD.shown IS NOT NULL AND NEW.shown IS NOT NULL AND NEW.shown IS NOT OLD.shown) OR NEW.invocation_key IS NOT OLD.invocation_key BEGIN SELECT RAISE(ABORT, 'surfaces is append-only'); END;
+CREATE TRIGGER surfaces_no_update BEFORE UPDATE ON surfaces WHEN (OLD.arguments IS NOT NULL AND NEW.arguments IS NOT NULL AND NEW.arguments IS NOT OLD.arguments) OR (OLD.output IS NOT NULL AND NEW.output IS NOT NULL AND NEW.output IS NOT OLD.output) OR (OLD.canonical IS NOT NULL AND NEW.canonical IS NOT NULL AND NEW.canonical IS NOT OLD.canonical) OR (OLD.receipt IS NOT NULL AND NEW.receipt IS NOT NULL AND NEW.receipt IS NOT OLD.receipt) OR (OLD.renderer IS NOT NULL AND NEW.renderer IS NOT NULL AND NEW.renderer IS NOT OLD.renderer) OR (OLD.renderer_version IS NOT NULL AND NEW.renderer_version IS NOT NULL AND NEW.renderer_version IS NOT OLD.renderer_version) OR (OLD.shown IS NOT NULL AND NEW.shown IS NOT NULL AND NEW.shown IS NOT OLD.shown) OR (OLD.receipt_entry IS NOT NULL AND (NEW.receipt_entry IS NOT OLD.receipt_entry OR NEW.receipt_journal_key IS NOT OLD.receipt_journal_key)) OR NEW.invocation_key IS NOT OLD.invocation_key BEGIN SELECT RAISE(ABORT, 'surfaces is append-only'); END;
 
 CREATE TRIGGER streams_no_delete BEFORE DELETE ON streams BEGIN SELECT RAISE(ABORT, 'streams is append-only'); END;
 

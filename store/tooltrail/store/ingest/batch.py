@@ -17,6 +17,7 @@ from uuid import UUID
 
 from tooltrail.journal import Frame, Gap
 from tooltrail.journal.clock import now
+from tooltrail.journal.invocation import SEEN
 from tooltrail.records.canonical_json import decode
 from tooltrail.records.digests import Digest
 from tooltrail.records.errors import DamageError, InvalidRecordError
@@ -31,7 +32,7 @@ from tooltrail.records.facts import (
     SessionOpened,
 )
 from tooltrail.store.bodies import pack_fact, unpack_fact
-from tooltrail.store.column_groups import CLOSING, ENDING, OPENING, OUTCOME
+from tooltrail.store.column_groups import CLOSING, ENDING, LATER_RECEIPT, OPENING, OUTCOME
 from tooltrail.store.engines.connection import Connection, Row
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.known import (
@@ -67,6 +68,13 @@ _END_CALL: Final = f"UPDATE invocations SET {_assigned(ENDING)} WHERE key = ?"
 _END_SURFACES: Final = (
     f"UPDATE surfaces SET {_assigned(OUTCOME)}, is_exact = is_exact AND ? WHERE invocation_key = ?"
 )
+
+
+_ADD_RECEIPT: Final = (
+    f"UPDATE surfaces SET {_assigned(LATER_RECEIPT)}"
+    " WHERE invocation_key = ? AND receipt IS NULL AND renderer IS NULL"
+)
+"""A receipt that was erased keeps its renderer."""
 
 
 def write_batch(
@@ -116,6 +124,7 @@ class _Batch:
         self._new_calls: dict[UUID, tuple[Row, Row]] = {}  # rows of `invocations` and `surfaces`
         self._rows: defaultdict[str, list[Row]] = defaultdict(list)
         self._changes: defaultdict[str, list[Sequence[object]]] = defaultdict(list)
+        self._receipts: list[Sequence[object]] = []
         self.rejected_count = 0
 
     def apply(self, item: Item) -> None:
@@ -146,6 +155,7 @@ class _Batch:
             insert(table, new)
         for sql, values in self._changes.items():
             connection.update(sql, values)
+        connection.update(_ADD_RECEIPT, self._receipts)
 
     def _enter(self, frame: Frame, fact: Fact | None, subject: object) -> None:
         self._facts[frame.index] = frame.fact_json
@@ -302,6 +312,7 @@ class _Batch:
             raise InvalidRecordError(f"call {fact.id} is of session {call.session}")
         if call.end is not None:
             self._refuse_other("call", fact.id, call.end, entry)
+            self._add_receipt(fact, call.key, entry, bodies)
             return
         if outcome is None:
             raise InvalidRecordError(f"nothing is known of how call {fact.id} ended")
@@ -320,6 +331,14 @@ class _Batch:
             return
         self._changes[_END_CALL].append((*ending.values(), call.key))
         self._changes[_END_SURFACES].append((*texts.values(), outcome.is_exact, call.key))
+
+    def _add_receipt(self, fact: CallEnded, key: int, entry: Entry, bodies: rows.Bodies) -> None:
+        """Add what the model saw to a call that a hook recorded before its transcript was read."""
+        if fact.source is not None and fact.receipt is not None:
+            text, is_exact = text_of(bodies[fact.receipt])
+            if not is_exact:
+                self._keep(bodies, fact.receipt)
+            self._receipts.append((text, SEEN, 0, *entry, key))
 
     def _session_of(self, session_id: UUID, at: datetime) -> Session:
         """The session of a fact. A session that the store does not know begins with this fact."""

@@ -35,7 +35,7 @@ Bodies = Mapping[Digest, bytes]
 _LEG_TEXTS: Final = ("tier", "model", "wire_format", "agent_id")
 
 NO_END: Final[Row] = {name: None for name in ENDING if name != "state"}
-NO_OUTCOME: Final[Row] = dict.fromkeys(OUTCOME)
+NO_OUTCOME: Final[Row] = dict.fromkeys((*OUTCOME, "receipt_journal_key", "receipt_entry"))
 
 
 class MessageRows(NamedTuple):

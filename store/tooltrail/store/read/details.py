@@ -26,6 +26,7 @@ _DETAIL: Final = Columns(
         "surfaces: renderer renderer_version arguments output canonical receipt shown is_exact",
         Computed("start_entries.fact", "start_fact", "bytes"),
         Computed("end_entries.fact", "end_fact", "bytes"),
+        Computed("receipt_entries.fact", "receipt_fact", "bytes"),
     ),
 )
 _ARTIFACT: Final = Columns("invocation_artifacts: invocation_key role digest")
@@ -40,7 +41,10 @@ LEFT JOIN ledger_entries AS start_entries
     AND start_entries.n = invocations.start_entry
 LEFT JOIN ledger_entries AS end_entries
     ON end_entries.journal_key = invocations.end_journal_key
-    AND end_entries.n = invocations.end_entry"""
+    AND end_entries.n = invocations.end_entry
+LEFT JOIN ledger_entries AS receipt_entries
+    ON receipt_entries.journal_key = surfaces.receipt_journal_key
+    AND receipt_entries.n = surfaces.receipt_entry"""
 
 
 def detail_of(connection: Connection, key: int) -> InvocationDetail:

@@ -68,7 +68,7 @@ def read_texts(
     Args:
         connection: a snapshot.
         rows: for each invocation `id`, `state`, the columns of its `surfaces`, and the packed facts
-            `start_fact` and `end_fact`.
+            `start_fact`, `end_fact` and, if the receipt came later, `receipt_fact`.
         outputs: whether to read the complete outputs, too.
     """
     # If the columns cannot hold the texts that the ingester made, a body has their digests.
@@ -144,7 +144,7 @@ def _texts_of(
     is_imported = b'"source":' in end
     if is_imported:
         shown = None  # nothing was rendered: the fact names the text that the model saw
-    digested = end if is_imported and b'"receipt":' in end else shown
+    digested = _receipt_fact(row, end) if is_imported else shown
     receipt = _text("receipt", row["receipt"], digested, None if is_imported else row["shown"])
     if digested is not None or not is_imported:
         texts.append(receipt)
@@ -155,6 +155,17 @@ def _texts_of(
             return [*texts, receipt._replace(name="canonical")]
         canonical = expand_canonical(canonical, row["receipt"].encode())
     return [*texts, _text("canonical", canonical, shown, row["shown"])]
+
+
+def _receipt_fact(row: Mapping[str, Any], end: bytes) -> bytes | None:
+    """The fact that names what the model saw of an imported call; None if there is none.
+
+    Raises:
+        DamageError: the row does not name such a fact.
+    """
+    if row["receipt_fact"] is not None:
+        return _fact(row["receipt_fact"], str(row["id"]), "receipt", "call.ended")
+    return end if b'"receipt":' in end else None
 
 
 def _text(name: str, column: str | None, fact: bytes | None, shown: Digest | None = None) -> _Text:

@@ -11,9 +11,10 @@ from tooltrail.artifacts import ArtifactArchive, artifact_path
 from tooltrail.records import FamilyRegistry, StreamRecord
 from tooltrail.records.digests import EMPTY, Digest, digest_from_hex, digest_of
 from tooltrail.records.errors import InvalidRecordError, TooltrailError
-from tooltrail.records.fact_spelling import read_shown, shown_json
+from tooltrail.records.fact_spelling import read_fact, read_shown, shown_json
 from tooltrail.records.facts import ArtifactFact, CallEnded, OmissionFact, Shown, StreamFact
 from tooltrail.store.engines.connection import Row
+from tooltrail.store.engines.values import uuid_from
 from tooltrail.store.ingest import rows
 from tooltrail.store.ingest.outcomes import (
     NOT_RENDERED,
@@ -105,6 +106,9 @@ def check_shown(checking: Checking, call: Call, fact: CallEnded) -> Shown:
     if not call.texts:
         return fact.shown or NOT_RENDERED
     shown = fact.shown or _kept_shown(checking, call)
+    if fact.source is None or fact.receipt is not None or not _came_later(call):
+        none: Row = {"receipt_journal_key": None, "receipt_entry": None}
+        checking.compare(call.subject, "surfaces", none, call.texts)
     # The receipt first: the canonical result may refer to it.
     if fact.source is not None:
         _check_seen(checking, call, fact)
@@ -131,6 +135,9 @@ def check_shown(checking: Checking, call: Call, fact: CallEnded) -> Shown:
 
 def _check_seen(checking: Checking, call: Call, fact: CallEnded) -> None:
     """Compare the receipt of an imported call with the text that the model saw."""
+    came_later = fact.receipt is None and _came_later(call)
+    if came_later:
+        fact = _later_end(checking, call) or fact
     renderer = renderer_of(fact, NOT_RENDERED)
     expected: Row = {"renderer": renderer, "renderer_version": None if renderer is None else 0}
     if fact.receipt is None:
@@ -138,6 +145,24 @@ def _check_seen(checking: Checking, call: Call, fact: CallEnded) -> None:
     else:
         call.check(checking, "receipt", fact.receipt)
     checking.compare(call.subject, "surfaces", expected, call.texts)
+    if came_later:
+        call.inexact.discard("receipt")  # `is_exact` is about the texts of the first end
+
+
+def _came_later(call: Call) -> bool:
+    """Whether the row says that another fact than that of the end brought the receipt."""
+    return call.texts["receipt_entry"] is not None
+
+
+def _later_end(checking: Checking, call: Call) -> CallEnded | None:
+    """The later end of a call that brought its receipt; None if the row names no such fact."""
+    spelled = checking.fact_json(call.texts["receipt_journal_key"], call.texts["receipt_entry"])
+    try:
+        found = None if spelled is None else read_fact(spelled)
+    except ValueError:
+        return None
+    is_of_call = isinstance(found, CallEnded) and found.id == uuid_from(call.row["id"])
+    return found if is_of_call and isinstance(found, CallEnded) else None
 
 
 def _kept_shown(checking: Checking, call: Call) -> Shown | None:
@@ -265,6 +290,9 @@ class Receipts:
 def _compare(checking: Checking, call: Call, made: Outcome) -> None:
     connection, subject, key = checking.connection, call.subject, call.row["key"]
     expected = rows.surface_columns(connection, made)
+    if made.receipt is None and _came_later(call):
+        later = ("receipt", "renderer", "renderer_version")  # compared with its fact
+        expected |= {name: call.texts[name] for name in later}
     if any(call.texts[name] != expected[name] for name in ("renderer", "renderer_version")):
         renderer = f"{made.shown.renderer} {made.shown.renderer_version}"
         message = f"the receipt of {subject} is of another renderer; this program has {renderer}"
