@@ -17,6 +17,7 @@ COMMANDS = {
     "import": "record the sessions that agents left as files",
     "init": "create a store",
     "log": "list invocations, newest first",
+    "mcp-proxy": "record the tool calls between an MCP client and its server",
     "repair": "ingest all facts that wait in the journal, and report",
     "session": "open, close and list sessions",
     "show": "show one invocation with its three surfaces",
@@ -40,7 +41,8 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: object = import_module(f"tooltrail.cli.commands.{cmd_name}_command").command
+        module = f"tooltrail.cli.commands.{cmd_name.replace('-', '_')}_command"
+        command: object = import_module(module).command
         assert isinstance(command, click.Command)
         return command
 

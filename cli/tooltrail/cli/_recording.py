@@ -92,7 +92,7 @@ class Recording:
         self._request = request
         self._spool = spool
         self._policy = policy
-        self._session, self._session_name = _session_of(request.session)
+        self._session, self._session_name = session_of(request.session)
         self._has_own_session = request.session is None
         self._log = JournalLog(spool / "journal")
         self._owner = Owner(spool)
@@ -254,7 +254,7 @@ class Recording:
         self._owner.release()
 
 
-def _session_of(named: str | None) -> tuple[UUID, str | None]:
+def session_of(named: str | None) -> tuple[UUID, str | None]:
     """The id and the name of a session. The name is None for an id, or for a new session."""
     if named is None:
         return new_id(), None

@@ -1,0 +1,279 @@
+"""The record of the traffic between an MCP client and its server.
+
+The traffic is JSON-RPC 2.0 with one message on each line. A call begins with the request of the
+client, and ends with the response that has its id; requests of the server have ids of their own.
+Everything else, such as a line that is not JSON, is not recorded.
+"""
+
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
+
+from pydantic import JsonValue
+
+from tooltrail.importers.events import NOTHING
+from tooltrail.importers.parts import Parts
+from tooltrail.journal import Entry, Invocation, Recorder, Session
+from tooltrail.journal.clock import new_id
+from tooltrail.records import (
+    CompleteOutput,
+    ErrorKind,
+    GenericOutput,
+    ResultBlock,
+    ToolDefinition,
+    ToolError,
+    TooltrailError,
+    complete_output_of_result,
+)
+from tooltrail.records.canonical_json import encode
+from tooltrail.records.digests import digest_of
+from tooltrail.records.facts import RedactionFact
+from tooltrail.redaction import RuleSet
+from tooltrail.wire.mcp import read_call
+from tooltrail.wire.mcp.asking import read_tools
+from tooltrail.wire.mcp.results import read_outcome
+from tooltrail.wire.members import JsonObject, object_in, text_in
+
+Sender: TypeAlias = Literal["client", "server", "proxy"]
+"""Who made a message. The proxy itself answers a request that cannot reach its server."""
+
+_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+_TRANSPORT_FAILED: Final = "transport_failed"
+_PROTOCOL_ERROR: Final = "protocol_error"
+_NS_PER_MS: Final = 1_000_000
+
+
+class LineSplitter:
+    """Splits a stream of bytes into lines, without their ends."""
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Add bytes, and return the lines that they complete."""
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            line = b"".join([*self._held, end])
+            self._held.clear()
+            yield line
+        if rest:
+            self._held.append(rest)
+
+
+class Copied(NamedTuple):
+    """Bytes of the traffic, when they passed, and which secrets were replaced in them."""
+
+    sender: Sender
+    data: bytes
+    at: datetime
+    clock_ns: int
+    redacted: tuple[RedactionFact, ...] = ()
+
+
+class _RunningCall(NamedTuple):
+    """A call without a response so far, and when it began by a monotonic clock."""
+
+    invocation: Invocation
+    clock_ns: int
+
+    @property
+    def name(self) -> str:
+        return self.invocation.tool_name
+
+
+class McpRecording:
+    """Records one connection. For one thread.
+
+    A failure to record costs the calls that run at that time, and no later ones.
+
+    Args:
+        recorder: appends the facts.
+        open_session: opens the session when there is something to record. Its argument is the name
+            of the client, if known.
+        rules: the secrets to replace in the record; None for none.
+        server_name: the name of the server, for the names of its tools.
+        report: called with each failure to record.
+    """
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        open_session: Callable[[str | None], Session],
+        *,
+        rules: RuleSet | None,
+        server_name: str | None,
+        report: Callable[[Exception], None],
+    ) -> None:
+        self._recorder, self._open, self._report = recorder, open_session, report
+        self._rules, self._server_name = rules, server_name
+        self._lines: defaultdict[Sender, LineSplitter] = defaultdict(LineSplitter)
+        self._client: str | None = None
+        self._opened: Session | None = None
+        self._entries: list[Entry] = []
+        self._running: dict[str, _RunningCall] = {}
+        self._lists: dict[str, bool] = {}  # by request, whether it continues the list before
+        self._tools: tuple[ToolDefinition, ...] = ()
+        self._offered: tuple[ToolDefinition, ...] | None = None
+
+    def feed(self, copied: Copied) -> None:
+        """Record the messages that bytes of the traffic complete; see `flush`."""
+        for line in self._lines[copied.sender].feed(copied.data):
+            try:
+                self._add_line(line, copied)
+            except (TooltrailError, ValueError) as error:
+                self._report(error)
+
+    def flush(self) -> None:
+        """Append what is recorded to the journal; durable when this returns."""
+        entries, self._entries = self._entries, []
+        try:
+            self._recorder.append(entries)
+        except TooltrailError as error:
+            # The start of a running call may be lost. Its end would then be rejected.
+            self._running.clear()
+            self._report(error)
+
+    def close(self, last: Copied) -> None:
+        """End the calls that still run, as failures of the transport, and the session."""
+        for call in self._running.values():
+            self._end(call, last, _failure(call, _TRANSPORT_FAILED, "the connection ended"))
+        self.flush()
+        if self._opened is not None:
+            self._opened.__exit__()
+
+    @property
+    def _session(self) -> Session:
+        if self._opened is None:
+            self._opened = self._open(self._client)
+        return self._opened
+
+    def _add_line(self, line: bytes, copied: Copied) -> None:
+        # The complete message, so that nothing in the record can hold a secret.
+        parts = Parts(self._rules)
+        line = parts.clean("request" if copied.sender == "client" else "response", line)
+        copied = copied._replace(redacted=parts.redacted)
+        for message in _messages_in(line):
+            if copied.sender == "client":
+                self._add_request(message, copied)
+            elif "method" not in message:
+                self._add_response(message, copied)
+
+    def _add_request(self, message: JsonObject, copied: Copied) -> None:
+        method, params = message.get("method"), object_in(message.get("params"))
+        about = params.get("clientInfo") or object_in(params.get("_meta")).get(_CLIENT_INFO)
+        self._client = text_in(object_in(about).get("name")) or self._client
+        if method == "notifications/cancelled":
+            call = self._running.pop(key_of(params, "requestId"), None)
+            if call is not None:
+                words = str(params.get("reason") or "the client cancelled the call")
+                self._end(call, copied, _failure(call, ErrorKind.CANCELLED, words))
+        elif method == "tools/list":
+            self._lists[key_of(message, "id")] = params.get("cursor") is not None
+        elif method == "tools/call" and message.get("id") is not None:
+            self._running[key_of(message, "id")] = self._start(message, copied)
+
+    def _add_response(self, message: JsonObject, copied: Copied) -> None:
+        key = key_of(message, "id")
+        if key in self._lists:
+            self._offer(message, continues=self._lists.pop(key))
+        call = self._running.pop(key, None)
+        if call is None:
+            return
+        try:
+            self._end(call, copied, *_output_of(call, message, copied.sender))
+        except (TooltrailError, ValueError) as error:
+            words = f"the result cannot be recorded: {error}"
+            failure = _failure(call, ErrorKind.OUTPUT_PERSISTENCE_FAILED, words)
+            self._end(call, copied, failure)
+            raise
+
+    def _start(self, message: JsonObject, copied: Copied) -> _RunningCall:
+        recorder = self._recorder
+        invocation = Invocation(
+            recorder,
+            self._session.id,
+            read_call(message).model_copy(update={"namespace": self._server_name}),
+            recorder.families.named("generic"),
+            recorder.policy,
+            invocation_id=new_id(),
+            started_at=copied.at,
+        )
+        entry = invocation.start_entry(recorder.owner.name())
+        self._append(entry, redacted=copied.redacted)
+        return _RunningCall(invocation, copied.clock_ns)
+
+    def _end(
+        self,
+        call: _RunningCall,
+        copied: Copied,
+        output: CompleteOutput,
+        extras: Mapping[str, JsonValue] = NOTHING,
+    ) -> None:
+        entry, _ = call.invocation.end_entry(
+            output,
+            at=max(copied.at, call.invocation.started_at),
+            duration_ms=(copied.clock_ns - call.clock_ns) // _NS_PER_MS,
+            seen=None,
+        )
+        document = encode({**extras, "request": call.invocation.call.extras})
+        entry = entry._replace(bodies=[*entry.bodies, document])
+        self._append(entry, redacted=copied.redacted, extras=digest_of(document))
+
+    def _append(self, entry: Entry, **members: Any) -> None:
+        self._entries.append(entry._replace(fact=entry.fact.replaced(**members)))
+
+    def _offer(self, message: JsonObject, *, continues: bool) -> None:
+        """Record the tools of a list, unless they are the same as before."""
+        named = {"namespace": self._server_name}
+        tools = tuple(tool.model_copy(update=named) for tool in read_tools(message))
+        self._tools = (*self._tools, *tools) if continues else tools
+        is_last = object_in(message.get("result")).get("nextCursor") is None
+        if is_last and self._tools != self._offered:
+            self._session.offer_tools(self._tools)
+            self._offered = self._tools
+
+
+def _output_of(
+    call: _RunningCall, message: JsonObject, sender: Sender
+) -> tuple[CompleteOutput, JsonObject]:
+    """The output of a call in its response, and the members that have no place in the output.
+
+    An answer of another shape than a result, such as a request for input, is kept as one value.
+    """
+    error, result = message.get("error"), message.get("result")
+    if error is not None:
+        kind = _TRANSPORT_FAILED if sender == "proxy" else _PROTOCOL_ERROR
+        words = text_in(object_in(error).get("message")) or ""
+        return _failure(call, kind, words, error), {}
+    outcome = read_outcome(object_in(result))
+    if isinstance(outcome, ResultBlock):
+        return complete_output_of_result(call.name, outcome), outcome.extras
+    return CompleteOutput.success(call.name, GenericOutput.of(structured=result)), {}
+
+
+def _failure(
+    call: _RunningCall, kind: str, words: str, details: JsonValue = None
+) -> CompleteOutput:
+    return CompleteOutput.failure(call.name, ToolError(kind=kind, message=words, details=details))
+
+
+def message_in(line: bytes) -> JsonObject:
+    """The message of a line; empty if the line is not one JSON object."""
+    messages = _messages_in(line)
+    return messages[0] if len(messages) == 1 else {}
+
+
+def _messages_in(line: bytes) -> list[JsonObject]:
+    """The messages of a line: one, or those of a batch; none if the line is not JSON."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return []
+    return [object_in(one) for one in (value if isinstance(value, list) else [value])]
+
+
+def key_of(members: JsonObject, name: str) -> str:
+    """An id as a key: the number 1 and the text "1" are two ids."""
+    return json.dumps(members.get(name))

@@ -1,0 +1,57 @@
+"""`tooltrail mcp-proxy`: record the tool calls between an MCP client and its server."""
+
+import asyncio
+import re
+import shlex
+
+import click
+
+from tooltrail.cli._location import Location
+from tooltrail.cli._options import named_option, store_options
+
+
+@click.command("mcp-proxy")
+@click.argument("argv", metavar="[-- SERVER [ARG]...]", nargs=-1)
+@click.option("--url", metavar="URL", help="The server's URL, for streamable HTTP.")
+@click.option(
+    "--header", "headers", metavar="NAME:VALUE", multiple=True, help="Send this header to --url."
+)
+@store_options
+@named_option("--session")
+@click.option("--server-name", metavar="NAME", help="Record its tools as NAME___TOOL.")
+@click.option("--no-redact", is_flag=True, help="Keep credentials as they are.")
+def command(
+    *,
+    argv: tuple[str, ...],
+    url: str | None,
+    headers: tuple[str, ...],
+    location: Location,
+    session: str | None,
+    server_name: str | None,
+    no_redact: bool,
+) -> int:
+    """Record the tool calls between an MCP client and its server.
+
+    The client runs this program in place of SERVER, and speaks to it on stdin and stdout. With
+    --url the server is reached by streamable HTTP, which needs the extra `mcp`. Every byte of the
+    traffic passes unchanged. Each tools/call is recorded with its result or failure, and the tools
+    that the server lists. If recording fails, a line on stderr says so, and the traffic goes on.
+
+    Credentials of well-known formats are replaced by [REDACTED:RULE] in the record, not in the
+    traffic. The exit status is that of SERVER: 128+N if signal N ended the server, 126 or 127 if
+    the server could not be started.
+    """
+    from tooltrail.cli._mcp_proxy import Chosen, CopyRecorder, run_stdio
+
+    if bool(argv) == bool(url):
+        raise click.UsageError("give either -- SERVER, or --url")
+    if not all(re.match(r"[\w-]+:", one, re.ASCII) for one in headers):
+        raise click.UsageError("a header is NAME:VALUE")
+    chosen = Chosen(location, session, server_name, no_redact)
+    if url is None:
+        with CopyRecorder(chosen, shlex.join(argv)) as recorder:
+            return run_stdio(argv, recorder)
+    from tooltrail.cli._mcp_http import run_http, shown_url
+
+    with CopyRecorder(chosen, shown_url(url)) as recorder:
+        return asyncio.run(run_http(url, headers, recorder))
