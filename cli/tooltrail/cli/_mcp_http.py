@@ -14,9 +14,8 @@ import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Final
-from urllib.parse import urlsplit
 
-from tooltrail.cli._mcp_proxy import BLOCK, CopyRecorder, write_all
+from tooltrail.cli._mcp_proxy import BLOCK, CopyRecorder, shown_url, write_all
 from tooltrail.cli._mcp_recording import LineSplitter, Sender, key_of, message_in
 from tooltrail.cli._output import say
 from tooltrail.records import UnavailableError
@@ -39,17 +38,15 @@ _RETRY_S: Final = 1
 _SESSION: Final = "mcp-session-id"
 _VERSION: Final = "mcp-protocol-version"
 _VERSION_IN_BODY: Final = "io.modelcontextprotocol/protocolVersion"
+_ACCEPTED: Final = {
+    "accept": "application/json, text/event-stream",
+    "content-type": "application/json",
+}
 _NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _PLAIN: Final = re.compile(r"(?!=\?base64\?)[!-~]([ -~]*[!-~])?")
 _NO_REQUEST: Final = "null"
 _CLOSED: Final = -32000
 """The code of an error for a request that the server does not answer, as in official clients."""
-
-
-def shown_url(url: str) -> str:
-    """The URL without the parts that may hold a credential."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
 
 async def run_http(url: str, headers: Sequence[str], recorder: CopyRecorder) -> int:
@@ -60,14 +57,9 @@ async def run_http(url: str, headers: Sequence[str], recorder: CopyRecorder) -> 
         headers: `NAME:VALUE`, to send with every request.
         recorder: gets a copy of every message.
     """
+    named = [(name, value.strip()) for name, _, value in (one.partition(":") for one in headers)]
     limits = httpx.Limits(max_connections=None)
-    async with httpx.AsyncClient(
-        timeout=_TIMEOUT,
-        limits=limits,
-        headers=[
-            (name, value.strip()) for name, _, value in (one.partition(":") for one in headers)
-        ],
-    ) as client:
+    async with httpx.AsyncClient(headers=named, timeout=_TIMEOUT, limits=limits) as client:
         return await _Bridge(client, url, recorder).run()
 
 
@@ -166,12 +158,8 @@ class _Bridge:
         Raises:
             HTTPError: there is no answer, or a failure without a message for the request.
         """
-        accepted = {
-            "accept": "application/json, text/event-stream",
-            "content-type": "application/json",
-        }
         async with self._client.stream(
-            verb, self._url, content=body, headers=accepted | headers
+            verb, self._url, content=body, headers=_ACCEPTED | headers
         ) as response:
             if _SESSION in response.headers:
                 self._headers[_SESSION] = response.headers[_SESSION]

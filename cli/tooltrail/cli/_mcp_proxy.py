@@ -8,10 +8,11 @@ import threading
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from queue import SimpleQueue
-from typing import Final, NamedTuple, Self
+from typing import Final, Self
+from urllib.parse import urlsplit
 
-from tooltrail.cli._location import Location
 from tooltrail.cli._mcp_recording import Copied, McpRecording, Sender
 from tooltrail.cli._output import say
 from tooltrail.cli._process import SpawnFailure, held_signals, run_child
@@ -31,36 +32,36 @@ _CLOSE_S: Final = 30
 """How long the end of the proxy waits for a slow disk."""
 
 
-class Chosen(NamedTuple):
-    """What the user chose about the record; see the options of the command."""
-
-    location: Location
-    session: str | None
-    server_name: str | None
-    no_redact: bool
-
-
 class CopyRecorder:
     """Records a copy of the traffic in a thread, until the end of its `with` block.
 
     Args:
-        chosen: where to record, and how.
+        spool: spool of the store.
         source: the command line or the URL of the server.
+        session: id or name of the session; None for a new one.
+        server_name: the name of the server, for the names of its tools.
+        is_redacting: whether credentials are replaced in the record.
     """
 
-    def __init__(self, chosen: Chosen, source: str) -> None:
+    def __init__(
+        self,
+        spool: Path,
+        source: str,
+        *,
+        session: str | None,
+        server_name: str | None,
+        is_redacting: bool,
+    ) -> None:
         self._copies = SimpleQueue[Copied | None]()
         self._has_failed = False
-        self._recorder = Recorder(
-            chosen.location.spool_folder, policy=DEFAULT_POLICY, families=default_families()
-        )
-        rules = None if chosen.no_redact else default_rules()
+        self._recorder = Recorder(spool, policy=DEFAULT_POLICY, families=default_families())
+        rules = default_rules() if is_redacting else None
         title = Parts(rules).clean_text("title", source)
         self._recording = McpRecording(
             self._recorder,
-            lambda client: _session_of(self._recorder, chosen.session, title, client),
+            lambda client: _session_of(self._recorder, session, title, client),
             rules=rules,
-            server_name=chosen.server_name,
+            server_name=server_name,
             report=self._fail,
         )
         self._thread = threading.Thread(target=self._record, daemon=True)
@@ -103,7 +104,7 @@ class CopyRecorder:
     def _fail(self, error: Exception) -> None:
         if not self._has_failed:
             self._has_failed = True
-            say(f"tooltrail: tool calls are not recorded, the traffic goes on: {error}")
+            say(f"tooltrail: a tool call is not recorded, the traffic goes on: {error}")
 
 
 def _session_of(recorder: Recorder, named: str | None, title: str, client: str | None) -> Session:
@@ -111,6 +112,12 @@ def _session_of(recorder: Recorder, named: str | None, title: str, client: str |
         return Session.open(recorder, title=title, agent=client)
     session, name = session_of(named)
     return Session.join(recorder, session) if name is None else Session.open(recorder, name=name)
+
+
+def shown_url(url: str) -> str:
+    """The URL without the parts that may hold a credential."""
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
 
 def run_stdio(argv: Sequence[str], recorder: CopyRecorder) -> int:

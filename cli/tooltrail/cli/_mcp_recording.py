@@ -14,7 +14,7 @@ from typing import Any, Final, Literal, NamedTuple, TypeAlias
 from pydantic import JsonValue
 
 from tooltrail.importers.events import NOTHING
-from tooltrail.importers.parts import Parts
+from tooltrail.importers.parts import Parts, encoded
 from tooltrail.journal import Entry, Invocation, Recorder, Session
 from tooltrail.journal.clock import new_id
 from tooltrail.records import (
@@ -78,10 +78,6 @@ class _RunningCall(NamedTuple):
     invocation: Invocation
     clock_ns: int
 
-    @property
-    def name(self) -> str:
-        return self.invocation.tool_name
-
 
 class McpRecording:
     """Records one connection. For one thread.
@@ -138,7 +134,8 @@ class McpRecording:
     def close(self, last: Copied) -> None:
         """End the calls that still run, as failures of the transport, and the session."""
         for call in self._running.values():
-            self._end(call, last, _failure(call, _TRANSPORT_FAILED, "the connection ended"))
+            name = call.invocation.tool_name
+            self._end(call, last, _failure(name, _TRANSPORT_FAILED, "the connection ended"))
         self.flush()
         if self._opened is not None:
             self._opened.__exit__()
@@ -150,15 +147,17 @@ class McpRecording:
         return self._opened
 
     def _add_line(self, line: bytes, copied: Copied) -> None:
-        # The complete message, so that nothing in the record can hold a secret.
+        message = message_in(line)
         parts = Parts(self._rules)
-        line = parts.clean("request" if copied.sender == "client" else "response", line)
-        copied = copied._replace(redacted=parts.redacted)
-        for message in _messages_in(line):
-            if copied.sender == "client":
-                self._add_request(message, copied)
-            elif "method" not in message:
-                self._add_response(message, copied)
+        # The complete message, without escapes that would hide a secret from the rules.
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+        kept = parts.clean("request" if copied.sender == "client" else "response", encoded(text))
+        if parts.redacted:
+            message, copied = message_in(kept), copied._replace(redacted=parts.redacted)
+        if copied.sender == "client":
+            self._add_request(message, copied)
+        elif "method" not in message:
+            self._add_response(message, copied)
 
     def _add_request(self, message: JsonObject, copied: Copied) -> None:
         method, params = message.get("method"), object_in(message.get("params"))
@@ -167,8 +166,9 @@ class McpRecording:
         if method == "notifications/cancelled":
             call = self._running.pop(key_of(params, "requestId"), None)
             if call is not None:
+                name = call.invocation.tool_name
                 words = str(params.get("reason") or "the client cancelled the call")
-                self._end(call, copied, _failure(call, ErrorKind.CANCELLED, words))
+                self._end(call, copied, _failure(name, ErrorKind.CANCELLED, words))
         elif method == "tools/list":
             self._lists[key_of(message, "id")] = params.get("cursor") is not None
         elif method == "tools/call" and message.get("id") is not None:
@@ -176,16 +176,17 @@ class McpRecording:
 
     def _add_response(self, message: JsonObject, copied: Copied) -> None:
         key = key_of(message, "id")
-        if key in self._lists:
+        if key in self._lists and "result" in message:
             self._offer(message, continues=self._lists.pop(key))
         call = self._running.pop(key, None)
         if call is None:
             return
+        name = call.invocation.tool_name
         try:
-            self._end(call, copied, *_output_of(call, message, copied.sender))
+            self._end(call, copied, *_output_of(name, message, copied.sender))
         except (TooltrailError, ValueError) as error:
             words = f"the result cannot be recorded: {error}"
-            failure = _failure(call, ErrorKind.OUTPUT_PERSISTENCE_FAILED, words)
+            failure = _failure(name, ErrorKind.OUTPUT_PERSISTENCE_FAILED, words)
             self._end(call, copied, failure)
             raise
 
@@ -235,9 +236,7 @@ class McpRecording:
             self._offered = self._tools
 
 
-def _output_of(
-    call: _RunningCall, message: JsonObject, sender: Sender
-) -> tuple[CompleteOutput, JsonObject]:
+def _output_of(name: str, message: JsonObject, sender: Sender) -> tuple[CompleteOutput, JsonObject]:
     """The output of a call in its response, and the members that have no place in the output.
 
     An answer of another shape than a result, such as a request for input, is kept as one value.
@@ -246,32 +245,23 @@ def _output_of(
     if error is not None:
         kind = _TRANSPORT_FAILED if sender == "proxy" else _PROTOCOL_ERROR
         words = text_in(object_in(error).get("message")) or ""
-        return _failure(call, kind, words, error), {}
+        return _failure(name, kind, words, error), {}
     outcome = read_outcome(object_in(result))
     if isinstance(outcome, ResultBlock):
-        return complete_output_of_result(call.name, outcome), outcome.extras
-    return CompleteOutput.success(call.name, GenericOutput.of(structured=result)), {}
+        return complete_output_of_result(name, outcome), outcome.extras
+    return CompleteOutput.success(name, GenericOutput.of(structured=result)), {}
 
 
-def _failure(
-    call: _RunningCall, kind: str, words: str, details: JsonValue = None
-) -> CompleteOutput:
-    return CompleteOutput.failure(call.name, ToolError(kind=kind, message=words, details=details))
+def _failure(name: str, kind: str, words: str, details: JsonValue = None) -> CompleteOutput:
+    return CompleteOutput.failure(name, ToolError(kind=kind, message=words, details=details))
 
 
 def message_in(line: bytes) -> JsonObject:
-    """The message of a line; empty if the line is not one JSON object."""
-    messages = _messages_in(line)
-    return messages[0] if len(messages) == 1 else {}
-
-
-def _messages_in(line: bytes) -> list[JsonObject]:
-    """The messages of a line: one, or those of a batch; none if the line is not JSON."""
+    """The message of a line; empty if the line is not a JSON object."""
     try:
-        value = json.loads(line)
+        return object_in(json.loads(line.decode("utf-8", "surrogatepass")))
     except (ValueError, RecursionError):
-        return []
-    return [object_in(one) for one in (value if isinstance(value, list) else [value])]
+        return {}
 
 
 def key_of(members: JsonObject, name: str) -> str:

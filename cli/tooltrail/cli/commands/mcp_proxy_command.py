@@ -1,7 +1,6 @@
 """`tooltrail mcp-proxy`: record the tool calls between an MCP client and its server."""
 
 import asyncio
-import re
 import shlex
 
 import click
@@ -41,17 +40,22 @@ def command(
     traffic. The exit status is that of SERVER: 128+N if signal N ended the server, 126 or 127 if
     the server could not be started.
     """
-    from tooltrail.cli._mcp_proxy import Chosen, CopyRecorder, run_stdio
+    from tooltrail.cli._mcp_proxy import CopyRecorder, run_stdio, shown_url
 
     if bool(argv) == bool(url):
         raise click.UsageError("give either -- SERVER, or --url")
-    if not all(re.match(r"[\w-]+:", one, re.ASCII) for one in headers):
+    if not all(":" in one for one in headers):
         raise click.UsageError("a header is NAME:VALUE")
-    chosen = Chosen(location, session, server_name, no_redact)
-    if url is None:
-        with CopyRecorder(chosen, shlex.join(argv)) as recorder:
+    source = shown_url(url) if url else shlex.join(argv)
+    with CopyRecorder(
+        location.spool_folder,
+        source,
+        session=session,
+        server_name=server_name,
+        is_redacting=not no_redact,
+    ) as recorder:
+        if not url:
             return run_stdio(argv, recorder)
-    from tooltrail.cli._mcp_http import run_http, shown_url
+        from tooltrail.cli._mcp_http import run_http
 
-    with CopyRecorder(chosen, shown_url(url)) as recorder:
         return asyncio.run(run_http(url, headers, recorder))
