@@ -111,7 +111,9 @@ def _session_of(recorder: Recorder, named: str | None, title: str, client: str |
     if named is None:
         return Session.open(recorder, title=title, agent=client)
     session, name = session_of(named)
-    return Session.join(recorder, session) if name is None else Session.open(recorder, name=name)
+    if name is not None:
+        Session.open(recorder, name=name)
+    return Session.join(recorder, session)  # others may go on with a session that was named
 
 
 def shown_url(url: str) -> str:

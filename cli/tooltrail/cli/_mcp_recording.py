@@ -218,9 +218,12 @@ class McpRecording:
             duration_ms=(copied.clock_ns - call.clock_ns) // _NS_PER_MS,
             seen=None,
         )
-        document = encode({**extras, "request": call.invocation.call.extras})
-        entry = entry._replace(bodies=[*entry.bodies, document])
-        self._append(entry, redacted=copied.redacted, extras=digest_of(document))
+        named = {"result": dict(extras), "request": call.invocation.call.extras}
+        members = {name: one for name, one in named.items() if one}
+        document = [encode(members)] if members else []
+        entry = entry._replace(bodies=[*entry.bodies, *document])
+        digest = digest_of(document[0]) if document else None
+        self._append(entry, redacted=copied.redacted, extras=digest)
 
     def _append(self, entry: Entry, **members: Any) -> None:
         self._entries.append(entry._replace(fact=entry.fact.replaced(**members)))

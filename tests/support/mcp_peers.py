@@ -1,0 +1,109 @@
+"""An MCP server and client of the official SDK, as programs.
+
+    python -m tests.support.mcp_peers server [PORT]
+    python -m tests.support.mcp_peers client MODE COMMAND [ARG]...
+
+The server speaks stdio, or HTTP on a port of its own choice, which it prints. The client prints
+what it got as one JSON object.
+"""
+
+import asyncio
+import json
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from mcp import StdioServerParameters
+from mcp.client import Client
+from mcp.client.stdio import stdio_client
+from mcp.server.mcpserver import Context, MCPServer
+
+CALLS = 100
+
+server = MCPServer("demo", log_level="CRITICAL")
+
+
+@server.tool()
+async def echo(text: str, wait_s: float = 0) -> str:
+    """Return a text, after a while."""
+    await asyncio.sleep(wait_s)
+    return text
+
+
+@server.tool()
+def fail() -> str:
+    """Fail."""
+    raise ValueError("broken")
+
+
+@server.tool()
+async def count(steps: int, context: Context[Any]) -> str:
+    """Report each step."""
+    for step in range(steps):
+        await context.report_progress(step, steps)
+    return "counted"
+
+
+@server.tool()
+async def hang(mark: str) -> str:
+    """Run until the call is cancelled, and say so in a file."""
+    _mark(mark, "running")
+    try:
+        await asyncio.sleep(1000)
+    except asyncio.CancelledError:
+        _mark(mark, "cancelled")
+        raise
+    return "never"
+
+
+def _mark(path: str, text: str) -> None:
+    Path(path).write_text(text)
+
+
+class _Serving(uvicorn.Server):
+    async def startup(self, sockets: Any = None) -> None:
+        await super().startup(sockets)
+        sys.stdout.write(f"{self.servers[0].sockets[0].getsockname()[1]}\n")
+        sys.stdout.flush()
+
+
+async def _use(mode: str, command: str, *arguments: str) -> dict[str, Any]:
+    transport = stdio_client(StdioServerParameters(command=command, args=[*arguments]))
+    async with Client(transport, mode=mode) as client:
+        listed = await client.list_tools()
+        # The later a call, the sooner its answer.
+        calls = [
+            client.call_tool("echo", {"text": f"text {n}", "wait_s": (CALLS - n) / CALLS})
+            for n in range(CALLS)
+        ]
+        echoed = await asyncio.gather(*calls)
+        failed = await client.call_tool("fail", {})
+        steps = list[float]()
+
+        async def note(step: float, total: float | None, message: str | None) -> None:
+            steps.append(step)
+
+        counted = await client.call_tool("count", {"steps": 3}, progress_callback=note)
+    return {
+        "tools": [one.name for one in listed.tools],
+        "echoed": [one.structured_content for one in echoed],
+        "failed": failed.is_error,
+        "counted": counted.structured_content,
+        "steps": steps,
+    }
+
+
+if __name__ == "__main__":
+    with suppress(KeyboardInterrupt):
+        match sys.argv[1:]:
+            case ["server"]:
+                server.run("stdio")
+            case ["server", port]:
+                app = server.streamable_http_app()
+                _Serving(uvicorn.Config(app, port=int(port), log_level="critical")).run()
+            case ["client", *words]:
+                sys.stdout.write(json.dumps(asyncio.run(_use(*words))))
+            case _:
+                sys.exit(__doc__)
