@@ -17,7 +17,7 @@ from tests.support.waiting import until
 
 PEERS = (sys.executable, "-m", "tests.support.mcp_peers")
 SECRET = "ghp_" + "a1" * 18
-MODERN = {
+MODERN: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
     "io.modelcontextprotocol/clientCapabilities": {},
 }
@@ -145,7 +145,12 @@ def test_each_way_to_fail_is_told_apart(cli: Cli) -> None:
 
 
 def test_ids_are_paired_by_type_and_by_direction(cli: Cli) -> None:
-    asking = {"jsonrpc": "2.0", "id": 1, "method": "sampling/createMessage", "params": {}}
+    asking: dict[str, Any] = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "sampling/createMessage",
+        "params": {},
+    }
     stdin = (
         call("1")
         + call(1, say=[asking])
@@ -243,8 +248,8 @@ def test_an_http_server_that_does_not_answer_fails_the_call_alone(cli: Cli) -> N
 
 def test_a_cancelled_request_ends_at_the_http_server(cli: Cli, tmp_path: Path) -> None:
     mark = tmp_path / "mark"
-    params = {"name": "hang", "arguments": {"mark": str(mark)}, "_meta": MODERN}
-    cancelling = {"requestId": 1, "_meta": MODERN}
+    params: dict[str, Any] = {"name": "hang", "arguments": {"mark": str(mark)}, "_meta": MODERN}
+    cancelling: dict[str, Any] = {"requestId": 1, "_meta": MODERN}
     with http_server() as url:
         process = cli.start("mcp-proxy", "--url", url, stdin=subprocess.PIPE)
         with process:

@@ -82,8 +82,8 @@ async def _use(mode: str, command: str, *arguments: str) -> dict[str, Any]:
         failed = await client.call_tool("fail", {})
         steps = list[float]()
 
-        async def note(step: float, total: float | None, message: str | None) -> None:
-            steps.append(step)
+        async def note(progress: float, total: float | None, message: str | None) -> None:
+            steps.append(progress)
 
         counted = await client.call_tool("count", {"steps": 3}, progress_callback=note)
     return {

@@ -11,12 +11,12 @@ import os
 import re
 import signal
 import threading
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import suppress
-from typing import Final
+from typing import Any, Final
 
-from tooltrail.cli._mcp_proxy import BLOCK, CopyRecorder, shown_url, write_all
-from tooltrail.cli._mcp_recording import LineSplitter, Sender, key_of, message_in
+from tooltrail.cli._mcp_proxy import BLOCK, write_all
+from tooltrail.cli._mcp_recording import LineSplitter, McpRecorder, Sender, key_of, message_in
 from tooltrail.cli._output import say
 from tooltrail.records import UnavailableError
 from tooltrail.wire.members import JsonObject, object_in
@@ -49,7 +49,7 @@ _CLOSED: Final = -32000
 """The code of an error for a request that the server does not answer, as in official clients."""
 
 
-async def run_http(url: str, headers: Sequence[str], recorder: CopyRecorder) -> int:
+async def run_http(url: str, headers: Sequence[str], recorder: McpRecorder) -> int:
     """Pass messages on until the client or a signal ends the proxy; return the exit code.
 
     Args:
@@ -66,13 +66,14 @@ async def run_http(url: str, headers: Sequence[str], recorder: CopyRecorder) -> 
 class _Bridge:
     """One client on standard input, and its server."""
 
-    def __init__(self, client: httpx.AsyncClient, url: str, recorder: CopyRecorder) -> None:
+    def __init__(self, client: httpx.AsyncClient, url: str, recorder: McpRecorder) -> None:
         self._client, self._url, self._recorder = client, url, recorder
         self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[int] = self._loop.create_future()
         # Of the server, as it named them in the answer to `initialize`.
         self._headers: dict[str, str] = {}
         self._tasks: dict[asyncio.Task[None], str] = {}  # with the key of the request
+        self._notice: asyncio.Task[None] | None = None
 
     async def run(self) -> int:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -113,12 +114,25 @@ class _Bridge:
                     task.cancel()
         elif line.strip():
             key = key_of(message, "id") if "method" in message else _NO_REQUEST
-            task = self._loop.create_task(self._exchange(line, message, key))
-            self._tasks[task] = key
-            task.add_done_callback(self._tasks.pop)
+            task = self._start(self._exchange(line, message, key, self._notice), key)
+            if key == _NO_REQUEST:
+                self._notice = task
 
-    async def _exchange(self, line: bytes, message: JsonObject, key: str) -> None:
-        """Send a message, and pass on what the server answers; else answer with an error."""
+    def _start(self, work: Coroutine[Any, Any, None], key: str) -> asyncio.Task[None]:
+        task = self._loop.create_task(work)
+        self._tasks[task] = key
+        task.add_done_callback(self._tasks.pop)
+        return task
+
+    async def _exchange(
+        self, line: bytes, message: JsonObject, key: str, before: asyncio.Task[None] | None
+    ) -> None:
+        """Send a message, and pass on what the server answers; else answer with an error.
+
+        A notification reaches the server before later messages do.
+        """
+        if before is not None:
+            await asyncio.wait([before])
         method, is_answered = message.get("method"), key == _NO_REQUEST
         headers = self._headers | _headers_of(message)
         try:
@@ -132,7 +146,7 @@ class _Bridge:
             if not is_answered:
                 raise httpx.ReadError("the answer ended too early")
         except (httpx.HTTPError, httpx.InvalidURL) as error:
-            words = f"no answer from {shown_url(self._url)}: {error or type(error).__name__}"
+            words = f"no answer from the server: {error or type(error).__name__}"
             if key == _NO_REQUEST:
                 say(f"tooltrail: {words}")
             elif not is_answered:
@@ -140,7 +154,7 @@ class _Bridge:
                 spelled = {"jsonrpc": "2.0", "id": message["id"], "error": failure}
                 self._pass_on("proxy", json.dumps(spelled).encode())
         if method == "notifications/initialized" and _SESSION in self._headers:
-            await self._listen()
+            self._start(self._listen(), _NO_REQUEST)
 
     async def _listen(self) -> None:
         """Pass on the messages that answer no request, if the server has such messages."""

@@ -6,18 +6,27 @@ Everything else, such as a line that is not JSON, is not recorded.
 """
 
 import json
+import threading
+import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
-from typing import Any, Final, Literal, NamedTuple, TypeAlias
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
 
 from pydantic import JsonValue
 
+from tooltrail.cli._output import say
+from tooltrail.cli._process import held_signals
+from tooltrail.cli._recording import session_of
 from tooltrail.importers.events import NOTHING
 from tooltrail.importers.parts import Parts, encoded
 from tooltrail.journal import Entry, Invocation, Recorder, Session
-from tooltrail.journal.clock import new_id
+from tooltrail.journal.clock import new_id, now
 from tooltrail.records import (
+    DEFAULT_POLICY,
     CompleteOutput,
     ErrorKind,
     GenericOutput,
@@ -26,6 +35,7 @@ from tooltrail.records import (
     ToolError,
     TooltrailError,
     complete_output_of_result,
+    default_families,
 )
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.digests import digest_of
@@ -43,6 +53,12 @@ _CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
 _TRANSPORT_FAILED: Final = "transport_failed"
 _PROTOCOL_ERROR: Final = "protocol_error"
 _NS_PER_MS: Final = 1_000_000
+_PAUSE_S: Final = 0.02
+"""Recording begins this long after a message. Meanwhile, most calls are answered: this thread would
+compete with the one that passes the answer on."""
+
+_CLOSE_S: Final = 30
+"""How long the end of the proxy waits for a slow disk."""
 
 
 class LineSplitter:
@@ -79,31 +95,35 @@ class _RunningCall(NamedTuple):
     clock_ns: int
 
 
-class McpRecording:
-    """Records one connection. For one thread.
+class McpRecorder:
+    """Records a copy of the traffic in a thread, until the end of its `with` block.
 
-    A failure to record costs the calls that run at that time, and no later ones.
+    Traffic never waits for the disk. A failure to record costs the calls that run at that time, and
+    no later ones; the first one is reported on stderr.
 
     Args:
-        recorder: appends the facts.
-        open_session: opens the session when there is something to record. Its argument is the name
-            of the client, if known.
-        rules: the secrets to replace in the record; None for none.
+        spool: spool of the store.
+        source: the command line or the URL of the server.
+        session: id or name of the session; None for a new one.
         server_name: the name of the server, for the names of its tools.
-        report: called with each failure to record.
+        rules: the secrets to replace in the record; None for none.
     """
 
     def __init__(
         self,
-        recorder: Recorder,
-        open_session: Callable[[str | None], Session],
+        spool: Path,
+        source: str,
         *,
-        rules: RuleSet | None,
+        session: str | None,
         server_name: str | None,
-        report: Callable[[Exception], None],
+        rules: RuleSet | None,
     ) -> None:
-        self._recorder, self._open, self._report = recorder, open_session, report
-        self._rules, self._server_name = rules, server_name
+        self._source, self._named, self._server_name = source, session, server_name
+        self._rules = rules
+        self._recorder = Recorder(spool, policy=DEFAULT_POLICY, families=default_families())
+        self._copies = SimpleQueue[Copied | None]()
+        self._thread = threading.Thread(target=self._record, daemon=True)
+        self._has_failed = False
         self._lines: defaultdict[Sender, LineSplitter] = defaultdict(LineSplitter)
         self._client: str | None = None
         self._opened: Session | None = None
@@ -113,37 +133,72 @@ class McpRecording:
         self._tools: tuple[ToolDefinition, ...] = ()
         self._offered: tuple[ToolDefinition, ...] | None = None
 
-    def feed(self, copied: Copied) -> None:
-        """Record the messages that bytes of the traffic complete; see `flush`."""
-        for line in self._lines[copied.sender].feed(copied.data):
-            try:
-                self._add_line(line, copied)
-            except (TooltrailError, ValueError) as error:
-                self._report(error)
+    def copy(self, sender: Sender, data: bytes) -> None:
+        """Record bytes of the traffic. Returns at once."""
+        self._copies.put(Copied(sender, data, now(), time.monotonic_ns()))
 
-    def flush(self) -> None:
-        """Append what is recorded to the journal; durable when this returns."""
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with held_signals():
+            self._copies.put(None)
+            self._thread.join(_CLOSE_S)
+
+    def _record(self) -> None:
+        with suppress(TooltrailError):  # was reported
+            while self._record_some():
+                pass
+            last = Copied("proxy", b"", now(), time.monotonic_ns())
+            for call in self._running.values():
+                name = call.invocation.tool_name
+                self._end(call, last, _failure(name, _TRANSPORT_FAILED, "the connection ended"))
+            self._flush()
+            if self._opened is not None:
+                self._opened.__exit__()
+        self._recorder.close()
+
+    def _record_some(self) -> bool:
+        """Record what waits; return whether there may be more."""
+        copied = self._copies.get()
+        time.sleep(_PAUSE_S)
+        while copied is not None:
+            for line in self._lines[copied.sender].feed(copied.data):
+                try:
+                    self._add_line(line, copied)
+                except Exception as error:  # noqa: BLE001  the record of other calls goes on
+                    self._fail(error)
+            if self._copies.empty():
+                break
+            copied = self._copies.get()
+        self._flush()
+        return copied is not None
+
+    def _flush(self) -> None:
         entries, self._entries = self._entries, []
         try:
             self._recorder.append(entries)
         except TooltrailError as error:
             # The start of a running call may be lost. Its end would then be rejected.
             self._running.clear()
-            self._report(error)
+            self._fail(error)
 
-    def close(self, last: Copied) -> None:
-        """End the calls that still run, as failures of the transport, and the session."""
-        for call in self._running.values():
-            name = call.invocation.tool_name
-            self._end(call, last, _failure(name, _TRANSPORT_FAILED, "the connection ended"))
-        self.flush()
-        if self._opened is not None:
-            self._opened.__exit__()
+    def _fail(self, error: Exception) -> None:
+        if not self._has_failed:
+            self._has_failed = True
+            say(f"tooltrail: a tool call is not recorded, the traffic goes on: {error}")
 
-    @property
     def _session(self) -> Session:
-        if self._opened is None:
-            self._opened = self._open(self._client)
+        """The session, which is opened when there is something to record."""
+        if self._opened is None and self._named is None:
+            title = Parts(self._rules).clean_text("title", self._source)
+            self._opened = Session.open(self._recorder, title=title, agent=self._client)
+        elif self._opened is None:
+            session, name = session_of(self._named)
+            if name is not None:
+                Session.open(self._recorder, name=name)
+            self._opened = Session.join(self._recorder, session)  # others may go on with it
         return self._opened
 
     def _add_line(self, line: bytes, copied: Copied) -> None:
@@ -194,7 +249,7 @@ class McpRecording:
         recorder = self._recorder
         invocation = Invocation(
             recorder,
-            self._session.id,
+            self._session().id,
             read_call(message).model_copy(update={"namespace": self._server_name}),
             recorder.families.named("generic"),
             recorder.policy,
@@ -235,7 +290,7 @@ class McpRecording:
         self._tools = (*self._tools, *tools) if continues else tools
         is_last = object_in(message.get("result")).get("nextCursor") is None
         if is_last and self._tools != self._offered:
-            self._session.offer_tools(self._tools)
+            self._session().offer_tools(self._tools)
             self._offered = self._tools
 
 

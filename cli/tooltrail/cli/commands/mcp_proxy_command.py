@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+from urllib.parse import urlsplit
 
 import click
 
@@ -40,19 +41,21 @@ def command(
     traffic. The exit status is that of SERVER: 128+N if signal N ended the server, 126 or 127 if
     the server could not be started.
     """
-    from tooltrail.cli._mcp_proxy import CopyRecorder, run_stdio, shown_url
+    from tooltrail.cli._mcp_proxy import run_stdio
+    from tooltrail.cli._mcp_recording import McpRecorder
+    from tooltrail.redaction import default_rules
 
-    if bool(argv) == bool(url):
-        raise click.UsageError("give either -- SERVER, or --url")
-    if not all(":" in one for one in headers):
-        raise click.UsageError("a header is NAME:VALUE")
-    source = shown_url(url) if url else shlex.join(argv)
-    with CopyRecorder(
+    if bool(argv) == bool(url) or not all(":" in one for one in headers):
+        raise click.UsageError("give either -- SERVER, or --url with headers of NAME:VALUE")
+    # Without the parts of the URL that may hold a credential.
+    parts = urlsplit(url or "")
+    shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+    with McpRecorder(
         location.spool_folder,
-        source,
+        shown or shlex.join(argv),
         session=session,
         server_name=server_name,
-        is_redacting=not no_redact,
+        rules=None if no_redact else default_rules(),
     ) as recorder:
         if not url:
             return run_stdio(argv, recorder)
