@@ -118,7 +118,7 @@ def test_every_byte_passes_unchanged_in_both_directions(cli: Cli) -> None:
     assert states(cli) == [("error", "transport_failed")]
 
 
-def test_each_way_to_fail_is_told_apart(cli: Cli) -> None:
+def test_each_way_to_fail_has_its_own_kind(cli: Cli) -> None:
     refused = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no", "data": [7]}}
     stdin = (
         call(1, say=[refused])
