@@ -105,10 +105,8 @@ def test_the_official_client_and_server_do_not_notice_the_proxy(
                 with store.reader.open_stream(detail.streams[0]) as stream:
                     assert stream.read().decode() == json.loads(detail.arguments)["text"]
         (session,) = store.reader.sessions()
-        assert session.agent == "mcp"
-        assert session.closed_at is not None
-    tools = cli.ok("tools", "ls", "--json").records
-    assert {one["name"] for one in tools} == set(got["tools"])
+        assert (session.agent, session.closed_at is None) == ("mcp", False)
+    assert {one["name"] for one in cli.ok("tools", "ls", "--json").records} == {*got["tools"]}
 
 
 def test_every_byte_passes_unchanged_in_both_directions(cli: Cli) -> None:
@@ -210,10 +208,9 @@ def test_a_secret_is_in_the_traffic_and_not_in_the_record(
     ended = proxied(cli, escaped + listed, *options, server=(*python(ANSWERS), SECRET))
     assert SECRET in json.loads(ended.stdout)["result"]["content"][0]["text"]
     states(cli)
-    exported = cli.ok("show", "--json").text + cli.ok("session", "ls", "--json").text
-    held = [path for path in cli.folder.rglob("*") if path.is_file()]
-    is_kept = SECRET in exported or any(SECRET.encode() in path.read_bytes() for path in held)
-    assert is_kept == bool(options)
+    held = b"".join(path.read_bytes() for path in cli.folder.rglob("*") if path.is_file())
+    shown = cli.ok("show", "--json").text + cli.ok("session", "ls", "--json").text
+    assert (SECRET in shown or SECRET.encode() in held) == bool(options)
     assert ("github-token" in cli.ok("show").text) != bool(options)
 
 
@@ -255,21 +252,16 @@ def test_a_cancelled_request_ends_at_the_http_server(cli: Cli, tmp_path: Path) -
         with process:
             assert process.stdin is not None
             process.stdin.write(line(id=1, method="tools/call", params=params))
-            until(lambda: mark.exists() and mark.read_text() == "running")
+            until(lambda: mark.exists() and "running" in mark.read_text())
             process.stdin.write(line(method="notifications/cancelled", params=cancelling))
-            until(lambda: mark.read_text() == "cancelled")
+            until(lambda: "cancelled" in mark.read_text())
             process.stdin.close()
             assert process.wait() == 0
     assert states(cli) == [("cancelled", "cancelled")]
 
 
-@pytest.mark.parametrize(
-    "arguments", [(), ("--url", "http://a/", "--", "cat"), ("--url", "http://a/", "--header", "x")]
-)
-def test_wrong_usage_is_refused(cli: Cli, arguments: tuple[str, ...]) -> None:
-    assert cli.run("mcp-proxy", *arguments).code == 2
-
-
-def test_a_server_that_cannot_be_started_is_reported(cli: Cli) -> None:
+def test_what_cannot_be_run_is_reported(cli: Cli) -> None:
     ended = proxied(cli, b"", server=("no-such-server",))
     assert (ended.code, ended.sentence) == (127, "command 'no-such-server' is not found")
+    for wrong in ([], ["--url", "http://a/", "cat"], ["--url", "http://a/", "--header", "x"]):
+        assert cli.run("mcp-proxy", *wrong).code == 2

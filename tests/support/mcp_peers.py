@@ -1,17 +1,11 @@
-"""An MCP server and client of the official SDK, as programs.
+"""An MCP server and client of the official SDK, as programs: `server [PORT]`, `client MODE …`.
 
-    python -m tests.support.mcp_peers server [PORT]
-    python -m tests.support.mcp_peers client MODE COMMAND [ARG]...
-
-The server speaks stdio, or HTTP on a port of its own choice, which it prints. The client prints
-what it got as one JSON object.
+The server speaks stdio, or HTTP on a port, which it prints. The client prints what it got as JSON.
 """
 
 import asyncio
 import json
 import sys
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -27,20 +21,17 @@ server = MCPServer("demo", log_level="CRITICAL")
 
 @server.tool()
 async def echo(text: str, wait_s: float = 0) -> str:
-    """Return a text, after a while."""
     await asyncio.sleep(wait_s)
     return text
 
 
 @server.tool()
 def fail() -> str:
-    """Fail."""
     raise ValueError("broken")
 
 
 @server.tool()
 async def count(steps: int, context: Context[Any]) -> str:
-    """Report each step."""
     for step in range(steps):
         await context.report_progress(step, steps)
     return "counted"
@@ -49,17 +40,14 @@ async def count(steps: int, context: Context[Any]) -> str:
 @server.tool()
 async def hang(mark: str) -> str:
     """Run until the call is cancelled, and say so in a file."""
-    _mark(mark, "running")
-    try:
-        await asyncio.sleep(1000)
-    except asyncio.CancelledError:
-        _mark(mark, "cancelled")
-        raise
+    with open(mark, "w", buffering=1) as file:  # noqa: ASYNC230, PTH123  short
+        file.write("running\n")
+        try:
+            await asyncio.sleep(1000)
+        except asyncio.CancelledError:
+            file.write("cancelled\n")
+            raise
     return "never"
-
-
-def _mark(path: str, text: str) -> None:
-    Path(path).write_text(text)
 
 
 class _Serving(uvicorn.Server):
@@ -96,14 +84,11 @@ async def _use(mode: str, command: str, *arguments: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    with suppress(KeyboardInterrupt):
-        match sys.argv[1:]:
-            case ["server"]:
-                server.run("stdio")
-            case ["server", port]:
-                app = server.streamable_http_app()
-                _Serving(uvicorn.Config(app, port=int(port), log_level="critical")).run()
-            case ["client", *words]:
-                sys.stdout.write(json.dumps(asyncio.run(_use(*words))))
-            case _:
-                sys.exit(__doc__)
+    match sys.argv[1:]:
+        case ["server", port]:
+            app = server.streamable_http_app()
+            _Serving(uvicorn.Config(app, port=int(port), log_level="critical")).run()
+        case ["client", *words]:
+            sys.stdout.write(json.dumps(asyncio.run(_use(*words))))
+        case _:
+            server.run("stdio")
