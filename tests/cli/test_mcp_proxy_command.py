@@ -263,5 +263,5 @@ def test_a_cancelled_request_ends_at_the_http_server(cli: Cli, tmp_path: Path) -
 def test_what_cannot_be_run_is_reported(cli: Cli) -> None:
     ended = proxied(cli, b"", server=("no-such-server",))
     assert (ended.code, ended.sentence) == (127, "command 'no-such-server' is not found")
-    for wrong in ([], ["--url", "http://a/", "cat"], ["--url", "http://a/", "--header", "x"]):
-        assert cli.run("mcp-proxy", *wrong).code == 2
+    for wrong in ("", "--url http://a/ cat", "--url http://a/ --header é:1", "--url http://["):
+        assert cli.run("mcp-proxy", *wrong.split()).code == 2

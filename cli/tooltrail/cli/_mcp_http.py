@@ -57,9 +57,7 @@ async def run_http(url: str, headers: Sequence[str], recorder: McpRecorder) -> i
         headers: `NAME:VALUE`, to send with every request.
         recorder: gets a copy of every message.
     """
-    named = [
-        (name, value.strip()) for name, _, value in (h.encode().partition(b":") for h in headers)
-    ]
+    named = [(name, value.strip()) for name, _, value in (one.partition(":") for one in headers)]
     limits = httpx.Limits(max_connections=None)
     async with httpx.AsyncClient(headers=named, timeout=_TIMEOUT, limits=limits) as client:
         return await _Bridge(client, url, recorder).run()

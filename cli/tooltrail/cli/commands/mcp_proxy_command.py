@@ -1,6 +1,7 @@
 """`tooltrail mcp-proxy`: record the tool calls between an MCP client and its server."""
 
 import asyncio
+import re
 import shlex
 from urllib.parse import urlsplit
 
@@ -45,10 +46,14 @@ def command(
     from tooltrail.cli._mcp_recording import McpRecorder
     from tooltrail.redaction import default_rules
 
-    if bool(argv) == bool(url) or not all(":" in one for one in headers):
+    are_headers = all(re.fullmatch(r"[\w-]+:[ -~]*", one, re.ASCII) for one in headers)
+    if bool(argv) == bool(url) or not are_headers:
         raise click.UsageError("give either -- SERVER, or --url with headers of NAME:VALUE")
-    # Without the parts of the URL that may hold a credential.
-    parts = urlsplit(url or "")
+    try:
+        parts = urlsplit(url or "")
+    except ValueError as error:
+        raise click.UsageError(f"--url is not valid: {error}") from error
+    # Without the parts that may hold a credential.
     shown = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
     with McpRecorder(
         location.spool_folder,
