@@ -94,7 +94,7 @@ def test_the_official_client_and_server_do_not_notice_the_proxy(
         "echoed": [{"result": f"text {n}"} for n in range(CALLS)],
         "failed": True,
         "counted": {"result": "counted"},
-        "steps": [0, 1, 2],
+        "said": ["ProgressNotification"] * 3 + ["ToolListChangedNotification"] * (mode == "legacy"),
     }
     failed = ("error", "tool_execution_failed")
     assert states(cli) == [("success", None)] * CALLS + [failed, ("success", None)]

@@ -34,6 +34,7 @@ def fail() -> str:
 async def count(steps: int, context: Context[Any]) -> str:
     for step in range(steps):
         await context.report_progress(step, steps)
+    await context.session.send_tool_list_changed()  # which answers no request
     return "counted"
 
 
@@ -59,7 +60,12 @@ class _Serving(uvicorn.Server):
 
 async def _use(mode: str, command: str, *arguments: str) -> dict[str, Any]:
     transport = stdio_client(StdioServerParameters(command=command, args=[*arguments]))
-    async with Client(transport, mode=mode) as client:
+    said = list[str]()
+
+    async def listen(message: Any) -> None:
+        said.append(type(message).__name__)
+
+    async with Client(transport, mode=mode, message_handler=listen) as client:
         listed = await client.list_tools()
         # The later a call, the sooner its answer.
         calls = [
@@ -68,18 +74,15 @@ async def _use(mode: str, command: str, *arguments: str) -> dict[str, Any]:
         ]
         echoed = await asyncio.gather(*calls)
         failed = await client.call_tool("fail", {})
-        steps = list[float]()
-
-        async def note(progress: float, total: float | None, message: str | None) -> None:
-            steps.append(progress)
-
-        counted = await client.call_tool("count", {"steps": 3}, progress_callback=note)
+        counted = await client.call_tool("count", {"steps": 3}, meta={"progressToken": "t"})
+        while mode == "legacy" and "ToolListChangedNotification" not in said:
+            await asyncio.sleep(0.01)  # over HTTP, it comes in another stream
     return {
         "tools": [one.name for one in listed.tools],
         "echoed": [one.structured_content for one in echoed],
         "failed": failed.is_error,
         "counted": counted.structured_content,
-        "steps": steps,
+        "said": sorted(said),
     }
 
 

@@ -73,7 +73,7 @@ class _Bridge:
         # Of the server, as it named them in the answer to `initialize`.
         self._headers: dict[str, str] = {}
         self._tasks: dict[asyncio.Task[None], str] = {}  # with the key of the request
-        self._notice: asyncio.Task[None] | None = None
+        self._ordered: asyncio.Task[None] | None = None  # later messages wait for this one
 
     async def run(self) -> int:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -114,9 +114,9 @@ class _Bridge:
                     task.cancel()
         elif line.strip():
             key = key_of(message, "id") if "method" in message else _NO_REQUEST
-            task = self._start(self._exchange(line, message, key, self._notice), key)
-            if key == _NO_REQUEST:
-                self._notice = task
+            task = self._start(self._exchange(line, message, key, self._ordered), key)
+            if key == _NO_REQUEST or message.get("method") == "initialize":
+                self._ordered = task
 
     def _start(self, work: Coroutine[Any, Any, None], key: str) -> asyncio.Task[None]:
         task = self._loop.create_task(work)
@@ -127,10 +127,7 @@ class _Bridge:
     async def _exchange(
         self, line: bytes, message: JsonObject, key: str, before: asyncio.Task[None] | None
     ) -> None:
-        """Send a message, and pass on what the server answers; else answer with an error.
-
-        A notification reaches the server before later messages do.
-        """
+        """Send a message, and pass on what the server answers; else answer with an error."""
         if before is not None:
             await asyncio.wait([before])
         method, is_answered = message.get("method"), key == _NO_REQUEST
@@ -184,7 +181,8 @@ class _Bridge:
                 return
             data = await response.aread()
             message = message_in(data)
-            if not response.is_success and key_of(message, "id") != key:
+            is_meant = verb == "POST" and key_of(message, "id") == key
+            if not (response.is_success or is_meant):
                 words = object_in(message.get("error")).get("message", response.reason_phrase)
                 raise httpx.ReadError(f"HTTP status {response.status_code}: {words}")
             if data.strip():
