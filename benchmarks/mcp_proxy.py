@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
@@ -81,7 +81,7 @@ def _over_stdio(*command: str) -> Generator[Ask]:
 
 
 @contextmanager
-def _http_server() -> Iterator[str]:
+def _http_server() -> Generator[str]:
     with ThreadingHTTPServer(("127.0.0.1", 0), _Server) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"

@@ -74,8 +74,9 @@ async def _use(mode: str, command: str, *arguments: str) -> dict[str, Any]:
         ]
         echoed = await asyncio.gather(*calls)
         failed = await client.call_tool("fail", {})
-        counted = await client.call_tool("count", {"steps": 3}, meta={"progressToken": "t"})
-        while mode == "legacy" and "ToolListChangedNotification" not in said:
+        token: Any = {"progressToken": "t"}
+        counted = await client.call_tool("count", {"steps": 3}, meta=token)
+        while mode == "legacy" and "ToolListChangedNotification" not in said:  # noqa: ASYNC110
             await asyncio.sleep(0.01)  # over HTTP, it comes in another stream
     return {
         "tools": [one.name for one in listed.tools],

@@ -10,7 +10,6 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -56,6 +55,9 @@ _NS_PER_MS: Final = 1_000_000
 _PAUSE_S: Final = 0.02
 """Recording begins this long after a message. Meanwhile, most calls are answered: this thread would
 compete with the one that passes the answer on."""
+
+_MOST_TOGETHER: Final = 256
+"""The most facts that are appended together, about."""
 
 _CLOSE_S: Final = 30
 """How long the end of the proxy waits for a slow disk."""
@@ -147,16 +149,17 @@ class McpRecorder:
             self._thread.join(_CLOSE_S)
 
     def _record(self) -> None:
-        with suppress(TooltrailError):  # was reported
-            while self._record_some():
-                pass
-            last = Copied("proxy", b"", now(), time.monotonic_ns())
+        while self._record_some():
+            pass
+        last = Copied("proxy", b"", now(), time.monotonic_ns())
+        try:
             for call in self._running.values():
-                name = call.invocation.tool_name
-                self._end(call, last, _failure(name, _TRANSPORT_FAILED, "the connection ended"))
+                self._end(call, last, _failure(call, _TRANSPORT_FAILED, "the connection ended"))
             self._flush()
             if self._opened is not None:
                 self._opened.__exit__()
+        except TooltrailError as error:
+            self._fail(error)
         self._recorder.close()
 
     def _record_some(self) -> bool:
@@ -169,7 +172,7 @@ class McpRecorder:
                     self._add_line(line, copied)
                 except Exception as error:  # noqa: BLE001  the record of other calls goes on
                     self._fail(error)
-            if self._copies.empty():
+            if self._copies.empty() or len(self._entries) >= _MOST_TOGETHER:
                 break
             copied = self._copies.get()
         self._flush()
@@ -221,9 +224,8 @@ class McpRecorder:
         if method == "notifications/cancelled":
             call = self._running.pop(key_of(params, "requestId"), None)
             if call is not None:
-                name = call.invocation.tool_name
                 words = str(params.get("reason") or "the client cancelled the call")
-                self._end(call, copied, _failure(name, ErrorKind.CANCELLED, words))
+                self._end(call, copied, _failure(call, ErrorKind.CANCELLED, words))
         elif method == "tools/list":
             self._lists[key_of(message, "id")] = params.get("cursor") is not None
         elif method == "tools/call" and message.get("id") is not None:
@@ -236,12 +238,11 @@ class McpRecorder:
         call = self._running.pop(key, None)
         if call is None:
             return
-        name = call.invocation.tool_name
         try:
-            self._end(call, copied, *_output_of(name, message, copied.sender))
+            self._end(call, copied, *_output_of(call, message, copied.sender))
         except (TooltrailError, ValueError) as error:
             words = f"the result cannot be recorded: {error}"
-            failure = _failure(name, ErrorKind.OUTPUT_PERSISTENCE_FAILED, words)
+            failure = _failure(call, ErrorKind.OUTPUT_PERSISTENCE_FAILED, words)
             self._end(call, copied, failure)
             raise
 
@@ -294,7 +295,9 @@ class McpRecorder:
             self._offered = self._tools
 
 
-def _output_of(name: str, message: JsonObject, sender: Sender) -> tuple[CompleteOutput, JsonObject]:
+def _output_of(
+    call: _RunningCall, message: JsonObject, sender: Sender
+) -> tuple[CompleteOutput, JsonObject]:
     """The output of a call in its response, and the members that have no place in the output.
 
     An answer of another shape than a result, such as a request for input, is kept as one value.
@@ -303,15 +306,19 @@ def _output_of(name: str, message: JsonObject, sender: Sender) -> tuple[Complete
     if error is not None:
         kind = _TRANSPORT_FAILED if sender == "proxy" else _PROTOCOL_ERROR
         words = text_in(object_in(error).get("message")) or ""
-        return _failure(name, kind, words, error), {}
+        return _failure(call, kind, words, error), {}
+    name = call.invocation.tool_name
     outcome = read_outcome(object_in(result))
     if isinstance(outcome, ResultBlock):
         return complete_output_of_result(name, outcome), outcome.extras
     return CompleteOutput.success(name, GenericOutput.of(structured=result)), {}
 
 
-def _failure(name: str, kind: str, words: str, details: JsonValue = None) -> CompleteOutput:
-    return CompleteOutput.failure(name, ToolError(kind=kind, message=words, details=details))
+def _failure(
+    call: _RunningCall, kind: str, words: str, details: JsonValue = None
+) -> CompleteOutput:
+    error = ToolError(kind=kind, message=words, details=details)
+    return CompleteOutput.failure(call.invocation.tool_name, error)
 
 
 def message_in(line: bytes) -> JsonObject:
