@@ -12,7 +12,7 @@ from importlib import import_module
 
 SUBJECTS = (
     *("recording", "processes", "slow_disk", "importing", "sessions", "disk"),
-    *("large_store", "starting", "capture", "projecting", "wire"),
+    *("large_store", "starting", "capture", "projecting", "wire", "mcp_proxy"),
 )
 """The modules that have a function `lines`."""
 

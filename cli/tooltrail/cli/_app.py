@@ -19,6 +19,7 @@ COMMANDS = {
     "init": "create a store",
     "log": "list invocations, newest first",
     "mcp": "let an agent read its own record over MCP",
+    "mcp-proxy": "record the tool calls between an MCP client and its server",
     "redact": "search what is stored for credentials",
     "repair": "ingest all facts that wait in the journal, and report",
     "session": "open, close and list sessions",
@@ -43,7 +44,8 @@ class LazyGroup(click.Group):
         del ctx
         if cmd_name not in COMMANDS:
             return None
-        command: object = import_module(f"tooltrail.cli.commands.{cmd_name}_command").command
+        module = f"tooltrail.cli.commands.{cmd_name.replace('-', '_')}_command"
+        command: object = import_module(module).command
         assert isinstance(command, click.Command)
         return command
 

@@ -101,7 +101,7 @@ class Recording:
         self._policy = policy
         self._rules = rules
         self._tool = self._clean_text(request.tool)
-        self._session, self._session_name = _session_of(self._clean_text(request.session))
+        self._session, self._session_name = session_of(self._clean_text(request.session))
         self._has_own_session = request.session is None
         self._log = JournalLog(spool / "journal")
         self._owner = Owner(spool)
@@ -294,7 +294,7 @@ class Recording:
         self._owner.release()
 
 
-def _session_of(named: str | None) -> tuple[UUID, str | None]:
+def session_of(named: str | None) -> tuple[UUID, str | None]:
     """The id and the name of a session. The name is None for an id, or for a new session."""
     if named is None:
         return new_id(), None

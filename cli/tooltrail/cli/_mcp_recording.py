@@ -1,0 +1,334 @@
+"""The record of the traffic between an MCP client and its server.
+
+The traffic is JSON-RPC 2.0 with one message on each line. A call begins with the request of the
+client, and ends with the response that has its id; requests of the server have ids of their own.
+Everything else, such as a line that is not JSON, is not recorded.
+"""
+
+import json
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, Final, Literal, NamedTuple, Self, TypeAlias
+
+from pydantic import JsonValue
+
+from tooltrail.cli._output import say
+from tooltrail.cli._process import held_signals
+from tooltrail.cli._recording import session_of
+from tooltrail.importers.events import NOTHING
+from tooltrail.importers.parts import Parts, encoded
+from tooltrail.journal import Entry, Invocation, Recorder, Session
+from tooltrail.journal.clock import new_id, now
+from tooltrail.records import (
+    DEFAULT_POLICY,
+    CompleteOutput,
+    ErrorKind,
+    GenericOutput,
+    ResultBlock,
+    ToolDefinition,
+    ToolError,
+    TooltrailError,
+    complete_output_of_result,
+    default_families,
+)
+from tooltrail.records.canonical_json import encode
+from tooltrail.records.digests import digest_of
+from tooltrail.records.facts import RedactionFact
+from tooltrail.redaction import RuleSet
+from tooltrail.wire.mcp import read_call
+from tooltrail.wire.mcp.asking import read_tools
+from tooltrail.wire.mcp.results import read_outcome
+from tooltrail.wire.members import JsonObject, object_in, text_in
+
+Sender: TypeAlias = Literal["client", "server", "proxy"]
+"""Who made a message. The proxy itself answers a request that cannot reach its server."""
+
+_CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
+_TRANSPORT_FAILED: Final = "transport_failed"
+_PROTOCOL_ERROR: Final = "protocol_error"
+_NS_PER_MS: Final = 1_000_000
+_PAUSE_S: Final = 0.02
+"""Recording begins this long after a message. Meanwhile, most calls are answered: this thread would
+compete with the one that passes the answer on."""
+
+_MOST_TOGETHER: Final = 256
+"""The most facts that are appended together, about."""
+
+_CLOSE_S: Final = 30
+"""How long the end of the proxy waits for a slow disk."""
+
+
+class LineSplitter:
+    """Splits a stream of bytes into lines, without their ends."""
+
+    def __init__(self) -> None:
+        self._held: list[bytes] = []
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        """Add bytes, and return the lines that they complete."""
+        *ends, rest = data.split(b"\n")
+        for end in ends:
+            line = b"".join([*self._held, end])
+            self._held.clear()
+            yield line
+        if rest:
+            self._held.append(rest)
+
+
+class Copied(NamedTuple):
+    """Bytes of the traffic, when they passed, and which secrets were replaced in them."""
+
+    sender: Sender
+    data: bytes
+    at: datetime
+    clock_ns: int
+    redacted: tuple[RedactionFact, ...] = ()
+
+
+class _RunningCall(NamedTuple):
+    """A call without a response so far, and when it began by a monotonic clock."""
+
+    invocation: Invocation
+    clock_ns: int
+
+
+class McpRecorder:
+    """Records a copy of the traffic in a thread, until the end of its `with` block.
+
+    Traffic never waits for the disk. A failure to record costs the calls that run at that time, and
+    no later ones; the first one is reported on stderr.
+
+    Args:
+        spool: spool of the store.
+        source: the command line or the URL of the server.
+        session: id or name of the session; None for a new one.
+        server_name: the name of the server, for the names of its tools.
+        rules: the secrets to replace in the record; None for none.
+    """
+
+    def __init__(
+        self,
+        spool: Path,
+        source: str,
+        *,
+        session: str | None,
+        server_name: str | None,
+        rules: RuleSet | None,
+    ) -> None:
+        self._source, self._named, self._server_name = source, session, server_name
+        self._rules = rules
+        self._recorder = Recorder(spool, policy=DEFAULT_POLICY, families=default_families())
+        self._copies = SimpleQueue[Copied | None]()
+        self._thread = threading.Thread(target=self._record, daemon=True)
+        self._has_failed = False
+        self._lines: defaultdict[Sender, LineSplitter] = defaultdict(LineSplitter)
+        self._client: str | None = None
+        self._opened: Session | None = None
+        self._entries: list[Entry] = []
+        self._running: dict[str, _RunningCall] = {}
+        self._lists: dict[str, bool] = {}  # by request, whether it continues the list before
+        self._tools: tuple[ToolDefinition, ...] = ()
+        self._offered: tuple[ToolDefinition, ...] | None = None
+
+    def copy(self, sender: Sender, data: bytes) -> None:
+        """Record bytes of the traffic. Returns at once."""
+        self._copies.put(Copied(sender, data, now(), time.monotonic_ns()))
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with held_signals():
+            self._copies.put(None)
+            self._thread.join(_CLOSE_S)
+
+    def _record(self) -> None:
+        while self._record_some():
+            pass
+        last = Copied("proxy", b"", now(), time.monotonic_ns())
+        try:
+            for call in self._running.values():
+                self._end(call, last, _failure(call, _TRANSPORT_FAILED, "the connection ended"))
+            self._flush()
+            if self._opened is not None:
+                self._opened.__exit__()
+        except TooltrailError as error:
+            self._fail(error)
+        self._recorder.close()
+
+    def _record_some(self) -> bool:
+        """Record what waits; return whether there may be more."""
+        copied = self._copies.get()
+        time.sleep(_PAUSE_S)
+        while copied is not None:
+            for line in self._lines[copied.sender].feed(copied.data):
+                try:
+                    self._add_line(line, copied)
+                except Exception as error:  # noqa: BLE001  the record of other calls goes on
+                    self._fail(error)
+            if self._copies.empty() or len(self._entries) >= _MOST_TOGETHER:
+                break
+            copied = self._copies.get()
+        self._flush()
+        return copied is not None
+
+    def _flush(self) -> None:
+        entries, self._entries = self._entries, []
+        try:
+            self._recorder.append(entries)
+        except TooltrailError as error:
+            # The start of a running call may be lost. Its end would then be rejected.
+            self._running.clear()
+            self._fail(error)
+
+    def _fail(self, error: Exception) -> None:
+        if not self._has_failed:
+            self._has_failed = True
+            say(f"tooltrail: a tool call is not recorded, the traffic goes on: {error}")
+
+    def _session(self) -> Session:
+        """The session, which is opened when there is something to record."""
+        if self._opened is None and self._named is None:
+            title = Parts(self._rules).clean_text("title", self._source)
+            self._opened = Session.open(self._recorder, title=title, agent=self._client)
+        elif self._opened is None:
+            session, name = session_of(self._named)
+            if name is not None:
+                Session.open(self._recorder, name=name)
+            self._opened = Session.join(self._recorder, session)  # others may go on with it
+        return self._opened
+
+    def _add_line(self, line: bytes, copied: Copied) -> None:
+        message = message_in(line)
+        parts = Parts(self._rules)
+        # The complete message, without escapes that would hide a secret from the rules.
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+        kept = parts.clean("request" if copied.sender == "client" else "response", encoded(text))
+        if parts.redacted:
+            message, copied = message_in(kept), copied._replace(redacted=parts.redacted)
+        if copied.sender == "client":
+            self._add_request(message, copied)
+        elif "method" not in message:
+            self._add_response(message, copied)
+
+    def _add_request(self, message: JsonObject, copied: Copied) -> None:
+        method, params = message.get("method"), object_in(message.get("params"))
+        about = params.get("clientInfo") or object_in(params.get("_meta")).get(_CLIENT_INFO)
+        self._client = text_in(object_in(about).get("name")) or self._client
+        if method == "notifications/cancelled":
+            call = self._running.pop(key_of(params, "requestId"), None)
+            if call is not None:
+                words = str(params.get("reason") or "the client cancelled the call")
+                self._end(call, copied, _failure(call, ErrorKind.CANCELLED, words))
+        elif method == "tools/list":
+            self._lists[key_of(message, "id")] = params.get("cursor") is not None
+        elif method == "tools/call" and message.get("id") is not None:
+            self._running[key_of(message, "id")] = self._start(message, copied)
+
+    def _add_response(self, message: JsonObject, copied: Copied) -> None:
+        key = key_of(message, "id")
+        if key in self._lists and "result" in message:
+            self._offer(message, continues=self._lists.pop(key))
+        call = self._running.pop(key, None)
+        if call is None:
+            return
+        try:
+            self._end(call, copied, *_output_of(call, message, copied.sender))
+        except (TooltrailError, ValueError) as error:
+            words = f"the result cannot be recorded: {error}"
+            failure = _failure(call, ErrorKind.OUTPUT_PERSISTENCE_FAILED, words)
+            self._end(call, copied, failure)
+            raise
+
+    def _start(self, message: JsonObject, copied: Copied) -> _RunningCall:
+        recorder = self._recorder
+        invocation = Invocation(
+            recorder,
+            self._session().id,
+            read_call(message).model_copy(update={"namespace": self._server_name}),
+            recorder.families.named("generic"),
+            recorder.policy,
+            invocation_id=new_id(),
+            started_at=copied.at,
+        )
+        entry = invocation.start_entry(recorder.owner.name())
+        self._append(entry, redacted=copied.redacted)
+        return _RunningCall(invocation, copied.clock_ns)
+
+    def _end(
+        self,
+        call: _RunningCall,
+        copied: Copied,
+        output: CompleteOutput,
+        extras: Mapping[str, JsonValue] = NOTHING,
+    ) -> None:
+        entry, _ = call.invocation.end_entry(
+            output,
+            at=max(copied.at, call.invocation.started_at),
+            duration_ms=(copied.clock_ns - call.clock_ns) // _NS_PER_MS,
+            seen=None,
+        )
+        named = {"result": dict(extras), "request": call.invocation.call.extras}
+        members = {name: one for name, one in named.items() if one}
+        document = [encode(members)] if members else []
+        entry = entry._replace(bodies=[*entry.bodies, *document])
+        digest = digest_of(document[0]) if document else None
+        self._append(entry, redacted=copied.redacted, extras=digest)
+
+    def _append(self, entry: Entry, **members: Any) -> None:
+        self._entries.append(entry._replace(fact=entry.fact.replaced(**members)))
+
+    def _offer(self, message: JsonObject, *, continues: bool) -> None:
+        """Record the tools of a list, unless they are the same as before."""
+        named = {"namespace": self._server_name}
+        tools = tuple(tool.model_copy(update=named) for tool in read_tools(message))
+        self._tools = (*self._tools, *tools) if continues else tools
+        is_last = object_in(message.get("result")).get("nextCursor") is None
+        if is_last and self._tools != self._offered:
+            self._session().offer_tools(self._tools)
+            self._offered = self._tools
+
+
+def _output_of(
+    call: _RunningCall, message: JsonObject, sender: Sender
+) -> tuple[CompleteOutput, JsonObject]:
+    """The output of a call in its response, and the members that have no place in the output.
+
+    An answer of another shape than a result, such as a request for input, is kept as one value.
+    """
+    error, result = message.get("error"), message.get("result")
+    if error is not None:
+        kind = _TRANSPORT_FAILED if sender == "proxy" else _PROTOCOL_ERROR
+        words = text_in(object_in(error).get("message")) or ""
+        return _failure(call, kind, words, error), {}
+    name = call.invocation.tool_name
+    outcome = read_outcome(object_in(result))
+    if isinstance(outcome, ResultBlock):
+        return complete_output_of_result(name, outcome), outcome.extras
+    return CompleteOutput.success(name, GenericOutput.of(structured=result)), {}
+
+
+def _failure(
+    call: _RunningCall, kind: str, words: str, details: JsonValue = None
+) -> CompleteOutput:
+    error = ToolError(kind=kind, message=words, details=details)
+    return CompleteOutput.failure(call.invocation.tool_name, error)
+
+
+def message_in(line: bytes) -> JsonObject:
+    """The message of a line; empty if the line is not a JSON object."""
+    try:
+        return object_in(json.loads(line.decode("utf-8", "surrogatepass")))
+    except (ValueError, RecursionError):
+        return {}
+
+
+def key_of(members: JsonObject, name: str) -> str:
+    """An id as a key: the number 1 and the text "1" are two ids."""
+    return json.dumps(members.get(name))

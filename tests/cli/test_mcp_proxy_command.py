@@ -1,0 +1,267 @@
+"""`tooltrail mcp-proxy` between the official client and server, and between odd ones."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.cli import PROGRAM, Cli, python
+from tests.support.mcp_peers import CALLS
+from tests.support.waiting import until
+
+PEERS = (sys.executable, "-m", "tests.support.mcp_peers")
+SECRET = "ghp_" + "a1" * 18
+MODERN: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+ANSWERS = """
+import json, os, sys
+for line in sys.stdin:
+    given = json.loads(line).get("params", {}).get("arguments", {})
+    if "exit" in given: os._exit(given["exit"])
+    if "kill" in given: os.kill(os.getpid(), given["kill"])
+    for one in given.get("say", ()): print(json.dumps(one))
+    if "size" in given:
+        text = "x" * given["size"]
+        result = {"content": [{"type": "text", "text": text}]}
+        print(json.dumps({"jsonrpc": "2.0", "id": 1, "result": result}))
+    sys.stdout.flush()
+"""
+"""A server that says what the arguments of a call tell it to."""
+
+
+def line(**members: Any) -> bytes:
+    """One message."""
+    return json.dumps({"jsonrpc": "2.0", **members}).encode() + b"\n"
+
+
+def call(call_id: Any, **arguments: Any) -> bytes:
+    """A request to call a tool."""
+    return line(id=call_id, method="tools/call", params={"name": "t", "arguments": arguments})
+
+
+def answer(call_id: Any, text: str, **more: Any) -> dict[str, Any]:
+    """A result."""
+    content = [{"type": "text", "text": text}]
+    return {"jsonrpc": "2.0", "id": call_id, "result": {"content": content, **more}}
+
+
+def states(cli: Cli) -> list[tuple[str, str | None]]:
+    """The state and the error of each call, oldest first; the record must be right."""
+    records = cli.ok("log", "-n", "0", "--json").records
+    cli.ok("verify")
+    return [(one["state"], one["error_kind"]) for one in reversed(records)]
+
+
+def proxied(cli: Cli, stdin: bytes, *options: str, server: tuple[str, ...] = ()) -> Any:
+    """Send bytes through the proxy to the server, and end."""
+    server = server or python(ANSWERS)
+    return cli.program("mcp-proxy", *options, "--", *server, stdin=stdin)
+
+
+@contextmanager
+def http_server() -> Generator[str]:
+    """The URL of the official server."""
+    with subprocess.Popen([*PEERS, "server", "0"], stdout=subprocess.PIPE) as process:
+        try:
+            assert process.stdout is not None
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}/mcp"
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_the_official_client_and_server_do_not_notice_the_proxy(
+    cli: Cli, transport: str, mode: str
+) -> None:
+    with http_server() as url:
+        target = ["--", *PEERS, "server"] if transport == "stdio" else ["--url", url]
+        proxy = [*PROGRAM, "mcp-proxy", "--db", cli.database, *target]
+        ended = cli.program("client", mode, *proxy, program=PEERS)
+    assert ended.code == 0, ended.message
+    got = json.loads(ended.text)
+    assert got == {
+        "tools": ["echo", "fail", "count", "hang"],
+        "echoed": [{"result": f"text {n}"} for n in range(CALLS)],
+        "failed": True,
+        "counted": {"result": "counted"},
+        "said": ["ProgressNotification"] * 3 + ["ToolListChangedNotification"] * (mode == "legacy"),
+    }
+    failed = ("error", "tool_execution_failed")
+    assert states(cli) == [("success", None)] * CALLS + [failed, ("success", None)]
+    with cli.open() as store:
+        for one in store.reader.invocations(limit=200).items:
+            detail = store.reader.invocation(one.id)
+            if one.tool_name == "echo":
+                with store.reader.open_stream(detail.streams[0]) as stream:
+                    assert stream.read().decode() == json.loads(detail.arguments)["text"]
+        (session,) = store.reader.sessions()
+        assert (session.agent, session.closed_at is None) == ("mcp", False)
+    assert {one["name"] for one in cli.ok("tools", "ls", "--json").records} == {*got["tools"]}
+
+
+def test_every_byte_passes_unchanged_in_both_directions(cli: Cli) -> None:
+    odd = b'no JSON\r\n\n\xff\xfe\0{"a":\n' + call(1, token=SECRET) + b" [1] \n[[[\n5\nunended"
+    ended = proxied(cli, odd, server=("cat",))
+    assert (ended.code, ended.stdout, ended.message) == (0, odd, "")
+    assert states(cli) == [("error", "transport_failed")]
+
+
+def test_each_way_to_fail_has_its_own_kind(cli: Cli) -> None:
+    refused = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32602, "message": "no", "data": [7]}}
+    stdin = (
+        call(1, say=[refused])
+        + call(2, say=[answer(2, "bad", isError=True)])
+        + call(3, say=[answer(3, "good", structuredContent={"n": 1}, _meta={"m": 2})])
+        + call(4)
+        + line(method="notifications/cancelled", params={"requestId": 4, "reason": "enough"})
+        + call(5, say=[answer(4, "too late")])
+    )
+    assert proxied(cli, stdin).code == 0
+    assert states(cli) == [
+        ("error", "protocol_error"),
+        ("error", "tool_execution_failed"),
+        ("success", None),
+        ("cancelled", "cancelled"),
+        ("error", "transport_failed"),
+    ]
+    with cli.open() as store:
+        found = store.reader.invocations(limit=5).items
+        *_, good, _, first = (store.reader.invocation(one.id) for one in found)
+    assert json.loads(str(first.canonical_json))["error"]["details"] == refused["error"]
+    assert {one.role for one in good.streams} == {"content.0", "structured"}
+    assert json.loads(str(good.extras)) == {"result": {"_meta": {"m": 2}}}
+
+
+def test_ids_are_paired_by_type_and_by_direction(cli: Cli) -> None:
+    asking: dict[str, Any] = {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "sampling/createMessage",
+        "params": {},
+    }
+    stdin = (
+        call("1")
+        + call(1, say=[asking])
+        + line(id=1, error={"code": 1, "message": "the client refuses what the server asks"})
+        + call(2, say=[answer(1, "number"), answer("1", "text"), answer(2, "two")])
+    )
+    assert proxied(cli, stdin).code == 0
+    assert states(cli) == [("success", None)] * 3
+    with cli.open() as store:
+        found = store.reader.invocations(limit=3).items
+        details = [store.reader.invocation(one.id) for one in reversed(found)]
+    texts = [one.receipt.text for one in details if one.receipt is not None]
+    assert texts == ["text\n", "number\n", "two\n"]
+
+
+@pytest.mark.parametrize(("how", "code"), [({"exit": 7}, 7), ({"kill": 9}, 128 + 9)])
+def test_the_proxy_ends_as_its_server_ends(cli: Cli, how: dict[str, int], code: int) -> None:
+    stdin = call(1) + call(2, say=[answer(2, "two")]) + call(3, **how)
+    ended = proxied(cli, stdin)
+    assert (ended.code, json.loads(ended.stdout)) == (code, answer(2, "two"))
+    failed = ("error", "transport_failed")
+    assert states(cli) == [failed, ("success", None), failed]
+
+
+@pytest.mark.parametrize(
+    ("number", "end"), [(9, ("interrupted", "interrupted")), (15, ("error", "transport_failed"))]
+)
+def test_a_signal_to_the_proxy_ends_its_calls(cli: Cli, number: int, end: tuple[str, str]) -> None:
+    process = cli.start("mcp-proxy", "--", *python(ANSWERS), stdin=subprocess.PIPE)
+    with process:
+        assert process.stdin is not None
+        process.stdin.write(call(1))
+        until(lambda: [one["state"] for one in cli.ok("log", "--json").records] == ["started"])
+        os.kill(process.pid, number)
+        assert process.wait() in (-9, 128 + 15)
+    assert states(cli) == [end]
+
+
+def test_a_result_of_50_mb_passes_and_is_recorded(cli: Cli) -> None:
+    size = 50_000_000
+    ended = proxied(cli, call(1, size=size))
+    text = json.loads(ended.stdout)["result"]["content"][0]["text"]
+    assert text == "x" * size
+    assert states(cli) == [("success", None)]
+    stored = cli.ok("show", "--stream", "content.0").stdout
+    assert sha256(stored).digest() == sha256(text.encode()).digest()
+
+
+@pytest.mark.parametrize("options", [(), ("--no-redact",)])
+def test_a_secret_is_in_the_traffic_and_not_in_the_record(
+    cli: Cli, options: tuple[str, ...]
+) -> None:
+    escaped = call(1, token=SECRET, say=[answer(1, f"it is {SECRET}")]).replace(
+        b"ghp", b"\\u0067hp"
+    )
+    listed = line(id=2, method="tools/list", params={})
+    ended = proxied(cli, escaped + listed, *options, server=(*python(ANSWERS), SECRET))
+    assert SECRET in json.loads(ended.stdout)["result"]["content"][0]["text"]
+    states(cli)
+    held = b"".join(path.read_bytes() for path in cli.folder.rglob("*") if path.is_file())
+    shown = cli.ok("show", "--json").text + cli.ok("session", "ls", "--json").text
+    assert (SECRET in shown or SECRET.encode() in held) == bool(options)
+    assert ("github-token" in cli.ok("show").text) != bool(options)
+
+
+def test_traffic_goes_on_if_nothing_can_be_recorded(cli: Cli, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.touch()
+    stdin = b"".join(call(n, say=[answer(n, "yes")]) for n in range(3))
+    ended = proxied(cli, stdin, "--spool", str(blocked / "spool"))
+    assert ended.code == 0
+    assert [json.loads(one)["id"] for one in ended.lines] == [0, 1, 2]
+    assert ended.sentence.startswith("a tool call is not recorded, the traffic goes on: ")
+
+
+def test_a_named_session_stays_open_and_tools_have_the_name_of_their_server(cli: Cli) -> None:
+    for number in range(2):
+        stdin = call(number, say=[answer(number, "yes")])
+        assert proxied(cli, stdin, "--session", "nightly", "--server-name", "disk").code == 0
+    (session,) = cli.ok("session", "ls", "--json").records
+    assert (session["name"], session["closed_at"]) == ("nightly", None)
+    assert [one["tool_name"] for one in cli.ok("log", "--json").records] == ["disk___t"] * 2
+
+
+def test_an_http_server_that_does_not_answer_fails_the_call_alone(cli: Cli) -> None:
+    url = "http://user:hunter22@127.0.0.1:1/mcp?key=hunter22"
+    ended = cli.program("mcp-proxy", "--url", url, stdin=call("a") + call(2))
+    assert ended.code == 0
+    answers = {json.loads(one)["id"]: json.loads(one)["error"]["code"] for one in ended.lines}
+    assert answers == {"a": -32000, 2: -32000}
+    assert states(cli) == [("error", "transport_failed")] * 2
+    assert "hunter22" not in cli.ok("session", "ls", "--json").text + cli.ok("show").text
+
+
+def test_a_cancelled_request_ends_at_the_http_server(cli: Cli, tmp_path: Path) -> None:
+    mark = tmp_path / "mark"
+    params: dict[str, Any] = {"name": "hang", "arguments": {"mark": str(mark)}, "_meta": MODERN}
+    cancelling: dict[str, Any] = {"requestId": 1, "_meta": MODERN}
+    with http_server() as url:
+        process = cli.start("mcp-proxy", "--url", url, stdin=subprocess.PIPE)
+        with process:
+            assert process.stdin is not None
+            process.stdin.write(line(id=1, method="tools/call", params=params))
+            until(lambda: mark.exists() and "running" in mark.read_text())
+            process.stdin.write(line(method="notifications/cancelled", params=cancelling))
+            until(lambda: "cancelled" in mark.read_text())
+            process.stdin.close()
+            assert process.wait() == 0
+    assert states(cli) == [("cancelled", "cancelled")]
+
+
+def test_what_cannot_be_run_is_reported(cli: Cli) -> None:
+    ended = proxied(cli, b"", server=("no-such-server",))
+    assert (ended.code, ended.sentence) == (127, "command 'no-such-server' is not found")
+    for wrong in ("", "--url http://a/ cat", "--url http://a/ --header é:1", "--url http://["):
+        assert cli.run("mcp-proxy", *wrong.split()).code == 2
