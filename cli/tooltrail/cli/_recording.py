@@ -2,6 +2,7 @@
 
 import shlex
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
@@ -33,6 +34,8 @@ from tooltrail.records.ids import keyed_id, parse_id
 from tooltrail.redaction.rules import RuleSet
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future, ThreadPoolExecutor
+
     from tooltrail.artifacts import Capture
     from tooltrail.redaction import StreamRedactor
 
@@ -41,6 +44,12 @@ _TICK_MS = 100
 
 _HELD_BYTES = 16 << 10
 """Maximum bytes of a stream that is stored with its fact. A longer stream is a spool file."""
+
+_LONG_BYTES = 1 << 20
+"""Bytes of output from which on another thread redacts and captures."""
+
+_MOST_PENDING = 32
+"""Chunks that wait for that thread at most."""
 
 _ERRORS = "surrogatepass"
 T = TypeVar("T", str, str | None)
@@ -333,26 +342,32 @@ class StreamCapture:
         self._order = capture("order")
         self._began = time.monotonic()
         self._last: tuple[StreamName, int, int] | None = None
+        self._received = 0
+        self._pool: ThreadPoolExecutor | None = None
+        self._pending: deque[Future[None]] = deque()
 
     def write(self, name: StreamName, chunk: bytes) -> None:
         """Capture a chunk; see `ChunkHandler`."""
-        kept, removed = chunk, 0
-        if self._rules is not None:
-            redactor = self._redactor(name)
-            before = redactor.removed
-            kept = redactor.feed(chunk)
-            removed = redactor.removed - before
-        if kept:
-            self._streams[name].write(kept)
-        self._note(name, len(chunk) - removed)
+        self._received += len(chunk)
+        if self._rules is None or self._received < _LONG_BYTES:
+            self._capture(name, chunk)
+        else:
+            self._submit(self._capture, name, chunk)
 
     def flush(self) -> None:
         """Make the output so far readable from the spool."""
-        for capture in self._streams.values():
-            capture.flush()
+        if self._pool is None:
+            self._flush()
+        else:
+            self._submit(self._flush)
 
     def close(self) -> list[CapturedStream]:
         """Close all streams, and return them in the order of the record."""
+        for work in self._pending:
+            if (error := work.exception()) is not None:
+                say(f"tooltrail: recording stopped early: {error}")
+        if self._pool is not None:
+            self._pool.shutdown()
         for name, redactor in self._redactors.items():
             from tooltrail.redaction.redactor import redactions  # noqa: PLC0415  loaded already
 
@@ -363,6 +378,34 @@ class StreamCapture:
         self._write_order()
         captured = [capture.close() for capture in self._streams.values()]
         return captured if len(captured) == 1 else [*captured, self._order.close()]
+
+    def _submit(self, work: Callable[..., None], *arguments: object) -> None:
+        """Do work in another thread, in order: redaction takes as long as the rest of a record.
+
+        Memory is bounded: waits if too much work is pending. Raises what earlier work raised.
+        """
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415  for long output
+
+            self._pool = ThreadPoolExecutor(1)
+        self._pending.append(self._pool.submit(work, *arguments))
+        if len(self._pending) > _MOST_PENDING:
+            self._pending.popleft().result()
+
+    def _capture(self, name: StreamName, chunk: bytes) -> None:
+        kept, removed = chunk, 0
+        if self._rules is not None:
+            redactor = self._redactor(name)
+            before = redactor.removed
+            kept = redactor.feed(chunk)
+            removed = redactor.removed - before
+        if kept:
+            self._streams[name].write(kept)
+        self._note(name, len(chunk) - removed)
+
+    def _flush(self) -> None:
+        for capture in self._streams.values():
+            capture.flush()
 
     def _redactor(self, name: StreamName) -> "StreamRedactor":
         if name not in self._redactors:
