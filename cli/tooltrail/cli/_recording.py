@@ -48,7 +48,7 @@ _HELD_BYTES = 16 << 10
 _LONG_BYTES = 1 << 20
 """Bytes of output from which on another thread redacts and captures."""
 
-_MOST_PENDING = 32
+_MOST_PENDING = 4
 """Chunks that wait for that thread at most."""
 
 _ERRORS = "surrogatepass"
