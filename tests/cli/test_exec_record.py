@@ -144,3 +144,9 @@ def test_the_record_says_what_was_asked_for(cli: Cli) -> None:
     arguments = json.loads(cli.ok("show", "--surface", "input").text)
     assert arguments == {"argv": ["printf", "%s", "a b"], "cwd": "/", "timeout_ms": 7250}
     assert log_of(cli)[0]["arguments_preview"] == "printf %s 'a b'"
+
+
+def test_commands_of_one_session_keep_their_environments(cli: Cli) -> None:
+    for _ in range(3):
+        assert cli.exec("--session", "shared", "--", "true").code == 0
+    assert cli.ok("verify").text == ""

@@ -1,5 +1,6 @@
 """`tooltrail mcp-proxy` between the official client and server, and between odd ones."""
 
+import base64
 import json
 import os
 import subprocess
@@ -265,3 +266,29 @@ def test_what_cannot_be_run_is_reported(cli: Cli) -> None:
     assert (ended.code, ended.sentence) == (127, "command 'no-such-server' is not found")
     for wrong in ("", "--url http://a/ cat", "--url http://a/ --header é:1", "--url http://["):
         assert cli.run("mcp-proxy", *wrong.split()).code == 2
+
+
+def test_a_secret_in_base64_and_in_names_is_replaced(cli: Cli) -> None:
+    blob = base64.b64encode(f"tok {SECRET}".encode()).decode()
+    resource = {"type": "resource", "resource": {"uri": "a:b", "blob": blob}}
+    said = {"jsonrpc": "2.0", "id": 1, "result": {"content": [resource]}}
+    ended = proxied(cli, call(1, say=[said]), "--session", f"s {SECRET}")
+    assert json.loads(ended.stdout) == said
+    assert states(cli) == [("success", None)]
+    assert "[REDACTED:github-token]" in cli.ok("session", "ls", "--json").text
+    assert cli.ok("redact", "--scan").text == ""
+    assert "tok [REDACTED:github-token]" in cli.ok("show").text
+
+
+def test_ids_that_look_like_secrets_are_paired(cli: Cli) -> None:
+    ids = [f"{SECRET[:-1]}{n}" for n in range(2)]
+    stdin = call(ids[0], say=[]) + call(ids[1], say=[answer(one, one) for one in ids])
+    proxied(cli, stdin)
+    assert states(cli) == [("success", None)] * 2
+
+
+def test_a_number_that_json_has_no_form_for_is_recorded_intact(cli: Cli) -> None:
+    said = answer(1, "x", structuredContent={"a": float("nan")})
+    proxied(cli, call(1, say=[said]))
+    assert states(cli) == [("success", None)]
+    cli.ok("verify", "--receipts")

@@ -7,15 +7,15 @@ becomes lines on standard output.
 import asyncio
 import base64
 import json
-import os
 import re
 import signal
+import sys
 import threading
 from collections.abc import AsyncIterator, Coroutine, Sequence
 from contextlib import suppress
 from typing import Any, Final
 
-from tooltrail.cli._mcp_proxy import BLOCK, write_all
+from tooltrail.cli._mcp_proxy import write_all
 from tooltrail.cli._mcp_recording import LineSplitter, McpRecorder, Sender, key_of, message_in
 from tooltrail.cli._output import say
 from tooltrail.records import UnavailableError
@@ -29,7 +29,7 @@ except ImportError as error:
     ) from error
 
 _TIMEOUT: Final = httpx.Timeout(None, connect=30)
-"""A tool may run for any time."""
+"""No limit on an answer, because a tool may run for any time."""
 
 _END_S: Final = 5
 """How long requests may run on after the last message of the client."""
@@ -45,6 +45,8 @@ _ACCEPTED: Final = {
 _NAMED: Final = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _PLAIN: Final = re.compile(r"(?!=\?base64\?)[!-~]([ -~]*[!-~])?")
 _NO_REQUEST: Final = "null"
+_LISTENING: Final = "listening"
+"""No key of a request: those are JSON."""
 _CLOSED: Final = -32000
 """The code of an error for a request that the server does not answer, as in official clients."""
 
@@ -59,7 +61,9 @@ async def run_http(url: str, headers: Sequence[str], recorder: McpRecorder) -> i
     """
     named = [(name, value.strip()) for name, _, value in (one.partition(":") for one in headers)]
     limits = httpx.Limits(max_connections=None)
-    async with httpx.AsyncClient(headers=named, timeout=_TIMEOUT, limits=limits) as client:
+    async with httpx.AsyncClient(
+        headers=named, timeout=_TIMEOUT, limits=limits, follow_redirects=True
+    ) as client:
         return await _Bridge(client, url, recorder).run()
 
 
@@ -80,9 +84,9 @@ class _Bridge:
             self._loop.add_signal_handler(number, self._end, 128 + number)
         threading.Thread(target=self._read, daemon=True).start()
         code = await self._ended
-        requests = [task for task, key in self._tasks.items() if key != _NO_REQUEST]
-        if requests and not code:
-            await asyncio.wait(requests, timeout=_END_S)
+        sending = [task for task, key in self._tasks.items() if key != _LISTENING]
+        if sending and not code:
+            await asyncio.wait(sending, timeout=_END_S)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -92,11 +96,9 @@ class _Bridge:
         return code
 
     def _read(self) -> None:
-        lines = LineSplitter()
-        while data := os.read(0, BLOCK):
-            self._recorder.copy("client", data)
-            for line in lines.feed(data):
-                self._loop.call_soon_threadsafe(self._send, line)
+        for line in sys.stdin.buffer:
+            self._recorder.copy("client", line)
+            self._loop.call_soon_threadsafe(self._send, line)
         self._loop.call_soon_threadsafe(self._end, 0)
 
     def _end(self, code: int) -> None:
@@ -110,12 +112,12 @@ class _Bridge:
             # Since 2026-07-28, the end of its connection cancels a request.
             cancelled = key_of(object_in(message.get("params")), "requestId")
             for task, key in self._tasks.items():
-                if key == cancelled:
+                if key == cancelled != _NO_REQUEST:
                     task.cancel()
         elif line.strip():
             key = key_of(message, "id") if "method" in message else _NO_REQUEST
             task = self._start(self._exchange(line, message, key, self._ordered), key)
-            if key == _NO_REQUEST or message.get("method") == "initialize":
+            if message.get("method") in {"initialize", "notifications/initialized"}:
                 self._ordered = task
 
     def _start(self, work: Coroutine[Any, Any, None], key: str) -> asyncio.Task[None]:
@@ -138,7 +140,8 @@ class _Bridge:
                 is_answered |= "method" not in answer and key_of(answer, "id") == key
                 if method == "initialize" and "result" in answer:
                     version = object_in(answer["result"]).get("protocolVersion")
-                    self._headers[_VERSION] = str(version)
+                    if isinstance(version, str) and _PLAIN.fullmatch(version):
+                        self._headers[_VERSION] = version
                 self._pass_on("server", data)
             if not is_answered:
                 raise httpx.ReadError("the answer ended too early")
@@ -151,7 +154,7 @@ class _Bridge:
                 spelled = {"jsonrpc": "2.0", "id": message["id"], "error": failure}
                 self._pass_on("proxy", json.dumps(spelled).encode())
         if method == "notifications/initialized" and _SESSION in self._headers:
-            self._start(self._listen(), _NO_REQUEST)
+            self._start(self._listen(), _LISTENING)
 
     async def _listen(self) -> None:
         """Pass on the messages that answer no request, if the server has such messages."""
@@ -204,7 +207,7 @@ async def _events(response: httpx.Response) -> AsyncIterator[bytes]:
             field, _, value = line.removesuffix(b"\r").partition(b":")
             if field == b"data":
                 data.append(value.removeprefix(b" "))
-            elif not field and not value and any(data):
+            elif not line.rstrip(b"\r") and any(data):
                 yield b"\n".join(data)
                 data.clear()
 

@@ -5,11 +5,13 @@ client, and ends with the response that has its id; requests of the server have 
 Everything else, such as a line that is not JSON, is not recorded.
 """
 
+import base64
 import json
 import threading
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -194,45 +196,50 @@ class McpRecorder:
 
     def _session(self) -> Session:
         """The session, which is opened when there is something to record."""
-        if self._opened is None and self._named is None:
+        named = self._named
+        if self._opened is None and named is None:
             title = Parts(self._rules).clean_text("title", self._source)
             self._opened = Session.open(self._recorder, title=title, agent=self._client)
         elif self._opened is None:
-            session, name = session_of(self._named)
+            session, name = session_of(Parts(self._rules).clean_text("session", named or ""))
             if name is not None:
                 Session.open(self._recorder, name=name)
             self._opened = Session.join(self._recorder, session)  # others may go on with it
         return self._opened
 
     def _add_line(self, line: bytes, copied: Copied) -> None:
-        message = message_in(line)
+        original = message = message_in(line)
         parts = Parts(self._rules)
         # The complete message, without escapes that would hide a secret from the rules.
         text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
         kept = parts.clean("request" if copied.sender == "client" else "response", encoded(text))
         if parts.redacted:
-            message, copied = message_in(kept), copied._replace(redacted=parts.redacted)
+            message = message_in(kept)
+        _clean_base64(message, parts)
+        copied = copied._replace(redacted=parts.redacted)
         if copied.sender == "client":
-            self._add_request(message, copied)
+            self._add_request(message, original, copied)
         elif "method" not in message:
-            self._add_response(message, copied)
+            self._add_response(message, key_of(original, "id"), copied)
 
-    def _add_request(self, message: JsonObject, copied: Copied) -> None:
-        method, params = message.get("method"), object_in(message.get("params"))
+    def _add_request(self, message: JsonObject, original: JsonObject, copied: Copied) -> None:
+        """Record a request. The `original` has its ids as the peers send them."""
+        key, method = key_of(original, "id"), message.get("method")
+        params = object_in(message.get("params"))
         about = params.get("clientInfo") or object_in(params.get("_meta")).get(_CLIENT_INFO)
         self._client = text_in(object_in(about).get("name")) or self._client
         if method == "notifications/cancelled":
-            call = self._running.pop(key_of(params, "requestId"), None)
+            cancelled = key_of(object_in(original.get("params")), "requestId")
+            call = self._running.pop(cancelled, None)
             if call is not None:
                 words = str(params.get("reason") or "the client cancelled the call")
                 self._end(call, copied, _failure(call, ErrorKind.CANCELLED, words))
         elif method == "tools/list":
-            self._lists[key_of(message, "id")] = params.get("cursor") is not None
+            self._lists[key] = params.get("cursor") is not None
         elif method == "tools/call" and message.get("id") is not None:
-            self._running[key_of(message, "id")] = self._start(message, copied)
+            self._running[key] = self._start(message, copied)
 
-    def _add_response(self, message: JsonObject, copied: Copied) -> None:
-        key = key_of(message, "id")
+    def _add_response(self, message: JsonObject, key: str, copied: Copied) -> None:
         if key in self._lists and "result" in message:
             self._offer(message, continues=self._lists.pop(key))
         call = self._running.pop(key, None)
@@ -319,6 +326,19 @@ def _failure(
 ) -> CompleteOutput:
     error = ToolError(kind=kind, message=words, details=details)
     return CompleteOutput.failure(call.invocation.tool_name, error)
+
+
+def _clean_base64(message: JsonObject, parts: Parts) -> None:
+    """Replace the secrets in content that the record decodes, such as that of a resource."""
+    content = object_in(message.get("result")).get("content")
+    for block in map(object_in, content if isinstance(content, list) else ()):
+        for holder in (block, object_in(block.get("resource"))):
+            for member in ("data", "blob"):
+                with suppress(ValueError):  # it is not base64
+                    decoded = base64.b64decode(text_in(holder.get(member)) or "", validate=True)
+                    kept = parts.clean(member, decoded)
+                    if kept != decoded:
+                        holder[member] = base64.b64encode(kept).decode()
 
 
 def message_in(line: bytes) -> JsonObject:

@@ -110,6 +110,9 @@ class Recording:
         self._policy = policy
         self._rules = rules
         self._tool = self._clean_text(request.tool)
+        # Cleaned first: the quotes of a shell would hide a secret.
+        words = [self._clean_text(word) for word in request.argv]
+        self._title = self._clean_text(shlex.join(words))
         self._session, self._session_name = session_of(self._clean_text(request.session))
         self._has_own_session = request.session is None
         self._log = JournalLog(spool / "journal")
@@ -145,7 +148,7 @@ class Recording:
             policy=digest_of(self._policy.document),
             environment=digest_of(environment),
             call_id=self._clean_text(request.call_id),
-            title=self._clean_text(shlex.join(request.argv)),
+            title=self._title,
             owner=self._owner.name(),
             redacted=redacted,
         )
@@ -182,7 +185,7 @@ class Recording:
         """Record the end and the output of the command; print a message if that fails."""
         request, captured = self._request, output.close()
         known = CommandEnd(
-            command=shlex.join(request.argv),
+            command=self._title,
             cwd=request.cwd,
             exit_status=ended.exit_status,
             signal=ended.signal,
@@ -349,10 +352,11 @@ class StreamCapture:
     def write(self, name: StreamName, chunk: bytes) -> None:
         """Capture a chunk; see `ChunkHandler`."""
         self._received += len(chunk)
+        at = int((time.monotonic() - self._began) * 1000)
         if self._rules is None or self._received < _LONG_BYTES:
-            self._capture(name, chunk)
+            self._capture(name, chunk, at)
         else:
-            self._submit(self._capture, name, chunk)
+            self._submit(self._capture, name, chunk, at)
 
     def flush(self) -> None:
         """Make the output so far readable from the spool."""
@@ -363,9 +367,9 @@ class StreamCapture:
 
     def close(self) -> list[CapturedStream]:
         """Close all streams, and return them in the order of the record."""
-        for work in self._pending:
-            if (error := work.exception()) is not None:
-                say(f"tooltrail: recording stopped early: {error}")
+        errors = [error for work in self._pending if (error := work.exception()) is not None]
+        for error in errors[:1]:
+            say(f"tooltrail: recording stopped early: {error}")
         if self._pool is not None:
             self._pool.shutdown()
         for name, redactor in self._redactors.items():
@@ -373,7 +377,7 @@ class StreamCapture:
 
             before = redactor.removed
             self._streams[name].write(redactor.finish())
-            self._note(name, before - redactor.removed)
+            self._note(name, before - redactor.removed, 0)
             self.redacted += redactions(self._roles[name], redactor.found)
         self._write_order()
         captured = [capture.close() for capture in self._streams.values()]
@@ -392,7 +396,7 @@ class StreamCapture:
         if len(self._pending) > _MOST_PENDING:
             self._pending.popleft().result()
 
-    def _capture(self, name: StreamName, chunk: bytes) -> None:
+    def _capture(self, name: StreamName, chunk: bytes, at: int) -> None:
         kept, removed = chunk, 0
         if self._rules is not None:
             redactor = self._redactor(name)
@@ -401,7 +405,7 @@ class StreamCapture:
             removed = redactor.removed - before
         if kept:
             self._streams[name].write(kept)
-        self._note(name, len(chunk) - removed)
+        self._note(name, len(chunk) - removed, at)
 
     def _flush(self) -> None:
         for capture in self._streams.values():
@@ -415,11 +419,10 @@ class StreamCapture:
             self._redactors[name] = StreamRedactor(self._rules)
         return self._redactors[name]
 
-    def _note(self, name: StreamName, size: int) -> None:
-        """Note a chunk when it arrives: a part of it may still be held back by the redactor."""
+    def _note(self, name: StreamName, size: int, at: int) -> None:
+        """Note a chunk that arrived at a time in milliseconds, although a part may be held back."""
         if len(self._streams) == 1:
             return
-        at = int((time.monotonic() - self._began) * 1000)
         last = self._last
         if last is not None and last[0] == name and (size < 0 or at - last[2] < _TICK_MS):
             self._last = (name, max(last[1] + size, 0), last[2])

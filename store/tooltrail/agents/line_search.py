@@ -6,6 +6,7 @@ As a program, this module searches standard input. The first line of its output 
 
 import json
 import re
+import resource
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from typing import Any, BinaryIO
 _MAX_MATCHES = 200
 
 _MAX_UNREAD = 20
+_MOST_CPU_S = 120
 """Unreadable files and folders that the result names at most."""
 
 _PIECE = 1 << 20
@@ -103,6 +105,8 @@ def main(search: Callable[[dict[str, Any]], Findings]) -> int:
 
     A request that fails prints a sentence on standard error, and the exit status is 1.
     """
+    # The program that asks may end before a search that takes for ever.
+    resource.setrlimit(resource.RLIMIT_CPU, (_MOST_CPU_S, _MOST_CPU_S))
     try:
         findings = search(json.loads(sys.argv[1]))
     except (OSError, ValueError) as error:

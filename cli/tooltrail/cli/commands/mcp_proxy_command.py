@@ -34,9 +34,10 @@ def command(
     """Record the tool calls between an MCP client and its server.
 
     The client runs this program in place of SERVER, and speaks to it on stdin and stdout. With
-    --url the server is reached by streamable HTTP, which needs the extra `mcp`. Every byte of the
-    traffic passes unchanged. Each tools/call is recorded with its result or failure, and the tools
-    that the server lists. If recording fails, a line on stderr says so, and the traffic goes on.
+    --url the server is reached by streamable HTTP, which needs the extra `mcp`. On stdio, every
+    byte passes unchanged; with --url, each JSON message does. Each tools/call is recorded with its
+    result or failure, and the tools that the server lists. If recording fails, a line on stderr
+    says so, and the traffic goes on.
 
     Credentials of well-known formats are replaced by [REDACTED:RULE] in the record, not in the
     traffic. The exit status is that of SERVER: 128+N if signal N ended the server, 126 or 127 if

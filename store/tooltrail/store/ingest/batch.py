@@ -213,6 +213,8 @@ class _Batch:
         session = self._known.sessions.get(fact.session)
         if session is not None and session.opening is not None:
             self._refuse_other("session", fact.session, session.opening, entry)
+            # Calls of the same program name this environment, too.
+            self._keep(bodies, fact.environment, is_needed=False)
             return
         opening = rows.opening_columns(self._connection, fact, entry)
         session = self._session_of(fact.session, fact.at)

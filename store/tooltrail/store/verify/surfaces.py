@@ -25,7 +25,12 @@ from tooltrail.store.ingest.outcomes import (
     renderer_of,
     text_of,
 )
-from tooltrail.store.references import expand_canonical, expand_output, stream_members
+from tooltrail.store.references import (
+    expand_canonical,
+    expand_output,
+    has_references,
+    stream_members,
+)
 from tooltrail.store.verify.checking import Checking
 from tooltrail.store.verify.source import Unreadable
 
@@ -60,6 +65,8 @@ class Call:
         plain = self.plain(name)
         if plain is not None and digest_of(plain) == digest:
             self.exact[name] = plain
+            if name in {"output", "canonical"} and has_references(plain.decode()):
+                self.inexact.add(name)  # text of a tool that looks like a reference
             return
         self.exact[name], problem = None, "is not what its fact says"
         if stored is None:
