@@ -196,6 +196,7 @@ def test_a_running_call_is_counted_and_no_warning(cli: Cli) -> None:
         invocation = store.open_session().start(ToolCall(tool_name="Bash"))
         captured(invocation, "stdout", b"so far\n" * 9_000)
         spooled = sum(file.stat().st_size for file in (cli.folder / "spool").rglob("*.zst"))
+        store.ingest()  # so that nothing changes between the commands
         ended = cli.ok("status")
         assert "invocations  1 (1 started)\n" in ended.text
         assert warned(cli) == []

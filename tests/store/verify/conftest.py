@@ -1,20 +1,12 @@
-"""Stores to be damaged, and a server database that lasts for one module of tests."""
+"""Stores to be damaged."""
 
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from sqlalchemy import URL
 from tests.support.every_fact import fill
-from tests.support.postgres import fresh_database
 from tests.support.store_parts import StoreParts, store_parts
-
-
-@pytest.fixture(scope="module")
-def module_postgres_url(postgres_server: URL) -> Iterator[str]:
-    with fresh_database(postgres_server) as url:
-        yield url
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 from sqlalchemy import Boolean, Column, LargeBinary, Table
 from tests.support import schema
 from tests.support.every_fact import fill
+from tests.support.postgres import fresh_database
 from tests.support.processes import ROOT
 from tests.support.store_parts import StoreParts, store_parts
 
@@ -56,10 +58,13 @@ def filled(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[StoreParts]:
     folder: Path = tmp_path_factory.mktemp("filled")
-    target = str(folder / "trail.db")
-    if request.param == "postgresql":
-        target = request.getfixturevalue("module_postgres_url")
-    with store_parts(target, folder) as store:
+    with ExitStack() as stack:
+        target = str(folder / "trail.db")
+        if request.param == "postgresql":
+            # A new one each time: workers that steal tests may come back to an engine.
+            server = request.getfixturevalue("postgres_server")
+            target = stack.enter_context(fresh_database(server))
+        store = stack.enter_context(store_parts(target, folder))
         fill(store)
         yield store
 
