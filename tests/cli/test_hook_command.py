@@ -137,9 +137,15 @@ def test_the_end_of_a_session_imports_its_transcript(cli: Cli) -> None:
 
 
 def test_a_spilled_output_is_imported_at_once(cli: Cli) -> None:
-    response = {**SHELL, "persistedOutputPath": "/gone.txt", "persistedOutputSize": 9}
-    hook(cli, event("PostToolUse", tool_response=response))
-    until((cli.folder / "spool" / "journal").is_dir)
+    spilled = cli.folder / "5e55" / "tool-results" / "out.txt"
+    spilled.parent.mkdir(parents=True)
+    spilled.write_bytes(b"line\n" * 9_000)
+    response = {**SHELL, "persistedOutputPath": str(spilled), "persistedOutputSize": 45_000}
+    transcript = str(cli.folder / "5e55.jsonl")  # not written yet
+    hook(cli, event("PostToolUse", tool_response=response, transcript_path=transcript))
+    until(lambda: any((cli.folder / "spool" / "imports").glob("*")))
+    spilled.unlink()
+    assert cli.ok("show", "--stream", "stdout").stdout == b"line\n" * 9_000
 
 
 def test_importing_events_is_a_command(cli: Cli) -> None:
