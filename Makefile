@@ -3,8 +3,11 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+PROGRAM := $(VENV)/.program
 STAMP := $(VENV)/.installed
+EXTRAS := postgres,s3,gcs,azure,agents,claude-agent-sdk,langchain,openai-agents,opentelemetry,pydantic-ai
 PIP_FLAGS := --quiet --disable-pip-version-check
+INSTALL = $(BIN)/python -m pip install $(PIP_FLAGS) --constraint constraints.txt --build-constraint constraints.txt
 TEST_FLAGS ?=
 # Of benchmarks, such as `recording disk`; all by default.
 SUBJECTS ?=
@@ -23,16 +26,21 @@ help:
 	@echo "make build     sdist and wheel, into dist"
 	@echo "make clean     remove everything that was built"
 
-$(STAMP): pyproject.toml constraints.txt
+$(PROGRAM): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
 		|| { echo "Tooltrail needs Python 3.11 or newer; set PYTHON=/path/to/python3" >&2; exit 1; }
 	@echo "setting up $(VENV) ..."
 	@$(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install $(PIP_FLAGS) --constraint constraints.txt pip
-	@$(BIN)/python -m pip install $(PIP_FLAGS) --constraint constraints.txt --build-constraint constraints.txt --group dev --editable ".[postgres,s3,gcs,azure,agents]"
+	@$(INSTALL) --editable .
 	@touch $@
 
-demo: $(STAMP)
+$(STAMP): $(PROGRAM)
+	@echo "adding the tools of development to $(VENV) ..."
+	@$(INSTALL) --group dev --editable ".[$(EXTRAS)]"
+	@touch $@
+
+demo: $(PROGRAM)
 	@$(BIN)/python examples/demo.py
 
 check: $(STAMP)
