@@ -1,20 +1,24 @@
-"""Every example of docs/python.md runs, and runs again in the same folder."""
+"""Every example of the pages about Python runs, and runs again in the same folder."""
 
 import re
 from pathlib import Path
 
 import pytest
 
-PAGE = (Path(__file__).parents[2] / "docs" / "python.md").read_text()
+PAGES = [
+    (Path(__file__).parents[2] / "docs" / name).read_text()
+    for name in ("python.md", "frameworks.md")
+]
 PRINTS = "\nIt prints\n\n```text\n"
 
 EXAMPLES = [
     (block.partition("```\n")[0], block.partition("```\n")[2])
-    for block in PAGE.split("```python\n")[1:]
+    for page in PAGES
+    for block in page.split("```python\n")[1:]
 ]
 """The code of each example, and the text behind it."""
 
-NAMES = re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
+NAMES = [name for page in PAGES for name in re.findall(r"^## (.+)$", page, re.MULTILINE)]
 
 
 @pytest.mark.parametrize(("code", "behind"), EXAMPLES)
@@ -27,11 +31,11 @@ def test_an_example_runs_twice_and_prints_what_the_page_says(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     for _ in range(2):
-        exec(compile(code, "docs/python.md", "exec"), {"__name__": "example"})
+        exec(compile(code, "an example", "exec"), {"__name__": "example"})
         printed = capsys.readouterr().out
         if behind.startswith(PRINTS):
             assert printed == behind.removeprefix(PRINTS).partition("```")[0]
 
 
-def test_the_page_has_examples_of_all_it_describes() -> None:
+def test_the_pages_have_examples_of_all_that_they_describe() -> None:
     assert len(EXAMPLES) >= len(NAMES) - 1
