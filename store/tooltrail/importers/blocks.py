@@ -9,12 +9,12 @@ from typing import Any, Final
 
 from tooltrail.importers.events import CallFound, Json, list_of, object_of
 
+_encoder: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+
 
 def spelled(value: Any) -> str:
     """The arguments of a call as text: a text as it is, any other value as JSON."""
-    if isinstance(value, str):
-        return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return value if isinstance(value, str) else _encoder.encode(value)
 
 
 def call_block(found: CallFound) -> Json:

@@ -6,6 +6,7 @@ output is in a file that `toolUseResult` or the text names. The lines of a sub-a
 of their own (`agentId`) or in `progress` lines of its parent.
 """
 
+import marshal
 import os
 import re
 import stat
@@ -68,6 +69,9 @@ _KNOWN: Final = frozenset(
 )
 """Members of a line that have a place in our records, or repeat what another line says."""
 
+_MARSHAL_VERSION: Final = 2
+"""Equal values give equal bytes: later versions also say which values are the same object."""
+
 _COMMAND_TOOL: Final = "Bash"
 _SPILL_FOLDER: Final = "tool-results"
 _SUB_AGENTS: Final = "subagents"
@@ -124,11 +128,9 @@ class Reader:
             return
         value = inner or value
         session, name = self._session_of(value), value.get("uuid")
-        message = hash(spelled(value.get("message")))
+        message = hash(marshal.dumps(value.get("message"), _MARSHAL_VERSION))
         if not isinstance(name, str) or self._seen.get((session, name), message) != message:
-            name = str(
-                line.offset
-            )  # another message, although it may have the id of an earlier one
+            name = str(line.offset)  # another message with the id of an earlier one
         elif (session, name) in self._seen:
             yield Skipped("repeated line", is_known=True)
             return

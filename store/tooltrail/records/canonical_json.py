@@ -46,7 +46,9 @@ _SURROGATE = "[\ud800-\udfff]"
 _ESCAPE = r"\\\\|\\u(d[89a-f][0-9a-f]{2})"
 _NON_FINITE = ("NaN", "Infinity", "-Infinity")
 
-_encoder = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+_encoder = json.JSONEncoder(
+    ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":")
+)
 
 _SCALARS = (str, int, float, type(None))
 

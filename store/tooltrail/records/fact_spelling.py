@@ -10,9 +10,10 @@ The annotation of a member determines its spelling. A member of a wrong type is 
 everything that is written can be read back.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
+from operator import attrgetter
 from typing import Any, Final, TypeAlias, cast, get_args, get_origin
 from uuid import UUID
 
@@ -44,6 +45,8 @@ Spell: TypeAlias = Callable[[Any], Any]
 
 Member: TypeAlias = tuple[object, Spell, Spell]
 """The default of a member, its writer and its reader."""
+
+_Writer: TypeAlias = tuple[str, object, Spell]
 
 
 class NewerFactError(InvalidRecordError):
@@ -117,12 +120,12 @@ def _json_of(value: Fact | Shown, more: Members) -> bytes:
 
 
 def _write(value: object) -> Members:
-    members: Members = {}
-    for name, (default, write, _) in _SHAPES[type(value)].items():
-        member = getattr(value, name)
-        if default is _REQUIRED or member != default:
-            members[name] = write(member)
-    return members
+    values_of, shape = _WRITERS[type(value)]
+    return {
+        name: write(member)
+        for (name, default, write), member in zip(shape, values_of(value), strict=True)
+        if default is _REQUIRED or member != default
+    }
 
 
 def _read(shape: type[Frozen], members: object) -> Frozen:
@@ -231,3 +234,12 @@ _SHAPES: Final[Mapping[type, Mapping[str, Member]]] = {
     )
 }
 """The members of each class."""
+
+_WRITERS: Final[Mapping[type, tuple[Callable[[object], tuple[Any, ...]], Sequence[_Writer]]]] = {
+    one: (
+        attrgetter(*members),
+        [(name, default, write) for name, (default, write, _) in members.items()],
+    )
+    for one, members in _SHAPES.items()
+}
+"""What gets the members of each class, and their names, defaults and writers."""
