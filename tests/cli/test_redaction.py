@@ -184,3 +184,18 @@ def test_a_scan_looks_at_names(cli: Cli) -> None:
     found = [(one["kind"], one["field"]) for one in ended.records]
     assert ("session", "about") in found
     assert ("call", "about") in found
+
+
+def test_the_record_says_that_redaction_was_off(cli: Cli) -> None:
+    path = write_lines(cli.folder / "s.jsonl", [claude_line("user", "hi", 0)])
+    cli.exec("--no-redact", "--", "true")
+    cli.ok("import", "--no-redact", str(path))
+    cli.exec("--", "true")
+    (status,) = cli.ok("status", "--json").records
+    assert status["not_redacted_sessions"] == 2
+    assert "off in 2 of the newest 1,000 sessions" in cli.ok("status").text
+    shown = [
+        json.loads(cli.ok("transcript", one["id"], "--format", "json").text)["session"]
+        for one in cli.ok("session", "ls", "--json").records
+    ]
+    assert [one["environment"].get("redaction") for one in shown].count("off") == 2

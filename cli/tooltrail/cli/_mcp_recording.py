@@ -26,6 +26,7 @@ from tooltrail.importers.events import NOTHING
 from tooltrail.importers.parts import Parts, encoded
 from tooltrail.journal import Entry, Invocation, Recorder, Session
 from tooltrail.journal.clock import new_id, now
+from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.records import (
     DEFAULT_POLICY,
     CompleteOutput,
@@ -124,6 +125,7 @@ class McpRecorder:
     ) -> None:
         self._source, self._named, self._server_name = source, session, server_name
         self._rules = rules
+        self._environment = NOT_REDACTED if rules is None else NOTHING
         self._recorder = Recorder(spool, policy=DEFAULT_POLICY, families=default_families())
         self._copies = SimpleQueue[Copied | None]()
         self._thread = threading.Thread(target=self._record, daemon=True)
@@ -199,11 +201,13 @@ class McpRecorder:
         named = self._named
         if self._opened is None and named is None:
             title = Parts(self._rules).clean_text("title", self._source)
-            self._opened = Session.open(self._recorder, title=title, agent=self._client)
+            self._opened = Session.open(
+                self._recorder, title=title, agent=self._client, environment=self._environment
+            )
         elif self._opened is None:
             session, name = session_of(Parts(self._rules).clean_text("session", named or ""))
             if name is not None:
-                Session.open(self._recorder, name=name)
+                Session.open(self._recorder, name=name, environment=self._environment)
             self._opened = Session.join(self._recorder, session)  # others may go on with it
         return self._opened
 

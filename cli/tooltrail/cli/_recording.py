@@ -14,7 +14,7 @@ from tooltrail.cli._exec_options import Request, UsageProblem
 from tooltrail.cli._output import say
 from tooltrail.cli._process import ChildExit, StreamName
 from tooltrail.journal.clock import new_id, now
-from tooltrail.journal.environment import environment_json
+from tooltrail.journal.environment import NOT_REDACTED, environment_json
 from tooltrail.journal.log import Entry, JournalLog, Position
 from tooltrail.journal.owners import Owner
 from tooltrail.records.canonical_json import encode
@@ -131,7 +131,8 @@ class Recording:
             UnavailableError: the spool cannot be written.
         """
         request, at = self._request, now()
-        environment, _ = self._clean("environment", environment_json())
+        more = NOT_REDACTED if self._rules is None else {}
+        environment, _ = self._clean("environment", environment_json(more))
         arguments: dict[str, Any] = {"argv": list(request.argv)}
         if request.cwd is not None:
             arguments["cwd"] = request.cwd

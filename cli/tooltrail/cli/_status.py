@@ -1,5 +1,6 @@
 """The output of `tooltrail status`: facts about the store, and warnings."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any, Final
 from tooltrail.cli._output import counted, printable, size_of
 from tooltrail.cli._redaction import used_rules
 from tooltrail.cli._times import shown
+from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.migrations import HEAD_REVISION
 from tooltrail.records.errors import UnavailableError
 from tooltrail.store.engines.targets import SqliteTarget
@@ -20,6 +22,9 @@ _SAFE_SQLITE: Final = (3, 51, 3)
 
 _LOW_BYTES: Final = 16 << 20
 """Free bytes below which `status` warns: the size of one journal segment."""
+
+_NEWEST: Final = 1000
+"""Sessions that are searched for those that were recorded with `--no-redact`."""
 
 _LISTED: Final = 5
 """Maximum number of rejected facts in the warning."""
@@ -61,8 +66,14 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
         "database_bytes": _database_size(store),
         "spool_bytes": _folder_size(store.spool),
         "redaction_rules": len(used_rules().rules),
+        "not_redacted_sessions": _not_redacted(store),
         "condition": asdict(read_condition(store)),
     }
+
+
+def _not_redacted(store: Store) -> int:
+    newest = store.reader.sessions(limit=_NEWEST)
+    return sum(NOT_REDACTED.items() <= json.loads(one.environment).items() for one in newest)
 
 
 def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
@@ -72,7 +83,8 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     yield f"database     {status['database']} ({status['engine']}, revision {status['revision']})"
     yield f"artifacts    {status['artifact_root']}"
     yield f"spool        {status['spool']}"
-    yield f"redaction    {status['redaction_rules']} rules; --no-redact records without them"
+    off = f"off in {status['not_redacted_sessions']:,} of the newest {_NEWEST:,} sessions"
+    yield f"redaction    {status['redaction_rules']} rules; {off}"
     yield f"created      {shown(status['created_at'], utc=utc)}"
     yield f"sessions     {status['sessions']:,}"
     yield f"invocations  {sum(states.values()):,}{f' ({by_state})' if states else ''}"

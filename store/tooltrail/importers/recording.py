@@ -26,6 +26,7 @@ from tooltrail.importers.events import (
     Skipped,
 )
 from tooltrail.importers.parts import Parts, encoded
+from tooltrail.journal.environment import NOT_REDACTED
 from tooltrail.journal.log import Entry, JournalLog
 from tooltrail.records.canonical_json import encode, encode_simple
 from tooltrail.records.default_policy_document import default_policy_json
@@ -193,7 +194,8 @@ class Recording:
 
     def _add_session(self, found: SessionFound) -> None:
         parts = Parts(self._rules)
-        environment = parts.add("environment", self._encode(dict(found.environment)))
+        more = NOT_REDACTED if self._rules is None else NOTHING
+        environment = parts.add("environment", self._encode({**found.environment, **more}))
         title = None if found.title is None else parts.clean_text("title", found.title)
         fact = SessionOpened(
             session=self._session(found.session),

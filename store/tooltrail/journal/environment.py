@@ -7,6 +7,7 @@ import os
 import pwd
 import sys
 import time
+from collections.abc import Mapping
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Final
@@ -23,17 +24,28 @@ _MOST_CACHED: Final = 16
 """The most environments that are cached."""
 
 
-def environment_json() -> bytes:
+NOT_REDACTED: Final = {"redaction": "off"}
+"""The member of an environment in which secrets are recorded as they are."""
+
+
+def environment_json(more: Mapping[str, str] = {}) -> bytes:
     """The current environment of this process as canonical JSON.
 
     Members: `host`, `user`, `cwd`, `pid`, `platform`, `python`, and `git_commit` inside a
-    repository. The commit changes while a process runs, so it is read again every 0.1 s.
+    repository; and those in `more`. The commit changes while a process runs, so it is read again
+    every 0.1 s.
     """
-    return _encoded(os.getpid(), _current_folder(), int(time.monotonic() / _PERIOD_S))
+    period = int(time.monotonic() / _PERIOD_S)
+    return _encoded(os.getpid(), _current_folder(), period, tuple(more.items()))
 
 
 @lru_cache(maxsize=_MOST_CACHED)
-def _encoded(pid: int, cwd: str, period: int) -> bytes:  # noqa: ARG001  part of the cache's key
+def _encoded(
+    pid: int,
+    cwd: str,
+    period: int,  # noqa: ARG001  part of the cache's key
+    more: tuple[tuple[str, str], ...],
+) -> bytes:
     system, commit = os.uname(), git_commit(Path(cwd)) if cwd else None
     environment: dict[str, str | int] = {
         "host": system.nodename,
@@ -42,6 +54,7 @@ def _encoded(pid: int, cwd: str, period: int) -> bytes:  # noqa: ARG001  part of
         "pid": pid,
         "platform": f"{system.sysname}-{system.release}-{system.machine}",
         "python": ".".join(map(str, sys.version_info[:3])),
+        **dict(more),
     }
     if commit is not None:
         environment["git_commit"] = commit

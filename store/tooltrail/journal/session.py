@@ -1,6 +1,6 @@
 """One conversation or agent run, and the methods that record what happens in it."""
 
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -55,6 +55,7 @@ class SessionOptions(TypedDict, total=False):
     parent: UUID | None
     idempotency_key: str | None
     at: datetime | None
+    environment: Mapping[str, str]
 
 
 class Session:
@@ -87,6 +88,7 @@ class Session:
             parent: the session that started this one, for a sub-agent.
             idempotency_key: every `open` with this key opens the same session.
             at: when the session began, as an aware time; by default now.
+            environment: further members of the recorded environment.
 
         Raises:
             InvalidRecordError: a key or name is empty or too long, or both are given.
@@ -324,7 +326,7 @@ class Session:
         if name is not None and key is not None:
             raise InvalidRecordError("a session takes a name or an idempotency key, not both")
         session_id = id_of("session", key) if name is None else keyed_id("name", name)
-        environment = environment_json()
+        environment = environment_json(options.get("environment", {}))
         fact = SessionOpened(
             session=session_id,
             at=options.get("at") or now(),

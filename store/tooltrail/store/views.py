@@ -50,7 +50,7 @@ class SessionView:
     Attributes:
         parent_id: the session that started it.
         agent: name of the agent of the session.
-        environment: canonical JSON of host, user, folder and program.
+        environment: canonical JSON of host, user, folder and program; see `environment_json`.
         closed_at: None while the session is open.
         open_count: invocations that have not ended.
         name: the name by which producers join it.

@@ -77,6 +77,7 @@ def _head(transcript: Transcript) -> dict[str, Any]:
         "agent": session.agent,
         "opened_at": session.opened_at.isoformat(),
         "closed_at": None if session.closed_at is None else session.closed_at.isoformat(),
+        "environment": json.loads(session.environment),
     }
 
 
