@@ -105,6 +105,10 @@ def test_the_official_client_and_server_do_not_notice_the_proxy(
             if one.tool_name == "echo":
                 with store.reader.open_stream(detail.streams[0]) as stream:
                     assert stream.read().decode() == json.loads(detail.arguments)["text"]
+            if one.tool_name == "count":
+                assert detail.extras is not None
+                reports = json.loads(detail.extras)["progress"]
+                assert [report["progress"] for report in reports] == [0, 1, 2]
         (session,) = store.reader.sessions()
         assert (session.agent, session.closed_at is None) == ("mcp", False)
     assert {one["name"] for one in cli.ok("tools", "ls", "--json").records} == {*got["tools"]}

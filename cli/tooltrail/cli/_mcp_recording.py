@@ -53,6 +53,7 @@ Sender: TypeAlias = Literal["client", "server", "proxy"]
 
 _CLIENT_INFO: Final = "io.modelcontextprotocol/clientInfo"
 _TRANSPORT_FAILED: Final = "transport_failed"
+_NO_ID: Final = "null"
 _PROTOCOL_ERROR: Final = "protocol_error"
 _NS_PER_MS: Final = 1_000_000
 _PAUSE_S: Final = 0.02
@@ -61,6 +62,9 @@ compete with the one that passes the answer on."""
 
 _MOST_TOGETHER: Final = 256
 """The most facts that are appended together, about."""
+
+_MOST_REPORTS: Final = 100
+"""The most reports of progress that are kept for one call, the first ones."""
 
 _CLOSE_S: Final = 30
 """How long the end of the proxy waits for a slow disk."""
@@ -94,10 +98,21 @@ class Copied(NamedTuple):
 
 
 class _RunningCall(NamedTuple):
-    """A call without a response so far, and when it began by a monotonic clock."""
+    """A call without a response so far.
+
+    Attributes:
+        invocation: what is recorded of it.
+        clock_ns: when it began, by a monotonic clock.
+        token: what the server names in its reports of progress on this call; `null` for none.
+        progress: these reports.
+        redacted: the secrets that were replaced in these reports.
+    """
 
     invocation: Invocation
     clock_ns: int
+    token: str
+    progress: list[JsonValue]
+    redacted: list[RedactionFact]
 
 
 class McpRecorder:
@@ -225,6 +240,10 @@ class McpRecorder:
             self._add_request(message, original, copied)
         elif "method" not in message:
             self._add_response(message, key_of(original, "id"), copied)
+        elif message["method"] == "notifications/progress":
+            self._add_progress(
+                message, key_of(object_in(original.get("params")), "progressToken"), parts
+            )
 
     def _add_request(self, message: JsonObject, original: JsonObject, copied: Copied) -> None:
         """Record a request. The `original` has its ids as the peers send them."""
@@ -241,7 +260,7 @@ class McpRecorder:
         elif method == "tools/list":
             self._lists[key] = params.get("cursor") is not None
         elif method == "tools/call" and message.get("id") is not None:
-            self._running[key] = self._start(message, copied)
+            self._running[key] = self._start(message, original, copied)
 
     def _add_response(self, message: JsonObject, key: str, copied: Copied) -> None:
         if key in self._lists and "result" in message:
@@ -257,7 +276,13 @@ class McpRecorder:
             self._end(call, copied, failure)
             raise
 
-    def _start(self, message: JsonObject, copied: Copied) -> _RunningCall:
+    def _add_progress(self, message: JsonObject, token: str, parts: Parts) -> None:
+        for call in self._running.values():
+            if call.token == token != _NO_ID and len(call.progress) < _MOST_REPORTS:
+                call.progress.append(message.get("params"))
+                call.redacted.extend(parts.redacted)
+
+    def _start(self, message: JsonObject, original: JsonObject, copied: Copied) -> _RunningCall:
         recorder = self._recorder
         invocation = Invocation(
             recorder,
@@ -270,7 +295,8 @@ class McpRecorder:
         )
         entry = invocation.start_entry(recorder.owner.name())
         self._append(entry, redacted=copied.redacted)
-        return _RunningCall(invocation, copied.clock_ns)
+        about = object_in(object_in(original.get("params")).get("_meta"))
+        return _RunningCall(invocation, copied.clock_ns, key_of(about, "progressToken"), [], [])
 
     def _end(
         self,
@@ -285,12 +311,16 @@ class McpRecorder:
             duration_ms=(copied.clock_ns - call.clock_ns) // _NS_PER_MS,
             seen=None,
         )
-        named = {"result": dict(extras), "request": call.invocation.call.extras}
+        named = {
+            "result": dict(extras),
+            "request": call.invocation.call.extras,
+            "progress": call.progress,
+        }
         members = {name: one for name, one in named.items() if one}
         document = [encode(members)] if members else []
         entry = entry._replace(bodies=[*entry.bodies, *document])
         digest = digest_of(document[0]) if document else None
-        self._append(entry, redacted=copied.redacted, extras=digest)
+        self._append(entry, redacted=(*call.redacted, *copied.redacted), extras=digest)
 
     def _append(self, entry: Entry, **members: Any) -> None:
         self._entries.append(entry._replace(fact=entry.fact.replaced(**members)))
@@ -354,5 +384,6 @@ def message_in(line: bytes) -> JsonObject:
 
 
 def key_of(members: JsonObject, name: str) -> str:
-    """An id as a key: the number 1 and the text "1" are two ids."""
-    return json.dumps(members.get(name))
+    """An id as a key: the number 1 and the text "1" are two ids, 1 and 1.0 are one."""
+    value = members.get(name)
+    return json.dumps(int(value) if isinstance(value, float) and value.is_integer() else value)

@@ -43,6 +43,12 @@ except ModuleNotFoundError as error:
 MAX_BYTES = 32 << 10
 """Most bytes of UTF-8 in the first text of an answer."""
 
+MAX_PATTERN = 10_000
+"""Most characters of a pattern."""
+
+MAX_LINE = 1 << 53
+"""Greatest number of a line that a tool takes."""
+
 Artifact = Annotated[str | None, Field(description="Path or digest of an artifact.")]
 Session = Annotated[str | None, Field(description="Id, its beginning or end; name; @last.")]
 Call = Annotated[
@@ -121,7 +127,9 @@ class RecordTools:
         session: Session = None,
         call: Call = "@last",
         part: Part = None,
-        start_line: Annotated[int | None, Field(description="From 1; -1 is the last line.")] = None,
+        start_line: Annotated[
+            int | None, Field(ge=-MAX_LINE, le=MAX_LINE, description="From 1; -1 is the last line.")
+        ] = None,
         end_line: Annotated[PositiveInt | None, Field(description="Last line, included.")] = None,
         offset: Annotated[NonNegativeInt, Field(description="First byte, from 0.")] = 0,
         length: Annotated[PositiveInt | None, Field(description="Number of bytes.")] = None,
@@ -145,7 +153,10 @@ class RecordTools:
     def grep(
         self,
         *,
-        pattern: Annotated[str, Field(min_length=1, description="A Python regular expression.")],
+        pattern: Annotated[
+            str,
+            Field(min_length=1, max_length=MAX_PATTERN, description="A Python regular expression."),
+        ],
         artifact: Artifact = None,
         session: Session = None,
         call: Call = "@last",
