@@ -11,6 +11,7 @@ from tests.importers.sources import claude_call, claude_line, claude_result, wri
 from benchmarks._calls import Call, made_rounds
 from benchmarks._measure import Action, Report, compare, compare_rounds, cost, line, scratch_folder
 from tooltrail.importers import Importer
+from tooltrail.records.digests import digest_of
 from tooltrail.redaction import StreamRedactor, default_rules
 from tooltrail.store import open_store
 
@@ -29,6 +30,12 @@ def lines() -> Report:
         with scratch_folder() as folder:
             times = compare_rounds(_rounds(folder, is_ingested=is_ingested))
         yield cost(name, "json.loads of every line", times, target)
+    with scratch_folder() as folder:
+        (calls,) = islice(made_rounds(CALLS), 1)
+        path = write_lines(folder / "session.jsonl", _session(calls, 0))
+        times = compare(partial(_touch, path), partial(_load, path), ROUNDS)
+    name = "read, digest and search every line for secrets, without an import"
+    yield cost(name, "json.loads of every line", times, "-")
     yield _redaction()
 
 
@@ -68,6 +75,16 @@ def _load(path: Path) -> None:
     with path.open("rb") as file:
         for one in file:
             json.loads(one)
+
+
+def _touch(path: Path) -> None:
+    """What an import cannot do without, in the fewest calls."""
+    rules = default_rules()
+    with path.open("rb") as file:
+        for one in file:
+            json.loads(one)
+            digest_of(one)
+            rules.may_match(one)
 
 
 def _redaction() -> str:
