@@ -1,14 +1,11 @@
 """Records runs of the OpenAI Agents SDK in a session, by the hooks of a run.
 
-    hooks = RecordingHooks(session)
+async with RecordingHooks(session) as hooks:
     await Runner.run(agent, "What is 1 + 2?", hooks=hooks)
-
-A result is recorded as the value that the tool returned, and as the text that the SDK makes of the
-value for the model.
 """
+# ruff: noqa: ARG002  the signatures are those of the SDK
 
 import asyncio
-from types import TracebackType
 from typing import Any, Self
 
 from agents import (
@@ -39,8 +36,7 @@ class RecordingHooks(RunHooks[Any]):
     """Records the tool calls and messages of runs in a session.
 
     An exception of recording is logged and never reaches the run. With `async with`, calls that
-    the SDK did not end are recorded as interrupted when the block is left. Without it, they are
-    when the program ends.
+    the SDK did not end become interrupted when the block is left, else when the program ends.
 
     Args:
         session: the session of one conversation. An agent that is a tool of another agent takes
@@ -51,22 +47,22 @@ class RecordingHooks(RunHooks[Any]):
         self._session = session
         self._inputs = Inputs()
         self._system: str | None = None
-        self._asked: dict[str, ToolCall] = {}
+        self._asked: dict[str | None, ToolCall] = {}
         self._running: dict[tuple[_Context, str], ToolCall | Invocation] = {}
         self._answered: set[str | None] = set()
 
     async def on_llm_start(
         self,
-        context: _Context,  # noqa: ARG002  the SDK's signature
-        agent: Agent[Any],  # noqa: ARG002
+        context: _Context,
+        agent: Agent[Any],
         system_prompt: str | None,
         input_items: list[TResponseInputItem],
     ) -> None:
         """Record a changed system prompt, and the new items that are not recorded yet."""
         with logged_errors("an input of the model"):
             items, is_first = self._inputs.new_items(input_items)
-            new = [one for one in items if one.get("call_id") not in self._answered]
-            messages = wire_format(_FORMAT).read_history({"input": json_of(new)}).messages
+            new = [json_of(one) for one in items if one.get("call_id") not in self._answered]
+            messages = wire_format(_FORMAT).read_history({"input": new}).messages
             said = [one for one in messages if is_first or one.role != "assistant"]
             if system_prompt and system_prompt != self._system:
                 said.insert(0, Message.of("system", system_prompt))
@@ -74,19 +70,16 @@ class RecordingHooks(RunHooks[Any]):
             self._system = system_prompt
 
     async def on_llm_end(
-        self,
-        context: _Context,  # noqa: ARG002
-        agent: Agent[Any],  # noqa: ARG002
-        response: ModelResponse,
+        self, context: _Context, agent: Agent[Any], response: ModelResponse
     ) -> None:
         """Record the answer of the model, in the items of the SDK."""
         with logged_errors("an answer of the model"):
             output = [one.model_dump(mode="json", exclude_unset=True) for one in response.output]
             payload = {"id": response.response_id, "output": output}
             answer = await asyncio.to_thread(record_response, self._session, _FORMAT, payload)
-            self._asked |= {call.call_id: call for call in answer.calls if call.call_id}
+            self._asked |= {call.call_id: call for call in answer.calls}
 
-    async def on_tool_start(self, context: _Context, agent: Agent[Any], tool: Tool) -> None:  # noqa: ARG002
+    async def on_tool_start(self, context: _Context, agent: Agent[Any], tool: Tool) -> None:
         """Record that a tool is about to run."""
         with logged_errors(f"the start of a call of {tool.name}"):
             call = self._call_of(context, tool)
@@ -94,17 +87,12 @@ class RecordingHooks(RunHooks[Any]):
             self._running[context, tool.name] = await self._session.astart(call)
 
     async def on_tool_end(
-        self,
-        context: _Context,
-        agent: Agent[Any],  # noqa: ARG002
-        tool: Tool,
-        result: object,
+        self, context: _Context, agent: Agent[Any], tool: Tool, result: object
     ) -> None:
-        """Record the result of a tool. A call without a recorded start is recorded with it."""
+        """Record the result of a tool; a call without a recorded start is recorded now."""
         with logged_errors(f"a result of {tool.name}"):
-            running = self._running.pop((context, tool.name), None)
+            running = self._running.pop((context, tool.name), None) or self._call_of(context, tool)
             call = running.call if isinstance(running, Invocation) else running
-            call = call or self._call_of(context, tool)
             output, seen = _surfaces(context, tool, call.tool_name, result)
             if isinstance(running, Invocation):
                 await running.afinish(output, seen=seen)
@@ -126,17 +114,13 @@ class RecordingHooks(RunHooks[Any]):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None
-    ) -> None:
-        running, self._running = self._running, {}
-        reason = "the SDK reported no end of the call"
-        if kind is not None:
-            reason += f"; the run raised {kind.__name__}: {error}"
-        for invocation in running.values():
-            if isinstance(invocation, Invocation):
-                with logged_errors("the end of a call"):
-                    await invocation.ainterrupt(reason)
+    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
+        raised = f"; the run raised {type(error).__name__}: {error}" if error else ""
+        while self._running:
+            _, running = self._running.popitem()
+            if isinstance(running, Invocation):
+                with logged_errors(f"the end of a call of {running.tool_name}"):
+                    await running.ainterrupt(f"the SDK reported no end of the call{raised}")
 
 
 def _surfaces(
@@ -146,18 +130,15 @@ def _surfaces(
     if not isinstance(context, ToolContext):
         return output_of(name, result), None
     call = context.tool_call or ResponseFunctionToolCall(
-        arguments=context.tool_arguments,
-        call_id=context.tool_call_id,
-        name=context.tool_name,
-        type="function_call",
+        type="function_call", call_id=context.tool_call_id, name=name, arguments=""
     )
     schema = tool.output_json_schema if isinstance(tool, FunctionTool) else None
-    value = result if schema is None else json_of(result)
     try:
-        shown: Any = ItemHelpers.tool_call_output_item(call, value, output_json_schema=schema)
+        value = result if schema is None else json_of(result)
+        item: Any = ItemHelpers.tool_call_output_item(call, value, output_json_schema=schema)
     except UserError:  # a text of the SDK, such as an error, which does not follow the schema
-        shown = ItemHelpers.tool_call_output_item(call, result)
-    if isinstance(shown["output"], str):
-        return output_of(name, result), shown["output"]
-    texts = [part["text"] for part in shown["output"] if "text" in part]
-    return complete_output_of(_FORMAT, name, shown, is_error=False), "\n".join(texts) or None
+        item = ItemHelpers.tool_call_output_item(call, result)
+    if isinstance(item["output"], str):
+        return output_of(name, result), item["output"]
+    texts = [part["text"] for part in item["output"] if "text" in part]
+    return complete_output_of(_FORMAT, name, item, is_error=False), "\n".join(texts) or None
