@@ -32,9 +32,10 @@ from openai.types.responses import (
     ResponseOutputText,
 )
 from pydantic import BaseModel, Field
+from tests.support.read_back import receipts, recorded, said, states, streams
 
 from tooltrail.adapters.openai_agents import RecordingHooks
-from tooltrail.store import InvocationDetail, Session, Store, open_store
+from tooltrail.store import Store, open_store
 from tooltrail.transcripts import load_transcript
 from tooltrail.transcripts.conversations import conversation_of
 
@@ -48,7 +49,7 @@ def call(name: str, call_id: str, **arguments: object) -> ResponseFunctionToolCa
     )
 
 
-def said(text: str) -> ResponseOutputMessage:
+def saying(text: str) -> ResponseOutputMessage:
     part = ResponseOutputText(type="output_text", text=text, annotations=[])
     return ResponseOutputMessage(
         type="message", id=f"msg_{text}", role="assistant", status="completed", content=[part]
@@ -138,33 +139,12 @@ def failing() -> str:
     raise RuntimeError("no such city")
 
 
-def recorded(store: Store, session: Session) -> dict[str | None, InvocationDetail]:
-    found = store.reader.conversation(session.id)[2]
-    return {one.summary.call_id: store.reader.invocation(one.summary.id) for one in found}
-
-
-def receipts(found: dict[str | None, InvocationDetail]) -> dict[str | None, str]:
-    return {call_id: one.receipt.text for call_id, one in found.items() if one.receipt}
-
-
-def streams(store: Store, one: InvocationDetail) -> dict[str, bytes]:
-    found = dict[str, bytes]()
-    for stream in one.streams:
-        with store.reader.open_stream(stream) as source:
-            found[stream.role] = source.read()
-    return found
-
-
-def roles(store: Store, session: Session) -> list[tuple[str, str]]:
-    return [(one.role, one.text) for one in store.reader.conversation(session.id)[1]]
-
-
 def test_parallel_calls_are_recorded_as_returned_and_as_the_model_was_shown_them(
     sqlite_store: Store,
 ) -> None:
     names = {"a": "text", "b": "values", "c": "places", "d": "nothing", "f": "picture"}
     asked = [call(name, call_id) for call_id, name in names.items()]
-    model = Script([*asked, call("weather", "e", city="Rome")], [said("Done.")])
+    model = Script([*asked, call("weather", "e", city="Rome")], [saying("Done.")])
     tools: list[Tool] = [text, values, places, nothing, weather, picture]
     agent = Agent(name="tester", instructions="Be brief.", model=model, tools=tools)
     with sqlite_store.open_session() as session:
@@ -187,9 +167,9 @@ def test_parallel_calls_are_recorded_as_returned_and_as_the_model_was_shown_them
         "e": {"t": 21.5, "sky": "blue over Rome"},
     }
     assert found["e"].arguments == b'{"city": "Rome"}'
-    assert {one.summary.state for one in found.values()} == {"success"}
+    assert set(states(found).values()) == {"success"}
     messages = sqlite_store.reader.conversation(session.id)[1]
-    assert roles(sqlite_store, session) == [
+    assert said(sqlite_store, session) == [
         ("system", "Be brief."),
         ("user", "Go."),
         ("assistant", ""),
@@ -214,7 +194,7 @@ def test_receipts_of_typed_and_of_failing_tools_are_what_the_model_was_shown(
         return Weather(t=1, sky=city)
 
     asked = [call("typed", "a", city="Rome"), call("typed", "b", city=None), call("failing", "c")]
-    model = Script(asked, [said("Done.")])
+    model = Script(asked, [saying("Done.")])
     with sqlite_store.open_session() as session:
         agent = Agent(name="tester", model=model, tools=[typed, failing])
         asyncio.run(_run(agent, "Go.", RecordingHooks(session)))
@@ -249,10 +229,7 @@ def test_calls_without_an_end_are_interrupted_when_the_block_is_left(sqlite_stor
         with pytest.raises(Exception, match="broken"):
             asyncio.run(main())
         found = recorded(sqlite_store, session)
-    assert {key: one.summary.state for key, one in found.items()} == {
-        "a": "interrupted",
-        "b": "interrupted",
-    }
+    assert states(found) == {"a": "interrupted", "b": "interrupted"}
     assert "broken" in receipts(found)["a"]
 
 
@@ -275,13 +252,12 @@ def test_a_cancelled_run_leaves_an_interrupted_call(sqlite_store: Store) -> None
     agent = Agent(name="tester", model=Script([call("waiting", "a")]), tools=[waiting])
     with sqlite_store.open_session() as session:
         asyncio.run(main())
-        (one,) = recorded(sqlite_store, session).values()
-    assert one.summary.state == "interrupted"
+    assert states(recorded(sqlite_store, session)) == {"a": "interrupted"}
 
 
 def test_an_agent_that_is_a_tool_is_recorded_in_a_child_session(sqlite_store: Store) -> None:
-    inner = Script([call("text", "in")], [said("Two lines.")])
-    outer = Script([call("reader", "out", input="Read.")], [said("Done.")])
+    inner = Script([call("text", "in")], [saying("Two lines.")])
+    outer = Script([call("reader", "out", input="Read.")], [saying("Done.")])
     with (
         sqlite_store.open_session() as session,
         sqlite_store.open_session(parent=session.id) as child,
@@ -292,7 +268,7 @@ def test_an_agent_that_is_a_tool_is_recorded_in_a_child_session(sqlite_store: St
         asyncio.run(_run(agent, "Go.", RecordingHooks(session)))
     assert receipts(recorded(sqlite_store, session)) == {"out": "Two lines."}
     assert receipts(recorded(sqlite_store, child)) == {"in": "line 1\nline 2"}
-    assert roles(sqlite_store, child)[0] == ("user", "Read.")
+    assert said(sqlite_store, child)[0] == ("user", "Read.")
     assert sqlite_store.reader.session(child.id).parent_id == session.id
 
 
@@ -309,7 +285,7 @@ def test_later_runs_add_what_is_new_and_a_handoff_shows_its_result(sqlite_store:
     second = Agent(
         name="second",
         instructions="You are second.",
-        model=Script([said("I am second.")], [call("text", "t")], [said("Bye.")]),
+        model=Script([saying("I am second.")], [call("text", "t")], [saying("Bye.")]),
         tools=[text],
     )
     first = Agent(
@@ -320,7 +296,7 @@ def test_later_runs_add_what_is_new_and_a_handoff_shows_its_result(sqlite_store:
     )
     with sqlite_store.open_session() as session:
         asyncio.run(main())
-    assert roles(sqlite_store, session) == [
+    assert said(sqlite_store, session) == [
         ("system", "You are first."),
         ("user", "Hi."),
         ("assistant", ""),
@@ -344,13 +320,13 @@ def test_a_spool_that_cannot_be_written_does_not_stop_the_agent(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (tmp_path / "file").touch()
-    model = Script([call("text", "a")], [said("Done.")])
+    model = Script([call("text", "a")], [saying("Done.")])
     agent = Agent(name="tester", model=model, tools=[text])
     with open_store(tmp_path / "trail.db", spool=tmp_path / "file" / "spool") as store:
         hooks = RecordingHooks(store.join_session("any"))
         with caplog.at_level(logging.ERROR):
             assert asyncio.run(_run(agent, "Go.", hooks)) == "Done."
     assert model.shown() == {"a": "line 1\nline 2"}
-    said_by_log = [one.getMessage() for one in caplog.records if one.name == "tooltrail.adapters"]
-    assert "the start of a call of text is not recorded" in said_by_log
-    assert "a result of text is not recorded" in said_by_log
+    logged = [one.getMessage() for one in caplog.records if one.name == "tooltrail.adapters"]
+    assert "the start of a call of text is not recorded" in logged
+    assert "a result of text is not recorded" in logged
