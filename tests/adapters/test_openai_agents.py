@@ -16,6 +16,7 @@ from agents import (
     ModelResponse,
     RunConfig,
     Runner,
+    ShellTool,
     Tool,
     ToolOutputImage,
     ToolOutputText,
@@ -31,10 +32,15 @@ from openai.types.responses import (
     ResponseOutputMessage,
     ResponseOutputText,
 )
+from openai.types.responses.response_function_shell_tool_call import (
+    Action,
+    ResponseFunctionShellToolCall,
+)
 from pydantic import BaseModel, Field
 from tests.support.read_back import receipts, recorded, said, states, streams
 
 from tooltrail.adapters.openai_agents import RecordingHooks
+from tooltrail.records import Message
 from tooltrail.store import Store, open_store
 from tooltrail.transcripts import load_transcript
 from tooltrail.transcripts.conversations import conversation_of
@@ -314,6 +320,30 @@ def test_later_runs_add_what_is_new_and_a_handoff_shows_its_result(sqlite_store:
         for one in message.results
     }
     assert results == {"h": '{"assistant": "second"}', "t": "line 1\nline 2"}
+
+
+def test_a_shell_call_has_no_call_id_and_its_result_is_a_message_too(sqlite_store: Store) -> None:
+    asked = ResponseFunctionShellToolCall(
+        type="shell_call",
+        id="sh_1",
+        call_id="s",
+        status="completed",
+        action=Action(commands=["ls"]),
+    )
+    model = Script([asked], [saying("Done.")])
+    shell = ShellTool(executor=lambda _: "file.txt")
+    with sqlite_store.open_session() as session:
+        agent = Agent(name="tester", model=model, tools=[shell])
+        asyncio.run(_run(agent, "Go.", RecordingHooks(session)))
+    (one,) = recorded(sqlite_store, session).values()
+    assert one.summary.call_id is None
+    assert streams(sqlite_store, one) == {"content.0": b"file.txt"}
+    (message,) = [
+        one for one in sqlite_store.reader.conversation(session.id)[1] if one.role == "tool"
+    ]
+    (result,) = Message.from_json(message.document or b"").results
+    assert result.call_id == "s"
+    assert result.structured == model.inputs[-1][-1]["output"]
 
 
 def test_a_spool_that_cannot_be_written_does_not_stop_the_agent(
