@@ -133,6 +133,27 @@ def test_a_conversation_is_recorded_as_the_tools_returned_it_and_as_the_model_wa
     assert [one.call_id for one in conversation.messages[3].results] == [*"abcde"]
 
 
+def test_results_that_are_hard_to_spell_are_recorded_too(sqlite_store: Store) -> None:
+    @tool
+    def odd(number: int) -> object:
+        """Returns one of some odd results."""
+        message = ToolMessage("failed", tool_call_id="c", status="error", artifact={"whole": [1]})
+        return ["\ud800 lone", [{"type": "image", "unknown": 1}], message, object()][number]
+
+    with sqlite_store.open_session() as session:
+        config: RunnableConfig = {"callbacks": [RecordingHandler(session)]}
+        asked = [call("odd", name, number=number) for number, name in enumerate("abcd")]
+        shown = [odd.invoke(one, config) for one in asked]
+    found = recorded(sqlite_store, session)
+    assert states(found) == {"a": "success", "b": "success", "c": "error", "d": "success"}
+    assert streams(sqlite_store, found["a"]) == {"content.0": b"\xed\xa0\x80 lone"}
+    assert receipts(found)["a"] == "\\ud800 lone"
+    assert json.loads(streams(sqlite_store, found["b"])["content.0"]) == shown[1].content
+    assert streams(sqlite_store, found["c"]) == {"structured": b'{"whole":[1]}'}
+    assert receipts(found)["c"] == "failed"
+    assert receipts(found)["d"] == shown[3].content
+
+
 def test_later_turns_add_only_what_is_new(sqlite_store: Store) -> None:
     answers = [AIMessage("Hello."), AIMessage("", tool_calls=[call("text", "a", word="hi")])]
     with sqlite_store.open_session() as session:

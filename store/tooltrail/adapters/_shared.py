@@ -1,5 +1,6 @@
 """What several adapters need: outputs of any Python value, new items of an input, logged errors."""
 
+import json
 import logging
 import threading
 from collections import deque
@@ -22,15 +23,10 @@ def output_of(tool_name: str, value: object) -> CompleteOutput:
 
     Members that have no JSON are texts. So is a value that canonical JSON does not have.
     """
-    if isinstance(value, bytes):
-        return CompleteOutput.success(tool_name, GenericOutput.of(value))
     try:
-        found = json_of(value)
-        result = (
-            GenericOutput.of(found)
-            if isinstance(found, str)
-            else GenericOutput.of(structured=found)
-        )
+        found: Any = value if isinstance(value, str | bytes) else json_of(value)
+        is_text = isinstance(found, str | bytes)
+        result = GenericOutput.of(found) if is_text else GenericOutput.of(structured=found)
     except ValueError:  # a cycle, too deep, or a number that canonical JSON does not have
         result = GenericOutput.of(str(value))
     return CompleteOutput.success(tool_name, result)
@@ -40,9 +36,12 @@ def json_of(value: object) -> Any:
     """The JSON of a value; pydantic models and dataclasses are objects.
 
     Raises:
-        ValueError: the value contains itself.
+        ValueError: the value contains itself, or is too deep.
     """
-    return to_jsonable_python(value, bytes_mode="base64", serialize_unknown=True)
+    try:
+        return to_jsonable_python(value, bytes_mode="base64", serialize_unknown=True)
+    except UnicodeEncodeError:  # a lone surrogate, which only Python's own JSON can have
+        return json.loads(json.dumps(value, default=str))
 
 
 class Inputs:
@@ -62,16 +61,12 @@ class Inputs:
         """
         given = list(items)
         with self._lock:
-            is_first = not self._known
-            # An input that is repeated unchanged is another request with the same text.
-            continued = [
-                known
-                for known in self._known
-                if len(known) < len(given) and given[: len(known)] == known
-            ]
-            start = max(map(len, continued), default=0)
-            for known in continued:
-                self._known.remove(known)
+            is_first, start = not self._known, 0
+            for known in list(self._known):
+                # An input that is repeated unchanged is another request with the same text.
+                if len(known) < len(given) and given[: len(known)] == known:
+                    self._known.remove(known)
+                    start = max(start, len(known))
             self._known.append(given)
         return given[start:], is_first
 

@@ -7,6 +7,7 @@ A `ToolMessage` has two of the three surfaces: `content` is the text that the mo
 """
 # ruff: noqa: ARG002  the signatures are those of LangChain
 
+import json
 from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
@@ -108,14 +109,24 @@ class RecordingHandler(BaseCallbackHandler):
         return message.type == "ai"
 
     def _record(self, messages: Iterable[BaseMessage]) -> None:
-        natives = json_of(convert_to_openai_messages([*messages]))
+        natives = [_native(one) for one in messages]
         self._session.messages(wire_format(_FORMAT).read_history({"messages": natives}).messages)
+
+
+def _native(message: BaseMessage) -> Any:
+    """The message in the JSON of Chat Completions."""
+    try:
+        native = convert_to_openai_messages(message, text_format="block")
+    except ValueError:  # a block of a type that LangChain cannot convert
+        content = json.dumps(json_of(message.content))
+        native = convert_to_openai_messages(message.model_copy(update={"content": content}))
+    return json_of(native)
 
 
 def _output_of_message(name: str, message: ToolMessage) -> CompleteOutput:
     """The artifact of a result if there is one, else its content; or the failure of the tool."""
-    native = json_of(convert_to_openai_messages(message, text_format="block"))
-    shown = complete_output_of(_FORMAT, name, native, is_error=message.status == "error")
+    is_error = message.status == "error"
+    shown = complete_output_of(_FORMAT, name, _native(message), is_error=is_error)
     if message.artifact is None:
         return shown
     whole = output_of(name, message.artifact)
