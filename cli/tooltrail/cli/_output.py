@@ -160,7 +160,11 @@ def print_array(records: Iterable[Record]) -> int:
 
 
 def print_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Sequence[str] = (),
+    colours: Mapping[str, Callable[[str], int]] = {},
 ) -> None:
     """Print a table of aligned columns. On a narrow terminal, only the last column is cut.
 
@@ -168,6 +172,7 @@ def print_table(
         header: names of the columns.
         rows: cells of each row.
         right: names of the columns that are aligned to the right.
+        colours: the colour of a cell by its text, for each column that has colours; see `coloured`.
     """
     table = [header, *([printable(cell) for cell in row] for row in rows)]
     widths = [max(map(_cells, column)) for column in zip(*table, strict=True)]
@@ -177,12 +182,32 @@ def print_table(
     gap = " " * _GAP
     lines = (
         gap.join(
-            _aligned(cell, width, to_right=name in right)
+            coloured(
+                _aligned(cell, width, to_right=name in right),
+                colours[name](cell) if name in colours and row is not header else PLAIN,
+            )
             for cell, width, name in zip(row, widths, header, strict=True)
         )
         for row in table
     )
     write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+PLAIN, RED, GREEN, YELLOW = 0, 31, 32, 33
+"""Colours as numbers of ECMA-48."""
+
+
+def coloured(text: str, colour: int) -> str:
+    """The text in a colour, on a terminal that shows colours (https://no-color.org)."""
+    is_plain = colour == PLAIN or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if is_plain or not sys.stdout.isatty():
+        return text
+    return f"\x1b[{colour}m{text}\x1b[0m"
+
+
+def colour_of_outcome(outcome: str) -> int:
+    """Green for a call that ended well, yellow for one that runs, else red."""
+    return {"ok": GREEN, "running": YELLOW}.get(outcome, RED)
 
 
 def size_of(count: int | None) -> str:
