@@ -4,7 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from tooltrail.artifacts import FOLLOW_INTERVAL_S
 from tooltrail.cli._location import Location
-from tooltrail.cli._output import colour_of_outcome, coloured, printable, write
+from tooltrail.cli._output import printable, write
+from tooltrail.cli._tables import colour_of_outcome, coloured
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.store import InvocationFeed, InvocationFilter, InvocationView, Reader
 

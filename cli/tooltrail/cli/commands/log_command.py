@@ -9,16 +9,9 @@ import click
 from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import (
-    Listing,
-    attributes,
-    colour_of_outcome,
-    duration_of,
-    print_table,
-    say,
-    size_of,
-)
-from tooltrail.cli._times import shown
+from tooltrail.cli._output import Listing, attributes, duration_of, say, size_of
+from tooltrail.cli._tables import colour_of_outcome, print_table
+from tooltrail.cli._times import shown_in_list
 
 if TYPE_CHECKING:
     from tooltrail.store import InvocationFilter, InvocationView
@@ -108,7 +101,7 @@ def _row(view: InvocationView, utc: bool) -> tuple[str, ...]:
 
     return (
         short_id(view.id),
-        shown(view.started_at, utc=utc),
+        shown_in_list(view.started_at, utc=utc),
         view.tool_name,
         view.outcome,
         duration_of(view.duration_ms),
