@@ -8,16 +8,9 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
-from tooltrail.cli._output import (
-    PLAIN,
-    RED,
-    Members,
-    attributes,
-    duration_of,
-    print_table,
-    size_of,
-)
-from tooltrail.cli._times import shown
+from tooltrail.cli._output import Members, attributes, duration_of, size_of
+from tooltrail.cli._tables import PLAIN, RED, print_table
+from tooltrail.cli._times import shown_in_list
 from tooltrail.records.ids import short_id
 
 if TYPE_CHECKING:
@@ -48,7 +41,7 @@ COLUMNS: Final[Mapping[str, tuple[str, _Format]]] = {
 }
 """The columns of the table: the number that each shows, and how."""
 
-_BAR_CELLS, _TREND_DAYS, _NAME_CHARS = 8, 28, 40
+_BAR_CELLS, _TREND_DAYS, _CELL = 8, 28, 24
 _BAR, _TREND = "", f"LAST {_TREND_DAYS} DAYS"
 _LEAST: Final = (_TREND, "P99", "LOST", _BAR, "P95", "TOTAL", "SHOWN", "P50", "PRODUCED")
 """The columns that a narrow terminal does without, in this order."""
@@ -113,12 +106,14 @@ def print_statistics(
 
 
 def _narrow(table: dict[str, list[str]]) -> None:
-    """Remove columns until the table fits the terminal."""
+    """Remove columns until the table fits the terminal; long names are cut before that."""
     import shutil  # noqa: PLC0415  only for a terminal
 
     room = shutil.get_terminal_size().columns
     for name in _LEAST:
-        widths = (max(map(len, [header, *cells])) + 2 for header, cells in table.items())
+        widths = (
+            min(max(map(len, [header, *cells])), _CELL) + 2 for header, cells in table.items()
+        )
         if sum(widths) - 2 <= room:
             return
         table.pop(name, None)
@@ -128,9 +123,8 @@ def _name(value: object, utc: bool) -> str:
     if isinstance(value, UUID):
         return short_id(value)
     if isinstance(value, datetime):
-        return shown(value, utc=utc)
-    text = "(none)" if value is None else str(value)
-    return text if len(text) <= _NAME_CHARS else f"{text[: _NAME_CHARS - 1]}…"
+        return shown_in_list(value, utc=utc)
+    return "(none)" if value is None else str(value)
 
 
 def _bar(value: int, most: int) -> str:

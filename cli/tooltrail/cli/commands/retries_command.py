@@ -10,8 +10,9 @@ import click
 from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import Listing, Members, Record, print_table, say
-from tooltrail.cli._times import shown
+from tooltrail.cli._output import Listing, Members, Record, say
+from tooltrail.cli._tables import print_table
+from tooltrail.cli._times import shown_in_list
 
 if TYPE_CHECKING:
     from tooltrail.store import InvocationFilter, Retried
@@ -33,7 +34,7 @@ def command(
 ) -> None:
     """List calls that were made again in a session, with the same tool and arguments.
 
-    OUTCOMES says how the attempts ended, in their order: `exit 1 ×3 → ok`. CHANGED says whether not
+    OUTCOMES says how the attempts ended, in their order: `exit 1 x3 → ok`. CHANGED says whether not
     all of them ended in the same way. Arguments are the same if they are so byte for byte. Only
     calls that match the filters count as attempts.
     """
@@ -51,10 +52,10 @@ def _row(one: Retried, utc: bool) -> tuple[str, ...]:
 
     last = one.attempts[-1]
     counts = [(outcome, len([*same])) for outcome, same in groupby(one.outcomes)]
-    runs = [f"{outcome} ×{count}" if count > 1 else outcome for outcome, count in counts]
+    runs = [f"{outcome} x{count}" if count > 1 else outcome for outcome, count in counts]
     return (
         short_id(last.session_id),
-        shown(last.started_at, utc=utc),
+        shown_in_list(last.started_at, utc=utc),
         last.tool_name,
         f"{len(one.attempts):,}",
         "yes" if one.is_changed else "no",

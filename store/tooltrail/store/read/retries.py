@@ -1,6 +1,5 @@
 """Calls that were repeated: the same tool with the same arguments, again in the same session."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 

@@ -1,80 +1,73 @@
-"""Statistics of groups of calls, computed by the database.
+"""Statistics of groups of calls.
 
-The first query counts the calls of a group that have the same duration and outcome together.
-Quantiles are exact: they are taken from these counts, in the order of the durations. Two more
-queries go through the texts and the contents of the calls, on demand.
+The calls are read in batches by their keys, and added up in Python. Quantiles in the database would
+need a sort, which takes longer, and which SQLite may do in memory. Here each duration costs eight
+bytes. With surfaces, each distinct content of a group, and each distinct call, costs its digest.
 
-All queries read from `calls`: the calls that match, each with the values of its group. A number
-that cannot be read counts as missing, so that a damaged row hides nothing else.
+A value that cannot be read is left out and counted, so that a damaged row hides nothing else.
 """
 
-from bisect import bisect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, date, datetime, timedelta, tzinfo
+from array import array
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime, timedelta, timezone, tzinfo
+from functools import cache
+from hashlib import blake2b
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-from tooltrail.journal.clock import now
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.values import EPOCH
 from tooltrail.store.filters import FAILED, OUTCOMES, InvocationFilter
-from tooltrail.store.read.columns import Columns, Computed, make_view
-from tooltrail.store.read.conditions import conditions_of
+from tooltrail.store.read.columns import NO_ID
+from tooltrail.store.read.conditions import conditions_of, time_conditions
 from tooltrail.store.read.pages import WITH_SESSION
-from tooltrail.store.read.rows import Sql, fetch, joined, where
+from tooltrail.store.read.rows import Row, Sql, fetch, fetch_each, fetch_value, where
 
 GroupValue: TypeAlias = str | UUID | date | datetime | None
 
-_Query: TypeAlias = tuple[Mapping[str, str], str]
-"""The numbers of a query by name, as SQL, and the rows that they are computed from."""
-
-_KINDS: Final = {
-    "tool": "text",
-    "family": "text",
-    "agent": "text",
-    "session": "id",
-    "outcome": "text",
-    "day": "integer",
-    "hour": "time",
-}
 _SOURCES: Final = {
     "tool": "invocations.tool_name",
     "family": "invocations.family",
     "agent": "sessions.agent",
     "session": "sessions.id",
     "outcome": "invocations.outcome",
+    "day": "invocations.started_at",
+    "hour": "invocations.started_at",
 }
-"""The columns of groups that are no unit of time."""
+"""The column of each group."""
 
-GROUPS: Final = tuple(_KINDS)
+GROUPS: Final = tuple(_SOURCES)
 """By what calls can be grouped."""
+
+_TIMES: Final = ("day", "hour")
+
+_QUARTER_US: Final = 900_000_000
+"""A quarter of an hour in microseconds. The clocks of all time zones differ by a multiple of it."""
 
 QUANTILES: Final = (50, 95, 99)
 
-_HOUR: Final = 3_600_000_000
-_UNITS: Final = {"day": 24 * _HOUR, "hour": _HOUR}
-"""The length of each unit of time, in microseconds."""
+_COLUMNS: Final = tuple(
+    f"invocations.{name}" for name in ("key", "outcome", "duration_ms", "output_size", "lost_size")
+)
+"""The first columns of each row. The columns of the groups follow, then those of the texts."""
 
-_YEAR_1: Final = -62_135_596_800_000_000
-"""The first day of `date` in microseconds since 1970."""
+_TEXTS: Final = ("receipt", "arguments", "output", "canonical")
 
-_FIRST, _LAST = datetime(1, 1, 2, tzinfo=UTC), datetime(9999, 12, 30, tzinfo=UTC)
-"""The times that have a day in every time zone."""
+_BATCH, _BATCH_OF_TEXTS = 20_000, 250
+"""Calls in one query, without and with their arguments, which may be long."""
 
-_OLDEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""Earlier times have the UTC offset of this one."""
-
-_WEEK_S: Final = 7 * 86_400
-
-_LARGEST: Final = 1 << 43
-"""Largest readable duration or size. The sum of a million of them fits into 64 bits."""
-
-_READ: Final = ("duration_ms", "output_size", "lost_size")
-
-_TEXTS: Final = ("arguments", "output", "canonical", "receipt")
-_STORED: Final = (*_TEXTS, "content")
-"""The parts of a stored call; the queries name their numbers `PART_size`."""
+_CONTENTS: Final = """
+SELECT used.invocation_key, used.digest, coalesce(length(bodies.data), artifacts.stored_size)
+FROM {} AS used LEFT JOIN bodies ON bodies.digest = used.digest
+LEFT JOIN artifacts ON artifacts.digest = used.digest WHERE {}"""
+_USES: Final = (
+    Sql(_CONTENTS.format("streams", "used.receipt_offset IS NULL AND ")),
+    Sql(_CONTENTS.format("invocation_artifacts", "")),
+)
+"""The streams and artifacts of calls. A stream that is in the receipt is not stored again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +75,8 @@ class CallStatistics:
     """How often, how long and how much: the calls of one group.
 
     Attributes:
-        group: the value of each member of `by`. It is None if the call has none, or if the value is
-            damaged. `day` is a date and `hour` its first moment, in the requested time zone.
+        group: the value of each member of `by`; None if it is damaged, or if there is no agent.
+            `day` is a date and `hour` its first moment, in the requested time zone.
         failed_count: calls whose outcome is neither `ok` nor `running`.
         outcomes: the number of calls of each outcome that occurs.
         p50_ms: the least duration that at least half of the calls do not exceed. Calls without a
@@ -98,8 +91,8 @@ class CallStatistics:
         cut_bytes: by how much outputs are longer than what was shown of them.
         stored_bytes: the texts of the calls, and their distinct contents as compressed. Content
             that several groups share counts in each of them.
-        duplicate_count: calls with the same tool and the same arguments, byte for byte, as an
-            earlier call among those that match.
+        duplicate_count: calls with the tool and the arguments, byte for byte, of another call that
+            matches and was stored before.
     """
 
     group: Mapping[str, GroupValue]
@@ -113,10 +106,81 @@ class CallStatistics:
     produced_bytes: int | None
     lost_bytes: int | None
     damaged_count: int
-    shown_bytes: int | None
-    cut_bytes: int | None
-    stored_bytes: int | None
-    duplicate_count: int | None
+    shown_bytes: int | None = None
+    cut_bytes: int | None = None
+    stored_bytes: int | None = None
+    duplicate_count: int | None = None
+
+
+@dataclass(slots=True)
+class _Sums:
+    """The numbers of a group so far."""
+
+    outcomes: Counter[str] = field(default_factory=Counter[str])
+    durations: "array[int]" = field(default_factory=lambda: array("q"))
+    contents: dict[bytes, int] = field(default_factory=dict[bytes, int])
+    sized_count: int = 0
+    produced: int = 0
+    lost: int = 0
+    seen_count: int = 0
+    shown: int = 0
+    cut: int = 0
+    texts: int = 0
+    duplicate_count: int = 0
+    damaged_count: int = 0
+
+    def add(self, outcome: str, duration: object, produced: object, lost: object) -> None:
+        """Add a call."""
+        self.outcomes[outcome] += 1
+        is_damaged = False
+        if type(duration) is int:
+            self.durations.append(duration)
+        elif duration is not None:
+            is_damaged = True
+        if type(produced) is int and type(lost) is int:
+            self.sized_count += 1
+            self.produced += produced
+            self.lost += lost
+        elif produced is not None or lost is not None:
+            is_damaged = True
+        self.damaged_count += is_damaged
+
+    def add_texts(self, produced: object, shown: int | None, others: Sequence[int | None]) -> None:
+        """Add the sizes of the receipt and of the other texts of a call."""
+        self.texts += sum(filter(None, (shown, *others)))
+        if shown is not None:
+            self.seen_count += 1
+            self.shown += shown
+            self.cut += max(produced - shown, 0) if isinstance(produced, int) else 0
+
+    def view(self, group: Mapping[str, GroupValue], *, with_surfaces: bool) -> CallStatistics:
+        """The numbers for the caller."""
+        is_damaged = any(value is None for name, value in group.items() if name != "agent")
+        durations = sorted(self.durations)
+        count = len(durations)
+        p50, p95, p99 = (
+            durations[-(-count * share // 100) - 1] if count else None for share in QUANTILES
+        )
+        surfaces = (
+            self.shown if self.seen_count else None,
+            self.cut,
+            self.texts + sum(self.contents.values()),
+            self.duplicate_count,
+        )
+        return CallStatistics(
+            group,
+            self.outcomes.total(),
+            sum(self.outcomes[name] for name in FAILED),
+            {name: self.outcomes[name] for name in OUTCOMES if self.outcomes[name]},
+            p50,
+            p95,
+            p99,
+            sum(durations) if count else None,
+            self.produced if self.sized_count else None,
+            self.lost if self.sized_count else None,
+            self.outcomes.total() if is_damaged else self.damaged_count,
+            *(surfaces if with_surfaces else ()),
+        )
 
 
 def call_statistics(
@@ -130,155 +194,117 @@ def call_statistics(
     """See `Reader.statistics`."""
     if isinstance(by, str) or not by or len({*by} & {*GROUPS}) < len(by):
         raise InvalidRecordError(f"calls are not grouped by {by!r:.80}, but by {', '.join(GROUPS)}")
-    calls = _calls(connection, filters, by, zone)
-    groups = ", ".join(f"g{n}" for n in range(len(by)))
-    queries = [_durations(groups)]
-    if with_surfaces:
-        queries += [_texts(connection, groups), _contents(groups)]
-    found: dict[tuple[object, ...], dict[str, int]] = {}
-    for numbers, source in queries:
-        columns = ", ".join(f"CAST({number} AS bigint)" for number in numbers.values())
-        query = f" SELECT {groups}, {columns} FROM {source} GROUP BY {groups}"
-        for row in fetch(connection, calls + query):
-            values = dict(zip(numbers, row[len(by) :], strict=True))
-            found.setdefault(tuple(row[: len(by)]), {}).update(values)
-    keys = Columns(optional=[Computed("", name, _KINDS[name]) for name in by])
-    views = [_view(keys, key, numbers, zone) for key, numbers in found.items()]
+    group_of = _grouping(by, zone)
+    found: dict[tuple[GroupValue, ...], _Sums] = {}
+    called: set[bytes] = set()
+    for rows in _batches(connection, filters, by, with_surfaces=with_surfaces):
+        owners: dict[int, _Sums] = {}
+        for row in rows:
+            group = group_of(row[len(_COLUMNS) : len(_COLUMNS) + len(by)])
+            sums = found.get(group)
+            if sums is None:
+                sums = found[group] = _Sums()
+            sums.add(*row[1 : len(_COLUMNS)])
+            if with_surfaces:
+                owners[row[0]] = sums
+                _add_texts(sums, row, called)
+        for key, digest, size in _contents(connection, owners):
+            owners[key].contents[digest] = size or 0
+    views = [
+        sums.view(dict(zip(by, group, strict=True)), with_surfaces=with_surfaces)
+        for group, sums in found.items()
+    ]
     return sorted(views, key=lambda one: (-one.call_count, str([*one.group.values()])))
 
 
-def _view(
-    keys: Columns, key: Sequence[Any], numbers: dict[str, int], zone: tzinfo | None
-) -> CallStatistics:
-    group, problems = keys.read(key)
-    if group.get("day") is not None:
-        group["day"] = date.fromordinal(group["day"] + 1)
-    if group.get("hour") is not None:
-        group["hour"] = group["hour"].astimezone(zone)
-    outcomes = {name: numbers[name] for name in OUTCOMES if numbers[name]}
-    if problems:
-        numbers["damaged_count"] = numbers["call_count"]
-    if "shown_bytes" in numbers:
-        numbers["stored_bytes"] = sum(numbers.get(f"{name}_size", 0) for name in _STORED)
-    failed = sum(outcomes.get(name, 0) for name in FAILED)
-    return make_view(CallStatistics, numbers, group=group, outcomes=outcomes, failed_count=failed)
+def _batches(
+    connection: Connection, filters: InvocationFilter, by: Sequence[str], *, with_surfaces: bool
+) -> Iterator[Sequence[Row]]:
+    """The rows of the calls that match: `_COLUMNS`, the groups, and the texts if requested."""
+    columns, source = [*_COLUMNS, *(_SOURCES[name] for name in by)], WITH_SESSION
+    if with_surfaces:
+        size = "length(CAST({} AS BLOB))" if connection.is_sqlite else "octet_length({})"
+        texts = [f"surfaces.{name}" for name in _TEXTS]
+        columns += [*map(size.format, texts), "surfaces.arguments", "invocations.tool_name"]
+        source += " LEFT JOIN surfaces ON surfaces.invocation_key = invocations.key"
+    # Without an index of the filter: each batch is a range of keys.
+    others = replace(filters, since=None, until=None)
+    conditions = [*conditions_of(others, lead="key"), *time_conditions(filters, indexed=False)]
+    step = _BATCH_OF_TEXTS if with_surfaces else _BATCH
+    last = fetch_value(connection, Sql("SELECT max(key) FROM invocations")) or 0
+    for first in range(0, last + 1, step):
+        near = Sql("invocations.key BETWEEN ? AND ?", (first, first + step - 1))
+        query = Sql(f"SELECT {', '.join(columns)} FROM {source}") + where([near, *conditions])
+        yield fetch(connection, query)
 
 
-def _calls(
-    connection: Connection, filters: InvocationFilter, by: Sequence[str], zone: tzinfo | None
-) -> Sql:
-    """The common part of all queries."""
-    groups = [_group(connection, name, zone) + f" AS g{n}" for n, name in enumerate(by)]
-    others = ("key", "tool_name", "started_at", "outcome")
-    read = "CASE WHEN invocations.{0} BETWEEN 0 AND {1} THEN invocations.{0} END AS {0}"
-    is_damaged = " OR ".join(f"invocations.{one} NOT BETWEEN 0 AND {_LARGEST}" for one in _READ)
-    columns = [
-        *groups,
-        *(Sql(f"invocations.{one} AS {one}") for one in others),
-        *(Sql(read.format(one, _LARGEST)) for one in _READ),
-        Sql(f"CASE WHEN {is_damaged} THEN 1 ELSE 0 END AS damaged"),
-    ]
-    selected = Sql("WITH calls AS (SELECT ") + joined(", ", columns) + f" FROM {WITH_SESSION}"
-    return selected + where(conditions_of(filters)) + ")"
+def _add_texts(sums: _Sums, row: Row, called: set[bytes]) -> None:
+    """Add the texts of a call: the last values of its row."""
+    shown, *others, arguments, tool = row[-len(_TEXTS) - 2 :]
+    sums.add_texts(row[_COLUMNS.index("invocations.output_size")], shown, others)
+    if arguments is None:
+        return  # erased
+    call = blake2b(f"{tool!r} {arguments!r}".encode("utf-8", "surrogatepass"), digest_size=16)
+    sums.duplicate_count += call.digest() in called
+    called.add(call.digest())
 
 
-def _durations(groups: str) -> _Query:
-    """All numbers that are in the table of calls."""
-    part = f"PARTITION BY {groups}, duration_ms IS NULL"
-    numbers = {
-        "call_count": "sum(calls)",
-        **{name: _total(f"CASE WHEN outcome = '{name}' THEN calls END") for name in OUTCOMES},
-        **{
-            f"p{share}_ms": f"min(CASE WHEN rank * 100 >= timed * {share} THEN duration_ms END)"
-            for share in QUANTILES
-        },
-        "total_ms": "sum(duration_ms * calls)",
-        "produced_bytes": "sum(produced)",
-        "lost_bytes": "sum(lost)",
-        "damaged_count": _total("damaged"),
-    }
-    return numbers, f"""(
-        SELECT counted.*, sum(calls) OVER ({part} ORDER BY duration_ms) AS rank,
-            sum(calls) OVER ({part}) AS timed
-        FROM (
-            SELECT {groups}, outcome, duration_ms, count(*) AS calls, sum(output_size) AS produced,
-                sum(lost_size) AS lost, sum(damaged) AS damaged
-            FROM calls GROUP BY {groups}, outcome, duration_ms
-        ) AS counted
-    ) AS ranked"""
+def _contents(
+    connection: Connection, keys: Collection[int]
+) -> Iterator[tuple[int, bytes, int | None]]:
+    """The contents of calls: the key of the call, the digest, the stored size."""
+    for use in _USES if keys else ():
+        for key, digest, size in fetch_each(connection, use, "used.invocation_key", [*keys]):
+            yield key, bytes(digest), size
 
 
-def _texts(connection: Connection, groups: str) -> _Query:
-    """All numbers that need the texts of the calls."""
-    size = "length(CAST({} AS BLOB))" if connection.is_sqlite else "octet_length({})"
-    sizes = ", ".join(f"{size.format(name)} AS {name}_size" for name in _TEXTS)
-    numbers = {
-        "shown_bytes": "sum(receipt_size)",
-        "cut_bytes": _total(
-            "CASE WHEN output_size > receipt_size THEN output_size - receipt_size END"
-        ),
-        **{f"{name}_size": _total(f"{name}_size") for name in _TEXTS},
-        "duplicate_count": _total("CASE WHEN nth > 1 AND arguments_size IS NOT NULL THEN 1 END"),
-    }
-    return numbers, f"""(
-        SELECT {groups}, output_size, {sizes},
-            row_number() OVER (PARTITION BY tool_name, arguments ORDER BY started_at, key) AS nth
-        FROM calls JOIN surfaces ON surfaces.invocation_key = calls.key
-    ) AS measured"""
+def _grouping(
+    by: Sequence[str], zone: tzinfo | None
+) -> Callable[[tuple[Any, ...]], tuple[GroupValue, ...]]:
+    """A function that makes the group of a call from the columns of its groups."""
+    has_times = not {*by}.isdisjoint(_TIMES)
+
+    @cache
+    def group_of(values: tuple[Any, ...]) -> tuple[GroupValue, ...]:
+        return tuple(_value(name, value, zone) for name, value in zip(by, values, strict=True))
+
+    def group_at(values: tuple[Any, ...]) -> tuple[GroupValue, ...]:
+        named = zip(by, values, strict=True)
+        return group_of(tuple(_quarter(one) if name in _TIMES else one for name, one in named))
+
+    return group_at if has_times else group_of
 
 
-def _contents(groups: str) -> _Query:
-    """The stored size of the distinct streams and artifacts."""
-    used = " UNION ".join(
-        f"SELECT {groups}, {table}.digest FROM calls JOIN {table}"
-        f" ON {table}.invocation_key = calls.key{condition}"
-        for table, condition in (
-            ("streams", " WHERE streams.receipt_offset IS NULL"),
-            ("invocation_artifacts", ""),
-        )
-    )
-    size = "coalesce(length(bodies.data), artifacts.stored_size)"
-    return {"content_size": _total(size)}, (
-        f"({used}) AS used LEFT JOIN bodies ON bodies.digest = used.digest"
-        " LEFT JOIN artifacts ON artifacts.digest = used.digest"
-    )
+def _quarter(at: object) -> int | None:
+    """The number of quarters of an hour since 1970, so that few times have to be converted."""
+    if isinstance(at, datetime):
+        return (at - EPOCH) // timedelta(microseconds=_QUARTER_US)
+    return at // _QUARTER_US if isinstance(at, int) else None
 
 
-def _total(of: str) -> str:
-    return f"coalesce(sum({of}), 0)"
+def _value(name: str, value: object, zone: tzinfo | None) -> GroupValue:
+    """The value of one group; None if it cannot be read."""
+    if name == "session":
+        return _id(value)
+    if name not in _TIMES:
+        return value if isinstance(value, str) else None
+    if not isinstance(value, int):
+        return None
+    try:
+        start = EPOCH + timedelta(microseconds=value * _QUARTER_US)
+        local = start.astimezone(zone)
+    except (OverflowError, ValueError):
+        return None
+    if name == "day":
+        return local.date()
+    # With a fixed offset: when clocks are set back, two hours differ by their offset alone.
+    return (start - timedelta(minutes=local.minute)).astimezone(timezone(_offset(local)))
 
 
-def _group(connection: Connection, name: str, zone: tzinfo | None) -> Sql:
-    """The value of a call that puts it into a group."""
-    if name in _SOURCES:
-        # The order of an index saves the sorting. Looking up its rows one by one takes longer.
-        return Sql(f"+{_SOURCES[name]}")
-    at, unit = "invocations.started_at", _UNITS[name]
-    passed = at if connection.is_sqlite else f"CAST(extract(epoch FROM {at}) * 1000000 AS bigint)"
-    ahead = _ahead(zone)
-    count = Sql(f"({passed} - ({_YEAR_1}) - ") + ahead + f") / {unit}"
-    value = count if name == "day" else count + f" * {unit} - ({-_YEAR_1}) - (-" + ahead + ")"
-    return Sql(f"CASE WHEN {at} BETWEEN ? AND ? THEN ", (_FIRST, _LAST)) + value + " END"
+def _offset(local: datetime) -> timedelta:
+    return local.utcoffset() or timedelta()
 
 
-def _ahead(zone: tzinfo | None) -> Sql:
-    """By how many microseconds UTC is ahead of the clocks of a zone when a call starts."""
-
-    def at(second: int) -> int:
-        offset = datetime.fromtimestamp(second, UTC).astimezone(zone).utcoffset()
-        assert offset is not None
-        return -offset // timedelta(microseconds=1)
-
-    first = int(_OLDEST.timestamp())
-    changes = [(first, at(first))]
-    for second in range(first, int(now().timestamp()) + _WEEK_S, _WEEK_S):
-        last = changes[-1][1]
-        if at(second + _WEEK_S) != last:
-            week = range(second, second + _WEEK_S + 1)
-            change = week[bisect(week, False, key=lambda one: at(one) != last)]
-            changes.append((change, at(change)))
-    cases = [
-        Sql(f"WHEN invocations.started_at >= ? THEN {value} ", (datetime.fromtimestamp(one, UTC),))
-        for one, value in reversed(changes)
-    ]
-    return Sql("(CASE ") + joined("", cases) + f"ELSE {changes[0][1]} END)"
+def _id(value: object) -> UUID | None:
+    is_id = isinstance(value, bytes) and len(value) == len(NO_ID.bytes)
+    return UUID(bytes=value) if is_id else value if isinstance(value, UUID) else None
