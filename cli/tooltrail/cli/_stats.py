@@ -41,7 +41,11 @@ COLUMNS: Final[Mapping[str, tuple[str, _Format]]] = {
 }
 """The columns of the table: the number that each shows, and how."""
 
-_BAR_CELLS, _TREND_DAYS, _CELL = 8, 28, 24
+_BAR_CELLS, _TREND_DAYS = 8, 28
+
+_CELL: Final = 24
+"""Widest cell for which columns are removed; a wider one is cut."""
+
 _BAR, _TREND = "", f"LAST {_TREND_DAYS} DAYS"
 _LEAST: Final = (_TREND, "P99", "LOST", _BAR, "P95", "TOTAL", "SHOWN", "P50", "PRODUCED")
 """The columns that a narrow terminal does without, in this order."""

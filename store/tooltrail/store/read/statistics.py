@@ -9,7 +9,7 @@ A value that cannot be read is left out and counted, so that a damaged row hides
 
 from array import array
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import cache
@@ -34,18 +34,24 @@ _SOURCES: Final = {
     "agent": "sessions.agent",
     "session": "sessions.id",
     "outcome": "invocations.outcome",
-    "day": "invocations.started_at",
-    "hour": "invocations.started_at",
 }
-"""The column of each group."""
+"""The column of each group that is no time."""
 
-GROUPS: Final = tuple(_SOURCES)
+GROUPS: Final = (*_SOURCES, "day", "hour")
 """By what calls can be grouped."""
 
-_TIMES: Final = ("day", "hour")
+_QUARTER: Final = timedelta(minutes=15)
+"""The clocks of all time zones differ by a multiple of this. So few times have to be converted."""
 
-_QUARTER_US: Final = 900_000_000
-"""A quarter of an hour in microseconds. The clocks of all time zones differ by a multiple of it."""
+_SQLITE_QUARTER: Final = (
+    "CASE typeof(invocations.started_at) WHEN 'integer' THEN invocations.started_at / 900000000"
+    " - (invocations.started_at % 900000000 < 0) END"
+)
+_POSTGRESQL_QUARTER: Final = (
+    "CASE WHEN isfinite(invocations.started_at)"
+    " THEN CAST(floor(extract(epoch FROM invocations.started_at) / 900) AS bigint) END"
+)
+"""The number of quarters from 1970 to the start of a call; NULL for a damaged time."""
 
 QUANTILES: Final = (50, 95, 99)
 
@@ -194,7 +200,11 @@ def call_statistics(
     """See `Reader.statistics`."""
     if isinstance(by, str) or not by or len({*by} & {*GROUPS}) < len(by):
         raise InvalidRecordError(f"calls are not grouped by {by!r:.80}, but by {', '.join(GROUPS)}")
-    group_of = _grouping(by, zone)
+
+    @cache
+    def group_of(values: tuple[Any, ...]) -> tuple[GroupValue, ...]:
+        return tuple(_value(name, value, zone) for name, value in zip(by, values, strict=True))
+
     found: dict[tuple[GroupValue, ...], _Sums] = {}
     called: set[bytes] = set()
     for rows in _batches(connection, filters, by, with_surfaces=with_surfaces):
@@ -221,7 +231,8 @@ def _batches(
     connection: Connection, filters: InvocationFilter, by: Sequence[str], *, with_surfaces: bool
 ) -> Iterator[Sequence[Row]]:
     """The rows of the calls that match: `_COLUMNS`, the groups, and the texts if requested."""
-    columns, source = [*_COLUMNS, *(_SOURCES[name] for name in by)], WITH_SESSION
+    quarter = _SQLITE_QUARTER if connection.is_sqlite else _POSTGRESQL_QUARTER
+    columns, source = [*_COLUMNS, *(_SOURCES.get(name, quarter) for name in by)], WITH_SESSION
     if with_surfaces:
         size = "length(CAST({} AS BLOB))" if connection.is_sqlite else "octet_length({})"
         texts = [f"surfaces.{name}" for name in _TEXTS]
@@ -258,51 +269,23 @@ def _contents(
             yield key, bytes(digest), size
 
 
-def _grouping(
-    by: Sequence[str], zone: tzinfo | None
-) -> Callable[[tuple[Any, ...]], tuple[GroupValue, ...]]:
-    """A function that makes the group of a call from the columns of its groups."""
-    has_times = not {*by}.isdisjoint(_TIMES)
-
-    @cache
-    def group_of(values: tuple[Any, ...]) -> tuple[GroupValue, ...]:
-        return tuple(_value(name, value, zone) for name, value in zip(by, values, strict=True))
-
-    def group_at(values: tuple[Any, ...]) -> tuple[GroupValue, ...]:
-        named = zip(by, values, strict=True)
-        return group_of(tuple(_quarter(one) if name in _TIMES else one for name, one in named))
-
-    return group_at if has_times else group_of
-
-
-def _quarter(at: object) -> int | None:
-    """The number of quarters of an hour since 1970, so that few times have to be converted."""
-    if isinstance(at, datetime):
-        return (at - EPOCH) // timedelta(microseconds=_QUARTER_US)
-    return at // _QUARTER_US if isinstance(at, int) else None
-
-
 def _value(name: str, value: object, zone: tzinfo | None) -> GroupValue:
     """The value of one group; None if it cannot be read."""
     if name == "session":
         return _id(value)
-    if name not in _TIMES:
+    if name in _SOURCES:
         return value if isinstance(value, str) else None
     if not isinstance(value, int):
         return None
     try:
-        start = EPOCH + timedelta(microseconds=value * _QUARTER_US)
+        start = EPOCH + value * _QUARTER
         local = start.astimezone(zone)
     except (OverflowError, ValueError):
         return None
     if name == "day":
         return local.date()
     # With a fixed offset: when clocks are set back, two hours differ by their offset alone.
-    return (start - timedelta(minutes=local.minute)).astimezone(timezone(_offset(local)))
-
-
-def _offset(local: datetime) -> timedelta:
-    return local.utcoffset() or timedelta()
+    return (start - timedelta(minutes=local.minute)).astimezone(timezone(local.utcoffset() or timedelta()))
 
 
 def _id(value: object) -> UUID | None:
