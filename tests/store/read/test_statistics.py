@@ -10,7 +10,7 @@ import pytest
 from tests.importers.sources import CORPUS
 from tests.support.call_facts import EPOCH
 from tests.support.recorded_calls import Call, call, entries_of
-from tests.support.store_parts import StoreParts
+from tests.support.store_parts import StoreParts, store_parts
 
 from tooltrail.importers import Importer, find_files
 from tooltrail.journal import Entry
@@ -287,12 +287,14 @@ def test_a_damaged_row_is_counted_and_hides_no_other(
         assert [one.group[by] for one in found if one.damaged_count] == [None]
 
 
-def test_a_time_that_no_calendar_has_is_damage(postgres_parts: StoreParts) -> None:
-    postgres_parts.ingest(*entries_of([call(A, n, receipt=b"r") for n in (1, 2)]))
-    postgres_parts.alter("UPDATE invocations SET started_at = 'infinity' WHERE seq = 2")
-    for by in ("day", "hour"):
-        found = postgres_parts.reader.statistics(by=(by,))
-        assert {one.group[by] is None: one.damaged_count for one in found} == {False: 0, True: 1}
+def test_a_time_that_no_calendar_has_is_damage(postgres_url: str, tmp_path: Path) -> None:
+    with store_parts(postgres_url, tmp_path) as parts:
+        parts.ingest(*entries_of([call(A, n, receipt=b"r") for n in (1, 2)]))
+        parts.alter("UPDATE invocations SET started_at = 'infinity' WHERE seq = 2")
+        for by in ("day", "hour"):
+            found = parts.reader.statistics(by=(by,))
+            counts = {one.group[by] is None: one.damaged_count for one in found}
+            assert counts == {False: 0, True: 1}
 
 
 def test_an_empty_store_has_no_groups(parts: StoreParts) -> None:

@@ -285,7 +285,8 @@ def _value(name: str, value: object, zone: tzinfo | None) -> GroupValue:
     if name == "day":
         return local.date()
     # With a fixed offset: when clocks are set back, two hours differ by their offset alone.
-    return (start - timedelta(minutes=local.minute)).astimezone(timezone(local.utcoffset() or timedelta()))
+    clock = timezone(local.utcoffset() or timedelta())
+    return (start - timedelta(minutes=local.minute)).astimezone(clock)
 
 
 def _id(value: object) -> UUID | None:
