@@ -324,6 +324,20 @@ def test_events_of_a_span_may_have_the_messages(tmp_path: Path, events: list[Any
     assert said == [("user", "go"), ("assistant", "gone")]
 
 
+def test_events_of_the_span_of_a_tool_may_have_its_surfaces(tmp_path: Path) -> None:
+    events = [  # as Strands writes them
+        {"name": "gen_ai.tool.message", "attributes": attributes_of({"content": '{"n": 1}'})},
+        {"name": "gen_ai.choice", "attributes": attributes_of({"message": '[{"text": "one"}]'})},
+    ]
+    bare = {name: TOOL[name] for name in ("gen_ai.operation.name", "gen_ai.tool.name")}
+    call = span("s1", (1, 2), bare, events=events)
+    import_one(tmp_path, write_document(tmp_path / "a.json", export(call)))
+    with opened(tmp_path) as reader:
+        (found,) = calls_in(reader)
+        assert stream_of(reader, found, "content") == b'[{"text": "one"}]'
+    assert (found.arguments, found.summary.call_id) == (b'{"n": 1}', "s1")
+
+
 def test_a_shortened_history_repeats_nothing(tmp_path: Path) -> None:
     history = [
         {"role": role, "content": f"{n}"} for n, role in enumerate(["user", "assistant"] * 3)
@@ -356,5 +370,6 @@ def test_odd_values_are_imported(tmp_path: Path) -> None:
         span("LINE1", (1, 2), TALK),
         span("LINE2", (2, 3), {**TOOL, "session.id": "s", "gen_ai.tool.call.result": [1]}),
         span("LINE3", (3, 4), {"llm.input_messages.0.message.role": "user"}, events=events),
+        span("LINE4", (4, 5), {"gen_ai.input.messages": '[{"x": [NaN, 1e999, 1.0]}, "x"]'}),
     ]
     assert_odd_values_are_imported(tmp_path, [export(*spans)])

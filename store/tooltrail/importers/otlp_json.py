@@ -8,9 +8,10 @@ agent comes after its chats, and repeats their messages, except those of the sys
 
 import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from math import isfinite
 from operator import itemgetter
 from typing import Any, Final
 
@@ -41,7 +42,7 @@ from tooltrail.importers.parts import encoded
 NAME: Final = "otlp-json"
 
 _NAMES: Final = {
-    "arguments": ("gen_ai.tool.call.arguments", "input.value", "tool_arguments"),
+    "arguments": ("gen_ai.tool.call.arguments", "input.value", "tool_arguments", "content"),
     "call_id": ("gen_ai.tool.call.id", "tool_call.id", "tool.id"),
     "inputs": ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt"),
     "kind": ("gen_ai.operation.name", "openinference.span.kind"),
@@ -49,12 +50,12 @@ _NAMES: Final = {
     "outputs": ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion"),
     "provider": ("gen_ai.provider.name", "gen_ai.system", "llm.provider"),
     "response_id": ("gen_ai.response.id",),
-    "result": ("gen_ai.tool.call.result", "output.value", "tool_response"),
+    "result": ("gen_ai.tool.call.result", "output.value", "tool_response", "message"),
     "session": ("gen_ai.conversation.id", "session.id"),
     "system": ("gen_ai.system_instructions",),
     "tool": ("gen_ai.tool.name", "tool.name"),
 }
-"""The attributes that may hold each thing, the best one first."""
+"""The attributes that may hold each thing, the best one first. Those of its events count, too."""
 
 _NUMBERED: Final = re.compile(r"(llm\.\w+put_messages|gen_ai\.prompt|gen_ai\.completion)\.(\d.*)")
 """The name of one member of one message, such as `llm.input_messages.0.message.role`."""
@@ -82,7 +83,7 @@ class Reader:
         self._seen: set[tuple[str, str]] = set()  # spans and messages
         self._answers: set[str] = set()
         self._asked: defaultdict[str, list[CallFound]] = defaultdict(list)
-        self._ran: defaultdict[str, list[CallFound]] = defaultdict(list)
+        self._ran: Counter[tuple[str, str]] = Counter()
 
     def events(self, line: Line) -> Iterator[Event]:
         """The events of the spans in one export."""
@@ -99,10 +100,8 @@ class Reader:
                 continue
             if self._is_new(session, "session"):
                 yield SessionFound(session, span["began_at"], environment=span["resource"])
-            if span["kind"] in _TOOLS:
-                yield from self._call(session, span)
-            else:
-                yield from self._messages(session, span)
+            read = self._call if span["kind"] in _TOOLS else self._messages
+            yield from read(session, span)
 
     def _is_new(self, session: str, name: str) -> bool:
         """Whether a session has this for the first time."""
@@ -112,16 +111,18 @@ class Reader:
 
     def _call(self, session: str, span: Json) -> Iterator[Event]:
         """The result of a call, and the call unless a message asked for it."""
-        tool, given, value = str(span["tool"]), _spelled(span["arguments"]), span["result"]
-        # A span without an id has the arguments of the call.
-        what = (tool, _parsed(given))
-        asked = self._asked[session]
-        alike = [one for one in asked if (one.tool_name, _parsed(one.arguments)) == what]
-        call_id = str(span["call_id"] or (alike[0].call_id if alike else span["id"]))
-        if not _take(asked, call_id):
-            call = CallFound(session, call_id, span["began_at"], tool, given)
-            self._ran[session].append(call)
-            yield call
+        tool, given, own_id = str(span["tool"]), _spelled(span["arguments"]), span["call_id"]
+        call_id, value, asked = str(own_id or span["id"]), span["result"], self._asked[session]
+        same = (one for one in asked if one.call_id == call_id)
+        if own_id is None:  # then the call with the same arguments
+            what = (tool, _parsed(given))
+            same = (one for one in asked if (one.tool_name, _parsed(one.arguments)) == what)
+        if call := next(same, None):
+            asked.remove(call)
+            call_id = call.call_id
+        else:
+            self._ran[session, call_id] += 1
+            yield CallFound(session, call_id, span["began_at"], tool, given)
         streams = {"content": encoded(value)} if isinstance(value, str) else {}
         output = OutputFound(streams, None if streams else value)
         yield ResultFound(
@@ -156,23 +157,16 @@ class Reader:
             if role == "assistant":
                 self._answers.add(alone[n])
             for event in events_of(session, name, at, message, origin):
-                if not isinstance(event, CallFound):
-                    yield event
-                elif not _take(self._ran[session], event.call_id):  # else its span came first
+                if isinstance(event, CallFound):
+                    if self._ran[session, event.call_id]:  # its span came first
+                        self._ran[session, event.call_id] -= 1
+                        continue
                     self._asked[session].append(event)
-                    yield event
+                yield event
         if is_chat and input_count == len(said):
             # Of an answer without content, a message that no model is shown has the tokens.
             at, origin, extras = span["ended_at"], span["origin"], {"attributes": span["extras"]}
             yield MessageFound(session, span["id"], at, "tool", [], origin, extras)
-
-
-def _take(calls: list[CallFound], call_id: str) -> bool:
-    """Remove the first call with an id; False if there is none."""
-    found = next((one for one in calls if one.call_id == call_id), None)
-    if found is not None:
-        calls.remove(found)
-    return found is not None
 
 
 def _spans(export: Any) -> Iterator[dict[str, Any]]:
@@ -186,14 +180,15 @@ def _spans(export: Any) -> Iterator[dict[str, Any]]:
 def _span(span: Json, resource: Json) -> dict[str, Any]:
     """The things in a span by our names, with the messages in the shape of Chat Completions."""
     attributes, inputs, outputs = _attributes(span), list[Any](), list[Any]()
+    is_tool = attributes.get("gen_ai.operation.name") in _TOOLS
     for event in map(object_of, list_of(span.get("events"))):
         about = _attributes(event)
         match str(event.get("name")).split("."):
-            case ["gen_ai", "choice"]:
+            case ["gen_ai", "choice"] if not is_tool:
                 outputs.append({"role": "assistant", **about})
-            case ["gen_ai", role, "message"]:
+            case ["gen_ai", role, "message"] if not is_tool:
                 inputs.append({"role": role, "tool_call_id": about.get("id"), **about})
-            case _:  # an exception, or the messages of a chat
+            case _:  # an exception, all messages of a chat, or what a tool was given or returned
                 attributes |= about
     named = {
         place: next((one for one in names if one in attributes), "")
@@ -208,6 +203,7 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
     status = object_of(span.get("status"))
     reasons = [attributes.get(one) for one in _REASONS]
     has_failed = status.get("code") in _ERROR or any(reasons)
+    failure = str(next(filter(None, [status.get("message"), *reasons]), ""))
     return {
         **found,
         "trace": str(span.get("traceId")),
@@ -218,9 +214,7 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
         "began_at": time_of(begin / 1e9 or None),
         "ended_at": time_of(end / 1e9 or None),
         "duration_ms": milliseconds_of((end - begin) / 1e6) if begin else None,
-        "failure": str(next(filter(None, [status.get("message"), *reasons]), ""))
-        if has_failed
-        else None,
+        "failure": failure if has_failed else None,
         "said": [*inputs, *outputs],
         "input_count": len(inputs),
         "origin": origin_of(NAME, found, _ORIGIN, usage),
@@ -230,8 +224,9 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
 
 def _chat(value: Any) -> Iterator[Json]:
     """A message in the shape of Chat Completions, where each result is a message of its own."""
-    held = _parsed(object_of(value).get("message"))
-    message = {"content": held, **object_of(value), **object_of(held)}
+    outer = object_of(value) or {"content": value}
+    held = _parsed(outer.get("message"))
+    message = {"content": held, **outer, **object_of(held)}
     content, calls, results = list[Any](), _items(message.get("tool_calls")), list[Json]()
     parts = _items(message.get("parts")) or _items(message.get("contents"))
     for one in (*parts_of(message.get("content")), *parts):
@@ -295,14 +290,21 @@ def _items(value: Any) -> list[Any]:
     """The items of an array, also if it is spelled as a text or by numbered attributes."""
     value = _parsed(value)
     numbered = object_of(value)
-    return [numbered[one] for one in sorted(sorted(numbered), key=len)] or list_of(value)
+    if all(map(str.isdecimal, numbered)):
+        return [numbered[one] for one in sorted(sorted(numbered), key=len)] or list_of(value)
+    return []
 
 
 def _parsed(value: Any) -> Any:
     """The value that a text spells in JSON; any other value as it is."""
     with suppress(ValueError, RecursionError, TypeError):
-        return json.loads(value, parse_constant=str)
+        return json.loads(value, parse_constant=str, parse_float=_finite)
     return value
+
+
+def _finite(spelled_float: str) -> float | str:
+    number = float(spelled_float)
+    return number if isfinite(number) else spelled_float
 
 
 def _spelled(value: Any) -> str:
