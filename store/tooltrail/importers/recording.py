@@ -181,14 +181,8 @@ class Recording:
         self.counts["unpaired_calls"] += sum(map(len, self._waiting.values()))
 
     def _begin_line(self, line: Line) -> None:
-        source = self._source
         self._line = line
-        self._place = SourceFact(
-            format=source.format,
-            file=source.path,
-            offset=line.offset,
-            digest=digest_of(line.data),
-        )
+        self._place = _place_of(self._source, line)
         self._encode = encode if _is_odd(line) else encode_simple
 
     def _add_session(self, found: SessionFound) -> None:
@@ -223,21 +217,9 @@ class Recording:
         self._append(fact, parts)
 
     def _add_unknown(self, line: Line) -> None:
-        """Keep a line of an unknown type verbatim, as a message that no model is shown."""
         session, parts = self._session(self._current), Parts(self._rules)
-        fact = MessageAdded(
-            session=session,
-            id=self._id("line", str(session), digest_of(line.data)),
-            at=self._at,
-            role="unknown",
-            text=parts.add("text", b""),
-            document=parts.add("document", encode_simple({"role": "tool"})),
-            payload=parts.add("payload", line.data),
-            wire_format=self._source.format,
-            source=self._place,
-            redacted=parts.redacted,
-        )
-        self._append(fact, parts)
+        message_id = self._id("line", str(session), digest_of(line.data))
+        self._append(kept_line(self._source, line, parts, session, message_id, self._at), parts)
 
     def _document_of(self, found: MessageFound, parts: Parts) -> Digest | None:
         """The document of a message; None if the message is only its text."""
@@ -345,6 +327,28 @@ class Recording:
         # With their lengths: an id may hold any separator.
         key = "".join([f"{len(part)}:{part}" for part in (self._source.format, *parts)])
         return keyed_id(kind, key if len(key) <= MAX_KEY_CHARS else digest_of(encoded(key)))
+
+
+def kept_line(
+    source: Source, line: Line, parts: Parts, session: UUID, message_id: UUID, at: datetime
+) -> MessageAdded:
+    """A line that is kept verbatim, as a message that no model is shown."""
+    return MessageAdded(
+        session=session,
+        id=message_id,
+        at=at,
+        role="unknown",
+        text=parts.add("text", b""),
+        document=parts.add("document", encode_simple({"role": "tool"})),
+        payload=parts.add("payload", line.data),
+        wire_format=source.format,
+        source=_place_of(source, line),
+        redacted=parts.redacted,
+    )
+
+
+def _place_of(source: Source, line: Line) -> SourceFact:
+    return SourceFact(source.format, source.path, line.offset, digest_of(line.data))
 
 
 def _time(spelled: object) -> datetime | None:
