@@ -3,60 +3,37 @@
     options = ClaudeAgentOptions(session_store=SessionStore(store))
 
 An entry is a line of a transcript of Claude Code. What the line says is recorded as `tooltrail
-import` of the transcript would. The entry is also kept verbatim, in a session that only holds the
-entries of one transcript; `load` reads it from there.
+import` of the transcript would. The entry is also kept verbatim, in a session that has the entries
+of one transcript only; `load` reads them there.
 """
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
-from typing import Final, TypeAlias, TypeVar
+from typing import Final
 from uuid import UUID
 
-import claude_agent_sdk
+import claude_agent_sdk as sdk
 from anyio.to_thread import run_sync
-from claude_agent_sdk.types import (
-    SessionKey,
-    SessionListSubkeysKey,
-    SessionStoreEntry,
-    SessionStoreListEntry,
-)
 
 from tooltrail.importers.claude_code import NAME, Reader
 from tooltrail.importers.events import Line
 from tooltrail.importers.importing import record_lines
-from tooltrail.importers.parts import Parts
-from tooltrail.importers.recording import Recording, Source, kept_line
-from tooltrail.journal import Entry
+from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal.clock import id_of, now
 from tooltrail.records import DamageError, NotFoundError, UnavailableError
-from tooltrail.records.facts import SessionOpened
 from tooltrail.records.ids import keyed_id
 from tooltrail.redaction import RuleSet, default_rules
-from tooltrail.store import Reader as StoreReader
 from tooltrail.store import Store
-from tooltrail.store.read.columns import Columns, Computed
-from tooltrail.store.read.rows import Sql, fetch
-
-T = TypeVar("T")
-_Names: TypeAlias = tuple[str, ...]
-"""The name of a project, and the names of a session in it and of a sub-agent, if there are any."""
 
 _MOST_OPEN: Final = 64
-"""The most transcripts whose calls are remembered. The others are read again when they go on."""
-
-_CHILD: Final = Columns("sessions: title", Computed("max(messages.created_at)", "at", "time"))
-_CHILDREN: Final = (
-    f"SELECT {_CHILD.sql} FROM sessions JOIN messages ON messages.session_key = sessions.key"
-    " WHERE sessions.parent_id = ? GROUP BY sessions.key, sessions.title"
-)
+"""The most transcripts whose open calls are remembered. Others are read again when they go on."""
 
 
-class SessionStore(claude_agent_sdk.SessionStore):
+class SessionStore(sdk.SessionStore):
     """Keeps transcripts in a store. A record is permanent, so there is no `delete`.
 
     Args:
@@ -71,138 +48,114 @@ class SessionStore(claude_agent_sdk.SessionStore):
         self._store = store
         self._rules = default_rules() if redact else None
         self._projects = projects or Path(folder, "projects")
-        self._open: dict[_Names, _Transcript] = {}
+        self._open: dict[tuple[str, ...], _Transcript] = {}
         self._thread = ThreadPoolExecutor(1, "tooltrail-transcripts")  # keeps the order of calls
 
-    async def append(self, key: SessionKey, entries: list[SessionStoreEntry]) -> None:
-        """Record entries; acknowledged when this returns.
-
-        Raises:
-            TooltrailError: the entries cannot be recorded.
-        """
+    async def append(self, key: sdk.SessionKey, entries: list[sdk.SessionStoreEntry]) -> None:
+        """Record entries; raises `TooltrailError` if they cannot be recorded."""
         if entries:
-            await self._in_thread(partial(self._append, _names_of(key), entries))
+            await run_sync(self._thread.submit(self._append, _names_of(key), entries).result)
 
-    async def load(self, key: SessionKey) -> list[SessionStoreEntry] | None:
-        """The entries of a transcript in their order; None if there are none.
-
-        Raises:
-            TooltrailError: the entries cannot be read, or not all of them.
-        """
-        kept = await self._in_thread(partial(self._kept, _names_of(key)))
+    async def load(self, key: sdk.SessionKey) -> list[sdk.SessionStoreEntry] | None:
+        """All entries of a transcript; raises `TooltrailError` if one of them cannot be read."""
+        kept = await run_sync(self._thread.submit(self._kept, _names_of(key)).result)
         return [json.loads(data) for data in kept] or None
 
-    async def list_sessions(self, project_key: str) -> list[SessionStoreListEntry]:
-        """The sessions of a project, each with the time of its last entry in milliseconds."""
-        found = await self._in_thread(partial(self._children, (project_key,)))
-        return [{"session_id": name, "mtime": mtime} for name, mtime in found]
+    async def list_sessions(self, project_key: str) -> list[sdk.SessionStoreListEntry]:
+        """The sessions of a project, each with the time of its last entry."""
+        times = await run_sync(self._thread.submit(self._children, project_key).result)
+        return [{"session_id": name, "mtime": at} for name, at in times.items()]
 
-    async def list_subkeys(self, key: SessionListSubkeysKey) -> list[str]:
+    async def list_subkeys(self, key: sdk.SessionListSubkeysKey) -> list[str]:
         """The names of the transcripts of the sub-agents of a session."""
         names = (key["project_key"], key["session_id"])
-        return [name for name, _ in await self._in_thread(partial(self._children, names))]
+        return [*await run_sync(self._thread.submit(self._children, *names).result)]
 
-    async def _in_thread(self, work: Callable[[], T]) -> T:
-        return await run_sync(self._thread.submit(work).result)
-
-    def _append(self, names: _Names, entries: Sequence[SessionStoreEntry]) -> None:
+    def _append(self, names: tuple[str, ...], entries: Sequence[sdk.SessionStoreEntry]) -> None:
         transcript = self._open.pop(names, None) or self._opened(names)
-        transcript.append(map(_spelled, entries))
+        transcript.append([_spelled(one) for one in entries])
         self._open[names] = transcript  # unless it failed: then it is read again
         if len(self._open) > _MOST_OPEN:
             del self._open[next(iter(self._open))]
 
-    def _opened(self, names: _Names) -> "_Transcript":
+    def _opened(self, names: tuple[str, ...]) -> "_Transcript":
         kept: Sequence[bytes] = ()
-        with suppress(UnavailableError, DamageError):  # it is recorded as if it were new
+        with suppress(UnavailableError, DamageError):  # it goes on as if it were new
             kept = self._kept(names)
         path = Path(self._projects, *names[:-1], f"{names[-1]}.jsonl").resolve()
-        return _Transcript(self._store, names, path, self._rules, kept)
+        return _Transcript(self._store, _open_session(self._store, names), path, self._rules, kept)
 
-    def _kept(self, names: _Names) -> list[bytes]:
-        reader, kept = self._reader(), list[bytes]()
+    def _kept(self, names: tuple[str, ...]) -> list[bytes]:
+        reader, kept = self._store.reader, list[bytes]()
+        if self._store.lag is not None:
+            raise self._store.lag
         with suppress(NotFoundError):  # nothing was appended yet
-            for one in reader.conversation(_id_of(names), payloads=True)[1]:
+            for one in reader.conversation(keyed_id("session", _key_of(names)), payloads=True)[1]:
                 if one.payload is None:
-                    why = one.damage or " ".join(erasure.sentence for erasure in one.erased)
-                    raise DamageError(f"entry {one.seq} of {'/'.join(names)}: {why}")
+                    why = f"entry {one.seq} of {'/'.join(names)}: {one.damage or 'it is erased'}"
+                    raise DamageError(why, path="messages")
                 kept.append(one.payload)
         return kept
 
-    def _children(self, names: _Names) -> list[tuple[str, int]]:
-        with self._reader().database.read() as connection:
-            rows = fetch(connection, Sql(_CHILDREN, (_id_of(names),)))
-        found = [_CHILD.read(row)[0] for row in rows]
-        return [(one["title"], int(one["at"].timestamp() * 1000)) for one in found]
-
-    def _reader(self) -> StoreReader:
-        reader = self._store.reader
-        if self._store.lag is not None:
-            raise self._store.lag
-        return reader
+    def _children(self, *names: str) -> dict[str, int]:
+        """The transcripts below a name, each with the time of its last entry in milliseconds."""
+        reader, times = self._store.reader, dict[str, int]()
+        for one in reader.sessions():
+            if one.parent_id == keyed_id("session", _key_of(names)) and (
+                entries := reader.conversation(one.id)[1]
+            ):
+                times[one.title or ""] = int(entries[-1].created_at.timestamp() * 1000)
+        return times
 
 
 class _Transcript:
-    """A transcript that goes on.
-
-    Args:
-        store: the store.
-        names: the names of the transcript.
-        path: its file.
-        rules: the secrets to replace.
-        kept: its entries so far, which are not recorded again.
-    """
+    """A transcript that goes on behind the entries that are kept."""
 
     def __init__(
-        self, store: Store, names: _Names, path: Path, rules: RuleSet | None, kept: Sequence[bytes]
+        self, store: Store, session: UUID, path: Path, rules: RuleSet | None, kept: Sequence[bytes]
     ) -> None:
-        self._recorder, self._rules, self._id = store.recorder, rules, _id_of(names)
-        self._source = Source(NAME, str(path), sum(map(len, kept)))
+        source = Source(NAME, str(path), sum(map(len, kept)))
+        self._recording = Recording(store.recorder.append, store.spool, source, rules)
         self._reader = Reader(path)
-        self._recording = Recording(store.recorder.log, store.spool, self._source, rules)
-        self._openings = [] if kept else [_opening(names[: n + 1]) for n in range(len(names))]
-        self._uuids = set[str]()
+        self._session = session
+        self._uuids = set[str | None]()
         self._end = 0
         record_lines(self._recording, self._reader, self._new_lines(kept))
 
-    def append(self, entries: Iterable[bytes]) -> None:
-        """Record what entries say, then the entries; without those that were appended before."""
-        lines = [*self._new_lines(entries)]
-        record_lines(self._recording, self._reader, lines)
+    def append(self, entries: Sequence[bytes]) -> None:
+        """Record what entries say, and the entries. Those that were appended before are known."""
+        for line in self._new_lines(entries):
+            record_lines(self._recording, self._reader, [line])
+            uuid = line.value.get("uuid")
+            name = id_of("message", uuid and f"{self._session}/{uuid}")
+            self._recording.keep(line, self._session, name, now())
         self._recording.finish()
-        self._recorder.append([*self._openings, *map(self._entry, lines)])
-        self._openings = []
 
-    def _new_lines(self, entries: Iterable[bytes]) -> Iterator[Line]:
+    def _new_lines(self, entries: Sequence[bytes]) -> Iterator[Line]:
         for data in entries:
             value = json.loads(data)
-            if value.get("uuid") in self._uuids:
-                continue
-            self._uuids |= {value["uuid"]} if "uuid" in value else set()
-            yield Line(self._end, data, value)
-            self._end += len(data)
-
-    def _entry(self, line: Line) -> Entry:
-        uuid, parts = line.value.get("uuid"), Parts(self._rules)
-        entry_id = id_of("message", None if uuid is None else f"{self._id}/{uuid}")
-        return Entry(kept_line(self._source, line, parts, self._id, entry_id, now()), parts.bodies)
+            if value.get("uuid") not in self._uuids:
+                self._uuids |= {value.get("uuid")} - {None}
+                yield Line(self._end, data, value)
+                self._end += len(data)
 
 
-def _opening(names: _Names) -> Entry:
-    parent = _id_of(names[:-1]) if names[1:] else None
-    return Entry(SessionOpened(_id_of(names), now(), title=names[-1], agent=NAME, parent=parent))
+def _open_session(store: Store, names: tuple[str, ...]) -> UUID:
+    parent = _open_session(store, names[:-1]) if names[1:] else None
+    key = _key_of(names)
+    return store.open_session(title=names[-1], agent=NAME, parent=parent, idempotency_key=key).id
 
 
-def _id_of(names: _Names) -> UUID:
-    return keyed_id("session", json.dumps(["claude-agent-sdk", *names]))
+def _key_of(names: tuple[str, ...]) -> str:
+    return json.dumps(["claude-agent-sdk", *names])
 
 
-def _names_of(key: SessionKey) -> _Names:
-    subpath = key.get("subpath")
-    return (key["project_key"], key["session_id"], *([subpath] if subpath else []))
+def _names_of(key: sdk.SessionKey) -> tuple[str, ...]:
+    names, subpath = (key["project_key"], key["session_id"]), key.get("subpath")
+    return names if subpath is None else (*names, subpath)
 
 
-def _spelled(entry: SessionStoreEntry) -> bytes:
-    """An entry as Claude Code writes it into its file."""
-    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":"))
-    return text.encode("utf-8", "backslashreplace") + b"\n"
+def _spelled(entry: sdk.SessionStoreEntry) -> bytes:
+    """An entry as it stands in the file of Claude Code."""
+    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n"
+    return text.encode("utf-8", "backslashreplace")

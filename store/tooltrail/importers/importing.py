@@ -175,8 +175,8 @@ class Importer:
         Raises:
             UnavailableError: the spool cannot be written.
         """
-        log = None if self._is_dry_run else self._log
-        recording = Recording(log, self._spool, source, self._rules)
+        append = None if self._is_dry_run else self._log.record
+        recording = Recording(append, self._spool, source, self._rules)
         damaged = record_lines(recording, reader, lines, on_progress)
         recording.finish()
         return Imported(

@@ -6,6 +6,7 @@ version of it, adds only what is new. A secret is replaced before anything is st
 
 import re
 from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,7 +27,7 @@ from tooltrail.importers.events import (
     Skipped,
 )
 from tooltrail.importers.parts import Parts, encoded
-from tooltrail.journal.log import Entry, JournalLog
+from tooltrail.journal.log import Entry
 from tooltrail.records.canonical_json import encode, encode_simple
 from tooltrail.records.default_policy_document import default_policy_json
 from tooltrail.records.digests import Digest, digest_of
@@ -93,7 +94,7 @@ class Recording:
     """Records the events of one file.
 
     Args:
-        log: the journal; None to count only.
+        append: appends facts to the journal; None to count only.
         spool: folder of the spool with the journal.
         source: the file.
         rules: the secrets to replace; None for none.
@@ -106,11 +107,15 @@ class Recording:
     """
 
     def __init__(
-        self, log: JournalLog | None, spool: Path, source: Source, rules: RuleSet | None
+        self,
+        append: Callable[[Sequence[Entry]], object] | None,
+        spool: Path,
+        source: Source,
+        rules: RuleSet | None,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self.results: set[tuple[str, str]] = set()
-        self._log = log
+        self._record = append
         self._spool = spool
         self._source = source
         self._rules = rules
@@ -144,7 +149,7 @@ class Recording:
         # A fact that is known is not made again, but its call may wait for a result.
         is_new = line.offset >= self._source.since
         self.counts["new" if is_new else "known"] += 1
-        is_made = is_new and self._log is not None
+        is_made = is_new and self._record is not None
         if isinstance(event, CallFound):
             self.counts["calls"] += 1
             self._add_call(event, is_made=is_made)
@@ -168,7 +173,9 @@ class Recording:
             case MessageFound():
                 self._add_message(event)
             case _:
-                self._add_unknown(line)
+                session = self._session(self._current)
+                name = self._id("line", str(session), digest_of(line.data))
+                self.keep(line, session, name, self._at)
 
     @property
     def calls(self) -> frozenset[tuple[str, str]]:
@@ -180,9 +187,34 @@ class Recording:
         self._flush()
         self.counts["unpaired_calls"] += sum(map(len, self._waiting.values()))
 
+    def keep(self, line: Line, session: UUID, message_id: UUID, at: datetime) -> None:
+        """Keep a line verbatim, as a message that no model is shown."""
+        if line is not self._line:
+            self._begin_line(line)
+        parts = Parts(self._rules)
+        fact = MessageAdded(
+            session=session,
+            id=message_id,
+            at=at,
+            role="unknown",
+            text=parts.add("text", b""),
+            document=parts.add("document", encode_simple({"role": "tool"})),
+            payload=parts.add("payload", line.data),
+            wire_format=self._source.format,
+            source=self._place,
+            redacted=parts.redacted,
+        )
+        self._append(fact, parts)
+
     def _begin_line(self, line: Line) -> None:
+        source = self._source
         self._line = line
-        self._place = _place_of(self._source, line)
+        self._place = SourceFact(
+            format=source.format,
+            file=source.path,
+            offset=line.offset,
+            digest=digest_of(line.data),
+        )
         self._encode = encode if _is_odd(line) else encode_simple
 
     def _add_session(self, found: SessionFound) -> None:
@@ -215,11 +247,6 @@ class Recording:
             redacted=parts.redacted,
         )
         self._append(fact, parts)
-
-    def _add_unknown(self, line: Line) -> None:
-        session, parts = self._session(self._current), Parts(self._rules)
-        message_id = self._id("line", str(session), digest_of(line.data))
-        self._append(kept_line(self._source, line, parts, session, message_id, self._at), parts)
 
     def _document_of(self, found: MessageFound, parts: Parts) -> Digest | None:
         """The document of a message; None if the message is only its text."""
@@ -314,8 +341,8 @@ class Recording:
             self._flush()
 
     def _flush(self) -> None:
-        if self._log is not None:
-            self._log.record(self._entries)
+        if self._record is not None:
+            self._record(self._entries)
         self._entries, self._size = [], 0
 
     def _session(self, name: str) -> UUID:
@@ -327,28 +354,6 @@ class Recording:
         # With their lengths: an id may hold any separator.
         key = "".join([f"{len(part)}:{part}" for part in (self._source.format, *parts)])
         return keyed_id(kind, key if len(key) <= MAX_KEY_CHARS else digest_of(encoded(key)))
-
-
-def kept_line(
-    source: Source, line: Line, parts: Parts, session: UUID, message_id: UUID, at: datetime
-) -> MessageAdded:
-    """A line that is kept verbatim, as a message that no model is shown."""
-    return MessageAdded(
-        session=session,
-        id=message_id,
-        at=at,
-        role="unknown",
-        text=parts.add("text", b""),
-        document=parts.add("document", encode_simple({"role": "tool"})),
-        payload=parts.add("payload", line.data),
-        wire_format=source.format,
-        source=_place_of(source, line),
-        redacted=parts.redacted,
-    )
-
-
-def _place_of(source: Source, line: Line) -> SourceFact:
-    return SourceFact(source.format, source.path, line.offset, digest_of(line.data))
 
 
 def _time(spelled: object) -> datetime | None:
