@@ -9,11 +9,13 @@ of one transcript only; `load` reads them there.
 
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from glob import escape
 from pathlib import Path
-from typing import Final
+from tempfile import gettempdir
+from typing import Final, TypeAlias
 from uuid import UUID
 
 import claude_agent_sdk as sdk
@@ -28,6 +30,9 @@ from tooltrail.records import DamageError, NotFoundError, UnavailableError
 from tooltrail.records.ids import keyed_id
 from tooltrail.redaction import RuleSet, default_rules
 from tooltrail.store import Store
+
+_Names: TypeAlias = tuple[str, ...]
+"""The names of a project, of a session in it, and of a sub-agent of the session."""
 
 _MOST_OPEN: Final = 64
 """The most transcripts whose open calls are remembered. Others are read again when they go on."""
@@ -48,7 +53,7 @@ class SessionStore(sdk.SessionStore):
         self._store = store
         self._rules = default_rules() if redact else None
         self._projects = projects or Path(folder, "projects")
-        self._open: dict[tuple[str, ...], _Transcript] = {}
+        self._open: dict[_Names, _Transcript] = {}
         self._thread = ThreadPoolExecutor(1, "tooltrail-transcripts")  # keeps the order of calls
 
     async def append(self, key: sdk.SessionKey, entries: list[sdk.SessionStoreEntry]) -> None:
@@ -71,26 +76,27 @@ class SessionStore(sdk.SessionStore):
         names = (key["project_key"], key["session_id"])
         return [*await run_sync(self._thread.submit(self._children, *names).result)]
 
-    def _append(self, names: tuple[str, ...], entries: Sequence[sdk.SessionStoreEntry]) -> None:
+    def _append(self, names: _Names, entries: Iterable[sdk.SessionStoreEntry]) -> None:
         transcript = self._open.pop(names, None) or self._opened(names)
-        transcript.append([_spelled(one) for one in entries])
+        transcript.append(map(_spelled, entries))
         self._open[names] = transcript  # unless it failed: then it is read again
         if len(self._open) > _MOST_OPEN:
             del self._open[next(iter(self._open))]
 
-    def _opened(self, names: tuple[str, ...]) -> "_Transcript":
+    def _opened(self, names: _Names) -> "_Transcript":
         kept: Sequence[bytes] = ()
         with suppress(UnavailableError, DamageError):  # it goes on as if it were new
             kept = self._kept(names)
-        path = Path(self._projects, *names[:-1], f"{names[-1]}.jsonl").resolve()
-        return _Transcript(self._store, _open_session(self._store, names), path, self._rules, kept)
+        session, path = _open_session(self._store, names), _path_of(names, self._projects)
+        return _Transcript(self._store, session, path, self._rules, kept)
 
-    def _kept(self, names: tuple[str, ...]) -> list[bytes]:
+    def _kept(self, names: _Names) -> list[bytes]:
+        self._open.pop(names, None)  # a session that is resumed has another file
         reader, kept = self._store.reader, list[bytes]()
         if self._store.lag is not None:
             raise self._store.lag
         with suppress(NotFoundError):  # nothing was appended yet
-            for one in reader.conversation(keyed_id("session", _key_of(names)), payloads=True)[1]:
+            for one in reader.conversation(_name_of(names), payloads=True)[1]:
                 if one.payload is None:
                     why = f"entry {one.seq} of {'/'.join(names)}: {one.damage or 'it is erased'}"
                     raise DamageError(why, path="messages")
@@ -100,10 +106,9 @@ class SessionStore(sdk.SessionStore):
     def _children(self, *names: str) -> dict[str, int]:
         """The transcripts below a name, each with the time of its last entry in milliseconds."""
         reader, times = self._store.reader, dict[str, int]()
+        parent = keyed_id("name", _name_of(names))
         for one in reader.sessions():
-            if one.parent_id == keyed_id("session", _key_of(names)) and (
-                entries := reader.conversation(one.id)[1]
-            ):
+            if one.parent_id == parent and (entries := reader.conversation(one.id)[1]):
                 times[one.title or ""] = int(entries[-1].created_at.timestamp() * 1000)
         return times
 
@@ -116,13 +121,11 @@ class _Transcript:
     ) -> None:
         source = Source(NAME, str(path), sum(map(len, kept)))
         self._recording = Recording(store.recorder.append, store.spool, source, rules)
-        self._reader = Reader(path)
-        self._session = session
+        self._reader, self._session, self._end = Reader(path), session, 0
         self._uuids = set[str | None]()
-        self._end = 0
         record_lines(self._recording, self._reader, self._new_lines(kept))
 
-    def append(self, entries: Sequence[bytes]) -> None:
+    def append(self, entries: Iterable[bytes]) -> None:
         """Record what entries say, and the entries. Those that were appended before are known."""
         for line in self._new_lines(entries):
             record_lines(self._recording, self._reader, [line])
@@ -131,7 +134,7 @@ class _Transcript:
             self._recording.keep(line, self._session, name, now())
         self._recording.finish()
 
-    def _new_lines(self, entries: Sequence[bytes]) -> Iterator[Line]:
+    def _new_lines(self, entries: Iterable[bytes]) -> Iterator[Line]:
         for data in entries:
             value = json.loads(data)
             if value.get("uuid") not in self._uuids:
@@ -140,17 +143,25 @@ class _Transcript:
                 self._end += len(data)
 
 
-def _open_session(store: Store, names: tuple[str, ...]) -> UUID:
+def _open_session(store: Store, names: _Names) -> UUID:
     parent = _open_session(store, names[:-1]) if names[1:] else None
-    key = _key_of(names)
-    return store.open_session(title=names[-1], agent=NAME, parent=parent, idempotency_key=key).id
+    name, title = _name_of(names), names[-1]
+    return store.open_session(name=name, title=title, agent=NAME, parent=parent).id
 
 
-def _key_of(names: tuple[str, ...]) -> str:
+def _path_of(names: _Names, projects: Path) -> Path:
+    """The file of a transcript. The SDK resumes a session in a temporary folder."""
+    file = Path(*names[:-1], f"{names[-1]}.jsonl")
+    resumed = Path(gettempdir()).glob(f"claude-resume-*/projects/{escape(str(file))}")
+    found = [one for one in (projects / file, *resumed) if one.is_file()]
+    return max(found, key=lambda one: one.stat().st_mtime, default=projects / file).resolve()
+
+
+def _name_of(names: _Names) -> str:
     return json.dumps(["claude-agent-sdk", *names])
 
 
-def _names_of(key: sdk.SessionKey) -> tuple[str, ...]:
+def _names_of(key: sdk.SessionKey) -> _Names:
     names, subpath = (key["project_key"], key["session_id"]), key.get("subpath")
     return names if subpath is None else (*names, subpath)
 
