@@ -2,20 +2,20 @@
 
     options = ClaudeAgentOptions(session_store=SessionStore(store))
 
-An entry is a line of a transcript of Claude Code. What the line says is recorded as `tooltrail
-import` of the transcript would. The entry is also kept verbatim, in a session that has the entries
-of one transcript only; `load` reads them there.
+An entry is a line of a transcript of Claude Code. What the line says is recorded as by `tooltrail
+import`. The entry is also kept verbatim, in a session for the transcript, where `load` reads it.
 """
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from glob import escape
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Final, TypeAlias
+from urllib.parse import quote, unquote
 from uuid import UUID
 
 import claude_agent_sdk as sdk
@@ -27,8 +27,7 @@ from tooltrail.importers.importing import record_lines
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal.clock import id_of, now
 from tooltrail.records import DamageError, NotFoundError, UnavailableError
-from tooltrail.records.ids import keyed_id
-from tooltrail.redaction import RuleSet, default_rules
+from tooltrail.redaction import default_rules
 from tooltrail.store import Store
 
 _Names: TypeAlias = tuple[str, ...]
@@ -78,7 +77,8 @@ class SessionStore(sdk.SessionStore):
 
     def _append(self, names: _Names, entries: Iterable[sdk.SessionStoreEntry]) -> None:
         transcript = self._open.pop(names, None) or self._opened(names)
-        transcript.append(map(_spelled, entries))
+        lines = (json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in entries)
+        transcript.append(f"{one}\n".encode("utf-8", "backslashreplace") for one in lines)
         self._open[names] = transcript  # unless it failed: then it is read again
         if len(self._open) > _MOST_OPEN:
             del self._open[next(iter(self._open))]
@@ -87,8 +87,16 @@ class SessionStore(sdk.SessionStore):
         kept: Sequence[bytes] = ()
         with suppress(UnavailableError, DamageError):  # it goes on as if it were new
             kept = self._kept(names)
-        session, path = _open_session(self._store, names), _path_of(names, self._projects)
-        return _Transcript(self._store, session, path, self._rules, kept)
+        file, store = Path(*names[:-1], f"{names[-1]}.jsonl"), self._store
+        resumed = Path(gettempdir()).glob(f"claude-resume-*/projects/{escape(str(file))}")
+        files = [one for one in (self._projects / file, *resumed) if one.is_file()]
+        path = max(files, key=lambda one: one.stat().st_mtime, default=self._projects / file)
+        source = Source(NAME, str(path.resolve()), sum(map(len, kept)))
+        recording = Recording(store.recorder.append, store.spool, source, self._rules)
+        session = store.open_session(name=_name_of(names), agent=NAME)
+        transcript = _Transcript(recording, Reader(path), session.id)
+        transcript.append(kept)
+        return transcript
 
     def _kept(self, names: _Names) -> list[bytes]:
         self._open.pop(names, None)  # a session that is resumed has another file
@@ -98,75 +106,45 @@ class SessionStore(sdk.SessionStore):
         with suppress(NotFoundError):  # nothing was appended yet
             for one in reader.conversation(_name_of(names), payloads=True)[1]:
                 if one.payload is None:
-                    why = f"entry {one.seq} of {'/'.join(names)}: {one.damage or 'it is erased'}"
-                    raise DamageError(why, path="messages")
+                    raise DamageError(f"entry {one.seq}: {one.damage or 'erased'}", path=names[-1])
                 kept.append(one.payload)
         return kept
 
     def _children(self, *names: str) -> dict[str, int]:
         """The transcripts below a name, each with the time of its last entry in milliseconds."""
         reader, times = self._store.reader, dict[str, int]()
-        parent = keyed_id("name", _name_of(names))
         for one in reader.sessions():
-            if one.parent_id == parent and (entries := reader.conversation(one.id)[1]):
-                times[one.title or ""] = int(entries[-1].created_at.timestamp() * 1000)
+            above, _, name = (one.name or "").rpartition("/")
+            if above == _name_of(names) and (entries := reader.conversation(one.id)[1]):
+                times[unquote(name)] = int(entries[-1].created_at.timestamp() * 1000)
         return times
 
 
 class _Transcript:
-    """A transcript that goes on behind the entries that are kept."""
+    """A transcript that goes on, with its calls that have no result yet."""
 
-    def __init__(
-        self, store: Store, session: UUID, path: Path, rules: RuleSet | None, kept: Sequence[bytes]
-    ) -> None:
-        source = Source(NAME, str(path), sum(map(len, kept)))
-        self._recording = Recording(store.recorder.append, store.spool, source, rules)
-        self._reader, self._session, self._end = Reader(path), session, 0
-        self._uuids = set[str | None]()
-        record_lines(self._recording, self._reader, self._new_lines(kept))
+    def __init__(self, recording: Recording, reader: Reader, session: UUID) -> None:
+        self._recording, self._reader, self._session = recording, reader, session
+        self._uuids, self._end = set[str | None](), 0
 
     def append(self, entries: Iterable[bytes]) -> None:
         """Record what entries say, and the entries. Those that were appended before are known."""
-        for line in self._new_lines(entries):
+        for data in entries:
+            value = json.loads(data)
+            if (uuid := value.get("uuid")) in self._uuids:
+                continue
+            self._uuids |= {uuid} - {None}
+            line = Line(self._end, data, value)
+            self._end += len(data)
             record_lines(self._recording, self._reader, [line])
-            uuid = line.value.get("uuid")
             name = id_of("message", uuid and f"{self._session}/{uuid}")
             self._recording.keep(line, self._session, name, now())
         self._recording.finish()
 
-    def _new_lines(self, entries: Iterable[bytes]) -> Iterator[Line]:
-        for data in entries:
-            value = json.loads(data)
-            if value.get("uuid") not in self._uuids:
-                self._uuids |= {value.get("uuid")} - {None}
-                yield Line(self._end, data, value)
-                self._end += len(data)
-
-
-def _open_session(store: Store, names: _Names) -> UUID:
-    parent = _open_session(store, names[:-1]) if names[1:] else None
-    name, title = _name_of(names), names[-1]
-    return store.open_session(name=name, title=title, agent=NAME, parent=parent).id
-
-
-def _path_of(names: _Names, projects: Path) -> Path:
-    """The file of a transcript. The SDK resumes a session in a temporary folder."""
-    file = Path(*names[:-1], f"{names[-1]}.jsonl")
-    resumed = Path(gettempdir()).glob(f"claude-resume-*/projects/{escape(str(file))}")
-    found = [one for one in (projects / file, *resumed) if one.is_file()]
-    return max(found, key=lambda one: one.stat().st_mtime, default=projects / file).resolve()
-
 
 def _name_of(names: _Names) -> str:
-    return json.dumps(["claude-agent-sdk", *names])
+    return "/".join(["claude-agent-sdk", *(quote(one, safe="") for one in names)])
 
 
 def _names_of(key: sdk.SessionKey) -> _Names:
-    names, subpath = (key["project_key"], key["session_id"]), key.get("subpath")
-    return names if subpath is None else (*names, subpath)
-
-
-def _spelled(entry: sdk.SessionStoreEntry) -> bytes:
-    """An entry as it stands in the file of Claude Code."""
-    text = json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n"
-    return text.encode("utf-8", "backslashreplace")
+    return (key["project_key"], key["session_id"], *filter(None, [key.get("subpath")]))

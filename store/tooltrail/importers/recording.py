@@ -188,7 +188,9 @@ class Recording:
         self.counts["unpaired_calls"] += sum(map(len, self._waiting.values()))
 
     def keep(self, line: Line, session: UUID, message_id: UUID, at: datetime) -> None:
-        """Keep a line verbatim, as a message that no model is shown."""
+        """Keep a line verbatim, as a message that no model is shown, unless it is known."""
+        if line.offset < self._source.since:
+            return
         if line is not self._line:
             self._begin_line(line)
         parts = Parts(self._rules)
