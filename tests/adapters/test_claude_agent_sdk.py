@@ -22,6 +22,7 @@ from claude_agent_sdk import (
 )
 from claude_agent_sdk.testing import run_session_store_conformance
 from tests.importers.sources import CORPUS, claude_call, claude_line, claude_result, import_one
+from tests.support.disks import small_disk
 from tests.support.evidence import check_evidence, problems_of
 from tests.support.postgres import closed_database, fresh_database
 
@@ -141,12 +142,12 @@ def test_a_call_gets_its_result_from_a_later_append_and_an_entry_counts_once(
     append(transcripts, asked)
     append(transcripts, asked, mode)
     append(transcripts, mode, asked, answered)
-    append(transcripts, answered, claude_line("user", "\ud800 ☃", 3, n=[1.5, 1e300, None]))
+    append(transcripts, answered, claude_line("user", "\ud800 ☃", 3, many=[1.5, 1e300, None]))
     assert states(sqlite_store.reader) == {"toolu_1": "success"}
     kept = [one.get("uuid", one["type"])[-1] for one in load(transcripts)]
     assert kept == ["1", "e", "e", "2", "3"]
     assert load(transcripts)[4]["message"]["content"] == "\ud800 ☃"
-    assert load(transcripts)[4]["n"] == [1.5, 1e300, None]
+    assert load(transcripts)[4]["many"] == [1.5, 1e300, None]
     check_evidence(sqlite_store)
 
 
@@ -197,31 +198,34 @@ def test_appends_keep_their_order_and_do_not_block_the_event_loop(sqlite_store: 
 
 def test_an_append_that_fails_raises_and_can_be_repeated(tmp_path: Path) -> None:
     asked = claude_call(1, "toolu_1", "Read", {})
-    answered = claude_result(2, "toolu_1", "text", "text")
-    spool = tmp_path / "spool"
-    spool.touch()
-    with open_store(tmp_path / "trail.db", spool=spool) as store:
+    long = os.urandom(4 << 20).hex()
+    answered = claude_result(2, "toolu_1", long, long)
+    more = claude_call(3, "toolu_1", "Read", {})
+    with (
+        small_disk(tmp_path / "disk", 64 << 20) as disk,
+        open_store(tmp_path / "trail.db", spool=disk.folder / "spool") as store,
+    ):
         transcripts = SessionStore(store)
-        with pytest.raises(UnavailableError):
-            append(transcripts, asked)
-        spool.unlink()
         append(transcripts, asked)
-        spool.rename(tmp_path / "moved")
-        spool.touch()
+        disk.fill()
         with pytest.raises(UnavailableError):
-            append(transcripts, answered)
-        spool.unlink()
-        (tmp_path / "moved").rename(spool)
-        append(transcripts, answered)
-        assert load(transcripts) == [asked, answered]
-        assert states(store.reader) == {"toolu_1": "success"}
-        check_evidence(store)
+            append(transcripts, answered, more)
+        disk.free()
+        append(transcripts, answered, more)
+        assert load(transcripts) == [asked, answered, more]
+        calls = store.reader.invocations(oldest_first=True).items
+        assert [(one.call_id, one.state) for one in calls] == [
+            ("toolu_1", "success"),
+            ("toolu_1", "started"),
+        ]
+        check_evidence(store, is_complete=False)
 
 
 def test_a_database_that_cannot_be_reached_stops_only_reading(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    with open_store(postgres_url, spool=tmp_path / "spool", acknowledge="journal") as store:
+    artifacts, spool = str(tmp_path / "artifacts"), tmp_path / "spool"
+    with open_store(postgres_url, artifacts=artifacts, spool=spool, acknowledge="journal") as store:
         append(SessionStore(store), claude_line("user", "a", 1))
         store.ingest()
         with closed_database(postgres_url):

@@ -30,15 +30,14 @@ from tooltrail.records import DamageError, NotFoundError, UnavailableError
 from tooltrail.redaction import default_rules
 from tooltrail.store import Store
 
-_Names: TypeAlias = tuple[str, ...]
-"""The names of a project, of a session in it, and of a sub-agent of the session."""
+_Names: TypeAlias = tuple[str, ...]  # of a project, a session in it, and a sub-agent of that
 
 _MOST_OPEN: Final = 64
 """The most transcripts whose open calls are remembered. Others are read again when they go on."""
 
 
 class SessionStore(sdk.SessionStore):
-    """Keeps transcripts in a store. A record is permanent, so there is no `delete`.
+    """Keeps transcripts in a store. A record is permanent: nothing is deleted.
 
     Args:
         store: an open store.
@@ -51,9 +50,12 @@ class SessionStore(sdk.SessionStore):
         folder = os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude"
         self._store = store
         self._rules = default_rules() if redact else None
-        self._projects = projects or Path(folder, "projects")
+        self._folder = projects or Path(folder, "projects")
         self._open: dict[_Names, _Transcript] = {}
         self._thread = ThreadPoolExecutor(1, "tooltrail-transcripts")  # keeps the order of calls
+
+    delete = sdk.SessionStore.delete  # by these, the SDK knows that they are not supported
+    list_session_summaries = sdk.SessionStore.list_session_summaries
 
     async def append(self, key: sdk.SessionKey, entries: list[sdk.SessionStoreEntry]) -> None:
         """Record entries; raises `TooltrailError` if they cannot be recorded."""
@@ -89,8 +91,7 @@ class SessionStore(sdk.SessionStore):
             kept = self._kept(names)
         file, store = Path(*names[:-1], f"{names[-1]}.jsonl"), self._store
         resumed = Path(gettempdir()).glob(f"claude-resume-*/projects/{escape(str(file))}")
-        files = [one for one in (self._projects / file, *resumed) if one.is_file()]
-        path = max(files, key=lambda one: one.stat().st_mtime, default=self._projects / file)
+        path = max([self._folder / file, *resumed], key=lambda f: f.is_file() and f.stat().st_mtime)
         source = Source(NAME, str(path.resolve()), sum(map(len, kept)))
         recording = Recording(store.recorder.append, store.spool, source, self._rules)
         session = store.open_session(name=_name_of(names), agent=NAME)
@@ -130,11 +131,10 @@ class _Transcript:
     def append(self, entries: Iterable[bytes]) -> None:
         """Record what entries say, and the entries. Those that were appended before are known."""
         for data in entries:
-            value = json.loads(data)
-            if (uuid := value.get("uuid")) in self._uuids:
+            line = Line(self._end, data, json.loads(data))
+            if (uuid := line.value.get("uuid")) in self._uuids:
                 continue
             self._uuids |= {uuid} - {None}
-            line = Line(self._end, data, value)
             self._end += len(data)
             record_lines(self._recording, self._reader, [line])
             name = id_of("message", uuid and f"{self._session}/{uuid}")
