@@ -168,15 +168,22 @@ def test_two_programs_that_append_the_same_entry_keep_it_once(tmp_path: Path) ->
         assert states(one.reader) == {"toolu_1": "success"}
 
 
-def test_secrets_are_replaced_unless_they_are_to_be_kept(tmp_path: Path) -> None:
-    asked = claude_call(1, "toolu_1", "Bash", {"command": f"echo {TOKEN}"})
-    for redact in (True, False):
-        with open_store(tmp_path / f"{redact}" / "trail.db") as store:
-            append(SessionStore(store, redact=redact), asked)
-            text = json.dumps(load(SessionStore(store)))
-            assert (TOKEN in text, "[REDACTED:github-token]" in text) == (not redact, redact)
-            detail = store.reader.invocation("@last")
-            assert (TOKEN.encode() in detail.arguments) is not redact
+@pytest.mark.parametrize("redact", [True, False])
+def test_secrets_are_replaced_unless_they_are_to_be_kept(
+    *, redact: bool, sqlite_store: Store
+) -> None:
+    said = claude_line("user", f"Use {TOKEN}.", 1)
+    asked = claude_call(2, "toolu_1", "Bash", {"command": f"echo {TOKEN}"})
+    for _ in range(2):  # the second time, what was recorded is read without the secrets
+        append(SessionStore(sqlite_store, redact=redact), said, asked)
+    kept = json.dumps([said, asked])
+    if redact:
+        kept = kept.replace(TOKEN, "[REDACTED:github-token]")
+    assert load(SessionStore(sqlite_store)) == json.loads(kept)
+    (call,) = sqlite_store.reader.invocations().items
+    assert (TOKEN in call.arguments_preview) is not redact
+    assert [one.open_count for one in sqlite_store.reader.sessions()] == [0, 1]
+    check_evidence(sqlite_store, is_complete=False)
 
 
 def test_appends_keep_their_order_and_do_not_block_the_event_loop(sqlite_store: Store) -> None:
@@ -232,6 +239,21 @@ def test_a_database_that_cannot_be_reached_stops_only_reading(
             append(SessionStore(store), claude_line("user", "b", 2))
             with pytest.raises(UnavailableError):
                 load(SessionStore(store))
+        assert len(load(SessionStore(store))) == 2
+
+
+def test_a_transcript_is_not_loaded_without_the_entries_that_wait(tmp_path: Path) -> None:
+    lock = tmp_path / "trail.db-ingest.lock"
+    with open_store(tmp_path / "trail.db") as store:
+        append(SessionStore(store), claude_line("user", "a", 1))
+        assert len(load(SessionStore(store))) == 1
+    lock.unlink()
+    lock.mkdir()
+    with open_store(tmp_path / "trail.db") as store:
+        append(SessionStore(store), claude_line("user", "b", 2))
+        with pytest.raises(UnavailableError):
+            load(SessionStore(store))
+        lock.rmdir()
         assert len(load(SessionStore(store))) == 2
 
 
