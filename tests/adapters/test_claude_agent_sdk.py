@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from itertools import count
@@ -142,7 +143,10 @@ def test_a_call_gets_its_result_from_a_later_append_and_an_entry_counts_once(
     append(transcripts, asked)
     append(transcripts, asked, mode)
     append(transcripts, mode, asked, answered)
+    began = time.time()
     append(transcripts, answered, claude_line("user", "\ud800 ☃", 3, many=[1.5, 1e300, None]))
+    (listed,) = asyncio.run(transcripts.list_sessions("-work"))
+    assert int(began * 1000) <= listed["mtime"] <= time.time() * 1000
     assert states(sqlite_store.reader) == {"toolu_1": "success"}
     kept = [one.get("uuid", one["type"])[-1] for one in load(transcripts)]
     assert kept == ["1", "e", "e", "2", "3"]
