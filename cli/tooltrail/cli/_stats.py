@@ -43,11 +43,11 @@ COLUMNS: Final[Mapping[str, tuple[str, _Format]]] = {
 
 _BAR_CELLS, _TREND_DAYS = 8, 28
 
-_CELL: Final = 24
+_CELL: Final = 28
 """Widest cell for which columns are removed; a wider one is cut."""
 
 _BAR, _TREND = "", f"LAST {_TREND_DAYS} DAYS"
-_LEAST: Final = (_TREND, "P99", "LOST", _BAR, "P95", "TOTAL", "SHOWN", "P50", "PRODUCED")
+_LEAST: Final = (_TREND, "P99", "LOST", _BAR, "P95", "TOTAL", "P50", "SHOWN", "PRODUCED")
 """The columns that a narrow terminal does without, in this order."""
 
 _EIGHTHS, _LEVELS = "▏▎▍▌▋▊▉█", "▁▂▃▄▅▆▇█"

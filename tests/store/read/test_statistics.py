@@ -352,4 +352,4 @@ def check_with_sql(reader: Reader) -> None:
             assert (one.call_count, one.failed_count, one.total_ms) == (calls, failed, total)
             assert (one.produced_bytes, one.shown_bytes) == (produced, shown)
             assert [one.p50_ms, one.p95_ms, one.p99_ms] == quantiles
-            assert one.duplicate_count == calls - distinct
+            assert (one.duplicate_count, one.damaged_count) == (calls - distinct, 0)

@@ -57,8 +57,8 @@ def _names(ctx: click.Context, param: click.Parameter, value: str) -> tuple[str,
     "--sort",
     metavar="COLUMN",
     type=click.Choice([*COLUMNS, *GROUPS]),
-    help="Sort by this column, the greatest first. By default by calls, or by time if groups begin"
-    " with day or hour.",
+    help=f"Sort by a group, or by {', '.join(COLUMNS)}: numbers and times from the greatest, names"
+    " from A. By default by calls; by the first group if that is day or hour.",
 )
 @click.option("--reverse", is_flag=True, help="Sort the other way round.")
 @count_option
@@ -86,6 +86,8 @@ def command(
     was shown of them. STORED counts the texts of the calls, and each distinct content once, as
     compressed; content that groups share counts in each group. DUPLICATES are calls with the same
     tool and arguments as an earlier one.
+
+    How many bytes Bash stores a day: tooltrail stats --tool Bash --by day --surfaces
     """
     sort = sort or (by[0] if by[0] in TIMES else "calls")
     if sort in GROUPS and sort not in by:

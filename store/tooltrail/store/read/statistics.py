@@ -62,6 +62,9 @@ _COLUMNS: Final = tuple(
 
 _TEXTS: Final = ("receipt", "arguments", "output", "canonical")
 
+_READABLE: Final = {int, type(None)}
+"""The types of readable numbers."""
+
 _BATCH, _BATCH_OF_TEXTS = 20_000, 250
 """Calls in one query, without and with their arguments, which may be long."""
 
@@ -138,18 +141,14 @@ class _Sums:
     def add(self, outcome: str, duration: object, produced: object, lost: object) -> None:
         """Add a call."""
         self.outcomes[outcome] += 1
-        is_damaged = False
         if type(duration) is int:
             self.durations.append(duration)
-        elif duration is not None:
-            is_damaged = True
-        if type(produced) is int and type(lost) is int:
+        if type(produced) is int:
             self.sized_count += 1
             self.produced += produced
+        if type(lost) is int:
             self.lost += lost
-        elif produced is not None or lost is not None:
-            is_damaged = True
-        self.damaged_count += is_damaged
+        self.damaged_count += not {type(duration), type(produced), type(lost)} <= _READABLE
 
     def add_texts(self, produced: object, shown: int | None, others: Sequence[int | None]) -> None:
         """Add the sizes of the receipt and of the other texts of a call."""
