@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -30,7 +29,7 @@ def ended(tool: str, days: int, seconds: float, exit_status: int = 0) -> EndedCa
 
 
 @pytest.fixture
-def recorded(cli: Cli) -> Iterator[Cli]:
+def recorded(cli: Cli) -> Cli:
     """Four calls of `Bash` on three days, and one of a tool with a hostile name."""
     with cli.open() as store, store.open_session(agent="Ada") as session:
         calls = [

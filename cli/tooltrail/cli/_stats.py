@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 from uuid import UUID
 
@@ -25,6 +26,7 @@ ON_DEMAND: Final = ("shown_bytes", "cut_bytes", "stored_bytes", "duplicate_count
 """The numbers that are read with the surfaces of the calls."""
 
 _Format = Callable[[Any], str]
+_Colours = Mapping[str, Callable[[str], int]]
 
 
 def _number(count: int | None) -> str:
@@ -53,9 +55,13 @@ _LEAST: Final = (_TREND, "P99", "LOST", _BAR, "P95", "TOTAL", "P50", "SHOWN", "P
 _EIGHTHS, _LEVELS = "▏▎▍▌▋▊▉█", "▁▂▃▄▅▆▇█"
 
 
+def _in_group(name: str, one: CallStatistics) -> object:
+    return one.group[name]
+
+
 def members_of(by: Sequence[str]) -> Members:
     """The JSON fields of the numbers of a group."""
-    groups = {name: (lambda one, name=name: one.group[name]) for name in by}
+    groups = {name: partial(_in_group, name) for name in by}
     counts = ("call_count", "failed_count", "outcomes", "p50_ms", "p95_ms", "p99_ms", "total_ms")
     sizes = ("produced_bytes", "lost_bytes", *ON_DEMAND, "damaged_count")
     return {**groups, **attributes(*counts, *sizes)}
@@ -105,7 +111,7 @@ def print_statistics(
     if sys.stdout.isatty():
         _narrow(table)
     right = [name.upper() for name in COLUMNS]
-    colours = {"FAILED": lambda cell: PLAIN if cell == "0" else RED}
+    colours: _Colours = {"FAILED": lambda cell: PLAIN if cell == "0" else RED}
     print_table([*table], zip(*table.values(), strict=True), right=right, colours=colours)
 
 
@@ -138,14 +144,12 @@ def _bar(value: int, most: int) -> str:
 
 def _trends(daily: Sequence[CallStatistics], by: Sequence[str]) -> dict[tuple[object, ...], str]:
     """For each group its calls per day, on the days up to that of the newest call."""
-    days = [day for one in daily if isinstance(day := one.group["day"], date)]
-    last = max(days, default=date.max)
+    days = [day.toordinal() if isinstance(day := one.group["day"], date) else 0 for one in daily]
     counts: dict[tuple[object, ...], list[int]] = {}
-    for one in daily:
+    for one, day in zip(daily, days, strict=True):
         row = counts.setdefault(tuple(one.group[name] for name in by), [0] * _TREND_DAYS)
-        age = (last - day).days if isinstance(day := one.group["day"], date) else _TREND_DAYS
-        if age < _TREND_DAYS:
-            row[-1 - age] = one.call_count
+        if max(days) - day < _TREND_DAYS:
+            row[day - max(days) - 1] = one.call_count
     return {group: _trend(row) for group, row in counts.items()}
 
 

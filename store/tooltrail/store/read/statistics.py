@@ -14,14 +14,14 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime, timedelta, timezone, tzinfo
 from functools import cache
 from hashlib import blake2b
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.values import EPOCH
 from tooltrail.store.filters import FAILED, OUTCOMES, InvocationFilter
-from tooltrail.store.read.columns import NO_ID
+from tooltrail.store.read.columns import NO_ID, make_view
 from tooltrail.store.read.conditions import conditions_of, time_conditions
 from tooltrail.store.read.pages import WITH_SESSION
 from tooltrail.store.read.rows import Row, Sql, fetch, fetch_each, fetch_value, where
@@ -115,77 +115,57 @@ class CallStatistics:
     produced_bytes: int | None
     lost_bytes: int | None
     damaged_count: int
-    shown_bytes: int | None = None
-    cut_bytes: int | None = None
-    stored_bytes: int | None = None
-    duplicate_count: int | None = None
+    shown_bytes: int | None
+    cut_bytes: int | None
+    stored_bytes: int | None
+    duplicate_count: int | None
 
 
 @dataclass(slots=True)
 class _Sums:
-    """The numbers of a group so far."""
+    """The numbers of a group so far; `numbers` are members of `CallStatistics`."""
 
     outcomes: Counter[str] = field(default_factory=Counter[str])
     durations: "array[int]" = field(default_factory=lambda: array("q"))
     contents: dict[bytes, int] = field(default_factory=dict[bytes, int])
-    sized_count: int = 0
-    produced: int = 0
-    lost: int = 0
-    seen_count: int = 0
-    shown: int = 0
-    cut: int = 0
-    texts: int = 0
-    duplicate_count: int = 0
-    damaged_count: int = 0
+    numbers: Counter[str] = field(default_factory=Counter[str])
 
     def add(self, outcome: str, duration: object, produced: object, lost: object) -> None:
         """Add a call."""
+        numbers = self.numbers
         self.outcomes[outcome] += 1
         if type(duration) is int:
             self.durations.append(duration)
         if type(produced) is int:
-            self.sized_count += 1
-            self.produced += produced
-        if type(lost) is int:
-            self.lost += lost
-        self.damaged_count += not {type(duration), type(produced), type(lost)} <= _READABLE
+            numbers["produced_bytes"] += produced
+            numbers["lost_bytes"] += lost if type(lost) is int else 0
+        if not {type(duration), type(produced), type(lost)} <= _READABLE:
+            numbers["damaged_count"] += 1
 
     def add_texts(self, produced: object, shown: int | None, others: Sequence[int | None]) -> None:
         """Add the sizes of the receipt and of the other texts of a call."""
-        self.texts += sum(filter(None, (shown, *others)))
+        self.numbers["stored_bytes"] += sum(filter(None, (shown, *others)))
         if shown is not None:
-            self.seen_count += 1
-            self.shown += shown
-            self.cut += max(produced - shown, 0) if isinstance(produced, int) else 0
+            self.numbers["shown_bytes"] += shown
+            cut = produced - shown if isinstance(produced, int) else 0
+            self.numbers["cut_bytes"] += max(cut, 0)
 
-    def view(self, group: Mapping[str, GroupValue], *, with_surfaces: bool) -> CallStatistics:
+    def view(self, group: Mapping[str, GroupValue]) -> CallStatistics:
         """The numbers for the caller."""
-        is_damaged = any(value is None for name, value in group.items() if name != "agent")
+        numbers: dict[str, Any] = {"damaged_count": 0, **self.numbers}
+        numbers["call_count"] = self.outcomes.total()
+        numbers["failed_count"] = sum(self.outcomes[name] for name in FAILED)
+        if any(value is None for name, value in group.items() if name != "agent"):
+            numbers["damaged_count"] = self.outcomes.total()
+        if "stored_bytes" in numbers:
+            numbers["stored_bytes"] += sum(self.contents.values())
         durations = sorted(self.durations)
-        count = len(durations)
-        p50, p95, p99 = (
-            durations[-(-count * share // 100) - 1] if count else None for share in QUANTILES
-        )
-        surfaces = (
-            self.shown if self.seen_count else None,
-            self.cut,
-            self.texts + sum(self.contents.values()),
-            self.duplicate_count,
-        )
-        return CallStatistics(
-            group,
-            self.outcomes.total(),
-            sum(self.outcomes[name] for name in FAILED),
-            {name: self.outcomes[name] for name in OUTCOMES if self.outcomes[name]},
-            p50,
-            p95,
-            p99,
-            sum(durations) if count else None,
-            self.produced if self.sized_count else None,
-            self.lost if self.sized_count else None,
-            self.outcomes.total() if is_damaged else self.damaged_count,
-            *(surfaces if with_surfaces else ()),
-        )
+        if durations:
+            numbers["total_ms"] = sum(durations)
+            for share in QUANTILES:
+                numbers[f"p{share}_ms"] = durations[-(-len(durations) * share // 100) - 1]
+        outcomes = {name: self.outcomes[name] for name in OUTCOMES if self.outcomes[name]}
+        return make_view(CallStatistics, numbers, group=group, outcomes=outcomes)
 
 
 def call_statistics(
@@ -219,10 +199,7 @@ def call_statistics(
                 _add_texts(sums, row, called)
         for key, digest, size in _contents(connection, owners):
             owners[key].contents[digest] = size or 0
-    views = [
-        sums.view(dict(zip(by, group, strict=True)), with_surfaces=with_surfaces)
-        for group, sums in found.items()
-    ]
+    views = [sums.view(dict(zip(by, group, strict=True))) for group, sums in found.items()]
     return sorted(views, key=lambda one: (-one.call_count, str([*one.group.values()])))
 
 
@@ -255,7 +232,7 @@ def _add_texts(sums: _Sums, row: Row, called: set[bytes]) -> None:
     if arguments is None:
         return  # erased
     call = blake2b(f"{tool!r} {arguments!r}".encode("utf-8", "surrogatepass"), digest_size=16)
-    sums.duplicate_count += call.digest() in called
+    sums.numbers["duplicate_count"] += call.digest() in called
     called.add(call.digest())
 
 
@@ -270,24 +247,17 @@ def _contents(
 
 def _value(name: str, value: object, zone: tzinfo | None) -> GroupValue:
     """The value of one group; None if it cannot be read."""
-    if name == "session":
-        return _id(value)
+    if name == "session" and isinstance(value, bytes):
+        return UUID(bytes=value) if len(value) == len(NO_ID.bytes) else None
     if name in _SOURCES:
-        return value if isinstance(value, str) else None
-    if not isinstance(value, int):
-        return None
+        return value if isinstance(value, str | UUID) else None
     try:
-        start = EPOCH + value * _QUARTER
+        start = EPOCH + cast("int", value) * _QUARTER
         local = start.astimezone(zone)
-    except (OverflowError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     if name == "day":
         return local.date()
     # With a fixed offset: when clocks are set back, two hours differ by their offset alone.
     clock = timezone(local.utcoffset() or timedelta())
     return (start - timedelta(minutes=local.minute)).astimezone(clock)
-
-
-def _id(value: object) -> UUID | None:
-    is_id = isinstance(value, bytes) and len(value) == len(NO_ID.bytes)
-    return UUID(bytes=value) if is_id else value if isinstance(value, UUID) else None
