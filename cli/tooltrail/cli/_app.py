@@ -12,6 +12,7 @@ COMMANDS = {
     "artifact": "read, search and verify stored artifacts",
     "coverage": "compare the store with the transcripts of an agent",
     "db": "show, check, upgrade and back up the database",
+    "diff": "show what differs between two calls, or two sessions",
     "exec": "run a command and record its output byte for byte",
     "gc": "delete stored objects that no record refers to",
     "hook": "record what Claude Code and Codex run, event by event",
