@@ -5,13 +5,14 @@ The duration and the times in the stream `order` differ from run to run, and are
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple, cast
 
 from tooltrail.cli._line_diff import Content, Hunk, LineDiff, in_memory
-from tooltrail.cli._output import GREEN, PLAIN, RED, SCHEMA_VERSION, coloured, duration_of, write
+from tooltrail.cli._output import SCHEMA_VERSION, duration_of, write
+from tooltrail.cli._tables import GREEN, PLAIN, RED, coloured
 from tooltrail.cli._times import shown
 from tooltrail.records.ids import short_id
 from tooltrail.records.readable_json import indent_json
@@ -21,7 +22,18 @@ from tooltrail.store.references import shorten_canonical, shorten_output
 TIMES = "order"
 """The role of the stream that says when the other streams were written."""
 
+_NAMES = {
+    "arguments": "arguments",
+    "output": "complete output",
+    "canonical": "canonical result",
+    "extras": "extras",
+    "receipt": "receipt",
+}
+"""The member of each text of an invocation."""
+
 _DOCUMENTS = ("arguments", "complete output", "canonical result")
+"""Members that are JSON, and are laid out."""
+
 _COLOURS = {b"-": RED, b"+": GREEN}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _IN_RECEIPT = re.compile(r'\{"\$tooltrail\.receipt":\[\d+,\d+\]\}')
@@ -100,7 +112,7 @@ class CallDiff:
         contents = self._contents(member)
         for sign, side, content in zip(("---", "+++"), self._sides, contents, strict=True):
             name = f"{short_id(side.summary.id)}/{visible(member.name)}"
-            write(f"{sign} {name}\t{content.size:,} bytes\n")
+            write(f"{sign} {name}\t{_about(side, member.name, content)}\n")
         difference = LineDiff(*contents)
         for hunk in difference.hunks():
             write("".join(_lines_of(hunk)))
@@ -129,6 +141,9 @@ def values_of(detail: InvocationDetail) -> Mapping[str, object]:
         "canonical result": detail.canonical_json,
         "receipt": None if receipt is None else receipt.text,
     }
+    for gone in detail.erased:
+        # What was erased from two invocations may have differed.
+        values[_NAMES[gone.name]] = f"{summary.id}: {gone.sentence}"
     if detail.complete_json is not None:
         # Streams are compared alone; the document has their numbers.
         streams = cast("Any", detail.streams)
@@ -140,12 +155,8 @@ def values_of(detail: InvocationDetail) -> Mapping[str, object]:
         values["canonical result"] = _IN_RECEIPT.sub('"(see receipt)"', result)
     for one in detail.streams:
         if one.role != TIMES:
-            values[one.role] = {
-                "digest": one.digest,
-                "size": one.size,
-                "lost": one.loss_reason
-                and f"{one.produced_size - one.size:,} bytes: {one.loss_reason}",
-            }
+            lost = _loss(one)
+            values[one.role] = {"digest": one.digest, "size": one.size, "lost": lost}
     return values
 
 
@@ -159,7 +170,10 @@ def content_of(store: Store, stream: StreamView) -> Content:
         with store.reader.open_stream(stream) as source:
             return in_memory(source.read()).blocks
 
-    return Content(stream.size, lambda start, stop: opened()(start, stop))
+    def blocks(start: int, stop: int) -> Iterator[bytes]:
+        return opened()(start, stop)
+
+    return Content(stream.size, blocks)
 
 
 def json_pieces(value: Any) -> Iterator[str]:
@@ -190,6 +204,19 @@ def visible(text: str) -> str:
         one if one.isprintable() or one == "\t" else one.encode("unicode_escape").decode()
         for one in text
     )
+
+
+def _about(detail: InvocationDetail, name: str, content: Content) -> str:
+    """The size of a member, and what the capture lost of a stream."""
+    stream = detail.stream(name)
+    loss = None if stream is None else _loss(stream)
+    return visible(f"{content.size:,} bytes{f', lost {loss}' if loss else ''}")
+
+
+def _loss(stream: StreamView) -> str | None:
+    if stream.loss_reason is None:
+        return None
+    return f"{stream.produced_size - stream.size:,} bytes: {stream.loss_reason}"
 
 
 def _content(store: Store, detail: InvocationDetail, name: str, value: object) -> Content:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 from tooltrail.cli._call_diff import TIMES, content_of, visible
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._line_diff import Content
-from tooltrail.cli._output import GREEN, RED, coloured, print_array, say, write
+from tooltrail.cli._output import print_array, say, write
+from tooltrail.cli._tables import GREEN, RED, coloured
 from tooltrail.records.ids import short_id
 from tooltrail.store import InvocationDetail, Store, StreamView
 from tooltrail.store.views import OmissionView
@@ -190,7 +191,8 @@ def _lines(detail: InvocationDetail, stream: StreamView, parts: Sequence[Part]) 
         if part.state != "cut":
             continue
         if stream.artifact_path is None:
-            yield f"    tooltrail show {short_id(detail.summary.id)} --stream {visible(stream.role)}\n"
+            name = short_id(detail.summary.id)
+            yield f"    tooltrail show {name} --stream {visible(stream.role)}\n"
         else:
             where = f"{stream.artifact_path} --bytes {part.start}:{part.stop}"
             yield f"    tooltrail artifact cat {where}\n"

@@ -105,7 +105,7 @@ class LineDiff:
         except _NoLinesError as reason:
             sizes = " and ".join(f"{one.size:,}" for one in self._sides)
             self.notes.append(
-                f"{reason}: not compared by lines from there on; {sizes} bytes,"
+                f"{reason}: not compared by lines from here on; {sizes} bytes,"
                 f" the first difference is at byte {self.first_difference:,}"
             )
         except TooltrailError as error:

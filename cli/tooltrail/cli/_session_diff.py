@@ -12,7 +12,8 @@ from uuid import UUID
 
 from tooltrail.cli._call_diff import values_of, visible
 from tooltrail.cli._line_diff import matching_blocks
-from tooltrail.cli._output import GREEN, RED, YELLOW, coloured, print_array, write
+from tooltrail.cli._output import print_array, write
+from tooltrail.cli._tables import GREEN, RED, YELLOW, coloured
 from tooltrail.store import InvocationDetail, InvocationFilter, InvocationView, Reader, SessionView
 from tooltrail.store.read.comparing import calls_of
 

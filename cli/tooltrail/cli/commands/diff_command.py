@@ -9,6 +9,7 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
+from tooltrail.cli._pager import page_output
 
 if TYPE_CHECKING:
     from tooltrail.store import InvocationDetail, Reader, Store
@@ -52,6 +53,8 @@ def command(
     if len(names) + same_args + surfaces != 2 or (sessions and len(names) == 1):
         raise click.UsageError(_FORMS)
     with location.open() as store:
+        if not as_json:
+            page_output()
         if surfaces:
             from tooltrail.cli._cuts import print_cuts
 
@@ -75,7 +78,7 @@ def _are_sessions(reader: Reader, names: tuple[str, ...]) -> bool:
 
     try:
         for name in names:
-            reader.is_running(name)
+            reader.is_running(name)  # finds the invocation, and reads none of its texts
     except NotFoundError as error:
         try:
             for name in names:
