@@ -36,7 +36,7 @@ class _Outline(NamedTuple):
     ) -> "_Outline":
         values = dict(values_of(call))
         if call.damage is not None:
-            values["damage"] = call.damage  # names the call, so that it equals no other call
+            values["arguments"] = call.damage  # names the call, so that it equals no other one
         names = tuple(values)
         digests = b"".join(map(_digest, values.values()))
         return cls(call.summary.id.bytes, known.setdefault(names, names), digests)
