@@ -67,28 +67,14 @@ def test_the_overview_has_the_facts_and_the_three_surfaces(cli: Cli) -> None:
     assert f"projection: {cut}" in left_out.splitlines()
 
 
-def test_side_by_side_has_the_three_surfaces_in_columns(cli: Cli) -> None:
-    with cli.open() as store:
-        record(store.open_session())
-    cli.environment["COLUMNS"] = "150"
-    text = cli.ok("show", "--side-by-side").text
-    titles = next(line for line in text.splitlines() if "complete output" in line)
-    assert titles.index("complete output") < titles.index("canonical result")
-    assert titles.index("canonical result") < titles.index("receipt")
-    assert "\0" not in text
-    assert text.startswith("invocation ")
-    assert "left out" in text
-
-
 def test_nothing_that_a_tool_printed_moves_the_cursor(cli: Cli) -> None:
     wild = b"\x1b[2J\x1b]0;owned\x07 tab\there \x9b31m"
     with cli.open() as store, store.open_session() as session:
         call = ToolCall(tool_name="Bash", call_id="\x1b[1m")
         run_command(session, wild, call=call)
-    for flag in ([], ["--side-by-side"]):
-        text = cli.ok("show", *flag).text
-        assert "\x1b" not in text
-        assert "\x07" not in text
+    text = cli.ok("show").text
+    assert "\x1b" not in text
+    assert "\x07" not in text
     assert "�[2J�]0;owned� tab\there" in cli.ok("show").text
     assert cli.ok("show", "--stream", "stdout").stdout == wild
 
@@ -173,8 +159,6 @@ def test_an_open_invocation_is_incomplete_except_for_its_input(cli: Cli) -> None
         text = cli.ok("show").text
         assert "state      started\n" in text
         assert "(the invocation has not ended)\n" in text
-        cli.environment["COLUMNS"] = "150"
-        assert cli.ok("show", "--side-by-side").text.count("the invocation has not ended") == 3
         (found,) = cli.ok("show", "--json").records
         assert (found["receipt"], found["complete_output"], found["streams"]) == (None, None, [])
 
@@ -227,7 +211,7 @@ def test_only_one_way_to_show_it_can_be_chosen(cli: Cli) -> None:
     with cli.open() as store:
         record(store.open_session())
     for flags in (
-        "--json --side-by-side",
+        "--json --surface receipt",
         "--json --stream stdout",
         "--stream x --surface input",
         "--rerender --surface receipt",

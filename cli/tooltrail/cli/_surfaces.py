@@ -1,8 +1,7 @@
 """One invocation as `show` prints it: its facts, and its three surfaces."""
 
-import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -16,12 +15,6 @@ from tooltrail.store import InvocationDetail, Reader, StreamView
 
 _EXCERPT = 4_000
 """Bytes of a stream that the overview quotes. `show --stream` prints all of them."""
-
-MIN_WIDTH = 60
-"""Minimum width in characters at which three columns are readable."""
-
-_MAX_LINES = 60
-"""Lines of one column. `show --surface` prints the complete surface."""
 
 
 def as_record(detail: InvocationDetail) -> dict[str, Any]:
@@ -57,19 +50,6 @@ def describe(detail: InvocationDetail, reader: Reader, *, utc: bool) -> str:
         )
         for line in part
     )
-
-
-def describe_side_by_side(
-    detail: InvocationDetail, reader: Reader, *, utc: bool, width: int
-) -> str:
-    """The overview with the three surfaces in columns next to each other."""
-    columns: dict[str, list[str]] = {}
-    for part in (_complete(detail, reader), _canonical(detail), _receipt(detail)):
-        _, title, *lines = part
-        columns[title.strip("─ ")] = [_visible(line) for line in lines]
-    facts = "\n".join(map(_visible, _facts(detail, utc)))
-    omissions = "\n".join(map(_visible, _omissions(detail)))
-    return f"{facts}\n{side_by_side(columns, width)}{omissions}\n".rstrip("\n") + "\n"
 
 
 def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
@@ -197,34 +177,3 @@ def _title(name: str, note: str) -> Iterator[str]:
 
 def _parsed(document: str | None) -> Any:
     return None if document is None else json.loads(document)
-
-
-def side_by_side(columns: Mapping[str, Sequence[str]], width: int) -> str:
-    """A table with one column of folded lines per text.
-
-    Args:
-        columns: title and lines of each text.
-        width: width in characters; at least `MIN_WIDTH` is used.
-    """
-    from rich.box import SQUARE  # noqa: PLC0415  only this view needs it
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(box=SQUARE, expand=True)
-    for title in columns:
-        table.add_column(Text(title), ratio=1, overflow="fold")
-    table.add_row(*(Text("\n".join(_bounded(lines))) for lines in columns.values()))
-    printed = io.StringIO()
-    console = Console(
-        file=printed, width=max(width, MIN_WIDTH), highlight=False, color_system=None, emoji=False
-    )
-    console.print(table)
-    return printed.getvalue()
-
-
-def _bounded(lines: Sequence[str]) -> list[str]:
-    rest = len(lines) - _MAX_LINES
-    if rest <= 0:
-        return list(lines)
-    return [*lines[:_MAX_LINES], f"… {rest:,} further lines"]
