@@ -13,6 +13,7 @@ COMMANDS = {
     "cat": "print the output of an invocation, or an artifact",
     "coverage": "compare the store with the transcripts of an agent",
     "db": "show, check, upgrade and back up the database",
+    "diff": "show what differs between two calls, or two sessions",
     "exec": "run a command and record its output byte for byte",
     "gc": "delete stored objects that no record refers to",
     "grep": "print the lines of an output or an artifact that match",
