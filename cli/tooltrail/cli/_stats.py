@@ -145,11 +145,12 @@ def _bar(value: int, most: int) -> str:
 def _trends(daily: Sequence[CallStatistics], by: Sequence[str]) -> dict[tuple[object, ...], str]:
     """For each group its calls per day, on the days up to that of the newest call."""
     days = [day.toordinal() if isinstance(day := one.group["day"], date) else 0 for one in daily]
+    newest = max(days, default=0)
     counts: dict[tuple[object, ...], list[int]] = {}
     for one, day in zip(daily, days, strict=True):
         row = counts.setdefault(tuple(one.group[name] for name in by), [0] * _TREND_DAYS)
-        if max(days) - day < _TREND_DAYS:
-            row[day - max(days) - 1] = one.call_count
+        if newest - day < _TREND_DAYS:
+            row[day - newest - 1] = one.call_count
     return {group: _trend(row) for group, row in counts.items()}
 
 
