@@ -99,7 +99,7 @@ def command(
         found = reader.statistics(
             where, by=by, zone=zone, with_surfaces=surfaces or not wanted.isdisjoint(ON_DEMAND)
         )
-        has_trends = not output.style and sys.stdout.isatty() and not {*by} & {*TIMES}
+        has_trends = output == (None, None) and sys.stdout.isatty() and not {*by} & {*TIMES}
         daily = reader.statistics(where, by=(*by, "day"), zone=zone) if has_trends else []
     listed = in_order(found, sort, reverse=reverse)[: count or None]
     if not output.print_records(listed, members_of(by)):

@@ -97,7 +97,8 @@ class CallStatistics:
         damaged_count: calls with a value that cannot be read, and is left out.
         shown_bytes: what the model was shown; None if no call has a receipt. This and the next
             members are None unless they were asked for.
-        cut_bytes: by how much outputs are longer than what was shown of them.
+        cut_bytes: by how much outputs are longer than what was shown of them, for calls with a
+            receipt.
         stored_bytes: the texts of the calls, and their distinct contents as compressed. Content
             that several groups share counts in each of them.
         duplicate_count: calls with the tool and the arguments, byte for byte, of another call that
