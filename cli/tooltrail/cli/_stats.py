@@ -147,10 +147,10 @@ def _trends(daily: Sequence[CallStatistics], by: Sequence[str]) -> dict[tuple[ob
     days = [day.toordinal() if isinstance(day := one.group["day"], date) else 0 for one in daily]
     newest = max(days, default=0)
     counts: dict[tuple[object, ...], list[int]] = {}
-    for one, day in zip(daily, days, strict=True):
+    for one, number in zip(daily, days, strict=True):
         row = counts.setdefault(tuple(one.group[name] for name in by), [0] * _TREND_DAYS)
-        if newest - day < _TREND_DAYS:
-            row[day - newest - 1] = one.call_count
+        if newest - number < _TREND_DAYS:
+            row[number - newest - 1] = one.call_count
     return {group: _trend(row) for group, row in counts.items()}
 
 
