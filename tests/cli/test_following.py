@@ -187,12 +187,9 @@ def test_names_that_mean_nothing_are_told_as_everywhere(cli: Cli) -> None:
     with cli.open() as store:
         session = store.open_session()
         ids = [run_command(session, b"x").invocation_id for _ in range(2)]
-    for name in ("ffffffffff", "no-such-name"):
+    for name, kinds in (("ffffffffff", "invocation and no artifact"), ("no-such", "invocation")):
         ended = cli.run("artifact", "tail", "-f", name)
-        assert (ended.code, ended.sentence) == (
-            3,
-            f"no invocation and no artifact is named {name!r}",
-        )
+        assert (ended.code, ended.sentence) == (3, f"no {kinds} is named {name!r}")
     ended = cli.run("artifact", "tail", "-f", ids[0].hex[:8])
     assert ended.code == 2
     assert "is ambiguous" in ended.sentence
