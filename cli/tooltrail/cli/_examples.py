@@ -1,0 +1,110 @@
+"""The examples of all help texts. An example belongs to the command that it runs."""
+
+from itertools import chain
+
+import click
+
+_MOST = 4
+
+FIRST = (
+    "tooltrail hook install claude-code",
+    "tooltrail exec -- make test",
+    "tooltrail log --since yesterday",
+    "tooltrail show @last",
+)
+"""The examples of `tooltrail --help`."""
+
+LINES = """\
+tooltrail agents check --strict agents/reviewer.yml
+tooltrail agents run agent.yml --task "Review the last commit"
+tooltrail agents run agent.yml --root ~/src --allow-writes --task - < task.txt
+tooltrail agents stats --since 7d
+tooltrail agents stats --agent reviewer --csv
+tooltrail agents ls --agent reviewer
+tooltrail agents diff --stored old/agent.yml new/agent.yml
+tooltrail artifact ls --invocation @last
+tooltrail artifact ls --session nightly-build --fields path,size --csv
+tooltrail artifact cat sha256:5ff0 > output.txt
+tooltrail artifact cat sha256:5ff0 --lines 100:120
+tooltrail artifact head -n 50 sha256:5ff0
+tooltrail artifact tail -n 100 sha256:5ff0
+tooltrail artifact tail -f @last
+tooltrail artifact grep -n error sha256:5ff0
+tooltrail artifact grep -i -C 3 "exit (code|status)" sha256:5ff0
+tooltrail artifact stat sha256:5ff0 --json
+tooltrail artifact verify
+tooltrail artifact verify sha256:5ff0
+tooltrail artifact relocate /mnt/archive/artifacts
+tooltrail artifact relocate --delete-old s3://bucket/trail
+eval "$(tooltrail completion bash)"    # in ~/.bashrc
+eval "$(tooltrail completion zsh)"     # in ~/.zshrc, after compinit
+tooltrail completion fish > ~/.config/fish/completions/tooltrail.fish
+tooltrail coverage ~/.claude/projects
+tooltrail coverage --json session.jsonl
+tooltrail db current
+tooltrail db upgrade
+tooltrail db check --json
+tooltrail db backup backup.db
+tooltrail exec -- make test
+tooltrail exec --session nightly-build --timeout 600 -- ./deploy.sh
+tooltrail exec -- sh -c "make 2>&1 | tee build.log"
+tooltrail gc
+tooltrail gc --grace 7d --yes
+tooltrail help log
+tooltrail help artifact grep
+tooltrail hook install claude-code
+tooltrail hook install codex --project
+tooltrail hook uninstall claude-code
+tooltrail hook status
+tooltrail import
+tooltrail import --since 2d ~/.claude/projects
+tooltrail import --dry-run session.jsonl
+tooltrail import --follow
+tooltrail init
+tooltrail init --db trail.db
+tooltrail init --db postgresql://me@server/trail --artifacts s3://bucket
+tooltrail log --since yesterday --status error
+tooltrail log --tool Bash --exit-code 1 -n 0
+tooltrail log --session @last --reverse --json
+tooltrail log -f --agent claude-code
+claude mcp add tooltrail -- tooltrail mcp
+tooltrail mcp-proxy --server-name git -- uvx mcp-server-git
+tooltrail mcp-proxy --url https://mcp.example.com --header "X-Key:$KEY"
+tooltrail redact --scan --json
+tooltrail repair
+tooltrail session open --name nightly-build --agent cron
+export TOOLTRAIL_SESSION=$(tooltrail session open --title build)
+tooltrail session close nightly-build
+tooltrail session ls -n 0 --csv --fields id,agent,title
+tooltrail show @last:Bash
+tooltrail show 5d9aa8a6 --surface receipt
+tooltrail show nightly-build#3 --stream stderr
+tooltrail status --json
+tooltrail tools ls --session @last
+tooltrail tools export --format anthropic --session @last
+tooltrail tools export --format mcp --tool Bash --strict
+tooltrail transcript
+tooltrail transcript nightly-build --format markdown -o build.md
+tooltrail transcript @last --format anthropic --compact 20000
+tooltrail verify
+tooltrail verify --receipts --json
+""".splitlines()
+"""Command lines that work when pasted, with at most 76 characters, for 80 columns."""
+
+
+def add_examples(command: click.Command, path: str) -> list[str]:
+    """Add examples to the help texts of a command and of its subcommands, and return them.
+
+    A group has the first example of each subcommand.
+    """
+    found = [line for line in LINES if f"{path} " in f"{line} "]
+    if isinstance(command, click.Group):
+        each = (add_examples(one, f"{path} {name}")[:1] for name, one in command.commands.items())
+        found = sorted(chain.from_iterable(each), key=LINES.index)
+    command.epilog = "\n\n".join(filter(None, (command.epilog, listed(found[:_MOST]))))
+    return found
+
+
+def listed(lines: list[str]) -> str:
+    """Examples as click's text of a help page; click does not wrap what follows a backspace."""
+    return "\n".join(["\b", "Examples:", *(f"  {line}" for line in lines)]) if lines else ""
