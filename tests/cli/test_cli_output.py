@@ -28,6 +28,7 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, run
 from tooltrail.cli._standard import drop_unwritten
 from tooltrail.cli._surfaces import side_by_side
+from tooltrail.cli._tables import print_table
 from tooltrail.records import ToolCall, UnavailableError, errors
 
 
@@ -162,7 +163,7 @@ def test_a_field_that_there_is_not_is_wrong_usage_also_when_there_is_nothing(
 
 def test_control_characters_in_a_cell_do_nothing() -> None:
     wild = "a\x1b[2Kb\rc\nd\te\0f\x9bg\u202eh\ud800"
-    text = printed(lambda: _output.print_table(("A", "B"), [(wild, "[bold]:smile:")]))
+    text = printed(lambda: print_table(("A", "B"), [(wild, "[bold]:smile:")]))
     assert text.splitlines() == [
         "A                    B",
         "a�[2Kb�c�d�e�f�g�h�  [bold]:smile:",
@@ -171,26 +172,59 @@ def test_control_characters_in_a_cell_do_nothing() -> None:
 
 def test_wide_characters_take_the_room_that_they_take() -> None:
     rows = [("漢字", "1", "a"), ("x", "22", "b")]
-    text = printed(lambda: _output.print_table(("N", "C", "T"), rows, right=("C",)))
+    text = printed(lambda: print_table(("N", "C", "T"), rows, right=("C",)))
     assert text == "N      C  T\n漢字   1  a\nx     22  b\n"
 
 
 def test_a_table_off_a_terminal_is_never_cut() -> None:
     long = "x" * 5_000
-    text = printed(lambda: _output.print_table(("N", "LONG"), [("1", long)], right=("N",)))
+    text = printed(lambda: print_table(("N", "LONG"), [("1", long)], right=("N",)))
     assert text.splitlines()[1] == f"1  {long}"
 
 
-def test_on_a_narrow_terminal_only_the_last_column_is_cut(cli: Cli) -> None:
+def test_a_table_fits_its_terminal_and_keeps_short_columns(cli: Cli) -> None:
     with cli.open() as store, store.open_session() as session:
         run_command(session, call=ToolCall(tool_name="Bash", title="long " * 40))
-    header, row = on_a_terminal(cli, "log", columns=90).splitlines()
-    assert header.split()[-1] == "CALL"
-    assert len(row) == 90
-    assert re.search(r"  long[long ]+…$", row)
-    assert "  Bash  success     0  0." in row
-    _, row = on_a_terminal(cli, "log", columns=20).splitlines()
-    assert row.endswith("  lon…")
+        path = f"/{'deep/' * 40}file.py"
+        run_command(session, exit_status=3, call=ToolCall.of("shell", {"path": path}))
+    for columns in (60, 80, 160):
+        header, first, last = on_a_terminal(cli, "log", columns=columns, NO_COLOR="1").splitlines()
+        assert header.split() == ["ID", "STARTED", "TOOL", "OUTCOME", "TIME", "OUTPUT", "CALL"]
+        assert len(first) == len(last) == columns
+        assert last.endswith("…")
+        assert "  long" in last
+        assert first.endswith("file.py")  # the end of a path tells more
+        assert "  …" in first
+        assert re.search(r"  exit 3 +0\.\d\d s", first)
+    assert re.match(r"\w{8}  \d\d:\d\d:\d\d  Bash", last)  # started today
+
+
+def test_an_outcome_has_a_colour_on_a_terminal_that_wants_it(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, exit_status=3)
+        run_command(session)
+    seen = on_a_terminal(cli, "log", columns=120)
+    assert re.findall(r"\x1b\[(\d+)m(\w+)", seen) == [("32", "ok"), ("31", "exit")]
+    assert "\x1b" not in on_a_terminal(cli, "log", columns=120, NO_COLOR="1")
+    assert "\x1b" not in on_a_terminal(cli, "log", columns=120, TERM="dumb")
+    assert "\x1b" not in cli.program("log").text
+
+
+def test_long_text_on_a_terminal_goes_through_the_pager(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        for _ in range(3):
+            run_command(session)
+    for arguments in (["log"], ["session", "ls"], ["show", "@last"], ["transcript", "@last"]):
+        seen = on_a_terminal(cli, *arguments, columns=200, PAGER="sed 's/^/| /'").splitlines()
+        assert seen
+        assert all(line.startswith("| ") for line in seen)
+    first, message = on_a_terminal(
+        cli, "log", "-n", "2", columns=200, PAGER="head -n 1"
+    ).splitlines()
+    assert first.startswith("ID ")  # who leaves the pager early sees no error
+    assert message.startswith("2 of 3;")
+    seen = on_a_terminal(cli, "log", columns=200, PAGER="sed d", TOOLTRAIL_PAGER="cat")
+    assert len(seen.splitlines()) == 4
 
 
 def test_a_file_is_written_whole_and_keeps_its_rights(tmp_path: Path) -> None:

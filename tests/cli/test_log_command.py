@@ -34,6 +34,7 @@ FIELDS = [
     "truncated",
     "lost_size",
     "damage",
+    "outcome",
 ]
 
 
@@ -72,23 +73,23 @@ def recorded(cli: Cli) -> Iterator[Cli]:
 def test_the_table_shows_the_newest_first_with_how_each_ended(recorded: Cli) -> None:
     ended = recorded.ok("log", "--utc")
     header, *rows = ended.lines
-    assert header.split() == ["ID", "STARTED", "TOOL", "STATE", "EXIT", "TIME", "OUTPUT", "CALL"]
+    assert header.split() == ["ID", "STARTED", "TOOL", "OUTCOME", "TIME", "OUTPUT", "CALL"]
     assert ended.message == ""
     ids = [row["id"] for row in recorded.ok("log", "--json").records]
     assert [row.split()[0] for row in rows] == [name[-8:] for name in ids]
     started = recorded.ok("log", "--json").records[0]["started_at"]
     assert rows[0].split()[1:3] == [started[:10], f"{started[11:19]}Z"]
-    assert rows[0].split()[3:] == ["Bash", "started", "still", "running�[31m"]
+    assert rows[0].split()[3:] == ["Bash", "running", "still", "running�[31m"]
     words = [row.split()[3:] for row in reversed(rows)]
-    assert words[0][:3] == ["Bash", "success", "0"]
+    assert words[0][:2] == ["Bash", "ok"]
     assert words[0][-4:] == ["1.5", "kB", "make", "all"]
-    assert words[1][:3] == ["shell", "success", "1"]
+    assert words[1][:3] == ["shell", "exit", "1"]
     assert words[1][-2:] == ['{"a":', "1}"]
-    assert words[2][:4] == ["Bash", "success", "SIG", "9"]
-    assert words[3][:3] == ["Bash", "success", "timeout"]
-    assert words[4][:2] == ["Read", "tool_execution_failed"]
-    assert words[5][:2] == ["Read", "permission_denied"]
-    assert words[6][:2] == ["Read", "success"]
+    assert words[2][:2] == ["Bash", "SIGKILL"]
+    assert words[3][:2] == ["Bash", "timeout"]
+    assert words[4][:3] == ["Read", "error:", "tool_execution_failed"]
+    assert words[5][:2] == ["Read", "denied"]
+    assert words[6][:2] == ["Read", "ok"]
 
 
 @pytest.mark.parametrize(
@@ -101,8 +102,17 @@ def test_the_table_shows_the_newest_first_with_how_each_ended(recorded: Cli) -> 
         ("--family file_read --family command", [1, 2, 3, 4, 5, 6, 7, 8]),
         ("--state started", [8]),
         ("--state denied --state error", [5, 6]),
-        ("--status success", [1, 2, 3, 4, 7]),
-        ("--status error", [5, 6]),
+        ("--ok", [1, 7]),
+        ("--failed", [2, 3, 4, 5, 6]),
+        ("--failed --session @last", [4, 5, 6]),
+        ("--outcome exit --outcome denied", [2, 6]),
+        ("--outcome running", [8]),
+        ("--timed-out", [4]),
+        ("--ok --timed-out", [1, 4, 7]),
+        ("--signal KILL", [3]),
+        ("--signal 9 --signal sigterm", [3]),
+        ("--exit-code !=0", [2, 4]),
+        ("--exit-code !=0 --exit-code !=143", [2]),
         ("--error-kind permission_denied", [6]),
         ("--agent Ada", [1, 2, 3]),
         ("--agent Ada --agent Bob --exit-code 143 --exit-code 1", [2, 4]),
@@ -111,7 +121,7 @@ def test_the_table_shows_the_newest_first_with_how_each_ended(recorded: Cli) -> 
         ("--min-size 1501", []),
         ("--min-size 0 --tool Bash", [1, 3, 4]),
         ("--session @last", [4, 5, 6, 7, 8]),
-        ("--session @last --tool Bash --status success", [4]),
+        ("--session @last --tool Bash --failed", [4]),
         ("--since 1h", [1, 2, 3, 4, 5, 6, 7, 8]),
         ("--since 2999-01-01", []),
         ("--until 1h", []),
@@ -139,7 +149,10 @@ def test_since_and_until_are_exact_to_the_microsecond(recorded: Cli) -> None:
 
 @pytest.mark.parametrize(
     "flags",
-    ["--state odd", "--status odd", "--exit-code 256", "--exit-code x", "--min-size -1", "-n -1"],
+    [
+        *("--state odd", "--outcome odd", "--exit-code 256", "--exit-code x", "--exit-code !=256"),
+        *("--signal SIGODD", "--signal 0", "--min-size -1", "-n -1"),
+    ],
 )
 def test_a_value_that_a_filter_cannot_have_is_wrong_usage(recorded: Cli, flags: str) -> None:
     ended = recorded.run("log", *flags.split())

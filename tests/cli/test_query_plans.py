@@ -42,7 +42,10 @@ FILTERS = (
     ("--family", "command"),
     ("--state", "error"),
     ("--state", "success"),
-    ("--status", "error"),
+    ("--failed",),
+    ("--ok",),
+    ("--signal", "KILL"),
+    ("--exit-code", "!=0"),
     ("--error-kind", "tool_execution_failed"),
     ("--agent", "coder"),
     ("--exit-code", "1"),
@@ -50,7 +53,7 @@ FILTERS = (
     ("--until", "2030-01-01"),
     ("--min-size", "10"),
     ("--tool", "Bash", "--state", "error"),
-    ("--session", "@last", "--status", "error"),
+    ("--session", "@last", "--failed"),
     ("--agent", "coder", "--since", "2024-01-01"),
 )
 
@@ -171,10 +174,13 @@ def test_no_command_goes_through_a_large_table_on_postgresql(
     assert not bad
 
 
-def test_status_looks_at_no_body_unless_it_is_asked_to(tmp_path: Path) -> None:
+def test_status_looks_up_environments_and_no_other_body(tmp_path: Path) -> None:
     make_large_store(tmp_path / "trail.db", 300)
     cli = Cli(str(tmp_path / "trail.db"))
-    assert not [sql for sql, _ in asked_by(cli, "status") if "bodies" in sql]
+    asked = [(sql, len(values)) for sql, values in asked_by(cli, "status") if "bodies" in sql]
+    assert all("WHERE digest" in sql for sql, _ in asked)
+    with open_store(tmp_path / "trail.db") as store:
+        assert sum(count for _, count in asked) <= len(store.reader.sessions(limit=1000))
     assert [sql for sql, _ in asked_by(cli, "status", "--bodies") if "bodies" in sql]
 
 

@@ -97,6 +97,23 @@ def test_without_a_title_the_preview_is_the_arguments() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        ('{"description": "build", "command": "make \\n all"}', "make all"),
+        ('{"command": ["bash", "-lc", "ls -l"]}', "bash -lc 'ls -l'"),
+        ('{"file_path": "/a/b.py", "content": "%s"}' % ("x" * 9_000), "/a/b.py"),
+        ('{"content": "%s\\"", "command": "make \\n all' % ("x" * 3_000), "make all"),
+        ('{"command": "", "other": 1}', '{"command": "", "other": 1}'),
+        ('{"input": {"a": 1}}', '{"input": {"a": 1}}'),
+        ('["command"]', '["command"]'),
+        ('{"command": "mak', "mak"),
+    ],
+)
+def test_the_preview_of_an_object_is_what_the_call_does(arguments: str, shown: str) -> None:
+    assert ToolCall(tool_name="Bash", arguments_raw=arguments).arguments_preview == shown
+
+
 @pytest.mark.parametrize("length", [ARGUMENTS_PREVIEW_CHARS - 1, ARGUMENTS_PREVIEW_CHARS])
 def test_a_preview_that_fits_is_whole(length: int) -> None:
     assert ToolCall(tool_name="Bash", title="x" * length).arguments_preview == "x" * length

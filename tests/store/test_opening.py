@@ -81,7 +81,7 @@ def read_everything(database: Path) -> None:
                 assert reader.invocation(detail.summary.id) == detail
                 for stream in detail.streams:
                     content_of(reader, stream)
-        reader.invocations(InvocationFilter(tools=("Bash",), statuses=("success",)), limit=20)
+        reader.invocations(InvocationFilter(tools=("Bash",), outcomes=("ok",)), limit=20)
         reader.artifacts()
         check_database(store.database)
         run_command(store.open_session(), b"more\n")

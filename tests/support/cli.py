@@ -148,10 +148,11 @@ class Cli:
         return self.program("exec", *arguments, **more)
 
 
-def on_a_terminal(cli: Cli, *arguments: str, columns: int) -> str:
+def on_a_terminal(cli: Cli, *arguments: str, columns: int, **variables: str) -> str:
     """The output of the program on a terminal."""
     ours, theirs = pty.openpty()
-    environment = {**cli.full_environment, "TERM": "xterm", "COLUMNS": str(columns)}
+    own = {"TERM": "xterm", "PAGER": "cat", "COLUMNS": str(columns)}
+    environment = {**cli.full_environment, **own, **variables}
     with os.fdopen(ours, "rb", buffering=0) as screen:
         process = subprocess.Popen(
             [*PROGRAM, *arguments], stdout=theirs, stderr=theirs, env=environment

@@ -52,6 +52,7 @@ def call(
     *,
     call_id: str | None = None,
     state: InvocationState = "success",
+    exit_status: int | None = None,
 ) -> InvocationDetail:
     summary = InvocationView(
         id=uuid(10 + seq),
@@ -66,7 +67,7 @@ def call(
         finished_at=None if receipt is None else at(5, seq),
         duration_ms=None,
         error_kind=None,
-        exit_status=None,
+        exit_status=exit_status,
         signal=None,
         timed_out=None,
         output_size=None,

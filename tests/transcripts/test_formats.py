@@ -33,6 +33,7 @@ SMALL = Transcript(
             b'{"command": "make"}',
             "Process exited with code 2\n\nstderr:\nmake: *** No rule.\n```\n## not a heading\n",
             call_id="toolu_1",
+            exit_status=2,
         ),
         message(2, "assistant", "No newline at the end, ✓"),
         call(3, "Read", b'{"path":', None, state="started"),

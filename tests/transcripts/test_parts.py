@@ -103,7 +103,7 @@ Session {SESSION.id}, opened 2026-01-02 03:04:05Z
   {{"q": 1}}
 --- the answer broke off here ---
 
-#2 2026-01-02 03:04:08Z Read c1 [success]
+#2 2026-01-02 03:04:08Z Read c1 [ok]
   {{"path": "a"}}
 --- shown to the model ---
   a text

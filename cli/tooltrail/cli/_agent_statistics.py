@@ -3,15 +3,8 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from tooltrail.cli._output import (
-    Members,
-    Record,
-    attributes,
-    duration_of,
-    print_table,
-    short_digest,
-    write,
-)
+from tooltrail.cli._output import Members, Record, attributes, duration_of, short_digest, write
+from tooltrail.cli._tables import print_table
 
 if TYPE_CHECKING:
     from tooltrail.agents import AgentStatistics

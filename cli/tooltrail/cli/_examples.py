@@ -9,7 +9,7 @@ _MOST = 4
 FIRST = (
     "tooltrail hook install claude-code",
     "tooltrail exec -- make test",
-    "tooltrail log --since yesterday",
+    "tooltrail log --failed --since yesterday",
     "tooltrail show @last",
 )
 """The examples of `tooltrail --help`."""
@@ -63,8 +63,8 @@ tooltrail import --follow
 tooltrail init
 tooltrail init --db trail.db
 tooltrail init --db postgresql://me@server/trail --artifacts s3://bucket
-tooltrail log --since yesterday --status error
-tooltrail log --tool Bash --exit-code 1 -n 0
+tooltrail log --failed --since yesterday
+tooltrail log --tool Bash --exit-code "!=0" -n 0
 tooltrail log --session @last --reverse --json
 tooltrail log -f --agent claude-code
 claude mcp add tooltrail -- tooltrail mcp

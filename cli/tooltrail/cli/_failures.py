@@ -70,7 +70,8 @@ def _guarded(command: click.Command) -> int:
         say(worded.getvalue().removesuffix("\n"))
         return error.exit_code
     except BrokenPipeError:
-        return ExitCode.BROKEN_PIPE
+        # Who leaves a pager early has seen enough.
+        return ExitCode.OK if hasattr(sys.stdout, "finish") else ExitCode.BROKEN_PIPE
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     except Exception as error:  # noqa: BLE001  `_reported` raises unknown errors again

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
@@ -19,7 +19,41 @@ if TYPE_CHECKING:
 STATES = ("started", "success", "error", "interrupted", "denied", "cancelled")
 """All states of an invocation, listed here so that `--help` does not import the store."""
 
-_STATUSES = ("success", "error")
+FAILED = ("exit", "signal", "timeout", "error", "denied", "interrupted", "cancelled")
+OUTCOMES = ("ok", "running", *FAILED)
+"""All outcomes, listed here for the same reason."""
+
+
+class _ExitCode(click.ParamType):
+    """`N`, or `!=N` for every other exit status; converts to the number and whether it is `!=`."""
+
+    name = "N|!=N"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Read the text of the option."""
+        if isinstance(value, tuple):
+            return cast("tuple[int, bool]", value)
+        number = click.IntRange(0, 255).convert(value.removeprefix("!="), param, ctx)
+        return number, value.startswith("!=")
+
+
+class _Signal(click.ParamType):
+    """A signal by its number or its name: `9`, `KILL` or `SIGKILL`; converts to the number."""
+
+    name = "signal"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> int:
+        """Read the text of the option."""
+        if isinstance(value, int):
+            return value
+        if value.isdecimal():
+            return int(click.IntRange(1, 128).convert(value, param, ctx))
+        from signal import Signals  # noqa: PLC0415  few commands need it
+
+        name = f"SIG{value.upper().removeprefix('SIG')}"
+        if name not in Signals.__members__:
+            self.fail(f"no signal {value}; such as SIGKILL, or a number", param, ctx)
+        return Signals[name].value
 
 
 def _many(flag: str, name: str, help_text: str, kind: Any = str) -> Callable[[Any], Any]:
@@ -48,14 +82,22 @@ def filter_options(function: Decorated) -> Decorated:
                 say_unknown(reader, others)
                 sessions = tuple(reader.session(name).id for name in session_names)
                 invocations = tuple(reader.invocation(name).summary.id for name in invocation_names)
+        for name, same in _SHORT.items():
+            others["outcomes"] += same if kwargs.pop(name) else ()
+        codes = others.pop("exit_codes")
+        others["exit_statuses"] = tuple(code for code, is_other in codes if not is_other)
+        others["not_exit_statuses"] = tuple(code for code, is_other in codes if is_other)
         where = InvocationFilter(sessions=sessions, invocations=invocations, **others)
         return function(*args, location=location, where=where, **kwargs)
 
     return stacked(*_OPTIONS)(with_filter)
 
 
-_OTHERS = (
-    *("tools", "families", "states", "statuses", "error_kinds", "agents", "exit_statuses"),
+_SHORT: Final = {"failed": FAILED, "ok": ("ok",), "timed_out": ("timeout",)}
+"""The outcomes that an option is short for."""
+
+_OTHERS: Final = (
+    *("tools", "families", "outcomes", "states", "error_kinds", "agents", "exit_codes", "signals"),
     *("since", "until", "min_size"),
 )
 
@@ -64,13 +106,19 @@ _OPTIONS = (
     _many("--invocation", "invocation_names", "This invocation only."),
     _many("--tool", "tools", "Invocations of this tool."),
     _many("--family", "families", "Invocations of this family of tools."),
+    click.option(
+        "--failed", is_flag=True, help="What did not end well, commands that exited with 1 too."
+    ),
+    click.option("--ok", is_flag=True, help="What ended well."),
+    _many("--outcome", "outcomes", "Invocations with this outcome.", click.Choice(OUTCOMES)),
+    click.option("--timed-out", is_flag=True, help="What its time limit ended."),
+    _many(
+        "--exit-code", "exit_codes", "Commands with this exit status, or with another.", _ExitCode()
+    ),
+    _many("--signal", "signals", "Commands that this signal ended, such as SIGKILL.", _Signal()),
     _many("--state", "states", "Invocations in this state.", click.Choice(STATES)),
-    _many("--status", "statuses", "Invocations with this status.", click.Choice(_STATUSES)),
     _many("--error-kind", "error_kinds", "Invocations that failed with this kind of error."),
     _many("--agent", "agents", "Invocations of this agent."),
-    _many(
-        "--exit-code", "exit_statuses", "Commands with this exit status.", click.IntRange(0, 255)
-    ),
     click.option(
         "--since", type=MOMENT, help="Started at this time or later: 2h, 3d, yesterday, a date."
     ),

@@ -15,7 +15,8 @@ from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, say_error
 from tooltrail.cli._location import Location
 from tooltrail.cli._long_commands import progress_bar
-from tooltrail.cli._output import counted, print_array, print_table, printable, say
+from tooltrail.cli._output import counted, print_array, printable, say
+from tooltrail.cli._tables import print_table
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.importers import (
     FORMATS,

@@ -5,18 +5,24 @@ from collections.abc import Iterator, Sequence
 from tooltrail.artifacts import FOLLOW_INTERVAL_S
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import printable, write
+from tooltrail.cli._tables import colour_of_outcome, coloured
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.store import InvocationFeed, InvocationFilter, InvocationView, Reader
 
-_WIDTHS = (8, 19, 10, 11, 7, 10, 7, 0)
+_WIDTHS = (8, 19, 10, 11, 10, 7, 0)
 """Minimum widths of the columns. Later rows are not known when the first row is printed."""
+
+_OUTCOME = 3
+"""The column that has colours."""
 
 _GAP = "  "
 
 
-def write_row(cells: Sequence[str]) -> None:
+def write_row(cells: Sequence[str], *, is_header: bool = False) -> None:
     """Print one row of the table."""
-    padded = (printable(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True))
+    padded = [printable(cell).ljust(width) for cell, width in zip(cells, _WIDTHS, strict=True)]
+    if not is_header:
+        padded[_OUTCOME] = coloured(padded[_OUTCOME], colour_of_outcome(cells[_OUTCOME]))
     write(f"{_GAP.join(padded).rstrip()}\n")
 
 

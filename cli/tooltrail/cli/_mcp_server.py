@@ -11,7 +11,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from io import BytesIO
 from itertools import islice
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 from pydantic_core import to_jsonable_python
@@ -27,8 +27,9 @@ from tooltrail.records import NotFoundError, TooltrailError, UnavailableError
 from tooltrail.records.canonical_json import encode
 from tooltrail.records.readable_json import indent_json
 from tooltrail.records.shortened_json import shorten_json
-from tooltrail.records.states import InvocationState, Status
+from tooltrail.records.states import InvocationState
 from tooltrail.store import InvocationDetail, InvocationFilter, Store
+from tooltrail.store.filters import FAILED
 from tooltrail.transcripts import FORMATS, load_transcript
 
 try:
@@ -48,6 +49,19 @@ MAX_PATTERN = 10_000
 
 MAX_LINE = 1 << 53
 """Greatest number of a line that a tool takes."""
+
+Outcome = Literal[
+    "ok",
+    "failed",
+    "running",
+    "exit",
+    "signal",
+    "timeout",
+    "error",
+    "denied",
+    "interrupted",
+    "cancelled",
+]
 
 Artifact = Annotated[str | None, Field(description="Path or digest of an artifact.")]
 Session = Annotated[str | None, Field(description="Id, its beginning or end; name; @last.")]
@@ -89,7 +103,7 @@ class RecordTools:
         session: Session = None,
         tool: str | None = None,
         state: InvocationState | None = None,
-        status: Status | None = None,
+        outcome: Outcome | None = None,
         limit: Annotated[int, Field(ge=1, le=100)] = 20,
         cursor: Annotated[str | None, Field(description="From the note of a page.")] = None,
     ) -> list[str]:
@@ -100,7 +114,7 @@ class RecordTools:
                 sessions=(reader.session(session).id,) if session else (),
                 tools=(tool,) if tool else (),
                 states=(state,) if state else (),
-                statuses=(status,) if status else (),
+                outcomes=FAILED if outcome == "failed" else (outcome,) if outcome else (),
             )
             page = reader.invocations(where, limit=limit, cursor=cursor)
             rows = (encode(to_jsonable_python(one)) + b"\n" for one in page.items)

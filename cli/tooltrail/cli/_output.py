@@ -19,9 +19,6 @@ _HINT = "`tooltrail "
 """Begins a command in a message."""
 
 _BLOCK = 1 << 20
-_GAP = 2
-"""Spaces between two columns of a table."""
-
 _DIGEST_CHARS = 19
 _UNITS = ("B", "kB", "MB", "GB", "TB", "PB", "EB")
 
@@ -37,6 +34,9 @@ def say(message: str) -> None:
     This is the only way to stderr for text of this program. A message that cannot be written is
     dropped without an error.
     """
+    finish = getattr(sys.stdout, "finish", None)
+    if finish is not None:
+        finish()  # a message in the middle of a pager would be lost
     with suppress(OSError):
         sys.stderr.write(f"{on_terminal(_pasteable(message))}\n")
         sys.stderr.flush()
@@ -184,32 +184,6 @@ def print_array(records: Iterable[Record]) -> int:
     return count
 
 
-def print_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Sequence[str] = ()
-) -> None:
-    """Print a table of aligned columns. On a narrow terminal, only the last column is cut.
-
-    Args:
-        header: names of the columns.
-        rows: cells of each row.
-        right: names of the columns that are aligned to the right.
-    """
-    table = [header, *([printable(cell) for cell in row] for row in rows)]
-    widths = [max(map(_cells, column)) for column in zip(*table, strict=True)]
-    if sys.stdout.isatty():
-        room = _terminal_columns() - sum(widths[:-1]) - _GAP * len(widths[:-1])
-        widths[-1] = min(widths[-1], max(room, len(header[-1])))
-    gap = " " * _GAP
-    lines = (
-        gap.join(
-            _aligned(cell, width, to_right=name in right)
-            for cell, width, name in zip(row, widths, header, strict=True)
-        )
-        for row in table
-    )
-    write("".join(f"{line.rstrip()}\n" for line in lines))
-
-
 def size_of(count: int | None) -> str:
     """Format a number of bytes in powers of 1000: `1.2 MB`."""
     if count is None:
@@ -253,31 +227,6 @@ def printable(text: str) -> str:
 def on_terminal(text: str) -> str:
     """Replace control characters except newlines and tabs."""
     return "".join(c if c in "\n\t" else printable(c) for c in text)
-
-
-def _aligned(cell: str, width: int, *, to_right: bool) -> str:
-    """Pad or cut a cell to `width` terminal columns. East Asian characters are two columns wide."""
-    room = width - _cells(cell)
-    if room < 0:
-        from rich.cells import set_cell_size  # noqa: PLC0415  few cells are cut
-
-        return set_cell_size(cell, width - 1) + "…"
-    return " " * room + cell if to_right else cell + " " * room
-
-
-def _terminal_columns() -> int:
-    import shutil  # noqa: PLC0415  only for a terminal
-
-    return shutil.get_terminal_size().columns
-
-
-def _cells(text: str) -> int:
-    """The width of a text in terminal columns."""
-    if text.isascii():
-        return len(text)
-    from rich.cells import cell_len  # noqa: PLC0415  only for text beyond ASCII
-
-    return cell_len(text)
 
 
 @contextmanager

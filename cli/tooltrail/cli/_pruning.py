@@ -4,7 +4,8 @@ from datetime import timedelta
 from typing import Any
 
 from tooltrail.cli._long_commands import amount_of, interruptible_between_steps, progress_bar
-from tooltrail.cli._output import print_table, say, size_of
+from tooltrail.cli._output import say, size_of
+from tooltrail.cli._tables import print_table
 from tooltrail.cli._times import lasting
 from tooltrail.store import Amount, PruningPlan, PruningReport, Store, plan_pruning, prune
 from tooltrail.store.keep.pruning import total_of

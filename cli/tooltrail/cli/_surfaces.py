@@ -28,6 +28,7 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
     """The invocation as one JSON object, with its surfaces as stored."""
     return {
         **asdict(detail.summary),
+        "outcome": detail.summary.outcome,
         "arguments_raw": detail.arguments.decode("utf-8", "surrogatepass"),
         "policy_digest": detail.policy_digest,
         "complete_output": _parsed(detail.complete_json),
@@ -79,7 +80,7 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
     if summary.call_id is not None:
         yield f"call id    {summary.call_id}"
     yield f"call       {summary.arguments_preview}"
-    yield f"state      {summary.state}{_ending(detail)}"
+    yield f"outcome    {summary.outcome}{_exit_of(detail)}"
     took = duration_of(summary.duration_ms)
     yield f"started    {shown(summary.started_at, utc=utc)}{f', took {took}' if took else ''}"
     if detail.source is not None:
@@ -91,15 +92,11 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
         yield f"redacted   {counted(count, 'secret')}: {places}"
 
 
-def _ending(detail: InvocationDetail) -> str:
+def _exit_of(detail: InvocationDetail) -> str:
+    """What the outcome does not say: the exit status of a command that worked or timed out."""
     summary = detail.summary
-    if summary.error_kind is not None:
-        return "" if summary.error_kind == summary.state else f" ({summary.error_kind})"
-    if summary.timed_out:
-        return ", timed out"
-    if summary.signal is not None:
-        return f", signal {summary.signal}"
-    return "" if summary.exit_status is None else f", exit status {summary.exit_status}"
+    known = summary.exit_status is not None and not summary.outcome.startswith("exit ")
+    return f", exit status {summary.exit_status}" if known else ""
 
 
 def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """Times on the command line: RFC 3339, a date, `2h`, `3d`, `yesterday`."""
 
 import re
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, time, timedelta
 from typing import Any
@@ -83,6 +84,16 @@ def shown(moment: datetime | None, *, utc: bool) -> str:
     if utc:
         return moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%SZ")
     return moment.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def shown_in_list(moment: datetime, *, utc: bool) -> str:
+    """Format a time for a row of a list: short on a terminal, without today's date or this year."""
+    if not sys.stdout.isatty():
+        return shown(moment, utc=utc)
+    zone = UTC if utc else None
+    at, now = moment.astimezone(zone), datetime.now(UTC).astimezone(zone)
+    form = "%H:%M:%S" if at.date() == now.date() else "%b %d %H:%M"
+    return at.strftime(form if at.year == now.year else "%Y-%m-%d") + ("Z" if utc else "")
 
 
 MOMENT = Time(

@@ -17,6 +17,7 @@ from tooltrail.cli._export_options import (
     write_report,
 )
 from tooltrail.cli._output import on_terminal, say, write, write_file
+from tooltrail.cli._pager import page_output
 
 if TYPE_CHECKING:
     from tooltrail.transcripts import Transcript, Writer
@@ -164,6 +165,7 @@ class Transcribing:
         if self._file is not None:
             write_file(self._file, pieces)
             return
+        page_output()
         for piece in pieces:
             write(on_terminal(piece) if sys.stdout.isatty() else piece)
 

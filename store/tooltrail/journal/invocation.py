@@ -250,7 +250,10 @@ class Invocation:
         receipt = (
             render(projection.canonical, family, self.policy)
             if seen is None
-            else Receipt(seen, SEEN, 0, self.policy.digest)
+            # A receipt is valid Unicode: a lone surrogate becomes an escape.
+            else Receipt(
+                seen.encode("utf-8", "backslashreplace").decode(), SEEN, 0, self.policy.digest
+            )
         )
         shared = {one.digest for one in streams}
         hidden = [one for digest, one in namer.named.items() if digest not in shared]

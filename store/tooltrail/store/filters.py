@@ -11,15 +11,15 @@ from uuid import UUID
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.states import InvocationState
 
-STATES_OF_STATUS: dict[str, tuple[InvocationState, ...]] = {
-    "success": ("success",),
-    "error": ("error", "interrupted", "denied", "cancelled"),
-}
-"""The states of each status, so that a list does not have to read the canonical results."""
-
-
 STATES: tuple[str, ...] = get_args(InvocationState)
 """Every state of an invocation."""
+
+FAILED = ("exit", "signal", "timeout", "error", "denied", "interrupted", "cancelled")
+"""The outcomes of calls that did not do what was asked for."""
+
+OUTCOMES = ("ok", "running", *FAILED)
+"""Every outcome: `exit` is a command with another exit status than 0, `signal` one that a signal
+ended, `error` a tool that failed."""
 
 MOST_VALUES = 30_000
 """Most values of one filter. An SQLite statement accepts 32,766, including invocation keys."""
@@ -29,13 +29,15 @@ MOST_VALUES = 30_000
 class InvocationFilter:
     """Conditions on invocations. An empty filter matches all.
 
-    Raises `InvalidRecordError` for an unknown state or status, and for a text instead of a tuple of
-    texts: such a filter matches nothing, and an empty list would hide the mistake. Also raises it
-    for a time without a zone, and for more than `MOST_VALUES` values in total.
+    Raises `InvalidRecordError` for an unknown state or outcome, and for a text instead of a tuple
+    of texts: such a filter matches nothing, and an empty list would hide the mistake. Also raises
+    it for a time without a zone, and for more than `MOST_VALUES` values in total.
 
     Attributes:
         sessions: ids of sessions.
-        statuses: `success` or `error`, the status of the canonical result.
+        outcomes: some of `OUTCOMES`.
+        signals: numbers of signals that ended a command.
+        not_exit_statuses: exit statuses that a command must not have. It must have another one.
         agents: names of the agents of the session.
         since: started at this time or later, aware.
         until: started before this time, aware.
@@ -46,12 +48,14 @@ class InvocationFilter:
     tools: tuple[str, ...] = ()
     families: tuple[str, ...] = ()
     states: tuple[str, ...] = ()
-    statuses: tuple[str, ...] = ()
+    outcomes: tuple[str, ...] = ()
     error_kinds: tuple[str, ...] = ()
     agents: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
     exit_statuses: tuple[int, ...] = ()
+    not_exit_statuses: tuple[int, ...] = ()
+    signals: tuple[int, ...] = ()
     min_size: int | None = None
     invocations: tuple[UUID, ...] = ()
 
@@ -60,7 +64,7 @@ class InvocationFilter:
             values: object = getattr(self, name)
             if not isinstance(values, tuple):
                 raise InvalidRecordError(f"filter {name} takes a tuple, not {values!r:.80}")
-        for name, known in (("states", STATES), ("statuses", tuple(STATES_OF_STATUS))):
+        for name, known in (("states", STATES), ("outcomes", OUTCOMES)):
             for value in getattr(self, name):
                 if value not in known:
                     raise InvalidRecordError(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from signal import Signals
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 from uuid import UUID
 
@@ -98,6 +99,33 @@ class InvocationView:
     truncated: bool | None
     lost_size: int | None = None
     damage: str | None = None
+
+    @property
+    def outcome(self) -> str:
+        """How the call ended, in the words that people use.
+
+        `ok`, `exit 1`, `SIGSEGV`, `timeout`, `error: KIND`, `denied`, `interrupted`, `cancelled` or
+        `running`. The column `outcome` has the same without the details; see `OUTCOMES`.
+        """
+        if self.state == "started":
+            return "running"
+        if self.timed_out or self.error_kind == "tool_timed_out":
+            return "timeout"
+        if self.state == "error":
+            return f"error: {self.error_kind}"
+        if self.state != "success":
+            return self.state
+        if self.signal is not None:
+            return signal_name(self.signal)
+        return f"exit {self.exit_status}" if self.exit_status else "ok"
+
+
+def signal_name(number: int) -> str:
+    """The name of a signal: `SIGSEGV`; `signal 99` if this system has no name for it."""
+    try:
+        return Signals(number).name
+    except ValueError:
+        return f"signal {number}"
 
 
 @dataclass(frozen=True, slots=True)

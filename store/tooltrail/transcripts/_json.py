@@ -112,6 +112,7 @@ def _call(detail: InvocationDetail, compacted: str | None) -> dict[str, Any]:
         "tool_name": summary.tool_name,
         "arguments_raw": arguments(detail),
         "state": summary.state,
+        "outcome": summary.outcome,
         "started_at": summary.started_at.isoformat(),
         "finished_at": None if summary.finished_at is None else summary.finished_at.isoformat(),
         "receipt": receipt.text if receipt is not None and compacted is None else None,

@@ -7,10 +7,10 @@ from tooltrail.store.views import InvocationDetail
 
 
 def heading(detail: InvocationDetail) -> str:
-    """The tool, the call id and the state of a call, on one line."""
+    """The tool, the call id and the outcome of a call, on one line."""
     summary = detail.summary
     call = f" {summary.call_id}" if summary.call_id else ""
-    return one_line(f"{summary.tool_name}{call} [{summary.state}]")
+    return one_line(f"{summary.tool_name}{call} [{summary.outcome}]")
 
 
 def arguments(detail: InvocationDetail) -> str:

@@ -19,7 +19,7 @@ from tooltrail.journal.clock import new_id
 from tooltrail.records import InvalidRecordError
 from tooltrail.records.facts import SessionOpened
 from tooltrail.records.states import InvocationState
-from tooltrail.store.filters import STATES_OF_STATUS, InvocationFilter
+from tooltrail.store.filters import FAILED, OUTCOMES, InvocationFilter
 from tooltrail.store.read import pages
 from tooltrail.store.read.reader import Reader
 
@@ -34,7 +34,7 @@ STATES: tuple[InvocationState, ...] = (
     "cancelled",
 )
 TOOLS = (("bash", "command"), ("cat", "command"), ("lookup", "generic"))
-KINDS = ("timeout", "not_found")
+KINDS = ("tool_timed_out", "not_found")
 AGENTS = ("main", "helper", None)
 SIZES = (0, 10, 40_000, 70_000)
 CALLS = 120
@@ -53,6 +53,8 @@ class Record:
     state: str
     error_kind: str | None
     exit_status: int | None
+    signal: int | None
+    timed_out: bool
     size: int | None
     started_at: datetime
 
@@ -72,10 +74,12 @@ def made_calls(sessions: Sequence[UUID]) -> list[Call]:
     for n in range(CALLS):
         state = STATES[n % len(STATES)]
         tool, family = TOOLS[n % 7 % len(TOOLS)]
-        has_failed = state in STATES_OF_STATUS["error"]
+        has_failed = state not in ("started", "success")
         end = {
             "error_kind": KINDS[n // 3 % 2] if has_failed else None,
             "exit_status": (0, 1, None, 137)[n % 11 % 4],
+            "signal": (9, 15)[n % 2] if n % 11 % 4 == 2 and not has_failed else None,
+            "timed_out": n % 19 == 0,
         }
         found.append(
             call(
@@ -105,6 +109,8 @@ def record_of(made: Call, seq: int, agent: str | None) -> Record:
         state="started" if end is None else end.state,
         error_kind=None if end is None else end.error_kind,
         exit_status=None if end is None else end.exit_status,
+        signal=None if end is None else end.signal,
+        timed_out=end is not None and bool(end.timed_out),
         size=None if end is None else sum(one.produced_size for one in end.streams),
         started_at=start.at,
     )
@@ -134,22 +140,36 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
         yield fill(store)
 
 
+def outcome_of(one: Record) -> str:
+    """The outcome of a call, by the rules of the documentation."""
+    if one.state == "started":
+        return "running"
+    if one.timed_out or one.error_kind == "tool_timed_out":
+        return "timeout"
+    if one.state != "success":
+        return one.state
+    if one.signal is not None:
+        return "signal"
+    return "exit" if one.exit_status else "ok"
+
+
 def fits(where: InvocationFilter, one: Record) -> bool:
     """Whether a filter means a call, in plain Python."""
-    statuses = [state for status in where.statuses for state in STATES_OF_STATUS[status]]
     lists = (
         (where.sessions, one.session),
         (where.invocations, one.id),
         (where.tools, one.tool),
         (where.families, one.family),
         (where.states, one.state),
-        (statuses, one.state),
+        (where.outcomes, outcome_of(one)),
         (where.error_kinds, one.error_kind),
         (where.agents, one.agent),
         (where.exit_statuses, one.exit_status),
+        (where.signals, one.signal),
     )
     return (
         all(not wanted or value in wanted for wanted, value in lists)
+        and not (where.not_exit_statuses and one.exit_status in (None, *where.not_exit_statuses))
         and (where.since is None or one.started_at >= where.since)
         and (where.until is None or one.started_at < where.until)
         and (where.min_size is None or (one.size is not None and one.size >= where.min_size))
@@ -177,10 +197,12 @@ def filters(filled: Filled) -> st.SearchStrategy[InvocationFilter]:
         "tools": some(["bash", "cat", "lookup", "nothing"]),
         "families": some(["command", "generic", "nothing"]),
         "states": some(sorted(set(STATES))),
-        "statuses": some(["success", "error"]),
+        "outcomes": some(OUTCOMES),
         "error_kinds": some([*KINDS, "nothing"]),
         "agents": some(["main", "helper", "nobody"]),
         "exit_statuses": some([0, 1, 137, 5]),
+        "not_exit_statuses": some([0, 1, 5]),
+        "signals": some([9, 15, 3]),
         "since": st.integers(-5, 65).map(moment),
         "until": st.integers(-5, 65).map(moment),
         "min_size": st.sampled_from([0, 1, 10, 11, 32_768, 40_000, 70_000, 70_001]),
@@ -240,10 +262,12 @@ def test_both_engines_page_by_every_member_and_pair(parts: StoreParts) -> None:
         "tools": ("bash", "lookup"),
         "families": ("command",),
         "states": ("error", "denied"),
-        "statuses": ("error",),
-        "error_kinds": ("timeout",),
+        "outcomes": FAILED,
+        "error_kinds": ("tool_timed_out",),
         "agents": ("main",),
         "exit_statuses": (1, 137),
+        "not_exit_statuses": (0,),
+        "signals": (9,),
         "since": moment(10),
         "until": moment(40),
         "min_size": 40_000,
@@ -314,8 +338,8 @@ def test_a_time_without_a_zone_is_refused() -> None:
 def test_a_filter_that_can_fit_nothing_is_refused(filled: Filled) -> None:
     with pytest.raises(InvalidRecordError, match="filter states has 'finished'"):
         InvocationFilter(states=("finished",))
-    with pytest.raises(InvalidRecordError, match="filter statuses has 'sucess'"):
-        InvocationFilter(statuses=("sucess",))
+    with pytest.raises(InvalidRecordError, match="filter outcomes has 'sucess'"):
+        InvocationFilter(outcomes=("sucess",))
     with pytest.raises(InvalidRecordError, match="filter tools takes a tuple"):
         InvocationFilter(tools="Bash")  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
     for where in (

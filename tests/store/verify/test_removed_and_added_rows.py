@@ -19,6 +19,11 @@ CHILDREN = [
 ]
 
 
+def listed(table: Table) -> str:
+    """The columns of a table, without those that the database computes."""
+    return ", ".join(f'"{one.name}"' for one in table.columns)
+
+
 def keys_of(table: Table) -> list[str]:
     return [one.name for one in table.primary_key.columns]
 
@@ -26,7 +31,7 @@ def keys_of(table: Table) -> list[str]:
 @pytest.mark.parametrize("table", schema.EVIDENCE, ids=lambda one: str(one.name))
 def test_each_removed_row_is_noticed(copied: StoreParts, table: Table) -> None:
     names = [one.name for one in table.columns]
-    rows = copied.run(f"SELECT * FROM {table.name}")
+    rows = copied.run(f"SELECT {listed(table)} FROM {table.name}")
     unseen = list[dict[str, Any]]()
     for row in rows:
         values = dict(zip(names, row, strict=True))
@@ -34,7 +39,8 @@ def test_each_removed_row_is_noticed(copied: StoreParts, table: Table) -> None:
         copied.run(f"DELETE FROM {table.name} WHERE {where}", [values[k] for k in keys_of(table)])
         if not copied.damage():
             unseen.append(values)
-        copied.run(f"INSERT INTO {table.name} VALUES ({', '.join('?' * len(row))})", row)
+        marks = ", ".join("?" * len(row))
+        copied.run(f"INSERT INTO {table.name} ({listed(table)}) VALUES ({marks})", row)
     assert rows
     assert unseen == []
     assert copied.damage() == []
@@ -42,7 +48,8 @@ def test_each_removed_row_is_noticed(copied: StoreParts, table: Table) -> None:
 
 @pytest.mark.parametrize("table", ["invocations", "messages", "sessions", "tools"])
 def test_a_row_without_a_fact_is_named(copied: StoreParts, table: str) -> None:
-    (row,) = copied.run(f"SELECT * FROM {table} ORDER BY key LIMIT 1")
+    columns = listed(schema.metadata.tables[table])
+    (row,) = copied.run(f"SELECT {columns} FROM {table} ORDER BY key LIMIT 1")
     names = [one.name for one in schema.metadata.tables[table].columns]
     values: dict[str, Any] = dict(zip(names, row, strict=True))
     values["key"] = 1000
@@ -53,7 +60,8 @@ def test_a_row_without_a_fact_is_named(copied: StoreParts, table: str) -> None:
         values["digest"] = bytes(32)
     else:
         values["id"] = foreign.bytes
-    copied.run(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", list(values.values()))
+    marks = ", ".join("?" * len(row))
+    copied.run(f"INSERT INTO {table} ({columns}) VALUES ({marks})", list(values.values()))
     named = {one.subject.split()[-1] for one in copied.damage()}
     assert named == {str(foreign) if table != "tools" else f"sha256:{'00' * 32}"}
 

@@ -10,7 +10,8 @@ from tooltrail.cli._agent_options import Endpoint, endpoint_options
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, output_options, store_options, time_option
-from tooltrail.cli._output import Listing, print_table, say
+from tooltrail.cli._output import Listing, say
+from tooltrail.cli._tables import print_table
 from tooltrail.cli._times import MOMENT
 
 

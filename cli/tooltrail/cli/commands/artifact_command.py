@@ -23,12 +23,12 @@ from tooltrail.cli._output import (
     copy_stream,
     counted,
     print_array,
-    print_table,
     say,
     size_of,
     write,
 )
 from tooltrail.cli._ranges import LineCount, Range, RangeType
+from tooltrail.cli._tables import print_table
 from tooltrail.cli._times import shown
 from tooltrail.cli.commands.relocate_command import relocate
 

@@ -10,7 +10,8 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
-from tooltrail.cli._output import counted, print_array, print_table, say
+from tooltrail.cli._output import counted, print_array, say
+from tooltrail.cli._tables import print_table
 
 
 @click.command("coverage")

@@ -12,7 +12,8 @@ from click.core import ParameterSource
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import store_options
-from tooltrail.cli._output import print_table, say
+from tooltrail.cli._output import say
+from tooltrail.cli._tables import print_table
 from tooltrail.importers.hook_log import AGENTS
 
 _agent_argument = click.argument("agent", metavar="AGENT", type=click.Choice(AGENTS))

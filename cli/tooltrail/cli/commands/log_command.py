@@ -9,13 +9,14 @@ import click
 from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import Listing, attributes, duration_of, print_table, say, size_of
-from tooltrail.cli._times import shown
+from tooltrail.cli._output import Listing, attributes, duration_of, say, size_of
+from tooltrail.cli._tables import colour_of_outcome, print_table
+from tooltrail.cli._times import shown_in_list
 
 if TYPE_CHECKING:
     from tooltrail.store import InvocationFilter, InvocationView
 
-_HEADER = ("ID", "STARTED", "TOOL", "STATE", "EXIT", "TIME", "OUTPUT", "CALL")
+_HEADER = ("ID", "STARTED", "TOOL", "OUTCOME", "TIME", "OUTPUT", "CALL")
 
 
 @click.command("log")
@@ -46,8 +47,9 @@ def command(
     """List invocations, newest first.
 
     A repeated option means OR, different options mean AND. In other commands, the last digits of
-    an id are enough to name an invocation. OUTPUT is the size of the produced output. If some
-    output was not kept, OUTPUT also shows the kept size.
+    an id are enough to name an invocation. OUTCOME says how the call ended: ok, exit 1, SIGSEGV,
+    timeout, "error: KIND", denied, interrupted, cancelled, or running. OUTPUT is the size of the
+    produced output. If some output was not kept, OUTPUT also shows the kept size.
 
     With -f, the newest invocations come last, followed by one line for each invocation that starts
     or ends. Following stops when every invocation given with --invocation has ended, and every
@@ -56,14 +58,14 @@ def command(
     """
     from tooltrail.store.views import InvocationView
 
-    members = attributes(*InvocationView.__slots__)
+    members = attributes(*InvocationView.__slots__, "outcome")
     if follow:
         from tooltrail.cli._log_following import follow_log, write_row
 
         output = _without_end(output, is_paged=cursor is not None or reverse)
         for number, views in enumerate(follow_log(location, where, count)):
             if number == 0 and output.style is None:
-                write_row(_HEADER)
+                write_row(_HEADER, is_header=True)
             for view in views:
                 if not output.print_records([view], members):
                     write_row(_row(view, utc))
@@ -74,7 +76,8 @@ def command(
         total = reader.count_invocations(where) if page.next_cursor else len(page.items)
     if not output.print_records(page.items, members):
         rows = [_row(view, utc) for view in page.items]
-        print_table(_HEADER, rows, right=("EXIT", "TIME", "OUTPUT"))
+        colours = {"OUTCOME": colour_of_outcome}
+        print_table(_HEADER, rows, right=("TIME", "OUTPUT"), colours=colours)
     if page.next_cursor is not None:
         part = f"{len(page.items):,} of {total:,}"
         say(f"{part}; -n 0 for all, --cursor {page.next_cursor} for the next")
@@ -98,10 +101,9 @@ def _row(view: InvocationView, utc: bool) -> tuple[str, ...]:
 
     return (
         short_id(view.id),
-        shown(view.started_at, utc=utc),
+        shown_in_list(view.started_at, utc=utc),
         view.tool_name,
-        view.error_kind or view.state,
-        _ending(view),
+        view.outcome,
         duration_of(view.duration_ms),
         _output(view),
         view.arguments_preview,
@@ -113,11 +115,3 @@ def _output(view: InvocationView) -> str:
     if view.output_size is None or not view.lost_size:
         return size_of(view.output_size)
     return f"{size_of(view.output_size - view.lost_size)} of {size_of(view.output_size)}"
-
-
-def _ending(view: InvocationView) -> str:
-    if view.timed_out:
-        return "timeout"
-    if view.signal is not None:
-        return f"SIG {view.signal}"
-    return "" if view.exit_status is None else str(view.exit_status)

@@ -8,8 +8,9 @@ import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
-from tooltrail.cli._output import Listing, attributes, print_table, say, write
-from tooltrail.cli._times import shown
+from tooltrail.cli._output import Listing, attributes, say, write
+from tooltrail.cli._tables import print_table
+from tooltrail.cli._times import shown_in_list
 from tooltrail.records.errors import SessionClosedError
 
 if TYPE_CHECKING:
@@ -95,8 +96,8 @@ def ls(
 def _row(view: SessionView, utc: bool) -> tuple[str, ...]:
     return (
         str(view.id),
-        shown(view.opened_at, utc=utc),
-        shown(view.closed_at, utc=utc),
+        shown_in_list(view.opened_at, utc=utc),
+        "" if view.closed_at is None else shown_in_list(view.closed_at, utc=utc),
         str(view.invocation_count),
         str(view.open_count),
         view.agent or "",

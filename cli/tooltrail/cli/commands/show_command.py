@@ -22,6 +22,7 @@ from tooltrail.cli._output import (
     write,
     write_bytes,
 )
+from tooltrail.cli._pager import page_output
 
 if TYPE_CHECKING:
     from tooltrail.store import InvocationDetail, Reader, Store, StreamView
@@ -90,6 +91,7 @@ def _print_all(
         width = shutil.get_terminal_size().columns
         write(describe_side_by_side(detail, reader, utc=utc, width=width))
     else:
+        page_output()
         write(describe(detail, reader, utc=utc))
     error = damage_of(detail, reader)
     if error is None:

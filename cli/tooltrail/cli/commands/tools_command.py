@@ -23,15 +23,8 @@ from tooltrail.cli._options import (
     store_options,
     time_option,
 )
-from tooltrail.cli._output import (
-    Listing,
-    Members,
-    attributes,
-    print_table,
-    say,
-    short_digest,
-    write,
-)
+from tooltrail.cli._output import Listing, Members, attributes, say, short_digest, write
+from tooltrail.cli._tables import print_table
 from tooltrail.cli._times import shown
 
 if TYPE_CHECKING:

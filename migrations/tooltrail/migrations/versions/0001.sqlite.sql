@@ -95,6 +95,13 @@ CREATE TABLE invocations (
 	truncated BOOLEAN,
 	end_journal_key INTEGER,
 	end_entry INTEGER,
+	outcome TEXT GENERATED ALWAYS AS (CASE
+		WHEN state = 'started' THEN 'running'
+		WHEN timed_out IS TRUE OR error_kind = 'tool_timed_out' THEN 'timeout'
+		WHEN state <> 'success' THEN state
+		WHEN signal > 0 THEN 'signal'
+		WHEN exit_status <> 0 THEN 'exit'
+		ELSE 'ok' END) STORED,
 	CONSTRAINT pk_invocations PRIMARY KEY ("key"),
 	CONSTRAINT uq_invocations_session_key_seq UNIQUE (session_key, seq),
 	CONSTRAINT ck_invocations_state CHECK (state IN ('started', 'success', 'error', 'interrupted', 'denied', 'cancelled')),
@@ -109,6 +116,8 @@ CREATE INDEX ix_invocations_error_kind_started_at ON invocations (error_kind, st
 CREATE INDEX ix_invocations_exit_status_started_at ON invocations (exit_status, started_at) WHERE exit_status <> 0;
 
 CREATE INDEX ix_invocations_family_started_at ON invocations (family, started_at);
+
+CREATE INDEX ix_invocations_outcome_started_at ON invocations (outcome, started_at) WHERE outcome <> 'ok';
 
 CREATE INDEX ix_invocations_output_size_started_at ON invocations (output_size, started_at) WHERE output_size >= 32768;
 
@@ -411,6 +420,7 @@ CREATE VIEW v_invocations AS SELECT
     i.seq AS seq,
     i.state AS state,
     CASE i.state WHEN 'success' THEN 'success' WHEN 'started' THEN NULL ELSE 'error' END AS status,
+    i.outcome AS outcome,
     i.tool_name AS tool_name,
     i.family AS family,
     i.call_id AS call_id,

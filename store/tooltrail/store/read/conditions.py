@@ -10,7 +10,7 @@ leads a page, a hint in the conditions of the other lists prevents SQLite from u
 from collections.abc import Sequence
 from typing import Any, Final
 
-from tooltrail.store.filters import LISTS, STATES_OF_STATUS, InvocationFilter
+from tooltrail.store.filters import LISTS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES
 from tooltrail.store.read.rows import Sql, is_in
 
@@ -20,11 +20,17 @@ _COLUMNS: Final = {
     "exit_statuses": "exit_status",
     "error_kinds": "error_kind",
     "states": "state",
-    "statuses": "state",
+    "outcomes": "outcome",
+    "not_exit_statuses": "exit_status",
+    "signals": "signal",
     "tools": "tool_name",
     "families": "family",
     "agents": "session_key",
 }
+
+
+COMMON: Final[dict[str, str | int]] = {"states": "success", "outcomes": "ok", "exit_statuses": 0}
+"""The most common value of a list, which its index does not have."""
 
 
 def conditions_of(filters: InvocationFilter, *, lead: str | None = None) -> list[Sql]:
@@ -68,13 +74,12 @@ def _list_conditions(name: str, values: Sequence[Any], *, indexed: bool) -> list
         keys = Sql("(SELECT key FROM sessions WHERE ") + is_in(source, values) + ")"
         is_one = name == "sessions" and len(values) == 1
         return [Sql(f"{column} {'=' if is_one else 'IN'} ") + keys]
-    if name == "statuses":
-        values = [state for status in values for state in STATES_OF_STATUS[status]]
+    if name == "not_exit_statuses":
+        return [Sql(f"{column} <> ?", (value,)) for value in values]
     found = [is_in(column, values)]
-    if _COLUMNS[name] == "state" and "success" not in values:
-        found.append(Sql(f"{column} <> 'success'"))
-    if name == "exit_statuses" and 0 not in values:
-        found.append(Sql(f"{column} <> 0"))
+    if name in COMMON and COMMON[name] not in values:
+        common = COMMON[name]
+        found.append(Sql(f"{column} <> {common!r}"))
     return found
 
 

@@ -18,9 +18,10 @@ from typing import Any, Final, NamedTuple
 from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_arguments
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.filters import LISTS, STATES_OF_STATUS, InvocationFilter
+from tooltrail.store.filters import FAILED, LISTS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES, Columns, Computed, damage_of, make_view
 from tooltrail.store.read.conditions import (
+    COMMON,
     conditions_of,
     member_conditions,
     time_conditions,
@@ -67,7 +68,7 @@ _COUNTED: Final = 20_000
 _MOST_MERGED: Final = 16
 """Most values of a list that are read from an index one by one and merged."""
 
-_ORDERED: Final = ("exit_statuses", "error_kinds", "states", "tools", "families")
+_ORDERED: Final = ("exit_statuses", "error_kinds", "outcomes", "states", "tools", "families")
 """Lists of a filter with an index in the order of a page."""
 
 _SELECTED: Final = f"SELECT {SMALL.sql} FROM {WITH_SESSION}"
@@ -237,24 +238,16 @@ def select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str) 
 
 
 def _simplified(filters: InvocationFilter) -> InvocationFilter:
-    """The same filter without duplicate values, and without statuses if possible.
-
-    A status becomes its states.
-    """
+    """The same filter without duplicate values, and with outcomes that other conditions imply."""
     once: dict[str, Any] = {name: tuple(dict.fromkeys(getattr(filters, name))) for name in LISTS}
-    named = [state for one in filters.statuses for state in STATES_OF_STATUS[one]]
-    states = once["states"]
-    both = tuple(one for one in named if not states or one in states)
-    # If no state has the status, both lists stay, and match nothing.
-    if both:
-        once |= {"states": both, "statuses": ()}
+    if not filters.outcomes and (filters.signals or 0 in filters.not_exit_statuses):
+        once["outcomes"] = FAILED
     return replace(filters, **once)
 
 
 def _is_ordered(name: str, values: Sequence[Any]) -> bool:
     """Whether an index has the order of a page for each value of a list."""
-    common = {"states": "success", "exit_statuses": 0}
-    return 0 < len(values) <= _MOST_MERGED and (name not in common or common[name] not in values)
+    return 0 < len(values) <= _MOST_MERGED and COMMON.get(name) not in values
 
 
 def _is_direct(filters: InvocationFilter, leads: Sequence[str]) -> bool:

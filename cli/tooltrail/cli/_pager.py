@@ -1,0 +1,59 @@
+"""Long text on a terminal goes through a pager, as in git."""
+
+import io
+import os
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import subprocess
+
+_DEFAULT = "less"
+_LESS = "FRX"
+"""Options of less, as git sets them: end at once if all fits, and let colours through."""
+
+
+class PagedOutput(io.TextIOWrapper):
+    """Standard output that goes to a pager. It counts as a terminal."""
+
+    def __init__(self, pager: "subprocess.Popen[bytes]") -> None:
+        assert pager.stdin is not None
+        super().__init__(pager.stdin, "utf-8", "backslashreplace")  # type: ignore[arg-type]
+        self._pager = pager
+
+    def isatty(self) -> bool:
+        """True: the pager writes to a terminal."""
+        return True
+
+    def finish(self) -> None:
+        """Wait until the user has left the pager, and write to the terminal from now on."""
+        if sys.stdout is self and sys.__stdout__ is not None:
+            sys.stdout = sys.__stdout__
+            with suppress(BrokenPipeError):
+                self.close()
+            self._pager.wait()
+
+
+def page_output() -> None:
+    """Send all further output through `$TOOLTRAIL_PAGER`, `$PAGER` or `less`, on a terminal only.
+
+    `cat` or an empty text means no pager.
+    """
+    command = os.environ.get("TOOLTRAIL_PAGER", os.environ.get("PAGER", _DEFAULT))
+    is_wanted = command not in ("", "cat") and os.environ.get("TERM") != "dumb"
+    if isinstance(sys.stdout, PagedOutput) or not (is_wanted and sys.stdout.isatty()):
+        return
+    import atexit  # noqa: PLC0415  only for a terminal
+    import shutil  # noqa: PLC0415
+    import signal  # noqa: PLC0415
+    import subprocess  # noqa: PLC0415
+
+    if command == _DEFAULT and shutil.which(command) is None:
+        return
+    environment = {"LESS": _LESS, "LV": "-c", **os.environ}
+    pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  as git does
+    paged = PagedOutput(pager)
+    sys.stdout = paged
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pager
+    atexit.register(paged.finish)

@@ -1,0 +1,101 @@
+"""Tables, which fit the terminal, and colours."""
+
+import os
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from tooltrail.cli._output import printable, write
+from tooltrail.cli._pager import page_output
+
+_GAP = 2
+"""Spaces between two columns of a table."""
+
+_LEAST = 8
+"""Columns of the terminal to which a cell is cut at most: those of a short id."""
+
+PLAIN, RED, GREEN, YELLOW = 0, 31, 32, 33
+"""Colours as numbers of ECMA-48."""
+
+
+def print_table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    right: Sequence[str] = (),
+    colours: Mapping[str, Callable[[str], int]] = {},
+) -> None:
+    """Print a table of aligned columns. On a narrow terminal, the widest columns are cut.
+
+    Args:
+        header: names of the columns.
+        rows: cells of each row.
+        right: names of the columns that are aligned to the right.
+        colours: the colour of a cell by its text, for each column that has colours; see `coloured`.
+    """
+    table = [header, *([printable(cell) for cell in row] for row in rows)]
+    widths = [max(map(_cells, column)) for column in zip(*table, strict=True)]
+    if sys.stdout.isatty():
+        _fit(widths, _terminal_columns() - _GAP * (len(widths) - 1))
+        page_output()
+    gap = " " * _GAP
+    lines = (
+        gap.join(
+            coloured(
+                _aligned(cell, width, to_right=name in right),
+                colours[name](cell) if name in colours and row is not header else PLAIN,
+            )
+            for cell, width, name in zip(row, widths, header, strict=True)
+        )
+        for row in table
+    )
+    write("".join(f"{line.rstrip()}\n" for line in lines))
+
+
+def _fit(widths: list[int], room: int) -> None:
+    """Make the widest columns narrower until all fit into the room, if that is possible."""
+    while sum(widths) > room and max(widths) > _LEAST:
+        widest = max(range(len(widths)), key=widths.__getitem__)
+        widths[widest] -= 1
+
+
+def coloured(text: str, colour: int) -> str:
+    """The text in a colour, on a terminal that shows colours (https://no-color.org)."""
+    is_plain = colour == PLAIN or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    if is_plain or not sys.stdout.isatty():
+        return text
+    return f"\x1b[{colour}m{text}\x1b[0m"
+
+
+def colour_of_outcome(outcome: str) -> int:
+    """Green for a call that ended well, yellow for one that runs, else red."""
+    return {"ok": GREEN, "running": YELLOW}.get(outcome, RED)
+
+
+def _aligned(cell: str, width: int, *, to_right: bool) -> str:
+    """Pad or cut a cell to `width` terminal columns. East Asian characters are two columns wide.
+
+    A path is cut at its beginning, since its end tells more.
+    """
+    room = width - _cells(cell)
+    if room >= 0:
+        return " " * room + cell if to_right else cell + " " * room
+    from rich.cells import set_cell_size  # noqa: PLC0415  few cells are cut
+
+    if "/" in cell and " " not in cell:
+        return "…" + set_cell_size(cell[::-1], width - 1)[::-1]
+    return set_cell_size(cell, width - 1) + "…"
+
+
+def _terminal_columns() -> int:
+    import shutil  # noqa: PLC0415  only for a terminal
+
+    return shutil.get_terminal_size().columns
+
+
+def _cells(text: str) -> int:
+    """The width of a text in terminal columns."""
+    if text.isascii():
+        return len(text)
+    from rich.cells import cell_len  # noqa: PLC0415  only for text beyond ASCII
+
+    return cell_len(text)

@@ -1,0 +1,80 @@
+"""What several adapters need: outputs of any Python value, new items of an input, logged errors."""
+
+import json
+import logging
+import threading
+from collections import deque
+from collections.abc import Generator, Iterable
+from contextlib import contextmanager
+from typing import Any, Final
+
+from pydantic_core import to_jsonable_python
+
+from tooltrail.records import CompleteOutput, GenericOutput
+
+_log = logging.getLogger("tooltrail.adapters")
+
+_MOST_INPUTS: Final = 16
+"""The most conversations with a model that a handler can tell apart at the same time."""
+
+
+def output_of(tool_name: str, value: object) -> CompleteOutput:
+    """The complete output of a tool that returned this value: text, bytes, or else as JSON.
+
+    Members that have no JSON are texts. So is a value that canonical JSON does not have.
+    """
+    try:
+        found: Any = value if isinstance(value, str | bytes) else json_of(value)
+        is_text = isinstance(found, str | bytes)
+        result = GenericOutput.of(found) if is_text else GenericOutput.of(structured=found)
+    except ValueError:  # a cycle, too deep, or a number that canonical JSON does not have
+        result = GenericOutput.of(str(value))
+    return CompleteOutput.success(tool_name, result)
+
+
+def json_of(value: object) -> Any:
+    """The JSON of a value; pydantic models and dataclasses are objects.
+
+    Raises:
+        ValueError: the value contains itself, or is too deep.
+    """
+    try:
+        return to_jsonable_python(value, bytes_mode="base64", serialize_unknown=True)
+    except UnicodeEncodeError:  # a lone surrogate, which only Python's own JSON can have
+        return json.loads(json.dumps(value, default=str))
+
+
+class Inputs:
+    """Finds what is new in inputs of a model, which repeat the conversation so far. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._known: deque[list[Any]] = deque(maxlen=_MOST_INPUTS)
+        self._lock = threading.Lock()
+
+    def new_items(self, items: Iterable[Any]) -> tuple[list[Any], bool]:
+        """The items behind the longest earlier input that this input continues.
+
+        Without such an input, all items are new.
+
+        Returns:
+            The new items, and whether this is the first input of all.
+        """
+        given = list(items)
+        with self._lock:
+            is_first, start = not self._known, 0
+            for known in list(self._known):
+                # An input that is repeated unchanged is another request with the same text.
+                if len(known) < len(given) and given[: len(known)] == known:
+                    self._known.remove(known)
+                    start = max(start, len(known))
+            self._known.append(given)
+        return given[start:], is_first
+
+
+@contextmanager
+def logged_errors(what: str) -> Generator[None]:
+    """Log an exception of recording instead of raising the exception, so that the agent goes on."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001  the values that are recorded may raise anything
+        _log.exception("%s is not recorded", what)

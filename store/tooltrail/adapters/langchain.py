@@ -1,0 +1,141 @@
+"""Records runs of LangChain in a session, by a callback handler.
+
+    tool.invoke(call, config={"callbacks": [RecordingHandler(session)]})
+
+A `ToolMessage` has two of the three surfaces: `content` is the text that the model is shown, and
+`artifact`, if there is one, the complete output.
+"""
+# ruff: noqa: ARG002  the signatures are those of LangChain
+
+import json
+from collections.abc import Iterable
+from typing import Any
+from uuid import UUID
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import BaseMessage, ToolMessage, convert_to_openai_messages
+from langchain_core.outputs import ChatGeneration, LLMResult
+
+from tooltrail.adapters._shared import Inputs, json_of, output_of
+from tooltrail.records import CompleteOutput, ToolCall, error_of_exception
+from tooltrail.store import EndedCall, Invocation, Session
+from tooltrail.wire import complete_output_of, wire_format
+
+_FORMAT = "openai"
+
+
+class RecordingHandler(BaseCallbackHandler):
+    """Records the tool calls and messages of runs in a session. Safe to share between threads.
+
+    LangChain logs an exception of recording as a warning, and the run goes on. In asynchronous runs
+    LangChain calls the handler in a thread, so that recording does not block the event loop.
+
+    Args:
+        session: the session of one conversation. For a child session, the tool that runs another
+            agent passes `config={"callbacks": [RecordingHandler(child)]}` to the agent.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._inputs = Inputs()
+        self._system: list[BaseMessage] = []
+        self._running: dict[UUID, ToolCall | Invocation] = {}
+        self._answered: set[str] = set()
+
+    def on_chat_model_start(
+        self, serialized: dict[str, Any], messages: list[list[BaseMessage]], **kwargs: Any
+    ) -> None:
+        """Record changed system messages, and the new messages that are not recorded yet."""
+        for given in messages:
+            system = [one for one in given if one.type == "system"]
+            others = [one for one in given if one.type != "system"]
+            new, is_first = self._inputs.new_items(others)
+            changed = system if system != self._system else []
+            said = (one for one in new if is_first or not self._is_recorded(one))
+            self._record([*changed, *said])
+            self._system = system
+
+    def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
+        """Record the answers of a chat model."""
+        found = [one for some in response.generations for one in some]
+        self._record(one.message for one in found if isinstance(one, ChatGeneration))
+
+    def on_tool_start(
+        self,
+        serialized: dict[str, Any],
+        input_str: str,
+        *,
+        run_id: UUID,
+        inputs: dict[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        """Record that a tool is about to run. Without a tool call, there is no call id."""
+        name, call_id = serialized["name"], kwargs.get("tool_call_id")
+        call = ToolCall(tool_name=name, arguments_raw=input_str, call_id=call_id)
+        if inputs is not None:
+            call = ToolCall.of(name, json_of(inputs), call_id=call_id)
+        self._running[run_id] = call
+        self._running[run_id] = self._session.start(call)
+
+    def on_tool_end(self, output: object, *, run_id: UUID, **kwargs: Any) -> None:
+        """Record the result of a tool."""
+        running = self._running.pop(run_id)
+        name = running.tool_name
+        if isinstance(output, ToolMessage):
+            self._end(running, _output_of_message(name, output), _text_of(output))
+            self._answered.add(output.tool_call_id)
+        else:
+            self._end(running, output_of(name, output))
+
+    def on_tool_error(self, error: BaseException, *, run_id: UUID, **kwargs: Any) -> None:
+        """Record that a tool raised an exception."""
+        running = self._running.pop(run_id)
+        failure = CompleteOutput.failure(running.tool_name, error_of_exception(error))
+        self._end(running, failure)
+
+    def _end(
+        self, running: ToolCall | Invocation, output: CompleteOutput, seen: str | None = None
+    ) -> None:
+        """Record the end of a call; a call without a recorded start is recorded now."""
+        if isinstance(running, Invocation):
+            running.finish(output, seen=seen)
+        else:
+            self._session.record(EndedCall(running, output, seen=seen))
+
+    def _is_recorded(self, message: BaseMessage) -> bool:
+        """Whether the message is an answer of the model, or the receipt of a recorded call."""
+        if isinstance(message, ToolMessage):
+            return message.tool_call_id in self._answered
+        return message.type == "ai"
+
+    def _record(self, messages: Iterable[BaseMessage]) -> None:
+        natives = [_native(one) for one in messages]
+        self._session.messages(wire_format(_FORMAT).read_history({"messages": natives}).messages)
+
+
+def _native(message: BaseMessage) -> Any:
+    """The message in the JSON of Chat Completions."""
+    try:
+        native = convert_to_openai_messages(message, text_format="block")
+    except ValueError:  # a block of a type that LangChain cannot convert
+        content = json.dumps(json_of(message.content))
+        native = convert_to_openai_messages(message.model_copy(update={"content": content}))
+    return json_of(native)
+
+
+def _output_of_message(name: str, message: ToolMessage) -> CompleteOutput:
+    """The artifact of a result if there is one, else its content; or the failure of the tool."""
+    is_error = message.status == "error"
+    shown = complete_output_of(_FORMAT, name, _native(message), is_error=is_error)
+    if message.artifact is None:
+        return shown
+    whole = output_of(name, message.artifact)
+    return CompleteOutput.failure(name, shown.error, whole.streams) if shown.error else whole
+
+
+def _text_of(message: ToolMessage) -> str | None:
+    """The text of the content; None if there is none, but images and the like."""
+    if isinstance(message.content, str):
+        return message.content
+    texts = [one if isinstance(one, str) else one.get("text") for one in message.content]
+    return "\n".join(one for one in texts if one is not None) or None

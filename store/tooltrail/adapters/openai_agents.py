@@ -1,0 +1,144 @@
+"""Records runs of the OpenAI Agents SDK in a session, by the hooks of a run.
+
+async with RecordingHooks(session) as hooks:
+    await Runner.run(agent, "What is 1 + 2?", hooks=hooks)
+"""
+# ruff: noqa: ARG002  the signatures are those of the SDK
+
+import asyncio
+from typing import Any, Self
+
+from agents import (
+    Agent,
+    FunctionTool,
+    ItemHelpers,
+    ModelResponse,
+    RunContextWrapper,
+    RunHooks,
+    Tool,
+    TResponseInputItem,
+    UserError,
+)
+from agents.tool_context import ToolContext
+from openai.types.responses import ResponseFunctionToolCall
+
+from tooltrail.adapters._shared import Inputs, json_of, logged_errors, output_of
+from tooltrail.records import CompleteOutput, Message, ToolCall
+from tooltrail.store import EndedCall, Invocation, Session, record_response
+from tooltrail.wire import complete_output_of, wire_format
+
+_FORMAT = "openai-responses"
+
+_Context = RunContextWrapper[Any]
+
+
+class RecordingHooks(RunHooks[Any]):
+    """Records the tool calls and messages of runs in a session.
+
+    An exception of recording is logged and never reaches the run. With `async with`, calls that
+    the SDK did not end become interrupted when the block is left, else when the program ends.
+
+    Args:
+        session: the session of one conversation. An agent that is a tool of another agent takes
+            hooks of its own, with a child session: `agent.as_tool(…, hooks=RecordingHooks(child))`.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._inputs = Inputs()
+        self._system: str | None = None
+        self._asked: dict[str | None, ToolCall] = {}
+        self._running: dict[tuple[_Context, str], ToolCall | Invocation] = {}
+        self._answered: set[str | None] = set()
+
+    async def on_llm_start(
+        self,
+        context: _Context,
+        agent: Agent[Any],
+        system_prompt: str | None,
+        input_items: list[TResponseInputItem],
+    ) -> None:
+        """Record a changed system prompt, and the new items that are not recorded yet."""
+        with logged_errors("an input of the model"):
+            items, is_first = self._inputs.new_items(input_items)
+            new = [json_of(one) for one in items if one.get("call_id") not in self._answered]
+            messages = wire_format(_FORMAT).read_history({"input": new}).messages
+            said = [one for one in messages if is_first or one.role != "assistant"]
+            if system_prompt and system_prompt != self._system:
+                said.insert(0, Message.of("system", system_prompt))
+            await self._session.amessages(said)
+            self._system = system_prompt
+
+    async def on_llm_end(
+        self, context: _Context, agent: Agent[Any], response: ModelResponse
+    ) -> None:
+        """Record the answer of the model, in the items of the SDK."""
+        with logged_errors("an answer of the model"):
+            output = [one.model_dump(mode="json", exclude_unset=True) for one in response.output]
+            payload = {"id": response.response_id, "output": output}
+            answer = await asyncio.to_thread(record_response, self._session, _FORMAT, payload)
+            self._asked |= {call.call_id: call for call in answer.calls}
+
+    async def on_tool_start(self, context: _Context, agent: Agent[Any], tool: Tool) -> None:
+        """Record that a tool is about to run."""
+        with logged_errors(f"the start of a call of {tool.name}"):
+            call = self._call_of(context, tool)
+            self._running[context, tool.name] = call
+            self._running[context, tool.name] = await self._session.astart(call)
+
+    async def on_tool_end(
+        self, context: _Context, agent: Agent[Any], tool: Tool, result: object
+    ) -> None:
+        """Record the result of a tool; a call without a recorded start is recorded now."""
+        with logged_errors(f"a result of {tool.name}"):
+            running = self._running.pop((context, tool.name), None) or self._call_of(context, tool)
+            call = running.call if isinstance(running, Invocation) else running
+            output, seen = _surfaces(context, tool, call.tool_name, result)
+            if isinstance(running, Invocation):
+                await running.afinish(output, seen=seen)
+            else:
+                await self._session.arecord(EndedCall(call, output, seen=seen))
+            self._answered |= {call.call_id} - {None}
+
+    def _call_of(self, context: _Context, tool: Tool) -> ToolCall:
+        """The call in the answer of the model, or else what the SDK says of the call."""
+        if not isinstance(context, ToolContext):
+            return ToolCall(tool_name=tool.name, arguments_raw="")
+        return self._asked.pop(context.tool_call_id, None) or ToolCall(
+            tool_name=context.tool_name,
+            arguments_raw=context.tool_arguments,
+            call_id=context.tool_call_id,
+            namespace=context.tool_namespace,
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, _: object, error: BaseException | None, __: object) -> None:
+        raised = f"; the run raised {type(error).__name__}: {error}" if error else ""
+        while self._running:
+            _, running = self._running.popitem()
+            if isinstance(running, Invocation):
+                with logged_errors(f"the end of a call of {running.tool_name}"):
+                    await running.ainterrupt(f"the SDK reported no end of the call{raised}")
+
+
+def _surfaces(
+    context: _Context, tool: Tool, name: str, result: object
+) -> tuple[CompleteOutput, str | None]:
+    """The complete output, and the text that the model is shown if the SDK says it."""
+    if not isinstance(context, ToolContext):
+        return output_of(name, result), None
+    call = context.tool_call or ResponseFunctionToolCall(
+        type="function_call", call_id=context.tool_call_id, name=name, arguments=""
+    )
+    schema = tool.output_json_schema if isinstance(tool, FunctionTool) else None
+    try:
+        value = result if schema is None else json_of(result)
+        item: Any = ItemHelpers.tool_call_output_item(call, value, output_json_schema=schema)
+    except UserError:  # a text of the SDK, such as an error, which does not follow the schema
+        item = ItemHelpers.tool_call_output_item(call, result)
+    if isinstance(item["output"], str):
+        return output_of(name, result), item["output"]
+    texts = [part["text"] for part in item["output"] if "text" in part]
+    return complete_output_of(_FORMAT, name, item, is_error=False), "\n".join(texts) or None
