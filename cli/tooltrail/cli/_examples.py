@@ -15,22 +15,27 @@ FIRST = (
 """The examples of `tooltrail --help`."""
 
 LINES = """\
+tooltrail agents check .
 tooltrail agents check --strict agents/reviewer.yml
 tooltrail agents run agent.yml --task "Review the last commit"
 tooltrail agents run agent.yml --root ~/src --allow-writes --task - < task.txt
 tooltrail agents stats --since 7d
 tooltrail agents stats --agent reviewer --csv
 tooltrail agents ls --agent reviewer
+tooltrail agents ls --json
+tooltrail agents diff old/agent.yml new/agent.yml
 tooltrail agents diff --stored old/agent.yml new/agent.yml
 tooltrail artifact ls --invocation @last
 tooltrail artifact ls --session nightly-build --fields path,size --csv
 tooltrail artifact cat sha256:5ff0 > output.txt
 tooltrail artifact cat sha256:5ff0 --lines 100:120
+tooltrail artifact head sha256:5ff0
 tooltrail artifact head -n 50 sha256:5ff0
 tooltrail artifact tail -n 100 sha256:5ff0
 tooltrail artifact tail -f @last
 tooltrail artifact grep -n error sha256:5ff0
 tooltrail artifact grep -i -C 3 "exit (code|status)" sha256:5ff0
+tooltrail artifact stat sha256:5ff0
 tooltrail artifact stat sha256:5ff0 --json
 tooltrail artifact verify
 tooltrail artifact verify sha256:5ff0
@@ -42,9 +47,13 @@ tooltrail completion fish > ~/.config/fish/completions/tooltrail.fish
 tooltrail coverage ~/.claude/projects
 tooltrail coverage --json session.jsonl
 tooltrail db current
+tooltrail db current --json
 tooltrail db upgrade
+tooltrail db upgrade --db trail.db
+tooltrail db check
 tooltrail db check --json
 tooltrail db backup backup.db
+tooltrail db backup --json backup.db
 tooltrail exec -- make test
 tooltrail exec --session nightly-build --timeout 600 -- ./deploy.sh
 tooltrail exec -- sh -c "make 2>&1 | tee build.log"
@@ -55,7 +64,9 @@ tooltrail help artifact grep
 tooltrail hook install claude-code
 tooltrail hook install codex --project
 tooltrail hook uninstall claude-code
+tooltrail hook uninstall codex --project
 tooltrail hook status
+tooltrail hook status codex
 tooltrail import
 tooltrail import --since 2d ~/.claude/projects
 tooltrail import --dry-run session.jsonl
@@ -68,19 +79,26 @@ tooltrail log --tool Bash --exit-code "!=0" -n 0
 tooltrail log --session @last --reverse --json
 tooltrail log -f --agent claude-code
 claude mcp add tooltrail -- tooltrail mcp
+codex mcp add tooltrail -- tooltrail mcp
 tooltrail mcp-proxy --server-name git -- uvx mcp-server-git
 tooltrail mcp-proxy --url https://mcp.example.com --header "X-Key:$KEY"
+tooltrail redact --scan
 tooltrail redact --scan --json
 tooltrail repair
+tooltrail repair --json
 tooltrail session open --name nightly-build --agent cron
 export TOOLTRAIL_SESSION=$(tooltrail session open --title build)
+tooltrail session close
 tooltrail session close nightly-build
+tooltrail session ls
 tooltrail session ls -n 0 --csv --fields id,agent,title
 tooltrail show @last:Bash
 tooltrail show 5d9aa8a6 --surface receipt
 tooltrail show nightly-build#3 --stream stderr
+tooltrail status
 tooltrail status --json
 tooltrail tools ls --session @last
+tooltrail tools ls --tool Bash --json
 tooltrail tools export --format anthropic --session @last
 tooltrail tools export --format mcp --tool Bash --strict
 tooltrail transcript
