@@ -60,5 +60,5 @@ def test_an_unknown_invocation_has_the_nearest_ids(filled: Cli) -> None:
 
 def test_an_unknown_tool_of_the_last_call_has_the_nearest_tools(filled: Cli) -> None:
     ended = filled.run("show", "@last:bash")
-    problem = "the store has no invocation of bash yet; nearest: `Bash`, `Read`"
+    problem = "the store has no invocation of bash; nearest: `Bash`, `Read`"
     assert (ended.code, ended.sentence) == (3, problem)

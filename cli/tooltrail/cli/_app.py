@@ -26,13 +26,17 @@ COMMANDS = {
     },
     "Look at the record": {
         "artifact": "read, search and verify stored artifacts",
+        "cat": "print the output of an invocation, or an artifact",
+        "head": "print the first lines of an output or an artifact",
         "log": "list invocations, newest first",
         "mcp": "let an agent read its own record over MCP",
         "show": "show one invocation with its three surfaces",
+        "tail": "print the last lines of an output, also while it runs",
         "tools": "list and export the tools that models were offered",
         "transcript": "print a session as a conversation",
     },
     "Find and count": {
+        "grep": "print the lines of an output or an artifact that match",
         "redact": "search what is stored for credentials",
     },
     "Prove the record": {

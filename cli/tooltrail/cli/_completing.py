@@ -80,6 +80,7 @@ def _recent(connection: Connection, table: str, beginning: str) -> Iterator[tupl
     """The names and ids of the newest invocations or sessions; full ids only if asked for."""
     yield "@last", f"the newest of all {table}"
     if table == "invocations" and beginning.startswith("@"):
+        yield "@running", "the newest that has not ended"
         yield from ((f"@last:{tool}", "") for tool in distinct_values(connection, "tools"))
     for id_, label, title in recent_names(connection, table):
         about = " ".join(f"{label} {title}".split())

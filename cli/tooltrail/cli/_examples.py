@@ -27,20 +27,15 @@ tooltrail agents diff old/agent.yml new/agent.yml
 tooltrail agents diff --stored old/agent.yml new/agent.yml
 tooltrail artifact ls --invocation @last
 tooltrail artifact ls --session nightly-build --fields path,size --csv
-tooltrail artifact cat sha256:5ff0 > output.txt
-tooltrail artifact cat sha256:5ff0 --lines 100:120
-tooltrail artifact head sha256:5ff0
-tooltrail artifact head -n 50 sha256:5ff0
-tooltrail artifact tail -n 100 sha256:5ff0
-tooltrail artifact tail -f @last
-tooltrail artifact grep -n error sha256:5ff0
-tooltrail artifact grep -i -C 3 "exit (code|status)" sha256:5ff0
 tooltrail artifact stat sha256:5ff0
 tooltrail artifact stat sha256:5ff0 --json
 tooltrail artifact verify
 tooltrail artifact verify sha256:5ff0
 tooltrail artifact relocate /mnt/archive/artifacts
 tooltrail artifact relocate --delete-old s3://bucket/trail
+tooltrail cat @last > output.txt
+tooltrail cat @last:Bash --stream stderr
+tooltrail cat sha256:5ff0 --lines 100:120
 eval "$(tooltrail completion bash)"    # in ~/.bashrc
 eval "$(tooltrail completion zsh)"     # in ~/.zshrc, after compinit
 tooltrail completion fish > ~/.config/fish/completions/tooltrail.fish
@@ -59,8 +54,12 @@ tooltrail exec --session nightly-build --timeout 600 -- ./deploy.sh
 tooltrail exec -- sh -c "make 2>&1 | tee build.log"
 tooltrail gc
 tooltrail gc --grace 7d --yes
+tooltrail grep -n error @last
+tooltrail grep -i -C 3 "exit (code|status)" @last:Bash
+tooltrail head -n 50 @last
+tooltrail head sha256:5ff0
 tooltrail help log
-tooltrail help artifact grep
+tooltrail help artifact ls
 tooltrail hook install claude-code
 tooltrail hook install codex --project
 tooltrail hook uninstall claude-code
@@ -97,6 +96,8 @@ tooltrail show 5d9aa8a6 --surface receipt
 tooltrail show nightly-build#3 --stream stderr
 tooltrail status
 tooltrail status --json
+tooltrail tail -n 100 @running
+tooltrail tail -f @running:Bash
 tooltrail tools ls --session @last
 tooltrail tools ls --tool Bash --json
 tooltrail tools export --format anthropic --session @last
@@ -115,12 +116,18 @@ def add_examples(command: click.Command, path: str) -> list[str]:
 
     A group has the first example of each subcommand.
     """
-    found = [line for line in LINES if f"{path} " in f"{line} "]
+    found = _lines_of(path) or _lines_of(f"tooltrail {command.name}")
     if isinstance(command, click.Group):
         each = (add_examples(one, f"{path} {name}")[:1] for name, one in command.commands.items())
         found = sorted(chain.from_iterable(each), key=LINES.index)
-    command.epilog = "\n\n".join(filter(None, (command.epilog, listed(found[:_MOST]))))
+    # A command may have two names, such as `artifact cat` and `cat`.
+    note = (command.epilog or "").partition("\b")[0].strip()
+    command.epilog = "\n\n".join(filter(None, (note, listed(found[:_MOST]))))
     return found
+
+
+def _lines_of(path: str) -> list[str]:
+    return [line for line in LINES if f"{path} " in f"{line} "]
 
 
 def listed(lines: list[str]) -> str:

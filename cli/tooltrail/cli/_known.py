@@ -31,6 +31,7 @@ _COMPLETED: Final = {
     "--invocation": "invocations",
     "--tool": "tools",
     "INVOCATION": "invocations",
+    "NAME": "artifacts",
     "PATH": "artifacts",
     **dict.fromkeys(("--parent", "--session", "SESSION"), "sessions"),
     **dict.fromkeys(("--artifacts", "--cwd", "--db", "--policy", "--spool"), "files"),

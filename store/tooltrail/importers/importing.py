@@ -17,6 +17,7 @@ from tooltrail.importers import (
     openai_chat,
     opencode,
     openhands,
+    otlp_json,
     pi,
     swe_agent,
 )
@@ -105,6 +106,7 @@ FORMATS: Final = {
         Format(atif.NAME, atif.recognizes, _pathless(atif.Reader)),
         Format(openhands.NAME, openhands.recognizes, _pathless(openhands.Reader)),
         Format(inspect.NAME, inspect.recognizes, _pathless(inspect.Reader)),
+        Format(otlp_json.NAME, otlp_json.recognizes, _pathless(otlp_json.Reader)),
         # The last, since many formats hold messages that look like these.
         Format(openai_chat.NAME, openai_chat.recognizes, _pathless(openai_chat.Reader)),
     )

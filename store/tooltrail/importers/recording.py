@@ -120,6 +120,7 @@ class Recording:
         self._entries: list[Entry] = []
         self._size = 0
         self._waiting: defaultdict[tuple[str, str], deque[_WaitingCall]] = defaultdict(deque)
+        self._unseen: dict[tuple[str, str], tuple[_WaitingCall, ResultFound]] = {}
         self._repeats: Counter[tuple[str, str]] = Counter()
         self._at = _EARLIEST  # the last time that the source says
         self._sessions: dict[str, UUID] = {}
@@ -281,10 +282,18 @@ class Recording:
         self._append(fact, parts, self._policy)
 
     def _add_result(self, found: ResultFound, *, is_made: bool) -> None:
-        waiting = self._waiting.get((found.session, found.call_id))
-        self.counts["results" if waiting else "unpaired_results"] += 1
+        name = (found.session, found.call_id)
+        waiting = self._waiting.get(name)
         call = waiting.popleft() if waiting else None
-        self.results.add((found.session, found.call_id))
+        is_receipt = call is None and found.output is None and found.receipt is not None
+        if is_receipt and name in self._unseen:  # of a result that was found before
+            call, ended = self._unseen.pop(name)
+            found = ended._replace(at=found.at, receipt=found.receipt, extras=found.extras)
+        else:
+            self.counts["unpaired_results" if call is None else "results"] += 1
+            self.results.add(name)
+            if call is not None and found.receipt is None:
+                self._unseen[name] = call, found._replace(output=None)
         if not is_made:
             return
         if call is None:

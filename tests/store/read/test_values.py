@@ -62,7 +62,7 @@ def test_an_unknown_name_has_the_names_that_differ_by_a_slip(filled: StoreParts)
     for name in ("nigthly-build", "Nightly-Build", "nightly_build#3"):
         with pytest.raises(NotFoundError, match="nearest: `nightly-build`"):
             reader.invocation(name) if "#" in name else reader.session(name)
-    with pytest.raises(NotFoundError, match=r"no invocation of bahs yet; nearest: `[Bb]ash`"):
+    with pytest.raises(NotFoundError, match=r"no invocation of bahs; nearest: `[Bb]ash`"):
         reader.invocation("@last:bahs")
 
 
