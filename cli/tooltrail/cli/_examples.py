@@ -18,7 +18,7 @@ LINES = """\
 tooltrail agents check .
 tooltrail agents check --strict agents/reviewer.yml
 tooltrail agents run agent.yml --task "Review the last commit"
-tooltrail agents run agent.yml --root ~/src --allow-writes --task - < task.txt
+tooltrail agents run agent.yml --root src --allow-writes --task - < task.txt
 tooltrail agents stats --since 7d
 tooltrail agents stats --agent reviewer --csv
 tooltrail agents ls --agent reviewer

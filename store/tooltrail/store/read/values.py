@@ -66,7 +66,7 @@ def recent_names(
 
 def near_values(connection: Connection, kind: str, value: str) -> str:
     """The end of a message about a value that no row has: the nearest values, if there are any."""
-    return _nearest(value, {one: one for one in distinct_values(connection, kind)}, least=0)
+    return nearest(value, {one: one for one in distinct_values(connection, kind)})
 
 
 def near_names(connection: Connection, table: str, name: str) -> str:
@@ -79,10 +79,10 @@ def near_names(connection: Connection, table: str, name: str) -> str:
         known[id_.hex[: len(digits)]] = known[id_.hex[-len(digits) :]] = short_id(id_)
         if table == "sessions":
             known[label] = label
-    return _nearest(digits, known, least=_LIKE) or _nearest(name, known, least=_LIKE)
+    return nearest(digits, known, least=_LIKE) or nearest(name, known, least=_LIKE)
 
 
-def _nearest(value: str, known: Mapping[str, str], *, least: float) -> str:
+def nearest(value: str, known: Mapping[str, str], *, least: float = 0) -> str:
     """The nearest of known values, ignoring case, as the end of a message. Each has a spelling."""
     from difflib import get_close_matches  # noqa: PLC0415  only for mistyped values
 
