@@ -24,7 +24,7 @@ from tooltrail.store.read.values import distinct_values, recent_names
 
 _MOST: Final = 100
 _MOST_SHOWN: Final = 80
-_SECONDS: Final = 1.0
+_SECONDS: Final = 2.0
 
 _DIGITS: Final = re.compile("[0-9a-f]{1,64}")
 _PLAIN: Final = re.compile(r"[\w@][\w@%+=:,./#-]*")
