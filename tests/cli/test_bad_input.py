@@ -255,7 +255,7 @@ READS_ALL = (
     "show --surface complete",
     "show --stream stdout",
 )
-READS_SOME = ("artifact head {path}", "show", "show --side-by-side")
+READS_SOME = ("artifact head {path}", "show")
 
 
 def big_artifact(cli: Cli) -> tuple[str, Path]:

@@ -61,7 +61,10 @@ def test_every_example_is_accepted(
     parse(words_of(line))
 
 
-def test_the_examples_that_read_work_in_a_store(cli: Cli) -> None:
+def test_the_examples_that_read_work_in_a_store(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     with cli.open() as store, store.open_session(name="nightly-build", agent="claude-code") as one:
         run_command(one, b"an error\n" * 9_000, b"warning: no error\n")
     ran = 0

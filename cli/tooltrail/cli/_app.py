@@ -27,6 +27,7 @@ COMMANDS = {
     "Look at the record": {
         "artifact": "read, search and verify stored artifacts",
         "cat": "print the output of an invocation, or an artifact",
+        "diff": "show what differs between two calls, or two sessions",
         "head": "print the first lines of an output or an artifact",
         "log": "list invocations, newest first",
         "mcp": "let an agent read its own record over MCP",

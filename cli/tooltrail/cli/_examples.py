@@ -49,6 +49,10 @@ tooltrail db check
 tooltrail db check --json
 tooltrail db backup backup.db
 tooltrail db backup --json backup.db
+tooltrail diff 5d9aa8a6 @last
+tooltrail diff --same-args @last:Bash
+tooltrail diff --surfaces @last
+tooltrail diff --session nightly-build @last --brief
 tooltrail exec -- make test
 tooltrail exec --session nightly-build --timeout 600 -- ./deploy.sh
 tooltrail exec -- sh -c "make 2>&1 | tee build.log"

@@ -1,6 +1,5 @@
 """`tail`: prints the output of an invocation from its spool, then from the store."""
 
-import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import BinaryIO
@@ -15,7 +14,7 @@ from tooltrail.cli._artifacts import open_known
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import copy_blocks, say, write_block
-from tooltrail.cli._texts import find, wanted
+from tooltrail.cli._texts import find, open_texts, target_of, wanted
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.store import Store, StreamView
 
@@ -42,13 +41,13 @@ def print_tail(location: Location, name: str, lines: int, role: str | None, *, f
     """
     with location.open() as store:
         found = find(store, name)
-        if isinstance(found, str):
-            reader = open_known(store, found)
-            reader.check()
-            copy_blocks(reader.iter_tail(lines), sys.stdout.buffer)
-            return ExitCode.OK
-        with _Following(store, found, lines, role) as following:
-            return following.run(follow=follow)
+        if isinstance(found, UUID) and (follow or store.reader.is_running(found)):
+            with _Following(store, found, lines, role) as following:
+                return following.run(follow=follow)
+        with open_texts(store, name, role, is_checked=True) as texts:
+            for one, reader in texts.items():
+                copy_blocks(reader.iter_tail(lines), target_of(one, role))
+        return ExitCode.OK
 
 
 class _Following(ExitStack):
@@ -95,11 +94,7 @@ class _Following(ExitStack):
         for role, follower in self._followers.items():
             if follower.ending is None:
                 for block in follower.poll():
-                    write_block(self._target(role), block)
-
-    def _target(self, role: str) -> BinaryIO:
-        to_stderr = role == "stderr" and self._role is None
-        return sys.stderr.buffer if to_stderr else sys.stdout.buffer
+                    write_block(target_of(role, self._role), block)
 
     def _is_closed(self) -> bool:
         """Whether the single requested stream has ended, even if the invocation still runs."""
@@ -133,7 +128,7 @@ class _Following(ExitStack):
         if offset is None and self._was_running:
             offset = 0
         for block in self._blocks(stream, offset):
-            write_block(self._target(stream.role), block)
+            write_block(target_of(stream.role, self._role), block)
 
     def _blocks(self, stream: StreamView, offset: int | None) -> Iterator[bytes]:
         """Yield a stream from this offset; if the offset is None, its last lines."""

@@ -30,6 +30,7 @@ _COMPLETED: Final = {
     "--format": "formats",
     "--invocation": "invocations",
     "--tool": "tools",
+    "A [B": "invocations",
     "INVOCATION": "invocations",
     "NAME": "artifacts",
     "PATH": "artifacts",

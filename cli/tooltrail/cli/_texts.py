@@ -4,10 +4,12 @@ Wherever bytes are kept, `head`, `tail`, `cat` and `grep` read them in one way.
 """
 
 import re
+import sys
 from collections.abc import Generator, Iterable
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import BinaryIO
 from uuid import UUID
 
 from tooltrail.artifacts import (
@@ -60,8 +62,10 @@ def find(store: Store, name: str) -> UUID | str:
     if invocation is not None and path is not None:
         raise AmbiguousNameError(name, [str(invocation), path])
     found = invocation or path
+    if found is None and problem is not None and name[:1] == "@":
+        raise problem
     if found is None:
-        raise problem or NotFoundError(f"nothing is named {name!r}")
+        raise NotFoundError(f"no invocation and no artifact is named {name!r}")
     return found
 
 
@@ -95,6 +99,11 @@ def open_texts(
 def wanted(role: str, only: str | None) -> bool:
     """Whether a stream belongs to the output, or is the only one that is asked for."""
     return role != "order" if only is None else role == only
+
+
+def target_of(role: str, only: str | None) -> BinaryIO:
+    """Where a stream is printed: recorded stderr on stderr, unless it is asked for alone."""
+    return sys.stderr.buffer if role == "stderr" and only is None else sys.stdout.buffer
 
 
 def _readers_of(

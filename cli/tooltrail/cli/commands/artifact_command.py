@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -129,13 +128,13 @@ def cat(
     """Print all bytes of an artifact or of the output of an invocation, or a range of them."""
     if part and lines:
         raise click.UsageError("--bytes cannot be combined with --lines")
-    from tooltrail.cli._texts import open_texts
+    from tooltrail.cli._texts import open_texts, target_of
 
     first, last = part or (0, None)
     with location.open() as store, open_texts(store, name, role, is_checked=True) as texts:
         for one, reader in texts.items():
             blocks = reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(first, last)
-            copy_blocks(blocks, _target(one, role))
+            copy_blocks(blocks, target_of(one, role))
 
 
 @command.command(epilog=NAME_HELP)
@@ -145,16 +144,11 @@ def cat(
 @stream_option
 def head(location: Location, name: str, lines: int, role: str | None) -> None:
     """Print the first lines of an artifact, or of the output of an invocation."""
-    from tooltrail.cli._texts import open_texts
+    from tooltrail.cli._texts import open_texts, target_of
 
     with location.open() as store, open_texts(store, name, role, is_checked=True) as texts:
         for one, reader in texts.items():
-            copy_blocks(reader.iter_head(lines), _target(one, role))
-
-
-def _target(stream: str, only: str | None) -> BinaryIO:
-    """Where a stream is printed: recorded stderr on stderr, unless it is the only one."""
-    return sys.stderr.buffer if stream == "stderr" and only is None else sys.stdout.buffer
+            copy_blocks(reader.iter_head(lines), target_of(one, role))
 
 
 @command.command(epilog=NAME_HELP)
