@@ -133,9 +133,11 @@ class Terminal:
         path = f"{program.parent}:{os.environ['PATH']}"
         more = {"INPUTRC": "/dev/null", "PATH": path, "TERM": "dumb", "PS1": "> ", "COLUMNS": "400"}
         self._ours, theirs = pty.openpty()
-        self.process = subprocess.Popen(
+        self.process = subprocess.Popen[bytes](
             ["bash", "--norc", "--noprofile", "-i"],
-            **dict.fromkeys(("stdin", "stdout", "stderr"), theirs),
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
             env={**cli.full_environment, **more},
             start_new_session=True,
         )

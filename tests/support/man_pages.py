@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -32,7 +32,7 @@ class ManFormatter(click.HelpFormatter):
                 self.write(f".PP\n{roff(' '.join(paragraph.split()))}\n")
 
     def write_dl(
-        self, rows: Sequence[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
+        self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2
     ) -> None:
         del col_max, col_spacing
         self.write("".join(f".TP\n\\fB{roff(a.rstrip())}\\fR\n{roff(b)}\n" for a, b in rows))
@@ -41,7 +41,7 @@ class ManFormatter(click.HelpFormatter):
         """Write nothing: `write_text` separates paragraphs."""
 
     @contextmanager
-    def section(self, name: str) -> Iterator[None]:
+    def section(self, name: str) -> Generator[None]:
         self.write(f".SH {roff(name.upper())}\n")
         yield
 
