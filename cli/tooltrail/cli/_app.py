@@ -2,7 +2,6 @@
 
 from functools import cache
 from importlib import import_module
-from itertools import chain
 from typing import TYPE_CHECKING
 
 import click
@@ -58,7 +57,9 @@ COMMANDS = {
 }
 """Every command with its help in one line, grouped by what people do."""
 
-NAMES = sorted(chain.from_iterable(COMMANDS.values()))
+_HELPS = {name: text for commands in COMMANDS.values() for name, text in commands.items()}
+
+NAMES = sorted(_HELPS)
 """The names of all commands."""
 
 
@@ -88,12 +89,9 @@ class LazyGroup(click.Group):
         """The commands and options that begin with this text."""
         from click.shell_completion import CompletionItem  # noqa: PLC0415  not for other uses
 
-        found = [
-            CompletionItem(name, help=help_text)
-            for name, help_text in chain.from_iterable(map(dict.items, COMMANDS.values()))
-            if name.startswith(incomplete)
-        ]
-        return found + click.Command.shell_complete(self, ctx, incomplete)
+        names = [name for name in _HELPS if name.startswith(incomplete)]
+        found = [CompletionItem(name, help=_HELPS[name]) for name in names]
+        return [*found, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands before the options."""

@@ -5,8 +5,12 @@ from typing import Any
 from click.shell_completion import BashComplete, CompletionItem, add_completion_class
 
 
-@add_completion_class
-class BashWords(BashComplete):
+def join_words_of_bash() -> None:
+    """Complete words with these characters in bash, too."""
+    add_completion_class(_BashWords)
+
+
+class _BashWords(BashComplete):
     """Joins the parts of a word, and answers with the part that bash replaces."""
 
     _typed = ""

@@ -47,12 +47,16 @@ def complete(kind: str, beginning: str, context: click.Context) -> list[Completi
 @contextmanager
 def _time_limit() -> Generator[None]:
     """End the program if the database does not answer, since the shell waits."""
-    signal.signal(signal.SIGALRM, lambda *_: os._exit(0))
+    signal.signal(signal.SIGALRM, _end)
     signal.setitimer(signal.ITIMER_REAL, _SECONDS)
     try:
         yield
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _end(*_: object) -> None:
+    os._exit(0)
 
 
 def _names(kind: str, beginning: str, context: click.Context) -> Iterator[tuple[str, str]]:

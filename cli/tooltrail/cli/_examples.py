@@ -1,6 +1,8 @@
 """The examples of all help texts. An example belongs to the command that it runs."""
 
+from collections.abc import Sequence
 from itertools import chain
+from typing import Final
 
 import click
 
@@ -14,7 +16,7 @@ FIRST = (
 )
 """The examples of `tooltrail --help`."""
 
-LINES = """\
+LINES: Final[Sequence[str]] = """\
 tooltrail agents check .
 tooltrail agents check --strict agents/reviewer.yml
 tooltrail agents run agent.yml --task "Review the last commit"

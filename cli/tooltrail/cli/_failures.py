@@ -81,8 +81,9 @@ def _guarded(command: click.Command) -> int:
 
 def _invoke(command: click.Command) -> object:
     if os.environ.get(COMPLETION):
-        import tooltrail.cli._bash  # noqa: F401, PLC0415  registers the completion of bash
+        from tooltrail.cli._bash import join_words_of_bash  # noqa: PLC0415  for shells alone
 
+        join_words_of_bash()
         return command.main(prog_name=_NAME, complete_var=COMPLETION)
     # Not through `main`, which exits with 1 on a closed pipe. Here, 1 means damage.
     with command.make_context(_NAME, sys.argv[1:]) as context:
