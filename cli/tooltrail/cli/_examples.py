@@ -125,7 +125,8 @@ def add_examples(command: click.Command, path: str) -> list[str]:
     found = _lines_of(path) or _lines_of(f"tooltrail {command.name}")
     if isinstance(command, click.Group):
         each = (add_examples(one, f"{path} {name}")[:1] for name, one in command.commands.items())
-        found = sorted(chain.from_iterable(each), key=LINES.index)
+        firsts = set(chain.from_iterable(each))
+        found = [line for line in LINES if line in firsts]
     # A command may have two names, such as `artifact cat` and `cat`.
     note = (command.epilog or "").partition("\b")[0].strip()
     command.epilog = "\n\n".join(filter(None, (note, listed(found[:_MOST]))))
