@@ -11,7 +11,6 @@ import click
 from click.shell_completion import CompletionItem
 
 from tooltrail.artifacts.paths import path_beginning
-from tooltrail.cli._known import NOUNS
 from tooltrail.cli._location import default_database
 from tooltrail.cli._output import printable, size_of
 from tooltrail.importers import FORMATS
@@ -20,7 +19,7 @@ from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.targets import parse_target
 from tooltrail.store.opening import open_existing
 from tooltrail.store.read.lists import list_artifacts
-from tooltrail.store.read.values import distinct_values, recent_names
+from tooltrail.store.read.values import SOURCES, distinct_values, recent_names
 
 _MOST: Final = 100
 _MOST_SHOWN: Final = 80
@@ -68,7 +67,7 @@ def _names(kind: str, beginning: str, context: click.Context) -> Iterator[tuple[
     given = context.params.get("db") or context.find_root().params.get("db")
     target = parse_target(given or os.environ.get("TOOLTRAIL_DB") or default_database())
     with closing(open_existing(target)) as database, database.read() as connection:
-        if kind in NOUNS:
+        if kind in SOURCES:
             yield from ((name, "") for name in distinct_values(connection, kind))
         elif kind == "sessions":
             yield from _recent(connection, "sessions", beginning)

@@ -9,7 +9,7 @@ from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.columns import Columns
 from tooltrail.store.read.rows import Sql, fetch, fetch_value
 
-_SOURCES: Final = {
+SOURCES: Final = {
     "agents": ("agent", "sessions"),
     "error_kinds": ("error_kind", "invocations"),
     "families": ("family", "invocations"),
@@ -32,14 +32,14 @@ _RECENT: Final = {
 
 def has_value(connection: Connection, kind: str, value: str) -> bool:
     """Whether a row has this value."""
-    column, table = _SOURCES[kind]
+    column, table = SOURCES[kind]
     query = Sql(f"SELECT 1 FROM {table} WHERE {column} = ? LIMIT 1", (value,))
     return fetch_value(connection, query) is not None
 
 
 def distinct_values(connection: Connection, kind: str, limit: int = _MOST_VALUES) -> list[str]:
     """The different values in order. Each takes one search of the index, not a scan."""
-    column, table = _SOURCES[kind]
+    column, table = SOURCES[kind]
     after = f"SELECT min({column}) FROM {table} WHERE {column} >"
     query = (
         f"WITH RECURSIVE found(value) AS ({after}= '' UNION ALL"
