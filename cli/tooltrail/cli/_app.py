@@ -38,6 +38,8 @@ COMMANDS = {
     "Find and count": {
         "grep": "print the lines of an output or an artifact that match",
         "redact": "search what is stored for credentials",
+        "retries": "list calls that were made again with the same arguments",
+        "stats": "count calls by tool, day, outcome and more",
     },
     "Prove the record": {
         "coverage": "compare the store with the transcripts of an agent",

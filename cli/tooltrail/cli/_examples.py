@@ -91,6 +91,8 @@ tooltrail redact --scan
 tooltrail redact --scan --json
 tooltrail repair
 tooltrail repair --json
+tooltrail retries --since 7d
+tooltrail retries --tool Bash --json
 tooltrail session open --name nightly-build --agent cron
 export TOOLTRAIL_SESSION=$(tooltrail session open --title build)
 tooltrail session close
@@ -100,6 +102,9 @@ tooltrail session ls -n 0 --csv --fields id,agent,title
 tooltrail show @last:Bash
 tooltrail show 5d9aa8a6 --surface receipt
 tooltrail show nightly-build#3 --stream stderr
+tooltrail stats --by tool,day --since 7d
+tooltrail stats --tool Bash --by day --surfaces
+tooltrail stats --sort p95 -n 10
 tooltrail status
 tooltrail status --json
 tooltrail tail -n 100 @running
