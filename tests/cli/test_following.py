@@ -234,7 +234,10 @@ def test_an_output_is_read_while_it_comes(cli: Cli, writer: SpoolWriter) -> None
         assert cli.ok("grep", "t", name).stdout == b"two\nthree\n"
         assert cli.ok("cat", name).stdout == b"one\ntwo\nthree\n"
     ended = cli.run("tail", "@running:Read")
-    assert (ended.code, ended.sentence) == (3, "the store has no running invocation of Read")
+    assert (ended.code, ended.sentence) == (
+        3,
+        "the store has no running invocation of Read; nearest: `Bash`",
+    )
 
 
 def test_a_name_of_a_call_and_of_an_artifact_is_ambiguous(cli: Cli) -> None:

@@ -63,7 +63,9 @@ def find(store: Store, name: str) -> UUID | str:
             is_path and not isinstance(error, NotFoundError)
         ):
             raise
-        raise NotFoundError(f"no invocation and no artifact is named {name!r}") from None
+        sentence = str(problem)  # with the nearest names
+        both = sentence.replace("no invocation is", "no invocation and no artifact is")
+        raise NotFoundError(both) from None
     if invocation is not None:
         raise AmbiguousNameError(name, [str(invocation), path])
     return path
