@@ -75,14 +75,14 @@ def test_around_a_change_are_three_lines_as_in_a_unified_diff(
 
 
 class Log(NamedTuple):
-    """A long log that is never in memory: `count` lines of 1 KiB, with some lines changed."""
+    """A long log that is never in memory: lines of 1 KiB, with some lines changed."""
 
-    count: int
+    line_count: int
     changed: dict[int, bytes]
 
     @property
     def content(self) -> Content:
-        return Content(self.count * 1024, self.blocks)
+        return Content(self.line_count * 1024, self.blocks)
 
     def line(self, number: int) -> bytes:
         text = self.changed.get(number, b"line %d of a build that compiles a file" % number)

@@ -84,13 +84,13 @@ def _parts_of(store: Store, detail: InvocationDetail, stream: StreamView) -> Ite
             yield from _parts(stream, content, first, last, *why)
     elif not cuts:
         yield from _parts(stream, content, stream.size, 0)
-    elif (first := _first_shown(detail, content, cuts[0])) is None:
+    elif (shown := _first_shown(detail, content, cuts[0])) is None:
         yield from (
             Part("unknown", 0, stream.size, stage=one.stage, reason=_sentence(one)) for one in cuts
         )
     else:
         cut = cuts[0]
-        yield from _parts(stream, content, first, cut.after - first, cut.stage, cut.reason)
+        yield from _parts(stream, content, shown, cut.after - shown, cut.stage, cut.reason)
     if stream.produced_size > stream.size:
         reason = stream.loss_reason or ""
         yield Part("lost", stream.size, stream.produced_size, stage="capture", reason=reason)

@@ -119,8 +119,8 @@ class LineDiff:
         skipped = _context_start(ahead, is_all=start == 0)
         line = newlines - ahead.count(b"\n", skipped) + 1
         end = _common_end(*self._sides, same)
-        sides = [_lines(one, start + skipped, one.size - end) for one in self._sides]
-        yield from _grouped(self._edits(*sides, line), line)
+        before, after = (_lines(one, start + skipped, one.size - end) for one in self._sides)
+        yield from _grouped(self._edits(before, after, line), line)
 
     def _edits(self, before: Iterator[bytes], after: Iterator[bytes], line: int) -> Iterator[Edit]:
         left, right, limit = _Window(before), _Window(after), _WINDOW
