@@ -222,8 +222,8 @@ def test_long_text_on_a_terminal_goes_through_the_pager(cli: Cli) -> None:
     ).splitlines()
     assert first.startswith("ID ")  # who leaves the pager early sees no error
     assert message.startswith("2 of 3;")
-    seen = on_a_terminal(cli, "log", columns=200, PAGER="sed d", TOOLTRAIL_PAGER="cat")
-    assert len(seen.splitlines()) == 4
+    plain = on_a_terminal(cli, "log", columns=200, PAGER="sed d", TOOLTRAIL_PAGER="cat")
+    assert len(plain.splitlines()) == 4
 
 
 def test_a_file_is_written_whole_and_keeps_its_rights(tmp_path: Path) -> None:

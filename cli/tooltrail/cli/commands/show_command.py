@@ -59,8 +59,9 @@ def command(
 ) -> int:
     """Show one invocation with its three surfaces.
 
-    INVOCATION is an id, a unique beginning or end of an id, SESSION#SEQ, @last (the default) or
-    @last:TOOL. --surface complete prints recorded stdout on stdout and recorded stderr on stderr.
+    INVOCATION is an id, a unique beginning or end of an id, the provider's id of the call,
+    SESSION#SEQ, or the newest one: @last (the default), @last:TOOL, @running, @running:TOOL.
+    --surface complete prints recorded stdout on stdout and recorded stderr on stderr.
     --rerender prints a unified diff, and exits with 1 if the texts differ. Changes nothing.
     """
     if sum(map(bool, (surface, stream, as_json or rerender))) > 1:
