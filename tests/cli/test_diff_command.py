@@ -264,7 +264,6 @@ def shown_in(receipt: str, data: bytes, part: dict[str, Any]) -> bool:
 def test_surfaces_say_which_bytes_and_lines_were_cut_at_which_stage(cli: Cli) -> None:
     with cli.open() as store, store.open_session() as session:
         name = record(session, OUT, b"oops\n")
-        path = store.reader.artifacts()[0].path
         receipt = store.reader.invocation(name).receipt
     assert receipt is not None
     (found,) = differs(cli, "--surfaces", name, "--json").records
@@ -284,7 +283,8 @@ def test_surfaces_say_which_bytes_and_lines_were_cut_at_which_stage(cli: Cli) ->
     assert [part["state"] for part in stderr["parts"]] == ["shown"]
     text = differs(cli, "--surfaces", name).text
     assert text.startswith("the model did not see all: receipt of ")
-    opens = f"tooltrail artifact cat {path} --bytes {cut['start']}:{cut['stop']}"
+    where = f"--stream stdout --bytes {cut['start']}:{cut['stop']}"
+    opens = f"tooltrail cat {name[-8:]} {where}"
     assert opens in text
     shown = cli.ok(*opens.split()[1:]).stdout
     assert shown == OUT[cut["start"] : cut["stop"]]
@@ -307,6 +307,25 @@ def test_the_cut_is_exact_in_long_lines_and_in_any_encoding(cli: Cli, data: byte
     for part in (first, cut, last):
         assert part["first_line"] == data.count(b"\n", 0, part["start"]) + 1
         assert part["last_line"] == data.count(b"\n", 0, part["stop"] - 1) + 1
+
+
+def test_a_marker_that_a_tool_prints_says_nothing(cli: Cli) -> None:
+    def output(omitted: str) -> bytes:
+        marker = f"[output truncated: showing first 1 and last 9 lines; 7 lines, {omitted} omitted]"
+        return b"\n".join([b"first", marker.encode(), OUT])
+
+    with cli.open() as store, store.open_session() as session:
+        name = record(session, output("12,345 bytes"))
+        receipt = store.reader.invocation(name).receipt
+        assert receipt is not None
+        real = re.findall(r", ([\d,]+ bytes) omitted; full", receipt.text)[-1]
+        assert len(real) == len("12,345 bytes") + 1
+        name = record(session, output(real))
+    (found,) = differs(cli, "--surfaces", name, "--json").records
+    first, cut, last = found["streams"][0]["parts"]
+    assert first["stop"] > 1_000
+    assert last["stop"] - last["start"] > 1_000
+    assert cut["state"] == "cut"
 
 
 def test_a_receipt_that_shows_all_is_no_difference(cli: Cli) -> None:

@@ -219,7 +219,7 @@ def test_only_one_way_to_show_it_can_be_chosen(cli: Cli) -> None:
     ):
         ended = cli.run("show", *flags.split())
         assert (ended.code, ended.stdout) == (2, b"")
-        assert ended.usage_error.startswith("choose one of --surface, --stream, ")
+        assert ended.usage_error.startswith("choose one of --surface, --stream and ")
 
 
 def lose_output(cli: Cli) -> bytes:

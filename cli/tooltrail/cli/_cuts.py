@@ -21,8 +21,9 @@ from tooltrail.store.views import OmissionView
 
 _MARKER = re.compile(
     r"\[output truncated: showing first ([\d,]+)(?: (lines|characters))? and last [\d,]+ "
-    r"(lines|characters); [\d,]+ lines, ([\d,]+) bytes omitted"
+    r"(lines|characters); [^\]]*\]"
 )
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LEAST_FOUND = 16
 """Fewest bytes of a stream that are found in a text, and not there by chance."""
 
@@ -107,33 +108,35 @@ def _is_foreign(detail: InvocationDetail) -> bool:
 
 
 def _first_shown(detail: InvocationDetail, content: Content, cut: OmissionView) -> int | None:
-    """The number of bytes that a preview shows before its marker; None if it is not known."""
+    """The number of bytes that a preview shows before its marker; None if it is not known.
+
+    The preview must be made of exactly these bytes: a tool may print a marker, too.
+    """
     if cut.after == 0:
         return 0
-    for first, first_unit, unit, omitted in _MARKER.findall("\n".join(_texts(detail))):
-        if _number(omitted) != cut.before - cut.after:
-            continue
-        shown, amount = content.part(0, cut.after), _number(first)
-        if (first_unit or unit) == "characters":
-            text = shown.decode("utf-8", "surrogateescape")[:amount]
-            return len(text.encode("utf-8", "surrogateescape"))
-        return sum(len(line) + 1 for line in shown.split(b"\n")[:amount])
+    shown = content.part(0, cut.after)
+    for quoted in filter(_MARKER.search, _STRING.findall(detail.canonical_json or "")):
+        text: str = json.loads(quoted)
+        for marker in _MARKER.finditer(text):
+            first = _size_of(shown, _number(marker[1]), marker[2] or marker[3])
+            head, tail = shown[:first], content.part(content.size - cut.after + first, content.size)
+            separator = "" if not head or head.endswith(b"\n") else "\n"
+            if text.startswith(f"{_spelled(head)}{separator}{marker[0]}\n{_spelled(tail)}"):
+                return first
     return None
 
 
-def _texts(detail: InvocationDetail) -> Iterator[str]:
-    """All texts of the canonical result."""
-    waiting: list[Any] = [json.loads(detail.canonical_json or "null")]
-    while waiting:
-        match waiting.pop():
-            case str(text):
-                yield text
-            case list(items):
-                waiting += items
-            case dict(members):
-                waiting += members.values()
-            case _:
-                pass
+def _size_of(data: bytes, amount: int, unit: str) -> int:
+    """The size of the first lines or characters of data."""
+    if unit == "lines":
+        return sum(len(line) + 1 for line in data.split(b"\n")[:amount])
+    text = data.decode("utf-8", "surrogateescape")[:amount]
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
+def _spelled(data: bytes) -> str:
+    """Bytes as a preview shows them."""
+    return data.decode("utf-8", "backslashreplace")
 
 
 def _found_in(detail: InvocationDetail, content: Content) -> tuple[int, int]:
@@ -188,14 +191,10 @@ def _lines(detail: InvocationDetail, stream: StreamView, parts: Sequence[Part]) 
         why = "" if is_shown else f"  {part.stage}: {part.reason}"
         text = f"{' ' if is_shown else '-'} {part.state:7} {place}{why}"
         yield coloured(visible(text), GREEN if is_shown else RED) + "\n"
-        if part.state != "cut":
-            continue
-        if stream.artifact_path is None:
-            name = short_id(detail.summary.id)
-            yield f"    tooltrail show {name} --stream {visible(stream.role)}\n"
-        else:
-            where = f"{stream.artifact_path} --bytes {part.start}:{part.stop}"
-            yield f"    tooltrail artifact cat {where}\n"
+        if part.state == "cut":
+            name, role = short_id(detail.summary.id), visible(stream.role)
+            where = f"--stream {role} --bytes {part.start}:{part.stop}"
+            yield f"    tooltrail cat {name} {where}\n"
 
 
 def _record(

@@ -55,7 +55,11 @@ class Content(NamedTuple):
 
 def in_memory(data: bytes) -> Content:
     """Bytes in memory as a content."""
-    return Content(len(data), lambda start, stop: iter((data[start:stop],)))
+
+    def blocks(start: int, stop: int) -> Iterator[bytes]:
+        yield data[start:stop]
+
+    return Content(len(data), blocks)
 
 
 class Hunk(NamedTuple):
