@@ -5,6 +5,8 @@ The duration and the times in the stream `order` differ from run to run, and are
 
 import json
 import re
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -22,14 +24,8 @@ from tooltrail.store.references import shorten_canonical, shorten_output
 TIMES = "order"
 """The role of the stream that says when the other streams were written."""
 
-_NAMES = {
-    "arguments": "arguments",
-    "output": "complete output",
-    "canonical": "canonical result",
-    "extras": "extras",
-    "receipt": "receipt",
-}
-"""The member of each text of an invocation."""
+_NAMES = {"output": "complete output", "canonical": "canonical result"}
+"""The members of texts with other names in the store. `output` is also the role of streams."""
 
 _DOCUMENTS = ("arguments", "complete output", "canonical result")
 """Members that are JSON, and are laid out."""
@@ -73,7 +69,7 @@ class CallDiff:
             write(f"identical: {same}\n")
         else:
             for name, side in zip(("before", "after "), self._sides, strict=True):
-                write(f"{name} {_headline(side)}\n")
+                write(on_one_line(f"{name} {_headline(side)}") + "\n")
             write(f"same   {same}\n" if same else "")
         for member in changed:
             (self._print_sizes if brief else self._print_hunks)(member)
@@ -143,7 +139,7 @@ def values_of(detail: InvocationDetail) -> Mapping[str, object]:
     }
     for gone in detail.erased:
         # What was erased from two invocations may have differed.
-        values[_NAMES[gone.name]] = f"{summary.id}: {gone.sentence}"
+        values[_NAMES.get(gone.name, gone.name)] = f"{summary.id}: {gone.sentence}"
     if detail.complete_json is not None:
         # Streams are compared alone; the document has their numbers.
         streams = cast("Any", detail.streams)
@@ -164,16 +160,16 @@ def content_of(store: Store, stream: StreamView) -> Content:
     """The bytes of a stream. Reading them raises like `Reader.open_stream`."""
 
     @cache
-    def opened() -> Callable[[int, int], Iterator[bytes]]:
+    def opened() -> Callable[[int, int], bytes]:
         if stream.artifact_path is not None and stream.erasure is None:
-            return store.archive.reader(stream.artifact_path, size=stream.size).iter_bytes
+            return store.archive.reader(stream.artifact_path, size=stream.size).read_bytes
         with store.reader.open_stream(stream) as source:
-            return in_memory(source.read()).blocks
+            return in_memory(source.read()).part
 
-    def blocks(start: int, stop: int) -> Iterator[bytes]:
+    def part(start: int, stop: int) -> bytes:
         return opened()(start, stop)
 
-    return Content(stream.size, blocks)
+    return Content(stream.size, part)
 
 
 def json_pieces(value: Any) -> Iterator[str]:
@@ -219,6 +215,13 @@ def _loss(stream: StreamView) -> str | None:
     return f"{stream.produced_size - stream.size:,} bytes: {stream.loss_reason}"
 
 
+def on_one_line(text: str) -> str:
+    """Visible text, cut to the width of the terminal if there is one."""
+    text = visible(text)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else len(text)
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
 def _content(store: Store, detail: InvocationDetail, name: str, value: object) -> Content:
     stream = detail.stream(name)
     if stream is not None:
@@ -243,7 +246,7 @@ def _headline(detail: InvocationDetail) -> str:
     took = duration_of(summary.duration_ms)
     ending = summary.outcome + (f" in {took}" if took else "")
     started = shown(summary.started_at, utc=False)
-    return visible(f"{short_id(summary.id)}  {started}  {ending}  {summary.arguments_preview}")
+    return f"{short_id(summary.id)}  {started}  {ending}  {summary.arguments_preview}"
 
 
 def _facts(detail: InvocationDetail) -> Mapping[str, object]:

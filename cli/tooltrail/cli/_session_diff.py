@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from tooltrail.cli._call_diff import values_of, visible
+from tooltrail.cli._call_diff import on_one_line, values_of
 from tooltrail.cli._line_diff import matching_blocks
 from tooltrail.cli._output import print_array, write
 from tooltrail.cli._tables import GREEN, RED, YELLOW, coloured
@@ -138,7 +138,8 @@ def _line(one: Aligned) -> str:
     outcomes = " → ".join(dict.fromkeys(side.outcome for side in views))
     about = f"  [{', '.join(one.changed)}]" if one.changed else ""
     call = "".join(f"{side.tool_name}  {side.arguments_preview}" for side in views[:1])
-    return coloured(visible(f"{mark} {numbers}  {outcomes:<10}{about}  {call}"), colour) + "\n"
+    text = on_one_line(f"{mark} {numbers}  {outcomes:<10}{about}  {call}")
+    return f"{coloured(text, colour)}\n"
 
 
 def _record(one: Aligned) -> Mapping[str, Any]:
