@@ -365,6 +365,19 @@ def test_the_cut_of_another_program_is_found_in_its_text(cli: Cli, tmp_path: Pat
     ]
 
 
+def test_another_text_than_the_output_says_nothing(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "session.jsonl"
+    returned = {"stdout": "a long output\n" * 9, "stderr": "", "interrupted": False}
+    call = claude_call(1, "toolu_1", "Bash", {"command": "seq"})
+    lines = [call, claude_result(2, "toolu_1", "a summary", returned)]
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    cli.ok("import", str(file))
+    ended = cli.run("diff", "--surfaces", "@last")
+    assert ended.code == 4
+    assert ended.lines[0].startswith("it is not known whether the model saw all: receipt of 9 ch")
+    assert "- unknown bytes 0-126  seen: the model saw another text" in ended.lines
+
+
 def test_what_the_model_saw_of_a_running_call_is_not_known(cli: Cli) -> None:
     with cli.open() as store, store.open_session() as session:
         name = str(session.start(CALL).id)

@@ -57,20 +57,21 @@ def print_cuts(store: Store, detail: InvocationDetail, *, as_json: bool) -> int:
     roles = {one.role for one in streams}
     others = [one for one in _omissions(detail) if one.field not in roles]
     states = {part.state for parts in streams.values() for part in parts}
-    is_complete = not others and states <= {"shown"}
+    code, title = ExitCode.DAMAGED, "the model did not see all"
+    if not others and states <= {"shown", "unknown"}:
+        code, title = ExitCode.INCOMPLETE, "it is not known whether the model saw all"
+        if "unknown" not in states:
+            code, title = ExitCode.OK, "the model saw all"
     if as_json:
-        print_array([_record(detail, streams, others) | {"complete": is_complete}])
-    else:
-        by = f"{receipt.renderer_name} {receipt.renderer_version}"
-        title = "the model saw all" if is_complete else "the model did not see all"
-        write(f"{title}: receipt of {len(receipt.text):,} characters by renderer {visible(by)}\n")
-        for stream, parts in streams.items():
-            write("".join(_lines(detail, stream, parts)))
-        write("".join(f"{coloured(f'- {visible(_sentence(one))}', RED)}\n" for one in others))
-    if is_complete:
-        return ExitCode.OK
-    is_cut = others or not states <= {"shown", "unknown"}
-    return ExitCode.DAMAGED if is_cut else ExitCode.INCOMPLETE
+        print_array([{"complete": code is ExitCode.OK, **_record(detail, streams, others)}])
+        return code
+    by = f"renderer {receipt.renderer_name} {receipt.renderer_version}"
+    by = "another program" if _is_foreign(detail) else visible(by)
+    write(f"{title}: receipt of {len(receipt.text):,} characters by {by}\n")
+    for stream, parts in streams.items():
+        write("".join(_lines(detail, stream, parts)))
+    write("".join(f"{coloured(f'- {visible(_sentence(one))}', RED)}\n" for one in others))
+    return code
 
 
 def _parts_of(store: Store, detail: InvocationDetail, stream: StreamView) -> Iterator[Part]:
