@@ -230,6 +230,7 @@ def test_an_output_is_read_while_it_comes(cli: Cli, writer: SpoolWriter) -> None
     writer.do("start")
     for word in ("one", "two", "three"):
         writer.do(f"write stdout {word}")
+    writer.do("flush stdout")
     for name in ("@running", "@running:Bash", "@last"):
         assert cli.ok("tail", "-n", "2", name).stdout == b"two\nthree\n"
         assert cli.ok("head", "-n", "1", name).stdout == b"one\n"

@@ -10,7 +10,6 @@ from tooltrail.cli._output import counted, duration_of, printable, size_of
 from tooltrail.cli._times import shown
 from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.records.ids import short_id
-from tooltrail.records.readable_json import indent_json
 from tooltrail.store import InvocationDetail, Reader, StreamView
 
 _EXCERPT = 4_000
@@ -38,15 +37,18 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
 
 
 def describe(detail: InvocationDetail, reader: Reader, *, utc: bool) -> str:
-    """The overview that `show` prints. Control characters of the output are replaced."""
+    """The overview that `show` prints: what the model saw, what was cut, and where the rest is.
+
+    Control characters of the output are replaced.
+    """
     return "".join(
         f"{_visible(line)}\n"
         for part in (
             _facts(detail, utc),
-            _complete(detail, reader),
-            _canonical(detail),
             _receipt(detail),
             _omissions(detail),
+            _complete(detail, reader),
+            _canonical(detail),
         )
         for line in part
     )
@@ -61,6 +63,8 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
         yield f"call id    {summary.call_id}"
     yield f"call       {summary.arguments_preview}"
     yield f"outcome    {summary.outcome}{_exit_of(detail)}"
+    if summary.error_kind is not None:
+        yield f"error      {summary.error_kind}: {_error_of(detail)}"
     took = duration_of(summary.duration_ms)
     yield f"started    {shown(summary.started_at, utc=utc)}{f', took {took}' if took else ''}"
     if detail.source is not None:
@@ -72,6 +76,12 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
         yield f"redacted   {counted(count, 'secret')}: {places}"
 
 
+def _error_of(detail: InvocationDetail) -> str:
+    """Why the tool failed, as its complete output says."""
+    error: Any = (_parsed(detail.complete_json) or {}).get("error") or {}
+    return str(error.get("message") or "(no message)")
+
+
 def _exit_of(detail: InvocationDetail) -> str:
     """What the outcome does not say: the exit status of a command that worked or timed out."""
     summary = detail.summary
@@ -81,8 +91,11 @@ def _exit_of(detail: InvocationDetail) -> str:
 
 def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
     yield from _title("complete output", size_of(detail.summary.output_size))
+    name = short_id(detail.summary.id)
     if detail.complete_json is None:
         yield f"({detail.absence_of('output')})"
+    if detail.summary.state == "started":
+        yield f"  tooltrail tail -f {name}"
     for stream in detail.streams:
         where = stream.artifact_path or _place(stream)
         lines = counted(stream.line_count, "line")
@@ -91,8 +104,12 @@ def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
             yield f"  could not be stored at once: {stream.pending_reason}"
         if stream.loss_reason is not None:
             yield f"  {stream.produced_size - stream.size:,} bytes lost: {stream.loss_reason}"
-        if stream.role != "order":
-            yield from _excerpt(stream, reader, short_id(detail.summary.id))
+        if stream.role == "order" or not stream.size:
+            continue
+        if detail.receipt is None:
+            yield from _excerpt(stream, reader, name)
+        else:
+            yield f"  tooltrail cat --stream {stream.role} {name}"
 
 
 def _place(stream: StreamView) -> str:
@@ -127,7 +144,7 @@ def _excerpt(stream: StreamView, reader: Reader, invocation: str) -> Iterator[st
         yield f"  {line}"
     rest = stream.size - len(data)
     if rest:
-        yield f"  … {rest:,} further bytes: tooltrail show {invocation} --stream {stream.role}"
+        yield f"  … {rest:,} further bytes: tooltrail cat --stream {stream.role} {invocation}"
 
 
 def _canonical(detail: InvocationDetail) -> Iterator[str]:
@@ -136,7 +153,7 @@ def _canonical(detail: InvocationDetail) -> Iterator[str]:
     if text is None:
         yield f"({detail.absence_of('canonical')})"
     else:
-        yield from indent_json(text).splitlines()
+        yield f"  tooltrail show --surface canonical {short_id(detail.summary.id)}"
 
 
 def _receipt(detail: InvocationDetail) -> Iterator[str]:

@@ -62,8 +62,10 @@ def find(store: Store, name: str) -> UUID | str:
     if invocation is not None and path is not None:
         raise AmbiguousNameError(name, [str(invocation), path])
     found = invocation or path
+    if found is None and problem is not None and name[:1] == "@":
+        raise problem
     if found is None:
-        raise NotFoundError(f"no invocation and no artifact is named {name!r}") from problem
+        raise NotFoundError(f"no invocation and no artifact is named {name!r}")
     return found
 
 
