@@ -311,8 +311,9 @@ def test_the_cut_is_exact_in_long_lines_and_in_any_encoding(cli: Cli, data: byte
 
 def test_a_marker_that_a_tool_prints_says_nothing(cli: Cli) -> None:
     def output(omitted: str) -> bytes:
-        marker = f"[output truncated: showing first 1 and last 9 lines; 7 lines, {omitted} omitted]"
-        return b"\n".join([b"first", marker.encode(), OUT])
+        rest = f"lines; 7 lines, {omitted} omitted]"
+        marks = [f"[output truncated: showing first {n} and last 9 {rest}" for n in (1, 99999, ",")]
+        return b"\n".join([b"first", *(mark.encode() for mark in marks), OUT])
 
     with cli.open() as store, store.open_session() as session:
         name = record(session, output("12,345 bytes"))

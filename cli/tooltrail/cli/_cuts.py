@@ -20,7 +20,7 @@ from tooltrail.store import InvocationDetail, Store, StreamView
 from tooltrail.store.views import OmissionView
 
 _MARKER = re.compile(
-    r"\[output truncated: showing first ([\d,]+)(?: (lines|characters))? and last [\d,]+ "
+    r"\[output truncated: showing first ([0-9,]{1,20})(?: (lines|characters))? and last [0-9,]+ "
     r"(lines|characters); [^\]]*\]"
 )
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
@@ -76,7 +76,7 @@ def print_cuts(store: Store, detail: InvocationDetail, *, as_json: bool) -> int:
 
 def _parts_of(store: Store, detail: InvocationDetail, stream: StreamView) -> Iterator[Part]:
     content = content_of(store, stream)
-    cuts = [one for one in _omissions(detail) if one.field == stream.role and one.unit == "bytes"]
+    cuts = [one for one in _omissions(detail) if one.field == stream.role and one.unit != "lines"]
     if _is_foreign(detail):
         first, last = _found_in(detail, content)
         why = ("seen", "the text that the model saw does not have it")
@@ -86,7 +86,7 @@ def _parts_of(store: Store, detail: InvocationDetail, stream: StreamView) -> Ite
             yield from _parts(stream, content, first, last, *why)
     elif not cuts:
         yield from _parts(stream, content, stream.size, 0)
-    elif (shown := _first_shown(detail, content, cuts[0])) is None:
+    elif (shown := _first_shown(detail, content, cuts)) is None:
         yield from (
             Part("unknown", 0, stream.size, stage=one.stage, reason=_sentence(one)) for one in cuts
         )
@@ -108,18 +108,24 @@ def _is_foreign(detail: InvocationDetail) -> bool:
     return detail.receipt is not None and detail.receipt.renderer_name == "seen"
 
 
-def _first_shown(detail: InvocationDetail, content: Content, cut: OmissionView) -> int | None:
+def _first_shown(
+    detail: InvocationDetail, content: Content, cuts: Sequence[OmissionView]
+) -> int | None:
     """The number of bytes that a preview shows before its marker; None if it is not known.
 
     The preview must be made of exactly these bytes: a tool may print a marker, too.
     """
+    cut = cuts[0]
+    if len(cuts) > 1 or (cut.unit, cut.before) != ("bytes", content.size):
+        return None
     if cut.after == 0:
         return 0
     shown = content.part(0, cut.after)
     for quoted in filter(_MARKER.search, _STRING.findall(detail.canonical_json or "")):
         text: str = json.loads(quoted)
         for marker in _MARKER.finditer(text):
-            first = _size_of(shown, _number(marker[1]), marker[2] or marker[3])
+            amount = int(f"0{marker[1].replace(',', '')}")
+            first = _size_of(shown, amount, marker[2] or marker[3])
             head, tail = shown[:first], content.part(content.size - cut.after + first, content.size)
             separator = "" if not head or head.endswith(b"\n") else "\n"
             if text.startswith(f"{_spelled(head)}{separator}{marker[0]}\n{_spelled(tail)}"):
@@ -130,7 +136,7 @@ def _first_shown(detail: InvocationDetail, content: Content, cut: OmissionView) 
 def _size_of(data: bytes, amount: int, unit: str) -> int:
     """The size of the first lines or characters of data."""
     if unit == "lines":
-        return sum(len(line) + 1 for line in data.split(b"\n")[:amount])
+        return min(sum(len(line) + 1 for line in data.split(b"\n")[:amount]), len(data))
     text = data.decode("utf-8", "surrogateescape")[:amount]
     return len(text.encode("utf-8", "surrogateescape"))
 
@@ -221,7 +227,3 @@ def _record(
 def _sentence(cut: OmissionView) -> str:
     shows = f"{cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit}"
     return f"{cut.stage}: {shows}: {cut.reason}"
-
-
-def _number(text: str) -> int:
-    return int(text.replace(",", ""))
