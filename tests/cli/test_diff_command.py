@@ -138,6 +138,19 @@ def test_colours_are_for_terminals_and_hostile_text_drives_none(cli: Cli) -> Non
     assert "\x1b" not in on_a_terminal(cli, "diff", *names, columns=80, code=1, NO_COLOR="1")
 
 
+def test_arguments_are_compared_by_their_bytes(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        names = [
+            record(session, b"", call=ToolCall(tool_name="Bash", arguments_raw=text))
+            for text in ('{"a":1}', '{"a": 1}', '{"a": "\ud800', '{"a": "\udc00')
+        ]
+    for pair in (names[:2], names[2:]):
+        lines = hunks_of(differs(cli, *pair).text, "arguments")
+        assert [line[0] for line in lines] == list("@-\\+\\")
+    lines = hunks_of(differs(cli, names[0], names[1]).text, "arguments")
+    assert (lines[1], lines[3]) == ('-{"a":1}', '+{"a": 1}')
+
+
 def test_a_call_that_runs_has_no_result_yet(cli: Cli) -> None:
     with cli.open() as store, store.open_session() as session:
         ended = record(session, b"out\n")

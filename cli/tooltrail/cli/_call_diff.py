@@ -97,8 +97,16 @@ class CallDiff:
         return [one for one in self.members if one.differs], same
 
     def _contents(self, member: Member) -> list[Content]:
-        values = zip(self._sides, (member.before, member.after), strict=True)
-        return [_content(self._store, side, member.name, value) for side, value in values]
+        texts = [one if isinstance(one, str) else "" for one in (member.before, member.after)]
+        laid_out = list(map(_laid_out, texts)) if member.name in _DOCUMENTS else texts
+        if laid_out[0] == laid_out[1]:
+            laid_out = texts  # the white space of a document differs
+        contents: list[Content] = []
+        for side, text in zip(self._sides, laid_out, strict=True):
+            stream = side.stream(member.name)
+            data = text.encode("utf-8", "surrogatepass")
+            contents.append(in_memory(data) if stream is None else content_of(self._store, stream))
+        return contents
 
     def _print_sizes(self, member: Member) -> None:
         sizes = " and ".join(f"{one.size:,}" for one in self._contents(member))
@@ -130,16 +138,16 @@ def values_of(detail: InvocationDetail) -> Mapping[str, object]:
     """What is compared of an invocation, by name: texts, and for a stream its digest and size."""
     summary, receipt = detail.summary, detail.receipt
     values: dict[str, object] = {
-        "tool": f"{summary.tool_name} ({summary.family} family)",
+        "tool": f"{summary.tool_name} ({summary.family} family)\n",
         "arguments": detail.arguments.decode("utf-8", "surrogateescape"),
-        "outcome": summary.outcome,
+        "outcome": f"{summary.outcome}\n",
         "complete output": detail.complete_json,
         "canonical result": detail.canonical_json,
         "receipt": None if receipt is None else receipt.text,
     }
     for gone in detail.erased:
         # What was erased from two invocations may have differed.
-        values[_NAMES.get(gone.name, gone.name)] = f"{summary.id}: {gone.sentence}"
+        values[_NAMES.get(gone.name, gone.name)] = f"{summary.id}: {gone.sentence}\n"
     if detail.complete_json is not None:
         # Streams are compared alone; the document has their numbers.
         streams = cast("Any", detail.streams)
@@ -178,8 +186,9 @@ def json_pieces(value: Any) -> Iterator[str]:
         value = value()
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
+        yield "{"
         for n, (name, one) in enumerate(items):
-            yield f"{', ' if n else '{'}{json.dumps(name)}: "
+            yield f"{', ' if n else ''}{json.dumps(name)}: "
             yield from json_pieces(one)
         yield "}"
     elif isinstance(value, list | Iterator):
@@ -222,19 +231,12 @@ def on_one_line(text: str) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
-def _content(store: Store, detail: InvocationDetail, name: str, value: object) -> Content:
-    stream = detail.stream(name)
-    if stream is not None:
-        return content_of(store, stream)
-    text = value if isinstance(value, str) else ""
-    if name in _DOCUMENTS:
-        with suppress(ValueError, RecursionError):
-            json.loads(text)
-            # A line for each line of a long text.
-            text = _ESCAPE.sub(_broken, indent_json(text))
-    elif text and name != "receipt":
-        text += "\n"
-    return in_memory(text.encode("utf-8", "backslashreplace"))
+def _laid_out(text: str) -> str:
+    """A JSON document with a line for each value, and for each line of a long text."""
+    with suppress(ValueError, RecursionError):
+        json.loads(text)
+        return _ESCAPE.sub(_broken, indent_json(text))
+    return text
 
 
 def _broken(escape: re.Match[str]) -> str:
