@@ -81,7 +81,7 @@ def test_what_nothing_is_named_is_not_found(named: StoreParts, name: str) -> Non
 
 def test_an_empty_store_has_no_last(parts: StoreParts) -> None:
     for ask in (parts.reader.invocation, parts.reader.session):
-        with pytest.raises(NotFoundError, match="the store has no (invocation|session)"):
+        with pytest.raises(NotFoundError, match=r"the store has no (invocation|session)"):
             ask("@last")
 
 
