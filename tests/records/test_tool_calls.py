@@ -106,6 +106,12 @@ def test_without_a_title_the_preview_is_the_arguments() -> None:
         ('{"content": "%s\\"", "command": "make \\n all' % ("x" * 3_000), "make all"),
         ('{"command": "", "other": 1}', '{"command": "", "other": 1}'),
         ('{"input": {"a": 1}}', '{"input": {"a": 1}}'),
+        ('{"command": "view", "path": "/a.py"}', "view /a.py"),
+        ('{"path": "src", "pattern": "TODO"}', "TODO src"),
+        (
+            '{"edits": [{"path": "inner"}], "file_path": "/b.py", "text": "%s' % ("y" * 9_000),
+            "/b.py",
+        ),
         ('["command"]', '["command"]'),
         ('{"command": "mak', "mak"),
     ],

@@ -72,6 +72,7 @@ def call(
         timed_out=None,
         output_size=None,
         truncated=None,
+        outcome_kind="running" if state == "started" else "exit" if exit_status else "ok",
     )
     shown = None
     if receipt is not None:

@@ -26,7 +26,6 @@ MIN_PREFIX = 4
 
 _BEGINNING = re.compile(r"sha256:([0-9a-f]{,63})|([0-9a-f]+)")
 _CANDIDATES = 5
-_READ_SIZE = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

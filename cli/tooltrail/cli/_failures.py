@@ -70,7 +70,7 @@ def _guarded(command: click.Command) -> int:
         say(worded.getvalue().removesuffix("\n"))
         return error.exit_code
     except BrokenPipeError:
-        # Who leaves a pager early has seen enough.
+        # Leaving the pager early is no error.
         return ExitCode.OK if hasattr(sys.stdout, "finish") else ExitCode.BROKEN_PIPE
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED

@@ -20,7 +20,7 @@ STATES = ("started", "success", "error", "interrupted", "denied", "cancelled")
 """All states of an invocation, listed here so that `--help` does not import the store."""
 
 FAILED = ("exit", "signal", "timeout", "error", "denied", "interrupted", "cancelled")
-OUTCOMES = ("ok", "running", *FAILED)
+OUTCOMES = ("ok", "running", "unfinished", *FAILED)
 """All outcomes, listed here for the same reason."""
 
 
@@ -107,13 +107,18 @@ _OPTIONS = (
     _many("--tool", "tools", "Invocations of this tool."),
     _many("--family", "families", "Invocations of this family of tools."),
     click.option(
-        "--failed", is_flag=True, help="What did not end well, commands that exited with 1 too."
+        "--failed",
+        is_flag=True,
+        help="Calls that failed, including commands with an exit status other than 0.",
     ),
-    click.option("--ok", is_flag=True, help="What ended well."),
+    click.option("--ok", is_flag=True, help="Calls that succeeded."),
     _many("--outcome", "outcomes", "Invocations with this outcome.", click.Choice(OUTCOMES)),
-    click.option("--timed-out", is_flag=True, help="What its time limit ended."),
+    click.option("--timed-out", is_flag=True, help="Calls that reached their time limit."),
     _many(
-        "--exit-code", "exit_codes", "Commands with this exit status, or with another.", _ExitCode()
+        "--exit-code",
+        "exit_codes",
+        "N: commands with this exit status. !=N: commands with any other one.",
+        _ExitCode(),
     ),
     _many("--signal", "signals", "Commands that this signal ended, such as SIGKILL.", _Signal()),
     _many("--state", "states", "Invocations in this state.", click.Choice(STATES)),

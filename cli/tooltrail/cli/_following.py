@@ -1,5 +1,6 @@
 """`tail`: prints the output of an invocation from its spool, then from the store."""
 
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from typing import BinaryIO
@@ -14,7 +15,7 @@ from tooltrail.cli._artifacts import open_known
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import copy_blocks, say, write_block
-from tooltrail.cli._texts import find, open_texts, target_of, wanted
+from tooltrail.cli._texts import find, say_incomplete, target_of, texts_of, wanted
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.store import Store, StreamView
 
@@ -41,12 +42,14 @@ def print_tail(location: Location, name: str, lines: int, role: str | None, *, f
     """
     with location.open() as store:
         found = find(store, name)
-        if isinstance(found, UUID) and (follow or store.reader.is_running(found)):
+        if isinstance(found, UUID):
+            if not follow:
+                texts_of(store, str(found), role)  # refuses a stream that there is not
             with _Following(store, found, lines, role) as following:
                 return following.run(follow=follow)
-        with open_texts(store, name, role, is_checked=True) as texts:
-            for one, reader in texts.items():
-                copy_blocks(reader.iter_tail(lines), target_of(one, role))
+        reader = open_known(store, found)
+        reader.check()
+        copy_blocks(reader.iter_tail(lines), sys.stdout.buffer)
         return ExitCode.OK
 
 
@@ -116,7 +119,7 @@ class _Following(ExitStack):
         for stream in streams:
             self._copy_rest(stream)
         if detail.summary.state != "interrupted":
-            return ExitCode.OK
+            return say_incomplete(self._store, detail, self._role)
         say(f"tooltrail: invocation {self._invocation} was interrupted")
         return ExitCode.INCOMPLETE
 
@@ -133,7 +136,9 @@ class _Following(ExitStack):
     def _blocks(self, stream: StreamView, offset: int | None) -> Iterator[bytes]:
         """Yield a stream from this offset; if the offset is None, its last lines."""
         if stream.artifact_path is not None:
-            reader = open_known(self._store, stream.artifact_path)
+            reader = self._store.archive.reader(stream.artifact_path, size=stream.size)
+            if offset is None:
+                reader.check()
             yield from (
                 reader.iter_tail(self._lines) if offset is None else reader.iter_bytes(offset)
             )

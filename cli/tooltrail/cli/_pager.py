@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
@@ -21,6 +22,8 @@ class PagedOutput(io.TextIOWrapper):
         assert pager.stdin is not None
         super().__init__(pager.stdin, "utf-8", "backslashreplace")
         self._pager = pager
+        # Ctrl-C is for the pager while it runs.
+        self._interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def isatty(self) -> bool:
         """True: the pager writes to a terminal."""
@@ -33,27 +36,26 @@ class PagedOutput(io.TextIOWrapper):
             with suppress(BrokenPipeError):
                 self.close()
             self._pager.wait()
+            signal.signal(signal.SIGINT, self._interrupted)
 
 
 def page_output() -> None:
     """Send all further output through `$TOOLTRAIL_PAGER`, `$PAGER` or `less`, on a terminal only.
 
-    `cat` or an empty text means no pager.
+    `cat`, an empty text, or a program that there is not means no pager.
     """
     command = os.environ.get("TOOLTRAIL_PAGER", os.environ.get("PAGER", _DEFAULT))
-    is_wanted = command not in ("", "cat") and os.environ.get("TERM") != "dumb"
+    is_wanted = command.strip() not in ("", "cat") and os.environ.get("TERM") != "dumb"
     if isinstance(sys.stdout, PagedOutput) or not (is_wanted and sys.stdout.isatty()):
         return
     import atexit  # noqa: PLC0415  only for a terminal
     import shutil  # noqa: PLC0415
-    import signal  # noqa: PLC0415
     import subprocess  # noqa: PLC0415
 
-    if command == _DEFAULT and shutil.which(command) is None:
+    if shutil.which(command.split()[0]) is None:
         return
     environment = {"LESS": _LESS, "LV": "-c", **os.environ}
     pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  as git does
     paged = PagedOutput(pager)
     sys.stdout = paged
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pager
     atexit.register(paged.finish)

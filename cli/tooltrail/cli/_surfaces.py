@@ -81,7 +81,8 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
 
 def _error_of(detail: InvocationDetail) -> str:
     """Why the tool failed, as its complete output says."""
-    error: Any = (_parsed(detail.complete_json) or {}).get("error") or {}
+    found: dict[str, Any] = _parsed(detail.complete_json) or {}
+    error: dict[str, Any] = found.get("error") or {}
     return str(error.get("message") or "(no message)")
 
 

@@ -67,8 +67,8 @@ def coloured(text: str, colour: int) -> str:
 
 
 def colour_of_outcome(outcome: str) -> int:
-    """Green for a call that ended well, yellow for one that runs, else red."""
-    return {"ok": GREEN, "running": YELLOW}.get(outcome, RED)
+    """Green for a call that succeeded, red for one that failed, yellow for one without an end."""
+    return {"ok": GREEN, "running": YELLOW, "unfinished": YELLOW}.get(outcome, RED)
 
 
 def _aligned(cell: str, width: int, *, to_right: bool) -> str:

@@ -5,11 +5,12 @@ Wherever bytes are kept, `head`, `tail`, `cat` and `grep` read them in one way.
 
 import re
 import sys
-from collections.abc import Generator, Iterable
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 from uuid import UUID
 
 from tooltrail.artifacts import (
@@ -21,7 +22,8 @@ from tooltrail.artifacts import (
     spooled_streams,
 )
 from tooltrail.cli._artifacts import find_artifact, open_known
-from tooltrail.cli._output import copy_blocks, copy_stream
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._output import say
 from tooltrail.records.errors import (
     AmbiguousNameError,
     InvalidRecordError,
@@ -29,7 +31,7 @@ from tooltrail.records.errors import (
     StoreNotFoundError,
     UnavailableError,
 )
-from tooltrail.store import Store, StreamView
+from tooltrail.store import InvocationDetail, Store, StreamView
 
 _DIGITS = re.compile(r"[0-9a-f]{4,64}")
 """A part of an id or of a digest."""
@@ -81,60 +83,96 @@ def _invocation(store: Store, name: str) -> tuple[UUID | None, NotFoundError | N
         return None, error
 
 
-def print_all(store: Store, name: str, role: str | None) -> None:
-    """Print all bytes of an artifact, or of the output of an invocation.
+class Text(NamedTuple):
+    """Bytes that can be read: an artifact, or a stream of an invocation.
 
-    These are read from the beginning, which needs no index. No byte of an artifact is printed if
-    its digest or size is not that of its row.
-
-    Raises:
-        TooltrailError: like `open_texts`.
+    Attributes:
+        role: the role of the stream; empty for an artifact.
+        open: gives its bytes in order, from the beginning.
+        artifact: a reader of its parts; None if it is no artifact.
     """
-    found = find(store, name)
-    if isinstance(found, str):
-        size = next((one.size for one in store.reader.artifacts(beginning=found)), None)
-        with store.archive.open(found, size=size) as source:
-            while source.read(_BLOCK):
-                pass
-        with store.archive.open(found, size=size) as source:
-            copy_stream(source, sys.stdout.buffer)
-        return
-    detail = store.reader.invocation(found)
-    streams = [one for one in detail.streams if wanted(one.role, role)]
-    for stream in streams:
-        with store.reader.open_stream(stream) as source:
-            copy_stream(source, target_of(stream.role, role))
-    if not streams:
-        with open_texts(store, name, role) as texts:
-            for one, reader in texts.items():
-                copy_blocks(reader.iter_bytes(), target_of(one, role))
+
+    role: str
+    open: Callable[[], AbstractContextManager[Iterator[bytes]]]
+    artifact: ArtifactReader | None = None
+
+    @contextmanager
+    def reader(self) -> Generator[ArtifactReader]:
+        """A reader of its parts, if need be of a temporary copy."""
+        if self.artifact is not None:
+            yield self.artifact
+            return
+        with self.open() as blocks, reader_of(blocks) as reader:
+            yield reader
+
+    def head(self, lines: int) -> Iterator[bytes]:
+        """The first lines. Of an artifact, the digest is compared first."""
+        if self.artifact is not None:
+            self.artifact.check()
+            yield from self.artifact.iter_head(lines)
+            return
+        with self.open() as blocks:
+            for block in blocks:
+                if lines <= 0:
+                    return
+                *ended, rest = block.split(b"\n")
+                first = [one + b"\n" for one in ended[:lines]]
+                lines -= len(first)
+                yield b"".join([*first, rest if lines else b""])
 
 
-@contextmanager
-def open_texts(
-    store: Store, name: str, role: str | None, *, is_checked: bool = False
-) -> Generator[dict[str, ArtifactReader]]:
-    """Readers of an artifact, or of streams of an invocation, by role; an artifact has none.
+def texts_of(
+    store: Store, name: str, role: str | None
+) -> tuple[list[Text], InvocationDetail | None]:
+    """What a name stands for: an artifact, or the streams of an invocation, which is returned, too.
 
     Args:
         store: the open store.
         name: name of the artifact or the invocation.
         role: the role of the only stream; None for all but `order`.
-        is_checked: whether to compare the digest of a complete artifact first.
 
     Raises:
-        TooltrailError: the name is unknown, there is no such stream, or the bytes cannot be read.
+        TooltrailError: the name is unknown, there is no such stream, or the store cannot be read.
     """
     found = find(store, name)
-    with ExitStack() as stack:
-        if isinstance(found, str):
-            readers = {"": open_known(store, found)}
-        else:
-            readers = _readers_of(store, found, role, stack)
-        if is_checked:
-            for reader in readers.values():
-                reader.check()
-        yield readers
+    if isinstance(found, str):
+        size = next((one.size for one in store.reader.artifacts(beginning=found)), None)
+        return [Text("", lambda: _artifact(store, found, size), open_known(store, found))], None
+    detail = store.reader.invocation(found)
+    if detail.summary.state == "started":
+        folder = store.spool / str(found)
+        roles = [one for one in spooled_streams(folder) if wanted(one, None) or one == role]
+        texts = [Text(one, partial(_spooled, folder, one)) for one in roles]
+    else:
+        roles = [one.role for one in detail.streams]
+        texts = [_stored(store, one) for one in detail.streams]
+    if role is not None and role not in roles:
+        has = ", ".join(roles) or "none"
+        raise NotFoundError(f"invocation {found} has no stream {role!r}; it has {has}")
+    return [one for one in texts if wanted(one.role, role)], detail
+
+
+def say_incomplete(store: Store, detail: InvocationDetail | None, role: str | None = None) -> int:
+    """Say which bytes of an output are missing, and return the exit code.
+
+    Args:
+        store: the open store.
+        detail: the invocation; None for an artifact.
+        role: the role of the only stream that was asked for.
+    """
+    if detail is None:
+        return ExitCode.OK
+    if detail.complete_json is None:
+        name = str(detail.summary.id)
+        has_begun = detail.summary.state == "started" and spooled_streams(store.spool / name)
+        if not has_begun:
+            say(f"tooltrail: invocation {name}: {detail.absence_of('output')}")
+        return ExitCode.OK if has_begun else ExitCode.INCOMPLETE
+    lost = [one for one in detail.streams if one.loss_reason and wanted(one.role, role)]
+    for one in lost:
+        missing = one.produced_size - one.size
+        say(f"tooltrail: {one.role}: {missing:,} bytes were not kept: {one.loss_reason}")
+    return ExitCode.INCOMPLETE if lost else ExitCode.OK
 
 
 def wanted(role: str, only: str | None) -> bool:
@@ -147,37 +185,36 @@ def target_of(role: str, only: str | None) -> BinaryIO:
     return sys.stderr.buffer if role == "stderr" and only is None else sys.stdout.buffer
 
 
-def _readers_of(
-    store: Store, invocation: UUID, only: str | None, stack: ExitStack
-) -> dict[str, ArtifactReader]:
-    detail = store.reader.invocation(invocation)
-    readers: dict[str, ArtifactReader] = {}
-    if detail.summary.state == "started":
-        folder = store.spool / str(invocation)
-        for role in spooled_streams(folder):
-            if wanted(role, only):
-                follower = stack.enter_context(StreamFollower(folder, role, lambda: False))
-                readers[role] = stack.enter_context(reader_of(follower.poll()))
-    else:
-        for stream in detail.streams:
-            if wanted(stream.role, only):
-                readers[stream.role] = stack.enter_context(_reader(store, stream))
-    if only is not None and not readers:
-        roles = ", ".join(stream.role for stream in detail.streams) or "none"
-        raise NotFoundError(f"invocation {invocation} has no stream {only!r}; it has {roles}")
-    return readers
+@contextmanager
+def _artifact(store: Store, path: str, size: int | None) -> Generator[Iterator[bytes]]:
+    """The bytes of an artifact, after its digest was compared. Needs no index."""
+    with store.archive.open(path, size=size) as source:
+        while source.read(_BLOCK):
+            pass
+    with store.archive.open(path, size=size) as source:
+        yield _blocks(source)
 
 
 @contextmanager
-def _reader(store: Store, stream: StreamView) -> Generator[ArtifactReader]:
-    if stream.artifact_path is not None and stream.erasure is None:
-        yield store.archive.reader(stream.artifact_path, size=stream.size)
-        return
-    with (
-        store.reader.open_stream(stream) as source,
-        reader_of(iter(lambda: source.read(_BLOCK), b"")) as reader,
-    ):
-        yield reader
+def _spooled(folder: Path, role: str) -> Generator[Iterator[bytes]]:
+    with StreamFollower(folder, role, lambda: False) as follower:
+        yield follower.poll()
+
+
+def _stored(store: Store, stream: StreamView) -> Text:
+    @contextmanager
+    def opened() -> Generator[Iterator[bytes]]:
+        with store.reader.open_stream(stream) as source:
+            yield _blocks(source)
+
+    if stream.artifact_path is None or stream.erasure is not None:
+        return Text(stream.role, opened)
+    artifact = store.archive.reader(stream.artifact_path, size=stream.size)
+    return Text(stream.role, opened, artifact)
+
+
+def _blocks(source: BinaryIO) -> Iterator[bytes]:
+    return iter(lambda: source.read(_BLOCK), b"")
 
 
 @contextmanager

@@ -17,9 +17,9 @@ STATES: tuple[str, ...] = get_args(InvocationState)
 FAILED = ("exit", "signal", "timeout", "error", "denied", "interrupted", "cancelled")
 """The outcomes of calls that did not do what was asked for."""
 
-OUTCOMES = ("ok", "running", *FAILED)
+OUTCOMES = ("ok", "running", "unfinished", *FAILED)
 """Every outcome: `exit` is a command with another exit status than 0, `signal` one that a signal
-ended, `error` a tool that failed."""
+ended, `error` a tool that failed, `unfinished` an imported call without a result."""
 
 MOST_VALUES = 30_000
 """Most values of one filter. An SQLite statement accepts 32,766, including invocation keys."""

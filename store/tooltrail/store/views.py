@@ -77,7 +77,7 @@ class InvocationView:
     """One row of a list: short values only.
 
     `output_size` is the size that the tool produced, `lost_size` the part that was not kept. Both
-    are None until the invocation has ended.
+    are None until the invocation has ended. `outcome_kind` is one of `OUTCOMES`.
     """
 
     id: UUID
@@ -99,25 +99,25 @@ class InvocationView:
     truncated: bool | None
     lost_size: int | None = None
     damage: str | None = None
+    outcome_kind: str = ""
 
     @property
     def outcome(self) -> str:
         """How the call ended, in the words that people use.
 
-        `ok`, `exit 1`, `SIGSEGV`, `timeout`, `error: KIND`, `denied`, `interrupted`, `cancelled` or
-        `running`. The column `outcome` has the same without the details; see `OUTCOMES`.
+        `ok`, `exit 1`, `SIGSEGV`, `timeout`, `error: KIND`, `denied`, `interrupted`, `cancelled`,
+        `running`, or `unfinished` for an imported call without a result. `outcome_kind` is the
+        same without the details; see `OUTCOMES`.
         """
-        if self.state == "started":
-            return "running"
-        if self.timed_out or self.error_kind == "tool_timed_out":
-            return "timeout"
-        if self.state == "error":
-            return f"error: {self.error_kind}"
-        if self.state != "success":
-            return self.state
-        if self.signal is not None:
-            return signal_name(self.signal)
-        return f"exit {self.exit_status}" if self.exit_status else "ok"
+        match self.outcome_kind:
+            case "error":
+                return f"error: {self.error_kind}"
+            case "signal":
+                return signal_name(self.signal or 0)
+            case "exit":
+                return f"exit {self.exit_status}"
+            case kind:
+                return kind
 
 
 def signal_name(number: int) -> str:

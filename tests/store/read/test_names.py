@@ -9,6 +9,7 @@ from tests.support.store_parts import StoreParts
 
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
+from tooltrail.journal.owners import Owner
 from tooltrail.records import AmbiguousNameError, NotFoundError
 from tooltrail.records.facts import SessionOpened
 
@@ -92,10 +93,13 @@ def test_two_sessions_of_one_name_are_ambiguous(named: StoreParts) -> None:
 
 
 def test_a_call_is_named_by_the_id_of_its_provider_and_while_it_runs(parts: StoreParts) -> None:
+    owner = Owner(parts.spool)
+    runs = {"call_id": "twice", "owner": owner.name()}
     made = [
         call(SESSION, 1, receipt=b"r", tool="read", start={"call_id": "toolu/1"}),
-        call(SESSION, 2, tool="bash", state=None, start={"call_id": "twice"}),
-        call(TWIN, 3, tool="read", state=None, start={"call_id": "twice"}),
+        call(SESSION, 2, tool="bash", state=None, start=runs),
+        call(TWIN, 3, tool="read", state=None, start=runs),
+        call(TWIN, 4, tool="read", state=None),  # imported, without a result
     ]
     parts.ingest(*entries_of(made))
     assert seq_of(parts, "toolu/1") == (SESSION, 1)

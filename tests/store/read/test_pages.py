@@ -143,7 +143,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Filled]:
 def outcome_of(one: Record) -> str:
     """The outcome of a call, by the rules of the documentation."""
     if one.state == "started":
-        return "running"
+        return "unfinished"  # no program runs it
     if one.timed_out or one.error_kind == "tool_timed_out":
         return "timeout"
     if one.state != "success":

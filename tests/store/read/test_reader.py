@@ -38,6 +38,18 @@ LOG = b"a line of a log\n" * 3_000
 ODD = b"NUL \0, a byte that is no text \xff, a surrogate \xed\xa0\x80"
 
 
+def kind_of(made: Call) -> str:
+    """The outcome that the facts of a call promise."""
+    end = made.ended
+    if end is None:
+        return "unfinished" if made.started.owner is None else "running"
+    if end.timed_out:
+        return "timeout"
+    if end.state != "success":
+        return end.state
+    return "signal" if end.signal else "exit" if end.exit_status else "ok"
+
+
 def summary_of(made: Call, seq: int) -> InvocationView:
     """The list entry that the facts of a call promise."""
     start, end = made.started, made.ended
@@ -60,6 +72,7 @@ def summary_of(made: Call, seq: int) -> InvocationView:
         timed_out=None if end is None else end.timed_out,
         output_size=None if end is None else sum(one.produced_size for one in streams),
         truncated=None if end is None else bool(end.shown and end.shown.omissions),
+        outcome_kind=kind_of(made),
         lost_size=None if end is None else sum(one.produced_size - one.size for one in streams),
     )
 

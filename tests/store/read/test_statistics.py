@@ -33,7 +33,7 @@ ENDS: tuple[tuple[InvocationState | None, dict[str, object], str], ...] = (
     ("denied", {"error_kind": "permission_denied"}, "denied"),
     ("interrupted", {"error_kind": "interrupted"}, "interrupted"),
     ("cancelled", {"error_kind": "cancelled"}, "cancelled"),
-    (None, {}, "running"),
+    (None, {}, "unfinished"),
 )
 
 
@@ -116,7 +116,7 @@ def expected(records: Sequence[Record], group: dict[str, GroupValue]) -> CallSta
     return CallStatistics(
         group=group,
         call_count=len(records),
-        failed_count=sum(one not in ("ok", "running") for one in outcomes),
+        failed_count=sum(one not in ("ok", "unfinished") for one in outcomes),
         outcomes={one: outcomes.count(one) for one in outcomes},
         p50_ms=nearest_rank(durations, 50),
         p95_ms=nearest_rank(durations, 95),

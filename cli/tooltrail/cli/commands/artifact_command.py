@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -37,8 +38,9 @@ NUMBER = click.IntRange(min=0)
 LINES = LineCount(min=0)
 NAME_HELP = (
     "NAME is an invocation as in `tooltrail show`, or an artifact: a path from `artifact ls`, a "
-    "digest, or a unique beginning of one. Of an invocation, recorded stderr is printed on stderr."
+    "digest, or a unique beginning of a digest."
 )
+STDERR_HELP = "Recorded stderr goes to stderr. Exits with 4 if some of the output was not kept."
 PATH_HELP = "PATH is a path from `artifact ls`, a digest, or a unique beginning of a digest."
 GREP_HELP = (
     "PATTERN is a regular expression of Python's `re` over bytes. Exits with 3 if no line matches."
@@ -105,7 +107,7 @@ def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
     )
 
 
-@command.command(epilog=NAME_HELP)
+@command.command(epilog=f"{NAME_HELP} {STDERR_HELP}")
 @store_options
 @click.argument("name", metavar="NAME")
 @click.option(
@@ -124,38 +126,47 @@ def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
 @stream_option
 def cat(
     location: Location, name: str, part: Range | None, lines: Range | None, role: str | None
-) -> None:
+) -> int:
     """Print all bytes of an artifact or of the output of an invocation, or a range of them."""
     if part and lines:
         raise click.UsageError("--bytes cannot be combined with --lines")
-    from tooltrail.cli._texts import open_texts, print_all, target_of
+    from tooltrail.cli._texts import say_incomplete, target_of, texts_of
 
-    if not (part or lines):
-        with location.open() as store:
-            print_all(store, name, role)
-        return
     first, last = part or (0, None)
-    with location.open() as store, open_texts(store, name, role, is_checked=True) as texts:
-        for one, reader in texts.items():
-            blocks = reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(first, last)
-            copy_blocks(blocks, target_of(one, role))
+    with location.open() as store:
+        texts, detail = texts_of(store, name, role)
+        for text in texts:
+            target = target_of(text.role, role)
+            if not (part or lines):
+                with text.open() as blocks:
+                    copy_blocks(blocks, target)
+                continue
+            with text.reader() as reader:
+                reader.check()
+                copy_blocks(
+                    reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(first, last),
+                    target,
+                )
+        return say_incomplete(store, detail, role)
 
 
-@command.command(epilog=NAME_HELP)
+@command.command(epilog=f"{NAME_HELP} {STDERR_HELP}")
 @store_options
 @click.argument("name", metavar="NAME")
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
 @stream_option
-def head(location: Location, name: str, lines: int, role: str | None) -> None:
+def head(location: Location, name: str, lines: int, role: str | None) -> int:
     """Print the first lines of an artifact, or of the output of an invocation."""
-    from tooltrail.cli._texts import open_texts, target_of
+    from tooltrail.cli._texts import say_incomplete, target_of, texts_of
 
-    with location.open() as store, open_texts(store, name, role, is_checked=True) as texts:
-        for one, reader in texts.items():
-            copy_blocks(reader.iter_head(lines), target_of(one, role))
+    with location.open() as store:
+        texts, detail = texts_of(store, name, role)
+        for text in texts:
+            copy_blocks(text.head(lines), target_of(text.role, role))
+        return say_incomplete(store, detail, role)
 
 
-@command.command(epilog=NAME_HELP)
+@command.command(epilog=f"{NAME_HELP} {STDERR_HELP}")
 @store_options
 @click.argument("name", metavar="NAME")
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
@@ -215,22 +226,27 @@ def grep(
 ) -> int:
     """Print the lines that match a regular expression or a plain text.
 
-    Of an invocation with several streams, each line begins with the role of its stream.
+    If an invocation has several streams, each line begins with the role of its stream, and -m
+    counts the matches of each stream.
     """
     from tooltrail.cli._matches import Search, print_counts, print_lines, print_lines_as_json
-    from tooltrail.cli._texts import open_texts
+    from tooltrail.cli._texts import say_incomplete, texts_of
 
     before = around if before is None else before
     after = around if after is None else after
-    with location.open() as store, open_texts(store, name, role) as texts:
-        wanted = Search(texts, pattern, before, after, search)
+    with ExitStack() as stack:
+        store = stack.enter_context(location.open())
+        texts, detail = texts_of(store, name, role)
+        readers = {one.role: stack.enter_context(one.reader()) for one in texts}
+        wanted = Search(readers, pattern, before, after, search)
         if only_count:
             found = print_counts(wanted, as_json=as_json)
         elif as_json:
             found = print_lines_as_json(wanted)
         else:
             found = print_lines(wanted, numbers=numbers, offsets=offsets)
-    return ExitCode.OK if found else ExitCode.NOT_FOUND
+        code = say_incomplete(store, detail, role)
+    return code if found or code else ExitCode.NOT_FOUND
 
 
 @command.command(epilog=PATH_HELP)

@@ -46,10 +46,13 @@ def command(
 ) -> None:
     """List invocations, newest first.
 
-    A repeated option means OR, different options mean AND. In other commands, the last digits of
-    an id are enough to name an invocation. OUTCOME says how the call ended: ok, exit 1, SIGSEGV,
-    timeout, "error: KIND", denied, interrupted, cancelled, or running. OUTPUT is the size of the
-    produced output. If some output was not kept, OUTPUT also shows the kept size.
+    A repeated option means OR, different options mean AND. --failed, --ok, --timed-out and
+    --outcome count as one option. In other commands, the last digits of an id are enough to name an
+    invocation.
+
+    OUTCOME says how the call ended: ok, exit 1, SIGSEGV, timeout, "error: KIND", denied,
+    interrupted, cancelled, running, or unfinished for an imported call without a result. OUTPUT is
+    the size of the produced output. If some output was not kept, OUTPUT also shows the kept size.
 
     With -f, the newest invocations come last, followed by one line for each invocation that starts
     or ends. Following stops when every invocation given with --invocation has ended, and every

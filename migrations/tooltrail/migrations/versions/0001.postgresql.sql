@@ -95,6 +95,7 @@ CREATE TABLE invocations (
 	end_journal_key BIGINT,
 	end_entry BIGINT,
 	outcome TEXT GENERATED ALWAYS AS (CASE
+		WHEN state = 'started' AND owner IS NULL THEN 'unfinished'
 		WHEN state = 'started' THEN 'running'
 		WHEN timed_out IS TRUE OR error_kind = 'tool_timed_out' THEN 'timeout'
 		WHEN state <> 'success' THEN state

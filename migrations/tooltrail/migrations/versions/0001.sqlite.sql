@@ -96,6 +96,7 @@ CREATE TABLE invocations (
 	end_journal_key INTEGER,
 	end_entry INTEGER,
 	outcome TEXT GENERATED ALWAYS AS (CASE
+		WHEN state = 'started' AND owner IS NULL THEN 'unfinished'
 		WHEN state = 'started' THEN 'running'
 		WHEN timed_out IS TRUE OR error_kind = 'tool_timed_out' THEN 'timeout'
 		WHEN state <> 'success' THEN state

@@ -41,7 +41,7 @@ def find_invocation(connection: Connection, name: str) -> int:
     if which in (LAST, RUNNING):
         conditions = [Sql("tool_name = ?", (tool,))] if tool else []
         if which == RUNNING:
-            conditions.append(Sql("state = 'started' AND state <> 'success'"))
+            conditions.append(Sql("outcome = 'running' AND outcome <> 'ok'"))
         latest = Sql("SELECT key FROM invocations") + where(conditions)
         of_tool = f" of {tool}" if tool else ""
         problem = "no running invocation" if which == RUNNING else "no invocation"

@@ -51,6 +51,7 @@ SMALL_COLUMNS: Final = (
     ),
     "invocations: started_at finished_at duration_ms error_kind exit_status signal timed_out",
     "invocations: output_size truncated lost_size",
+    Computed("invocations.outcome", "outcome_kind", "text"),
 )
 """The key, and the columns of an `InvocationView`."""
 
