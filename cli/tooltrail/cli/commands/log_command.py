@@ -73,13 +73,16 @@ def command(
     with location.open() as store:
         reader = store.reader
         page = reader.invocations(where, limit=count or None, cursor=cursor, oldest_first=reverse)
-        total = reader.count_invocations(where) if page.next_cursor else len(page.items)
+        # Counting by a condition would read every invocation.
+        is_counted = page.next_cursor is not None and where.expression is None
+        total = reader.count_invocations(where) if is_counted else None
     if not output.print_records(page.items, members):
         rows = [_row(view, utc) for view in page.items]
         colours = {"OUTCOME": colour_of_outcome}
         print_table(_HEADER, rows, right=("TIME", "OUTPUT"), colours=colours)
     if page.next_cursor is not None:
-        part = f"{len(page.items):,} of {total:,}"
+        of_all = "listed" if total is None else f"of {total:,}"
+        part = f"{len(page.items):,} {of_all}"
         say(f"{part}; -n 0 for all, --cursor {page.next_cursor} for the next")
 
 
