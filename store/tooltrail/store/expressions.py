@@ -62,8 +62,8 @@ class Comparison:
         name: one of `COLUMNS` or of `DOCUMENTS`.
         operator: `~` means that a text contains the value: any text at or below a place.
         value: a value of the kind of the column. In a document, a text differs from a number.
-        path: keys of objects and indexes of lists, in a document only. A key has neither `"` nor a
-            backslash.
+        path: keys of objects and indexes of lists, in a document only. A key has no quotes, no
+            backslashes and no control characters.
     """
 
     name: str
@@ -74,8 +74,9 @@ class Comparison:
     def __post_init__(self) -> None:
         if self.operator not in operators_of(self.name):
             raise InvalidRecordError(f"{self.name} {self.operator} is no comparison")
-        if any(isinstance(key, str) and set(key) & {'"', "\\"} for key in self.path):
-            raise InvalidRecordError(f"a path of {self.name} has a quote or a backslash")
+        for key in self.path:
+            if isinstance(key, str) and (not key.isprintable() or set(key) & {'"', "\\"}):
+                raise InvalidRecordError(f"{key!r:.80} cannot be in a path of {self.name}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,13 +90,14 @@ _SQLITE_PART: Final = (
     " json_extract({value}, '{at}[1]')) AS TEXT)"
 )
 _SERVER_PART: Final = (
-    "CASE WHEN jsonb_path_exists({value}, CAST(? AS jsonpath)) THEN substring("
+    "CASE WHEN jsonb_path_exists({value}, CAST(? AS jsonpath), '{{}}', true) THEN substring("
     "convert_to(place.receipt, 'UTF8') FROM"
     f" CAST({{value}} -> '{_REFERENCE}' -> 0 AS integer) - -1"
     f" FOR CAST({{value}} -> '{_REFERENCE}' -> 1 AS integer)) END"
 )
 _IS_REFERENCE: Final = (
-    f'$."{_REFERENCE}" ? (@[0] >= 0 && @[0] < 2000000000 && @[1] >= 0 && @[1] < 2000000000)'
+    f'strict $."{_REFERENCE}" ? (@[0] >= 0 && @[0] < 2000000000'
+    " && @[1] >= 0 && @[1] < 2000000000)"
 )
 
 
@@ -139,48 +140,51 @@ def _of_session(one: Comparison) -> Sql:
 
 def _in_document(one: Comparison) -> Sql:
     column, root = _SOURCES[one.name]
-    path = (*root, *one.path)
+    keys = (*root, *one.path)
+    path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f'."{key}"' for key in keys)
     here = _for_sqlite(one, column, path)
     return Sql(here.text, here.values, _for_server(one, column, path))
 
 
-def _for_sqlite(one: Comparison, column: str, path: tuple[str | int, ...]) -> Sql:
+def _for_sqlite(one: Comparison, column: str, path: str) -> Sql:
     """The condition for SQLite. `place` has the kind and the value of the place."""
-    spelled = "$" + "".join(f"[{key}]" if isinstance(key, int) else f'."{key}"' for key in path)
     source = Sql(
-        f"(SELECT json_type(document, ?) AS kind, json_extract(document, ?) AS value,"
+        "(SELECT json_type(document, ?) AS kind, json_extract(document, ?) AS value,"
         f" document, receipt FROM {_source(_OF_SQLITE, column, 'instr')})",
-        (spelled,) * 2,
+        (path, path),
     )
     exists = Sql("EXISTS (SELECT 1 FROM ") + source + " AS place"
     has_parts = column == "canonical"
     if one.operator == "~":
-        part = _SQLITE_PART.format(value="leaf.value", at="$")
         texts = "WHEN leaf.type = 'text' THEN leaf.value"
         if has_parts:
+            part = _SQLITE_PART.format(value="leaf.value", at="$")
             texts += f" WHEN leaf.type = 'array' AND leaf.key = '{_REFERENCE}' THEN {part}"
-        leaves = Sql(
+        return exists + Sql(
             f", json_tree(place.document, ?) AS leaf WHERE instr(CASE {texts} END, ?) > 0)",
-            (spelled, one.value),
+            (path, one.value),
         )
-        return exists + leaves
-    part = _SQLITE_PART.format(value="place.value", at=f'$."{_REFERENCE}"')
-    texts = "WHEN 'text' THEN place.value" + (f" WHEN 'object' THEN {part}" if has_parts else "")
-    content = {
-        str: Sql(f"CASE place.kind {texts} END"),
-        bool: Sql("CASE place.kind WHEN 'true' THEN 1 WHEN 'false' THEN 0 END"),
-    }.get(type(one.value), Sql("CASE WHEN place.kind IN ('integer', 'real') THEN place.value END"))
+    texts = "WHEN 'text' THEN place.value"
+    if has_parts:
+        part = _SQLITE_PART.format(value="place.value", at=f'$."{_REFERENCE}"')
+        texts += f" WHEN 'object' THEN {part}"
+    contents = {
+        str: f"CASE place.kind {texts} END",
+        bool: "CASE place.kind WHEN 'true' THEN 1 WHEN 'false' THEN 0 END",
+    }
+    number = "CASE WHEN place.kind IN ('integer', 'real') THEN place.value END"
+    content = Sql(contents.get(type(one.value), number))
     return exists + " WHERE place.kind <> 'null' AND " + _compared(one, content, one.value) + ")"
 
 
-def _for_server(one: Comparison, column: str, path: tuple[str | int, ...]) -> Sql:
+def _for_server(one: Comparison, column: str, path: str) -> Sql:
     """The condition for PostgreSQL. `place` has the JSON value of the place."""
-    steps = "".join(f" -> CAST(? AS {'int' if isinstance(key, int) else 'text'})" for key in path)
-    source = _source(_OF_SERVER, column, "strpos")
+    # `->` would take a text for a list of one text. A path is silent where it leads nowhere.
+    at = "jsonb_path_query_first(document, CAST(? AS jsonpath), '{}', true)"
     exists = Sql(
-        f"EXISTS (SELECT 1 FROM (SELECT document{steps} AS value, receipt"
-        f" FROM {source} AS held OFFSET 0) AS place",
-        (*path, _LONE),
+        f"EXISTS (SELECT 1 FROM (SELECT {at} AS value, receipt"
+        f" FROM {_source(_OF_SERVER, column, 'strpos')} AS held OFFSET 0) AS place",
+        (f"strict {path}", _LONE),
     )
     value = storable(one.value).encode() if isinstance(one.value, str) else one.value
     if one.operator == "~":
@@ -190,17 +194,18 @@ def _for_server(one: Comparison, column: str, path: tuple[str | int, ...]) -> Sq
             (value,),
         )
         return exists + each + _server_text("leaf", column) + ") > 0)"
-    content = {
+    contents = {
         str: _server_text("place.value", column),
-        bool: Sql(
-            "CASE jsonb_typeof(place.value) WHEN 'boolean' THEN CAST(place.value AS boolean) END"
-        ),
-    }.get(
-        type(one.value),
-        Sql("CASE jsonb_typeof(place.value) WHEN 'number' THEN CAST(place.value AS numeric) END"),
-    )
+        bool: _server_scalar("boolean", "boolean"),
+    }
+    content = contents.get(type(one.value), _server_scalar("number", "numeric"))
     present = " WHERE jsonb_typeof(place.value) <> 'null' AND "
     return exists + present + _compared(one, content, value) + ")"
+
+
+def _server_scalar(kind: str, sql_type: str) -> Sql:
+    cast = f"CAST(place.value AS {sql_type})"
+    return Sql(f"CASE jsonb_typeof(place.value) WHEN '{kind}' THEN {cast} END")
 
 
 def _server_text(value: str, column: str) -> Sql:
