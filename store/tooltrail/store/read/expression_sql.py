@@ -96,8 +96,7 @@ _SERVER_PART: Final = (
     f" FOR CAST({{value}} -> '{_REFERENCE}' -> 1 AS integer)) END"
 )
 _IS_REFERENCE: Final = (
-    f'strict $."{_REFERENCE}" ? (@[0] >= 0 && @[0] < 2000000000'
-    " && @[1] >= 0 && @[1] < 2000000000)"
+    f'strict $."{_REFERENCE}" ? (@[0] >= 0 && @[0] < 2000000000 && @[1] >= 0 && @[1] < 2000000000)'
 )
 
 

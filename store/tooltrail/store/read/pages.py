@@ -139,7 +139,7 @@ def page(
     """
     check_limit(limit)
     after = None if cursor is None else _key_of(cursor)
-    filters = _simplified(filters)
+    filters = simplified(filters)
     column = "seq" if len(filters.sessions) == 1 else "started_at"
     order = Order(column, oldest_first, after)
     rows = _found(connection, filters, order, None if limit is None else limit + 1)
@@ -217,7 +217,7 @@ def _select_numbers(filters: InvocationFilter, leads: Sequence[str]) -> Sql:
 
 def count(connection: Connection, filters: InvocationFilter) -> int:
     """The number of invocations that match a filter."""
-    query = Sql("SELECT count(*) FROM invocations") + where(conditions_of(filters))
+    query = Sql("SELECT count(*) FROM invocations") + where(conditions_of(simplified(filters)))
     return int(fetch_value(connection, query))
 
 
@@ -249,7 +249,7 @@ def select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str) 
     return keys + where(conditions) + order.clause + limited(limit)
 
 
-def _simplified(filters: InvocationFilter) -> InvocationFilter:
+def simplified(filters: InvocationFilter) -> InvocationFilter:
     """The same filter without duplicate values, and with lists that other conditions imply."""
     filters = _narrowed(filters)
     once: dict[str, Any] = {name: tuple(dict.fromkeys(getattr(filters, name))) for name in LISTS}

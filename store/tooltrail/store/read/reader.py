@@ -82,6 +82,24 @@ class Reader:
         with self.database.read() as connection:
             return pages.count(connection, where)
 
+    def ranked_invocations(
+        self,
+        by: str,
+        where: InvocationFilter = ALL,
+        *,
+        limit: int | None = None,
+        least_first: bool = False,
+    ) -> list[tuple[InvocationView, int]]:
+        """The invocations with the greatest values, by default, and the value of each.
+
+        `by` is `duration` in milliseconds, `size` of the produced output in bytes, or `cut`: the
+        bytes that all stages left out. Invocations without this value are left out.
+        """
+        from tooltrail.store.read.rankings import ranked
+
+        with self.database.read() as connection:
+            return ranked(connection, where, by, limit, least_first=least_first)
+
     def invocation(self, name: str | UUID) -> InvocationDetail:
         """One invocation with all its surfaces."""
         from tooltrail.store.read.details import detail_of
@@ -103,15 +121,19 @@ class Reader:
             return lists.session_view(connection, names.find_session(connection, str(name)))
 
     def sessions(
-        self, *, limit: int | None = None, cursor: UUID | None = None
+        self,
+        where: InvocationFilter = ALL,
+        *,
+        limit: int | None = None,
+        cursor: UUID | None = None,
     ) -> list[SessionView]:
-        """Sessions, the newest first.
+        """Sessions, the newest first; with a filter, those with an invocation that matches.
 
         The cursor is the id of the last session of the page before. Raises `NotFoundError` if there
         is no such session.
         """
         with self.database.read() as connection:
-            return lists.list_sessions(connection, limit=limit, cursor=cursor)
+            return lists.list_sessions(connection, where, limit=limit, cursor=cursor)
 
     def conversation(
         self, name: str | UUID, *, payloads: bool = False, outputs: bool = True
