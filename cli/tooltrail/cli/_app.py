@@ -24,6 +24,7 @@ COMMANDS = {
     "repair": "ingest all facts that wait in the journal, and report",
     "session": "open, close and list sessions",
     "show": "show one invocation with its three surfaces",
+    "sql": "run a query over the views and tables of the store",
     "status": "print where the store is, and what needs attention",
     "tools": "list and export the tools that models were offered",
     "transcript": "print a session as a conversation",

@@ -71,26 +71,20 @@ def command(
     """
     from tooltrail.store.views import InvocationView
 
-    members = attributes(*InvocationView.__slots__, "outcome")
     if follow:
-        from tooltrail.cli._log_following import follow_log, write_row
-
-        is_paged = cursor is not None or reverse or sort != "started"
+        is_paged = cursor is not None or sort != "started" or reverse
         output = _without_end(output, is_paged=is_paged)
-        for number, views in enumerate(follow_log(location, where, count)):
-            if number == 0 and output.style is None:
-                write_row(_HEADER, is_header=True)
-            for view in views:
-                if not output.print_records([view], members):
-                    write_row(_row(view, utc))
+        _print_changes(location, where, count, output, utc=utc)
         return
     if sort != "started":
         if cursor is not None:
             raise click.UsageError("--cursor needs --sort started; -n says how many to list")
+        limit = count or None
         with location.open() as store:
-            limit = count or None
             ranked = store.reader.ranked_invocations(sort, where, limit=limit, least_first=reverse)
         _print_ranked(ranked, sort, output, utc=utc)
+        if len(ranked) == limit:
+            say(f"{limit:,} listed; -n 0 for all")
         return
     with location.open() as store:
         reader = store.reader
@@ -98,6 +92,7 @@ def command(
         # Counting by a condition would read every invocation.
         is_counted = page.next_cursor is not None and where.expression is None
         total = reader.count_invocations(where) if is_counted else None
+    members = attributes(*InvocationView.__slots__, "outcome")
     if not output.print_records(page.items, members):
         rows = [_row(view, utc) for view in page.items]
         colours = {"OUTCOME": colour_of_outcome}
@@ -106,6 +101,22 @@ def command(
         of_all = "listed" if total is None else f"of {total:,}"
         part = f"{len(page.items):,} {of_all}"
         say(f"{part}; -n 0 for all, --cursor {page.next_cursor} for the next")
+
+
+def _print_changes(
+    location: Location, where: InvocationFilter, count: int, output: Listing, *, utc: bool
+) -> None:
+    """Print the newest invocations, and each that starts or ends from now on."""
+    from tooltrail.cli._log_following import follow_log, write_row
+    from tooltrail.store.views import InvocationView
+
+    members = attributes(*InvocationView.__slots__, "outcome")
+    for number, views in enumerate(follow_log(location, where, count)):
+        if number == 0 and output.style is None:
+            write_row(_HEADER, is_header=True)
+        for view in views:
+            if not output.print_records([view], members):
+                write_row(_row(view, utc))
 
 
 def _print_ranked(

@@ -5,7 +5,7 @@ Modules that only the texts of a call need are imported late, so that a list doe
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.artifacts.paths import artifact_path
@@ -33,7 +33,21 @@ from tooltrail.store.views import (
 )
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from tooltrail.artifacts import ArtifactArchive
+    from tooltrail.store.engines.free_queries import Rows
+
+
+VIEWS: Final = ("v_invocations", "v_sessions", "v_artifacts", "v_omissions")
+"""The views for people and SQL tools; see `docs/tables.md`."""
+
+
+class ViewColumn(NamedTuple):
+    """A column of a view."""
+
+    view: str
+    column: str
 
 
 class Reader:
@@ -242,6 +256,25 @@ class Reader:
         """
         with self.database.read() as connection:
             return lists.artifact_owners(connection, path)
+
+    def query(self, sql: str) -> "AbstractContextManager[Rows]":
+        """Run a query that a person wrote: the names of its columns, and its rows one by one.
+
+        Only for a `with` statement. Raises `InvalidRecordError` if the text is no correct query, or
+        does more than read.
+        """
+        from tooltrail.store.engines.free_queries import read_only_rows
+
+        return read_only_rows(self.database.target, sql)
+
+    def view_columns(self) -> list[ViewColumn]:
+        """The columns of the views that are documented for SQL."""
+        with self.database.read() as connection:
+            return [
+                ViewColumn(view, column)
+                for view in VIEWS
+                for column in connection.column_names(view)
+            ]
 
     def counts(self, *, with_bodies: bool = False) -> StoreCounts:
         """Totals of the store. Reads all rows of the counted tables.
