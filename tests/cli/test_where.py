@@ -16,6 +16,7 @@ from tooltrail.records import ToolCall
 from tooltrail.store import create_store
 from tooltrail.store.expressions import PRESENT, Comparison, Every, Expression, Not, Some
 
+TEN = datetime(2026, 1, 1, 10, tzinfo=UTC)
 TOOL = Comparison("tool", "=", "a")
 
 
@@ -40,10 +41,11 @@ TOOL = Comparison("tool", "=", "a")
         ("size >= 10MB", Comparison("size", ">=", 10_000_000)),
         ("cut != 1.5KiB", Comparison("cut", "!=", 1536)),
         ("lost = 7", Comparison("lost", "=", 7)),
-        ("exit_status in (1, -2)", Some((Comparison("exit_status", "=", 1), Comparison("exit_status", "=", -2)))),
+        ("exit_status = -2", Comparison("exit_status", "=", -2)),
         ("signal = KILL", Comparison("signal", "=", 9)),
         ("signal = 15", Comparison("signal", "=", 15)),
-        ("started < 2026-01-01T10:00:00Z", Comparison("started", "<", datetime(2026, 1, 1, 10, tzinfo=UTC))),
+        ("started < 2026-01-01T10:00Z", Comparison("started", "<", TEN)),
+        ("finished = '2026-01-01 10:00Z'", Comparison("finished", "=", TEN)),
         (f"session = {UUID(int=3)}", Comparison("session", "=", UUID(int=3))),
         ("session = nightly", Comparison("session", "=", "nightly")),
         ('args.a-b[0]."c d".2 = 3', Comparison("arguments", "=", 3, ("a-b", 0, "c d", "2"))),

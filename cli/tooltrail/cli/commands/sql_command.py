@@ -12,7 +12,7 @@ import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import output_options, store_options
-from tooltrail.cli._output import Listing, attributes, say
+from tooltrail.cli._output import Listing, attributes, printable, say
 from tooltrail.cli._tables import print_table
 
 if TYPE_CHECKING:
@@ -54,7 +54,8 @@ def _print(names: Sequence[str], rows: Iterator[Sequence[Any]], output: Listing)
     records = (tuple(map(_plain, row)) for row in rows)
     if output.print_records(records, {name: itemgetter(n) for n, name in enumerate(names)}):
         return
-    print_table(names, ([_cell(value) for value in row] for row in islice(records, _MOST_ROWS)))
+    header = [printable(name) for name in names]
+    print_table(header, ([_cell(value) for value in row] for row in islice(records, _MOST_ROWS)))
     if next(records, None) is not None:
         say(f"only the first {_MOST_ROWS:,} rows; --csv, --json or --ndjson for all")
 
