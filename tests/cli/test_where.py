@@ -76,7 +76,7 @@ def test_a_time_ago_is_counted_from_now() -> None:
         ("tool", 4, "expected an operator"),
         ("tool =", 6, "expected a value"),
         ("tool = a b", 9, "expected `and` or `or`"),
-        ("(tool = a", 9, "expected `)`"),
+        ("(tool = a", 9, "expected `and`, `or` or `)`"),
         ("tool in a", 8, "expected `(`"),
         ("tool is nil", 8, "expected `null`"),
         ('tool = "a', 7, "this quote has no end"),
@@ -169,9 +169,12 @@ def test_a_mistake_is_a_usage_error(recorded: Cli) -> None:
     assert ended.code == 2
     assert "\x1b" not in ended.message
     assert "Invalid value for '--where': expected" in ended.message
-    for hostile in ("not " * 60 + "tool = a", " or ".join(["tool = a"] * 600)):
+    for hostile in ("not " * 9_000 + "tool = a", " or ".join(["tool = a"] * 600)):
         ended = recorded.run("log", "--where", hostile)
-        assert (ended.code, ended.sentence[:23]) == (2, "a condition has more th")
+        assert ended.code == 2
+        assert "a condition has " in ended.message
+    deep = "(" * 15 + "tool = Read" + ")" * 15
+    assert [row["seq"] for row in recorded.ok("log", "--json", "--where", deep).records] == [5]
 
 
 def test_the_longest_largest_and_most_cut_come_first(recorded: Cli) -> None:

@@ -13,12 +13,10 @@ import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from difflib import get_close_matches
-from functools import cache
-from typing import Any, Final, cast
+from functools import cache, partial
+from importlib import import_module
+from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
-
-from lark import Lark, Token, Transformer, UnexpectedInput, UnexpectedToken, v_args
-from lark.exceptions import VisitError
 
 from tooltrail.cli._filters import OUTCOMES, STATES
 from tooltrail.cli._output import printable
@@ -36,43 +34,28 @@ from tooltrail.store.expressions import (
     operators_of,
 )
 
-_GRAMMAR: Final = r"""
-?start: some
-?some: every (_OR every)*
-?every: negation (_AND negation)*
-?negation: _NOT negation -> negated
-    | "(" some ")"
-    | NAME OPERATOR value -> compared
-    | NAME _IN "(" value ("," value)* ")" -> listed
-    | NAME _IS _NULL -> absent
-    | NAME _IS _NOT _NULL -> present
-?value: TEXT | WORD
+_parsy: Any = import_module("parsy")
+"""The parser library, which has no types."""
 
-_OR.2: /or(?![\w.\[-])/i
-_AND.2: /and(?![\w.\[-])/i
-_NOT.2: /not(?![\w.\[-])/i
-_IN.2: /in(?![\w.\[-])/i
-_IS.2: /is(?![\w.\[-])/i
-_NULL.2: /null(?![\w.\[-])/i
-NAME: /[a-z_][\w-]*(\.([\w-]+|"[^"\\]*")|\[\d{1,9}\])*/i
-OPERATOR: /!=|<=|>=|[=<>~]/
-TEXT: /"([^"\\]|\\.)*"|'[^']*'/s
-WORD: /[^\s()\[\],"'=<>!~]+/
-%ignore /\s+/
-"""
+_END: Final = r"(?![\w.\[-])"
+_NAME: Final = re.compile(
+    rf"(?!(?:and|or|not|in|is|null){_END})"
+    r"""[a-z_][\w-]*(\.([\w-]+|"[^"\\]*")|\[\d{1,9}\])*""",
+    re.IGNORECASE,
+)
+_OPERATOR: Final = re.compile(r"!=|<=|>=|[=<>~]")
+_TEXT: Final = re.compile(r""""([^"\\]|\\.)*"|'[^']*'""", re.DOTALL)
+_WORD: Final = re.compile(r"""[^\s()\[\],"'=<>!~]+""")
 
-_EXPECTED: Final = {
-    "NAME": "a name such as tool or arguments.command",
-    "OPERATOR": "an operator (= != < <= > >= ~ in is)",
-    "WORD": "a value",
-    "_NULL": "`null`",
-    "_AND": "`and`",
-    "_OR": "`or`",
-    "COMMA": "a comma",
-    "LPAR": "`(`",
-    "RPAR": "`)`",
-}
-"""What to say for a terminal of the grammar. The others never stand alone, or go without saying."""
+_EXPECTED: Final = (
+    "a name such as tool or arguments.command",
+    "an operator (= != < <= > >= ~ in is)",
+    "a value",
+    *("`null`", "`and`", "`or`", "a comma", "`(`", "`)`"),
+)
+"""What can be expected at a place, in the order in which an error says it."""
+
+_A_NAME, _AN_OPERATOR, _A_VALUE, *_ = _EXPECTED
 
 _ALIASES: Final = {"args": "arguments"}
 _STEP: Final = re.compile(r'\.(?:"(?P<quoted>[^"]*)"|(?P<key>[\w-]+))|\[(?P<index>\d+)\]')
@@ -99,6 +82,13 @@ class _WrongError(Exception):
         self.at = at
 
 
+class _Token(NamedTuple):
+    """A piece of the text, and where it begins."""
+
+    at: int
+    text: str
+
+
 def parse_where(text: str) -> Expression:
     """Parse a condition.
 
@@ -106,96 +96,119 @@ def parse_where(text: str) -> Expression:
         ValueError: the text is no condition; the message shows the place of the mistake.
     """
     try:
-        return cast("Expression", _Builder().transform(_parser().parse(text)))
-    except UnexpectedInput as error:
-        at, problem = _unexpected(text, error)
-    except VisitError as error:
-        if not isinstance(error.orig_exc, _WrongError):
-            raise
-        at, problem = error.orig_exc.at, str(error.orig_exc)
+        return cast("Expression", _grammar().parse(text))
+    except _parsy.ParseError as error:
+        at, problem = error.index, _problem(text, error.index, error.expected)
+    except _WrongError as error:
+        at, problem = error.at, str(error)
+    except RecursionError:
+        at, problem = 0, "a condition has too many levels"
     raise ValueError(f"{problem}\n{_pointed(text, at)}")
 
 
 @cache
-def _parser() -> Lark:
-    return Lark(_GRAMMAR, parser="lalr", maybe_placeholders=False)
+def _grammar() -> Any:
+    """The parser of a condition, see the beginning of this module."""
+    space = _parsy.regex(r"\s*")
+
+    def token(pattern: re.Pattern[str], what: str) -> Any:
+        return _parsy.seq(_parsy.index, _parsy.regex(pattern)).combine(_Token).desc(what) << space
+
+    def sign(text: str, what: str) -> Any:
+        return _parsy.string(text).desc(what) << space
+
+    def keyword(name: str, what: str = "") -> Any:
+        pattern = re.compile(name + _END, re.IGNORECASE)
+        return token(pattern, what or f"`{name}`")
+
+    some = _parsy.forward_declaration()
+    negation = _parsy.forward_declaration()
+    name, value = token(_NAME, _A_NAME), token(_TEXT, _A_VALUE) | token(_WORD, _A_VALUE)
+    values = sign("(", "`(`") >> value.sep_by(sign(",", "a comma"), min=1) << sign(")", "`)`")
+    is_not = keyword("not", "`null`").optional()
+    comparison = _parsy.alt(
+        _parsy.seq(name, token(_OPERATOR, _AN_OPERATOR), value).combine(_compared),
+        _parsy.seq(name << keyword("in", _AN_OPERATOR), values).combine(_listed),
+        _parsy.seq(name << keyword("is", _AN_OPERATOR), is_not << keyword("null")).combine(
+            _missing
+        ),
+    )
+    negation.become(
+        (keyword("not", _A_NAME) >> negation).map(Not)
+        | sign("(", _A_NAME) >> some << sign(")", "`)`")
+        | comparison
+    )
+    every = negation.sep_by(keyword("and"), min=1).map(partial(_joined, Every))
+    some.become(every.sep_by(keyword("or"), min=1).map(partial(_joined, Some)))
+    return space >> some
 
 
-@v_args(inline=True)
-class _Builder(Transformer[Token, Any]):
-    """Builds the expression bottom up."""
-
-    def some(self, *parts: Expression) -> Expression:
-        return Some(parts)
-
-    def every(self, *parts: Expression) -> Expression:
-        return Every(parts)
-
-    def negated(self, part: Expression) -> Expression:
-        return Not(part)
-
-    def compared(self, name: Token, operator: Token, value: Token) -> Expression:
-        return _comparison(name, str(operator), value)
-
-    def listed(self, name: Token, *values: Token) -> Expression:
-        return Some(tuple(_comparison(name, "=", value) for value in values))
-
-    def present(self, name: Token) -> Expression:
-        return _comparison(name, PRESENT, None)
-
-    def absent(self, name: Token) -> Expression:
-        return Not(_comparison(name, PRESENT, None))
+def _joined(
+    kind: Callable[[tuple[Expression, ...]], Expression], parts: list[Expression]
+) -> Expression:
+    return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
 
-def _comparison(spelled: Token, operator: str, value: Token | None) -> Comparison:
+def _compared(name: _Token, operator: _Token, value: _Token) -> Expression:
+    return _comparison(name, operator.text, value)
+
+
+def _listed(name: _Token, values: list[_Token]) -> Expression:
+    return Some(tuple(_comparison(name, "=", value) for value in values))
+
+
+def _missing(name: _Token, is_not: _Token | None) -> Expression:
+    present = _comparison(name, PRESENT, None)
+    return present if is_not else Not(present)
+
+
+def _comparison(spelled: _Token, operator: str, value: _Token | None) -> Comparison:
     name, path = _named(spelled)
     accepted = operators_of(name)
     if operator not in accepted:
         known = ", ".join(one for one in accepted if one != PRESENT)
-        raise _WrongError(
-            _start(spelled), f"{name} {operator} is no comparison; {name} has {known}"
-        )
+        raise _WrongError(spelled.at, f"{name} {operator} is no comparison; {name} has {known}")
     return Comparison(name, operator, None if value is None else _value(name, value), path)
 
 
-def _named(spelled: Token) -> tuple[str, tuple[str | int, ...]]:
+def _named(spelled: _Token) -> tuple[str, tuple[str | int, ...]]:
     """The column or document, and the path in the document."""
-    name = re.split(r"[.\[]", spelled, maxsplit=1)[0]
+    name = re.split(r"[.\[]", spelled.text, maxsplit=1)[0]
     path = tuple(
         int(step["index"]) if step["index"] else step["key"] or step["quoted"] or ""
-        for step in _STEP.finditer(spelled, len(name))
+        for step in _STEP.finditer(spelled.text, len(name))
     )
     name = _ALIASES.get(name.lower(), name.lower())
     if name not in COLUMNS and name not in DOCUMENTS:
         known = (*COLUMNS, *DOCUMENTS)
         near = get_close_matches(name, known, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-        raise _WrongError(_start(spelled), f"unknown name {name}; {hint}")
+        raise _WrongError(spelled.at, f"unknown name {name}; {hint}")
     if path and name in COLUMNS:
-        raise _WrongError(_start(spelled), f"{name} has no members; {', '.join(DOCUMENTS)} have")
+        raise _WrongError(spelled.at, f"{name} has no members; {', '.join(DOCUMENTS)} have")
     return name, path
 
 
-def _value(name: str, token: Token) -> Value:
+def _value(name: str, token: _Token) -> Value:
     """The value of a token, by the kind of the column."""
     text = _unquoted(token)
     if name in DOCUMENTS:
-        return text if token.type == "TEXT" else _json_value(text)
+        return text if token.text[0] in "\"'" else _json_value(text)
     read, what = _READERS[COLUMNS[name]]
     try:
         return read(text)
     except (ValueError, OverflowError, KeyError):
-        raise _WrongError(_start(token), f"{token} is not {what}") from None
+        raise _WrongError(token.at, f"{token.text} is not {what}") from None
 
 
-def _unquoted(token: Token) -> str:
-    if token.type == "WORD" or token.startswith("'"):
-        return token.strip("'")
+def _unquoted(token: _Token) -> str:
+    if not token.text.startswith('"'):
+        return token.text.strip("'")
     try:
-        return str(json.loads(token, strict=False))
+        return str(json.loads(token.text, strict=False))
     except ValueError:
         problem = r"a backslash in double quotes begins an escape; write \\ or use single quotes"
-        raise _WrongError(_start(token), problem) from None
+        raise _WrongError(token.at, problem) from None
 
 
 def _json_value(word: str) -> Value:
@@ -259,23 +272,12 @@ _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
 """How to read a value of each kind, and what to call the kind."""
 
 
-def _unexpected(text: str, error: UnexpectedInput) -> tuple[int, str]:
-    """The place of a mistake, and what is expected there."""
-    names: object
-    if isinstance(error, UnexpectedToken):
-        at = len(text) if error.token.type == "$END" else _start(error.token)
-        names = error.accepts
-    else:
-        at, names = error.pos_in_stream or 0, getattr(error, "allowed", None)
-    known = names if isinstance(names, set) else set[str]()
-    if "WORD" in known and text[at : at + 1] in ("'", '"'):
-        return at, "this quote has no end"
-    *first, last = [words for name, words in _EXPECTED.items() if name in known] or ["a condition"]
-    return at, f"expected {', '.join(first)}{' or ' if first else ''}{last}"
-
-
-def _start(token: Token) -> int:
-    return token.start_pos or 0
+def _problem(text: str, at: int, expected: frozenset[str]) -> str:
+    """What is wrong at a place."""
+    if _A_VALUE in expected and text[at : at + 1] in ("'", '"'):
+        return "this quote has no end"
+    *first, last = [words for words in _EXPECTED if words in expected] or ["the end"]
+    return f"expected {', '.join(first)}{' or ' if first else ''}{last}"
 
 
 def _pointed(text: str, at: int) -> str:
