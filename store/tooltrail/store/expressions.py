@@ -120,7 +120,8 @@ def operators_of(name: str) -> tuple[str, ...]:
 
 def check_size(expression: Expression) -> None:
     """Raise `InvalidRecordError` for a tree that a database could refuse, since it is too large."""
-    level, depth, count = (expression,), 0, 0
+    level: tuple[Expression, ...] = (expression,)
+    depth = count = 0
     while level:
         depth, count = depth + 1, count + len(level)
         if depth > _MOST_LEVELS or count > _MOST_PARTS:
