@@ -42,11 +42,12 @@ def read_only_rows(target: Target, query: str) -> Generator[Rows]:
         InvalidRecordError: the text is no query, or is wrong, or does more than read.
         UnavailableError, DamageError: see `translated_errors`; the server took too long.
     """
-    is_sqlite = isinstance(target, SqliteTarget)
-    with translated_errors(target):
-        opened = _of_sqlite(target, query) if is_sqlite else _of_server(target, query)
-        with opened as (cursor, names):
-            yield names, cursor
+    if isinstance(target, SqliteTarget):
+        opened = _of_sqlite(target, query)
+    else:
+        opened = _of_server(target, query)
+    with translated_errors(target), opened as (cursor, names):
+        yield names, cursor
 
 
 @contextmanager
