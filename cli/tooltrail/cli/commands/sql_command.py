@@ -12,7 +12,7 @@ import click
 
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import output_options, store_options
-from tooltrail.cli._output import Listing, attributes, printable, say
+from tooltrail.cli._output import Listing, printable, say
 from tooltrail.cli._tables import print_table
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def command(*, location: Location, output: Listing, query: str | None) -> None:
     with location.open() as store:
         if query is None:
             views = store.reader.view_columns()
-            members = attributes("view", "column")
+            members = {"view": itemgetter(0), "column": itemgetter(1)}
             if not output.print_records(views, members):
                 print_table(("VIEW", "COLUMN"), views)
             return

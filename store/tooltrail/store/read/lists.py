@@ -51,6 +51,8 @@ _USES: Final = ("streams", "invocation_artifacts")
 _DIGITS: Final = 64
 _HEX: Final = re.compile(r"[0-9a-f]{0,64}")
 
+_VIEWS: Final = ("v_invocations", "v_sessions", "v_artifacts", "v_omissions")
+
 OFFERING: Final = "tools"
 """The role of messages that offer tools."""
 
@@ -286,3 +288,8 @@ def count_store(connection: Connection, *, with_bodies: bool) -> StoreCounts:
         *bodies,
         *fetch(connection, _ARTIFACTS)[0],
     )
+
+
+def view_columns(connection: Connection) -> list[tuple[str, str]]:
+    """See `Reader.view_columns`."""
+    return [(view, name) for view in _VIEWS for name in connection.column_names(view)]
