@@ -19,7 +19,7 @@ from tests.support.store_parts import StoreParts, store_parts
 
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
-from tooltrail.records import canonical_json
+from tooltrail.records import InvalidRecordError, canonical_json
 from tooltrail.records.facts import OmissionFact, SessionOpened, Shown
 from tooltrail.store.expressions import (
     COLUMNS,
@@ -386,3 +386,54 @@ def test_odd_arguments_do_not_hide_other_calls(parts: StoreParts) -> None:
     for sign in operators_of("arguments"):
         found(filled, Comparison("arguments", sign, "x", ("x",)))
         found(filled, Comparison("arguments", sign, "1", ("timeout",)))
+
+
+DAMAGED = (
+    """'{"result":{"x":{"$tooltrail.receipt":[99999999999,5]}}}'""",
+    """'{"result":{"x":{"$tooltrail.receipt":[1,-5]}}}'""",
+    """'{"result":{"x":{"$tooltrail.receipt":["a",{}]}}}'""",
+    """'{"result":{"x":{"$tooltrail.receipt":5}}}'""",
+    """'{"result":{"x":{"$tooltrail.receipt":[1,3]}}}'""",
+    "'no JSON'",
+    "NULL",
+)
+
+
+@pytest.mark.parametrize("column", ["arguments", "canonical"])
+def test_a_damaged_text_does_not_hide_other_calls(parts: StoreParts, column: str) -> None:
+    envelope = canonical_json.encode({"result": {"x": "make é"}, "error": None})
+    calls = [
+        call(new_id(), n, arguments=b'{"x":"make"}', receipt="é".encode() * 9, canonical=envelope)
+        for n in range(2)
+    ]
+    parts.ingest(*entries_of(calls))
+    damaged, whole = (one.started.id for one in calls)
+    more = ("x'00ff'", "7", "CAST(x'7bff7d' AS TEXT)") if parts.is_sqlite else ()
+    parts.drop_guards()
+    for value in (*DAMAGED, *more):
+        parts.run(f"UPDATE surfaces SET {column} = {value} WHERE invocation_key = 1")
+        for name in DOCUMENTS:
+            for sign in operators_of(name):
+                ids = found(Filled(parts, {}), Comparison(name, sign, "make", ("x",)))
+                is_found = name != "error" and sign in ("~", ">=", PRESENT)
+                assert whole in ids or not is_found
+    parts.run('UPDATE surfaces SET canonical = \'{"result":{"x":{"$tooltrail.receipt":[2,2]}}}\'')
+    in_receipt = Comparison("result", "=", "é", ("x",))
+    assert found(Filled(parts, {}), in_receipt) == [whole, damaged]
+    parts.run("UPDATE surfaces SET receipt = NULL WHERE invocation_key = 1")
+    assert found(Filled(parts, {}), in_receipt) == [whole]
+    for sign in operators_of("result"):
+        assert damaged not in found(Filled(parts, {}), Comparison("result", sign, "z", ("x",)))
+
+
+def test_a_tree_that_is_too_large_or_wrong_is_refused() -> None:
+    one: Expression = Comparison("tool", "=", "a")
+    deep = one
+    for _ in range(60):
+        deep = Not(deep)
+    for expression in (deep, Every((one,) * 600)):
+        with pytest.raises(InvalidRecordError, match="a condition has more than"):
+            InvocationFilter(expression=expression)
+    for name, sign, path in (("tool", "<", ()), ("nothing", "=", ()), ("result", "=", ('a"b',))):
+        with pytest.raises(InvalidRecordError):
+            Comparison(name, sign, "x", path)
