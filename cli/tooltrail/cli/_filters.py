@@ -55,7 +55,7 @@ class _Signal(click.ParamType[int]):
         return Signals[name].value
 
 
-class _Condition(click.ParamType):
+class _Condition(click.ParamType[Any]):
     """The text of `--where`; converts to an expression of the store."""
 
     name = "condition"

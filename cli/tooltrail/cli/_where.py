@@ -47,7 +47,7 @@ _OPERATOR: Final = re.compile(r"!=|<=|>=|[=<>~]")
 _TEXT: Final = re.compile(r""""([^"\\]|\\.)*"|'[^']*'""", re.DOTALL)
 _WORD: Final = re.compile(r"""[^\s()\[\],"'=<>!~]+""")
 
-_EXPECTED: Final = (
+_EXPECTED: Final[tuple[str, ...]] = (
     "a name such as tool or arguments.command",
     "an operator (= != < <= > >= ~ in is)",
     "a value",

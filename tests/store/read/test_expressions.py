@@ -182,7 +182,7 @@ def a_call(session: UUID, n: int, arguments: bytes) -> tuple[Call, dict[str, Any
             "started": made.started.at,
             "call_id": more.get("call_id"),
         }
-    cut = ()
+    cut: tuple[OmissionFact, ...] = ()
     if n % 5 == 0:
         cut = (
             OmissionFact("projection", "stdout", "bytes", n + 7, 0, "budget"),
@@ -343,7 +343,7 @@ def found(filled: Filled, expression: Expression, **more: Any) -> list[UUID]:
 
 
 def expected(filled: Filled, expression: Expression) -> list[UUID]:
-    return [id_ for id_, has in reversed(filled.calls.items()) if holds(expression, has)]
+    return [id_ for id_, has in reversed([*filled.calls.items()]) if holds(expression, has)]
 
 
 @given(some=st.lists(EXPRESSIONS, min_size=8, max_size=8))

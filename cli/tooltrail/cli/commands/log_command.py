@@ -127,7 +127,8 @@ def _print_ranked(
 
     fields = attributes(*InvocationView.__slots__, "outcome")
     members = {name: _of_view(read) for name, read in fields.items()}
-    header, rows = _HEADER, [_row(view, utc) for view, _ in ranked]
+    header: tuple[str, ...] = _HEADER
+    rows = [_row(view, utc) for view, _ in ranked]
     if sort == "cut":
         members["cut_size"] = itemgetter(1)
         header = (*_HEADER[:-1], "CUT", _HEADER[-1])
