@@ -18,7 +18,6 @@ from importlib import import_module
 from typing import Any, Final, NamedTuple, cast
 from uuid import UUID
 
-from tooltrail.cli._filters import OUTCOMES, STATES
 from tooltrail.cli._output import printable
 from tooltrail.cli._times import parse_moment
 from tooltrail.store.expressions import (
@@ -33,6 +32,7 @@ from tooltrail.store.expressions import (
     Value,
     operators_of,
 )
+from tooltrail.store.filters import OUTCOMES, STATES
 
 _parsy: Any = import_module("parsy")
 """The parser library, which has no types."""
