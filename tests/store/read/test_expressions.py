@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
@@ -244,12 +244,13 @@ def holds(expression: Expression, has: Mapping[str, Any]) -> bool:
 
 def at(value: Any, path: Sequence[str | int]) -> Any:
     for key in path:
-        if isinstance(value, dict) and isinstance(key, str):
-            value = value.get(key)
-        elif isinstance(value, list) and isinstance(key, int):
-            value = value[key] if key < len(value) else None
-        else:
-            return None
+        match value, key:
+            case dict(), str():
+                value = cast("dict[str, Any]", value).get(key)
+            case list(), int():
+                value = dict(enumerate(cast("list[Any]", value))).get(key)
+            case _:
+                return None
     return value
 
 
@@ -265,7 +266,7 @@ def compares(found: Any, sign: str, value: Value) -> bool:
     return alike and COMPARED[sign](plain(found), plain(value))
 
 
-def kind(value: Any) -> object:
+def kind(value: object) -> object:
     return float if isinstance(value, int | float) and not isinstance(value, bool) else type(value)
 
 
@@ -278,7 +279,8 @@ def plain(value: Any) -> Any:
 
 def texts(value: Any) -> Iterator[str]:
     if isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
+        members = cast("Any", value)
+        for one in members.values() if isinstance(value, dict) else members:
             yield from texts(one)
     elif isinstance(value, str):
         yield plain(value).decode()

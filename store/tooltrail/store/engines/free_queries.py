@@ -89,7 +89,8 @@ def _of_server(target: PostgresTarget, query: str) -> Generator[tuple[Any, list[
         for kind in ("date", "timestamp", "timestamptz"):  # Python does not know all times
             connection.adapters.register_loader(kind, TextLoader)
         connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-        connection.execute(f"SET LOCAL statement_timeout = '{STATEMENT_TIMEOUT_S}s'")
+        most = (f"{STATEMENT_TIMEOUT_S}s",)
+        connection.execute("SELECT set_config('statement_timeout', %s, true)", most)
         try:
             # A cursor of the server accepts one query, and no other statement.
             with connection.cursor("tooltrail_sql") as cursor:

@@ -167,7 +167,7 @@ def _for_sqlite(one: Comparison, column: str, path: str) -> Sql:
     if has_parts:
         part = _SQLITE_PART.format(value="place.value", at=f'$."{_REFERENCE}"')
         texts += f" WHEN 'object' THEN {part}"
-    contents = {
+    contents: dict[type, str] = {
         str: f"CASE place.kind {texts} END",
         bool: "CASE place.kind WHEN 'true' THEN 1 WHEN 'false' THEN 0 END",
     }
@@ -193,7 +193,7 @@ def _for_server(one: Comparison, column: str, path: str) -> Sql:
             (value,),
         )
         return exists + each + _server_text("leaf", column) + ") > 0)"
-    contents = {
+    contents: dict[type, Sql] = {
         str: _server_text("place.value", column),
         bool: _server_scalar("boolean", "boolean"),
     }
