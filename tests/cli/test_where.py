@@ -13,7 +13,7 @@ from tests.support.recording import fail_tool, run_command
 
 from tooltrail.cli._where import parse_where
 from tooltrail.records import ToolCall
-from tooltrail.store import create_store
+from tooltrail.store import create_store, open_store
 from tooltrail.store.expressions import PRESENT, Comparison, Every, Expression, Not, Some
 
 TEN = datetime(2026, 1, 1, 10, tzinfo=UTC)
@@ -131,14 +131,18 @@ def test_any_text_is_a_condition_or_a_mistake(text: str) -> None:
 
 
 @pytest.fixture
-def recorded(tmp_path: Path) -> Cli:
-    cli = Cli(str(tmp_path / "trail.db"))
-    with create_store(cli.database) as store, store.open_session(name="nightly") as session:
+def recorded(database: str, tmp_path: Path) -> Cli:
+    """A store with five calls, on each engine in turn."""
+    spool = tmp_path / "spool"
+    with (
+        create_store(database, artifacts=str(tmp_path / "a"), spool=spool) as store,
+        store.open_session(name="nightly") as session,
+    ):
         for n, command in enumerate(("make all", "make test", "ls", "make docs")):
             call = ToolCall.of("Bash", {"command": command, "n": n})
             run_command(session, b"x" * n * 30_000, exit_status=n % 2, call=call)
         fail_tool(session, kind="permission_denied")
-    return cli
+    return Cli(database, {"TOOLTRAIL_SPOOL": str(spool)})
 
 
 @pytest.mark.parametrize(
@@ -192,7 +196,7 @@ def test_the_longest_largest_and_most_cut_come_first(recorded: Cli) -> None:
 
 def test_what_was_cut_is_printed_when_it_decides(recorded: Cli) -> None:
     rows = recorded.ok("log", "--sort", "cut", "--json").records
-    with recorded.open() as store:
+    with open_store(recorded.database) as store:
         for row in rows:
             omissions = store.reader.invocation(row["id"]).omissions
             cut = sum(one.before - one.after for one in omissions if one.unit == "bytes")
@@ -218,7 +222,11 @@ def test_an_order_without_places_in_time_has_no_cursor(
 
 
 def test_sessions_are_listed_by_their_calls(recorded: Cli) -> None:
-    with recorded.open() as store, store.open_session(title="other") as session:
+    spool = Path(recorded.environment["TOOLTRAIL_SPOOL"])
+    with (
+        open_store(recorded.database, spool=spool) as store,
+        store.open_session(title="other") as session,
+    ):
         run_command(session)
         store.open_session(title="empty")
 

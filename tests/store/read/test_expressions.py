@@ -248,7 +248,8 @@ def at(value: Any, path: Sequence[str | int]) -> Any:
             case dict(), str():
                 value = cast("dict[str, Any]", value).get(key)
             case list(), int():
-                value = dict(enumerate(cast("list[Any]", value))).get(key)
+                items: Any = value
+                value = items[key] if key < len(items) else None
             case _:
                 return None
     return value
