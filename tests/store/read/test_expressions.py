@@ -244,14 +244,12 @@ def holds(expression: Expression, has: Mapping[str, Any]) -> bool:
 
 def at(value: Any, path: Sequence[str | int]) -> Any:
     for key in path:
-        match value, key:
-            case dict(), str():
-                value = cast("dict[str, Any]", value).get(key)
-            case list(), int():
-                items: Any = value
-                value = items[key] if key < len(items) else None
-            case _:
-                return None
+        if type(value) is not (list if isinstance(key, int) else dict):
+            return None
+        try:
+            value = value[key]
+        except LookupError:
+            return None
     return value
 
 
