@@ -244,7 +244,7 @@ def holds(expression: Expression, has: Mapping[str, Any]) -> bool:
 
 def at(value: Any, path: Sequence[str | int]) -> Any:
     for key in path:
-        if type(value) is not (list if isinstance(key, int) else dict):
+        if type(value).__name__ != ("list" if isinstance(key, int) else "dict"):
             return None
         try:
             value = value[key]
