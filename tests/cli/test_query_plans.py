@@ -55,6 +55,9 @@ FILTERS = (
     ("--tool", "Bash", "--state", "error"),
     ("--session", "@last", "--failed"),
     ("--agent", "coder", "--since", "2024-01-01"),
+    ("--where", "tool = Bash and exit_status != 0"),
+    ("--where", 'arguments.command ~ "make" and not result.exit_status = 1'),
+    ("--where", "cut > 3 or error is not null", "--tool", "Bash"),
 )
 
 Asked = tuple[str, Sequence[Any]]
@@ -85,6 +88,8 @@ def commands_of(database: str) -> list[tuple[str, ...]]:
         ("show", "--surface", "complete", "@last"),
         ("transcript", "@last"),
         ("session", "ls"),
+        ("session", "ls", "--tool", "Bash", "-n", "1"),
+        ("session", "ls", "--tool", "Rare"),
         ("artifact", "ls"),
         ("artifact", "ls", "--session", "@last"),
         ("artifact", "ls", "--invocation", "@last"),

@@ -81,7 +81,7 @@ tooltrail init --db trail.db
 tooltrail init --db postgresql://me@server/trail --artifacts s3://bucket
 tooltrail log --failed --since yesterday
 tooltrail log --tool Bash --exit-code "!=0" -n 0
-tooltrail log --session @last --reverse --json
+tooltrail log --where "tool = Bash and duration > 30s" --sort duration
 tooltrail log -f --agent claude-code
 claude mcp add tooltrail -- tooltrail mcp
 codex mcp add tooltrail -- tooltrail mcp
@@ -99,9 +99,12 @@ tooltrail session close
 tooltrail session close nightly-build
 tooltrail session ls
 tooltrail session ls -n 0 --csv --fields id,agent,title
+tooltrail session ls --tool Bash --failed
 tooltrail show @last:Bash
 tooltrail show 5d9aa8a6 --surface receipt
 tooltrail show nightly-build#3 --stream stderr
+tooltrail sql
+tooltrail sql "SELECT outcome, count(*) FROM v_invocations GROUP BY 1"
 tooltrail stats --by tool,day --since 7d
 tooltrail stats --tool Bash --by day --surfaces
 tooltrail stats --sort p95 -n 10

@@ -56,6 +56,21 @@ class _Signal(click.ParamType[int]):
         return Signals[name].value
 
 
+class _Condition(click.ParamType[Any]):
+    """The text of `--where`; converts to an expression of the store."""
+
+    name = "condition"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        """Parse the text; a mistake is a usage error that shows its place."""
+        from tooltrail.cli._where import parse_where  # noqa: PLC0415  imports a parser library
+
+        try:
+            return parse_where(value) if isinstance(value, str) else value
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
 def _many(flag: str, name: str, help_text: str, kind: Any = str) -> Callable[[Any], Any]:
     return click.option(flag, name, multiple=True, type=kind, help=help_text)
 
@@ -87,6 +102,11 @@ def filter_options(function: Decorated) -> Decorated:
         codes = others.pop("exit_codes")
         others["exit_statuses"] = tuple(code for code, is_other in codes if not is_other)
         others["not_exit_statuses"] = tuple(code for code, is_other in codes if is_other)
+        expressions = kwargs.pop("expressions")
+        if expressions:
+            from tooltrail.store.expressions import Some  # noqa: PLC0415  see above
+
+            others["expression"] = Some(expressions) if expressions[1:] else expressions[0]
         where = InvocationFilter(sessions=sessions, invocations=invocations, **others)
         return function(*args, location=location, where=where, **kwargs)
 
@@ -130,5 +150,11 @@ _OPTIONS = (
     click.option("--until", type=MOMENT, help="Started before this time."),
     click.option(
         "--min-size", type=click.IntRange(min=0), help="Output of at least this many bytes."
+    ),
+    _many(
+        "--where",
+        "expressions",
+        "Invocations for which a condition is true, such as 'duration > 30s'.",
+        _Condition(),
     ),
 )

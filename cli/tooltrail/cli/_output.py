@@ -4,10 +4,10 @@ import io
 import json
 import os
 import sys
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from itertools import pairwise
+from itertools import chain, pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
@@ -154,13 +154,13 @@ class Listing(NamedTuple):
             return False
         version = {"schema_version": SCHEMA_VERSION} if self.fields is None else {}
         names = list(members) if self.fields is None else _chosen(members, self.fields)
-        rows = [{**version, **{name: members[name](one) for name in names}} for one in values]
+        rows = ({**version, **{name: members[name](one) for name in names}} for one in values)
         if self.style == "csv":
-            write(_csv(rows, [*version, *names]))
+            _write_in_blocks(_csv(rows, [*version, *names]))
         elif self.style == "ndjson":
-            write("".join(f"{_json(row)}\n" for row in rows))
+            _write_in_blocks(f"{_json(row)}\n" for row in rows)
         else:
-            write("[" + ",\n ".join(map(_json, rows)) + "]\n")
+            _write_in_blocks(_array(rows))
         return True
 
 
@@ -171,17 +171,40 @@ def print_array(records: Iterable[Record]) -> int:
     the array is incomplete.
     """
     count = 0
+    for piece in _array({"schema_version": SCHEMA_VERSION, **record} for record in records):
+        write(piece)
+        count += 1
+    return count - 1
+
+
+def _array(rows: Iterable[Record]) -> Iterator[str]:
+    """A JSON array in pieces: one for each row, and one for the end."""
+    separator = "["
     try:
-        for record in records:
-            row = _json({"schema_version": SCHEMA_VERSION, **record})
-            write((",\n " if count else "[") + row)
-            count += 1
+        for row in rows:
+            yield separator + _json(row)
+            separator = ",\n "
     except Exception:
-        if count:
-            write("]\n")
+        if separator != "[":
+            yield "]\n"
         raise
-    write("]\n" if count else "[]\n")
-    return count
+    yield "]\n" if separator != "[" else "[]\n"
+
+
+def _write_in_blocks(pieces: Iterable[str]) -> None:
+    """Write pieces of text at constant memory. What came before an error is written."""
+    waiting: list[str] = []
+    size = 0
+    try:
+        for piece in pieces:
+            waiting.append(piece)
+            size += len(piece)
+            if size >= _BLOCK:
+                block, waiting, size = "".join(waiting), [], 0
+                write(block)
+    finally:
+        if waiting:
+            write("".join(waiting))
 
 
 def size_of(count: int | None) -> str:
@@ -260,15 +283,18 @@ def _json(row: Record) -> str:
     return json.dumps(row, ensure_ascii=False, default=_plain)
 
 
-def _csv(rows: Sequence[Record], header: Sequence[str]) -> str:
+def _csv(rows: Iterable[Record], header: Sequence[str]) -> Iterator[str]:
+    """The lines of CSV, the header first."""
     import csv  # noqa: PLC0415  few lists are printed as CSV
 
     buffer = io.StringIO()
-    writer = csv.DictWriter(buffer, fieldnames=header, lineterminator="\n")
-    writer.writeheader()
-    for row in rows:
-        writer.writerow({name: _cell_value(value) for name, value in row.items()})
-    return buffer.getvalue()
+    writer = csv.writer(buffer, lineterminator="\n")
+    values: Iterable[Iterable[object]] = (map(_cell_value, row.values()) for row in rows)
+    for line in chain([header], values):
+        writer.writerow(line)
+        yield buffer.getvalue()
+        buffer.seek(0)
+        buffer.truncate()
 
 
 def _cell_value(value: object) -> object:

@@ -10,6 +10,7 @@ from uuid import UUID
 
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.states import InvocationState
+from tooltrail.store.expressions import Expression, check_size
 
 STATES: tuple[str, ...] = get_args(InvocationState)
 """Every state of an invocation."""
@@ -42,6 +43,7 @@ class InvocationFilter:
         since: started at this time or later, aware.
         until: started before this time, aware.
         min_size: least number of bytes that the tool produced.
+        expression: a condition over columns and documents, see `tooltrail.store.expressions`.
     """
 
     sessions: tuple[UUID, ...] = ()
@@ -58,6 +60,7 @@ class InvocationFilter:
     signals: tuple[int, ...] = ()
     min_size: int | None = None
     invocations: tuple[UUID, ...] = ()
+    expression: Expression | None = None
 
     def __post_init__(self) -> None:
         for name in LISTS:
@@ -73,6 +76,8 @@ class InvocationFilter:
         for at in (self.since, self.until):
             if at is not None and at.tzinfo is None:
                 raise InvalidRecordError(f"filter time {at} has no zone")
+        if self.expression is not None:
+            check_size(self.expression)
         count = sum(len(getattr(self, name)) for name in LISTS)
         if count > MOST_VALUES:
             raise InvalidRecordError(

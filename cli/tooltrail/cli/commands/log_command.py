@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -24,7 +26,14 @@ _HEADER = ("ID", "STARTED", "TOOL", "OUTCOME", "TIME", "OUTPUT", "CALL")
 @filter_options
 @count_option
 @click.option("--cursor", help="Continue after the page that printed this cursor.")
-@click.option("--reverse", is_flag=True, help="List the oldest first.")
+@click.option(
+    "--sort",
+    type=click.Choice(("started", "duration", "size", "cut")),
+    default="started",
+    show_default=True,
+    help="List the longest first, or the largest output, or the output of which most was cut.",
+)
+@click.option("--reverse", is_flag=True, help="List the oldest first, or the least.")
 @click.option(
     "-f",
     "follow",
@@ -39,6 +48,7 @@ def command(
     where: InvocationFilter,
     count: int,
     cursor: str | None,
+    sort: str,
     reverse: bool,
     follow: bool,
     output: Listing,
@@ -54,6 +64,9 @@ def command(
     interrupted, cancelled, running, or unfinished for an imported call without a result. OUTPUT is
     the size of the produced output. If some output was not kept, OUTPUT also shows the kept size.
 
+    With --sort, calls without such a value are left out. CUT is what all stages left out of the
+    output: bytes that the tool produced, and the model did not see.
+
     With -f, the newest invocations come last, followed by one line for each invocation that starts
     or ends. Following stops when every invocation given with --invocation has ended, and every
     session given with --session is closed and has no running invocation. Otherwise, stop with
@@ -61,29 +74,76 @@ def command(
     """
     from tooltrail.store.views import InvocationView
 
-    members = attributes(*InvocationView.__slots__, "outcome")
     if follow:
-        from tooltrail.cli._log_following import follow_log, write_row
-
-        output = _without_end(output, is_paged=cursor is not None or reverse)
-        for number, views in enumerate(follow_log(location, where, count)):
-            if number == 0 and output.style is None:
-                write_row(_HEADER, is_header=True)
-            for view in views:
-                if not output.print_records([view], members):
-                    write_row(_row(view, utc))
+        is_paged = cursor is not None or sort != "started" or reverse
+        output = _without_end(output, is_paged=is_paged)
+        _print_changes(location, where, count, output, utc=utc)
+        return
+    if sort != "started":
+        if cursor is not None:
+            raise click.UsageError("--cursor needs --sort started; -n says how many to list")
+        limit = count or None
+        with location.open() as store:
+            ranked = store.reader.ranked_invocations(sort, where, limit=limit, least_first=reverse)
+        _print_ranked(ranked, sort, output, utc=utc)
+        if len(ranked) == limit:
+            say(f"{limit:,} listed; -n 0 for all")
         return
     with location.open() as store:
         reader = store.reader
         page = reader.invocations(where, limit=count or None, cursor=cursor, oldest_first=reverse)
-        total = reader.count_invocations(where) if page.next_cursor else len(page.items)
+        # Counting by a condition would read every invocation.
+        is_counted = page.next_cursor is not None and where.expression is None
+        total = reader.count_invocations(where) if is_counted else None
+    members = attributes(*InvocationView.__slots__, "outcome")
     if not output.print_records(page.items, members):
         rows = [_row(view, utc) for view in page.items]
         colours = {"OUTCOME": colour_of_outcome}
         print_table(_HEADER, rows, right=("TIME", "OUTPUT"), colours=colours)
     if page.next_cursor is not None:
-        part = f"{len(page.items):,} of {total:,}"
+        of_all = "listed" if total is None else f"of {total:,}"
+        part = f"{len(page.items):,} {of_all}"
         say(f"{part}; -n 0 for all, --cursor {page.next_cursor} for the next")
+
+
+def _print_changes(
+    location: Location, where: InvocationFilter, count: int, output: Listing, *, utc: bool
+) -> None:
+    """Print the newest invocations, and each that starts or ends from now on."""
+    from tooltrail.cli._log_following import follow_log, write_row
+    from tooltrail.store.views import InvocationView
+
+    members = attributes(*InvocationView.__slots__, "outcome")
+    for number, views in enumerate(follow_log(location, where, count)):
+        if number == 0 and output.style is None:
+            write_row(_HEADER, is_header=True)
+        for view in views:
+            if not output.print_records([view], members):
+                write_row(_row(view, utc))
+
+
+def _print_ranked(
+    ranked: list[tuple[InvocationView, int]], sort: str, output: Listing, *, utc: bool
+) -> None:
+    """Print invocations. What was cut has a column of its own, if they are sorted by that."""
+    from tooltrail.store.views import InvocationView
+
+    fields = attributes(*InvocationView.__slots__, "outcome")
+    members = {name: _of_view(read) for name, read in fields.items()}
+    header: tuple[str, ...] = _HEADER
+    rows = [_row(view, utc) for view, _ in ranked]
+    if sort == "cut":
+        members["cut_size"] = itemgetter(1)
+        header = (*_HEADER[:-1], "CUT", _HEADER[-1])
+        cuts = [size_of(value) for _, value in ranked]
+        rows = [(*row[:-1], cut, row[-1]) for row, cut in zip(rows, cuts, strict=True)]
+    if not output.print_records(ranked, members):
+        colours = {"OUTCOME": colour_of_outcome}
+        print_table(header, rows, right=("TIME", "OUTPUT", "CUT"), colours=colours)
+
+
+def _of_view(read: Callable[[Any], object]) -> Callable[[Any], object]:
+    return lambda pair: read(pair[0])
 
 
 def _without_end(output: Listing, *, is_paged: bool) -> Listing:
@@ -93,7 +153,7 @@ def _without_end(output: Listing, *, is_paged: bool) -> Listing:
         click.UsageError: an option or a style needs a list that ends.
     """
     if is_paged:
-        raise click.UsageError("-f cannot be combined with --cursor or --reverse")
+        raise click.UsageError("-f cannot be combined with --cursor, --sort or --reverse")
     if output.style not in (None, "ndjson"):
         raise click.UsageError("-f prints a table or --ndjson: the list has no end")
     return output._replace(style="ndjson") if output.fields else output

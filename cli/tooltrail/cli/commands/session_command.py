@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tooltrail.cli._filters import filter_options
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import count_option, output_options, store_options, time_option
 from tooltrail.cli._output import Listing, attributes, say, write
@@ -14,7 +15,7 @@ from tooltrail.cli._times import shown_in_list
 from tooltrail.records.errors import SessionClosedError
 
 if TYPE_CHECKING:
-    from tooltrail.store import SessionView
+    from tooltrail.store import InvocationFilter, SessionView
 
 
 @click.group("session")
@@ -66,6 +67,7 @@ def close(location: Location, name: str) -> None:
 
 @command.command("ls")
 @store_options
+@filter_options
 @count_option
 @click.option("--cursor", metavar="SESSION", help="Continue after this session.")
 @output_options
@@ -73,18 +75,22 @@ def close(location: Location, name: str) -> None:
 def ls(
     *,
     location: Location,
+    where: InvocationFilter,
     count: int,
     cursor: str | None,
     output: Listing,
     utc: bool,
 ) -> None:
-    """List sessions, newest first."""
+    """List sessions, newest first.
+
+    With filters, only sessions with a call that matches all of them: session ls --tool Bash.
+    """
     from tooltrail.store import SessionView
 
     with location.open() as store:
         reader = store.reader
         last = None if cursor is None else reader.session(cursor).id
-        views = reader.sessions(limit=count + 1 if count else None, cursor=last)
+        views = reader.sessions(where, limit=count + 1 if count else None, cursor=last)
     if count and len(views) > count:
         views = views[:count]
         say(f"{count:,} listed; -n 0 for all, --cursor {views[-1].id} for the next")

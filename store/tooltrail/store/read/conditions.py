@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from tooltrail.store.filters import LISTS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES
+from tooltrail.store.read.expression_sql import condition_of
 from tooltrail.store.read.rows import Sql, is_in
 
 _COLUMNS: Final = {
@@ -41,6 +42,8 @@ def conditions_of(filters: InvocationFilter, *, lead: str | None = None) -> list
     found: list[Sql] = []
     for name in (*LISTS, "min_size"):
         found += member_conditions(filters, name, indexed=lead in (None, name))
+    if filters.expression is not None:
+        found.append(condition_of(filters.expression))
     return [*found, *time_conditions(filters, indexed=lead not in ("agents", "min_size"))]
 
 

@@ -13,8 +13,11 @@ from tooltrail.artifacts.paths import artifact_path, digest_of_path
 from tooltrail.records.digests import ALGORITHM, EMPTY, Digest
 from tooltrail.records.errors import NotFoundError
 from tooltrail.store.engines.connection import Connection
+from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed, damage_of, make_view
+from tooltrail.store.read.conditions import conditions_of
+from tooltrail.store.read.pages import simplified
 from tooltrail.store.read.rows import (
     Row,
     Sql,
@@ -37,12 +40,18 @@ _SESSION: Final = Columns(
     "sessions: name close_reason",
 )
 _SELECTED: Final = Sql(f"SELECT {_SESSION.sql} FROM sessions")
+_NEWEST: Final = " ORDER BY sessions.opened_at DESC, sessions.key DESC"
+
+_NEARBY: Final = 200
+"""Sessions whose invocations are searched one by one, before an index of the filter is used."""
 
 _ARTIFACT: Final = Columns("artifacts: key digest size stored_size line_count created_at")
 _OWNER: Final = Columns("invocations: id")
 _USES: Final = ("streams", "invocation_artifacts")
 _DIGITS: Final = 64
 _HEX: Final = re.compile(r"[0-9a-f]{0,64}")
+
+_VIEWS: Final = ("v_invocations", "v_sessions", "v_artifacts", "v_omissions")
 
 OFFERING: Final = "tools"
 """The role of messages that offer tools."""
@@ -89,7 +98,11 @@ _SESSIONS: Final = Sql("SELECT count(*) FROM sessions")
 
 
 def list_sessions(
-    connection: Connection, *, limit: int | None, cursor: UUID | None
+    connection: Connection,
+    filters: InvocationFilter,
+    *,
+    limit: int | None,
+    cursor: UUID | None,
 ) -> list[SessionView]:
     """See `Reader.sessions`."""
     check_limit(limit)
@@ -103,10 +116,33 @@ def list_sessions(
             Sql(f"sessions.opened_at <= {at}", (after,)),
             Sql(f"(sessions.opened_at < {at} OR sessions.key < ?)", (after, after)),
         ]
-    newest = " ORDER BY sessions.opened_at DESC, sessions.key DESC"
-    return _session_views(
-        connection, fetch(connection, _SELECTED + where(behind) + newest + limited(limit))
-    )
+    if filters == ALL:
+        return _session_views(connection, _session_rows(connection, behind, limit))
+    rows: Sequence[Row] = ()
+    if limit is not None:
+        # Values that most sessions have are found among the newest, session by session.
+        near = Sql("SELECT sessions.key FROM sessions") + where(behind) + _NEWEST
+        is_near = Sql("sessions.key IN (SELECT key FROM (") + near + f" LIMIT {_NEARBY}) AS near)"
+        mine = where(
+            [
+                Sql("invocations.session_key = sessions.key"),
+                *conditions_of(filters, lead="sessions"),
+            ]
+        )
+        has_one = Sql("EXISTS (SELECT 1 FROM invocations") + mine + ")"
+        rows = _session_rows(connection, [is_near, has_one], limit)
+    if limit is None or len(rows) < limit:
+        keys = Sql("SELECT invocations.session_key FROM invocations")
+        found = keys + where(conditions_of(simplified(filters)))
+        is_found = Sql("sessions.key IN (") + found + ")"
+        rows = _session_rows(connection, [*behind, is_found], limit)
+    return _session_views(connection, rows)
+
+
+def _session_rows(
+    connection: Connection, conditions: Sequence[Sql], limit: int | None
+) -> Sequence[Row]:
+    return fetch(connection, _SELECTED + where(conditions) + _NEWEST + limited(limit))
 
 
 def session_view(connection: Connection, key: int) -> SessionView:
@@ -252,3 +288,8 @@ def count_store(connection: Connection, *, with_bodies: bool) -> StoreCounts:
         *bodies,
         *fetch(connection, _ARTIFACTS)[0],
     )
+
+
+def view_columns(connection: Connection) -> list[tuple[str, str]]:
+    """See `Reader.view_columns`."""
+    return [(view, name) for view in _VIEWS for name in connection.column_names(view)]

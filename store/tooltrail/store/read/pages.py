@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from tooltrail.records.argument_previews import PREVIEWED_CHARS, preview_arguments
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
+from tooltrail.store.expressions import required_values
 from tooltrail.store.filters import FAILED, LISTS, InvocationFilter
 from tooltrail.store.read.columns import LARGE_BYTES, Columns, Computed, damage_of, make_view
 from tooltrail.store.read.conditions import (
@@ -71,6 +72,17 @@ _MOST_MERGED: Final = 16
 
 _ORDERED: Final = ("exit_statuses", "error_kinds", "outcomes", "states", "tools", "families")
 """Lists of a filter with an index in the order of a page."""
+
+_IMPLIED: Final = {
+    "exit_statuses": "exit_status",
+    "error_kinds": "error_kind",
+    "outcomes": "outcome",
+    "states": "state",
+    "tools": "tool",
+    "families": "family",
+    "agents": "agent",
+}
+"""The column of an expression with the same values as a list of a filter."""
 
 _SELECTED: Final = f"SELECT {SMALL.sql} FROM {WITH_SESSION}"
 
@@ -128,7 +140,7 @@ def page(
     """
     check_limit(limit)
     after = None if cursor is None else _key_of(cursor)
-    filters = _simplified(filters)
+    filters = simplified(filters)
     column = "seq" if len(filters.sessions) == 1 else "started_at"
     order = Order(column, oldest_first, after)
     rows = _found(connection, filters, order, None if limit is None else limit + 1)
@@ -206,7 +218,7 @@ def _select_numbers(filters: InvocationFilter, leads: Sequence[str]) -> Sql:
 
 def count(connection: Connection, filters: InvocationFilter) -> int:
     """The number of invocations that match a filter."""
-    query = Sql("SELECT count(*) FROM invocations") + where(conditions_of(filters))
+    query = Sql("SELECT count(*) FROM invocations") + where(conditions_of(simplified(filters)))
     return int(fetch_value(connection, query))
 
 
@@ -238,12 +250,26 @@ def select_keys(filters: InvocationFilter, order: Order, limit: int, lead: str) 
     return keys + where(conditions) + order.clause + limited(limit)
 
 
-def _simplified(filters: InvocationFilter) -> InvocationFilter:
-    """The same filter without duplicate values, and with outcomes that other conditions imply."""
+def simplified(filters: InvocationFilter) -> InvocationFilter:
+    """The same filter without duplicate values, and with lists that other conditions imply."""
+    filters = _narrowed(filters)
     once: dict[str, Any] = {name: tuple(dict.fromkeys(getattr(filters, name))) for name in LISTS}
     if not filters.outcomes and (filters.signals or 0 in filters.not_exit_statuses):
         once["outcomes"] = FAILED
     return replace(filters, **once)
+
+
+def _narrowed(filters: InvocationFilter) -> InvocationFilter:
+    """The same filter with lists that its expression implies: their indexes may lead a page."""
+    if filters.expression is None:
+        return filters
+    implied = required_values(filters.expression)
+    found = {
+        name: implied[column]
+        for name, column in _IMPLIED.items()
+        if column in implied and not getattr(filters, name)
+    }
+    return replace(filters, **found)  # type: ignore[arg-type]  # their kinds are those of the lists
 
 
 def _is_ordered(name: str, values: Sequence[Any]) -> bool:
@@ -255,6 +281,8 @@ def _is_direct(filters: InvocationFilter, leads: Sequence[str]) -> bool:
     """Whether one index is enough for the page, without a filter that skips many entries."""
     if not leads or leads[0] in ("invocations", "sessions"):
         return True
+    if filters.expression is not None:
+        return False
     members = [name for name in LISTS if getattr(filters, name)]
     if filters.min_size is not None:
         members.append("min_size")

@@ -34,7 +34,10 @@ from tooltrail.store.views import (
 )
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from tooltrail.artifacts import ArtifactArchive
+    from tooltrail.store.engines.free_queries import Rows
     from tooltrail.store.read.retries import Retried
     from tooltrail.store.read.statistics import CallStatistics
 
@@ -84,6 +87,24 @@ class Reader:
         """The number of invocations that match. Reads an index, or all rows for some filters."""
         with self.database.read() as connection:
             return pages.count(connection, where)
+
+    def ranked_invocations(
+        self,
+        by: str,
+        where: InvocationFilter = ALL,
+        *,
+        limit: int | None = None,
+        least_first: bool = False,
+    ) -> list[tuple[InvocationView, int]]:
+        """The invocations with the greatest values, by default, and the value of each.
+
+        `by` is `duration` in milliseconds, `size` of the produced output in bytes, or `cut`: the
+        bytes that all stages left out. Invocations without this value are left out.
+        """
+        from tooltrail.store.read.rankings import ranked
+
+        with self.database.read() as connection:
+            return ranked(connection, where, by, limit, least_first=least_first)
 
     def statistics(
         self,
@@ -145,15 +166,19 @@ class Reader:
             return lists.session_view(connection, names.find_session(connection, str(name)))
 
     def sessions(
-        self, *, limit: int | None = None, cursor: UUID | None = None
+        self,
+        where: InvocationFilter = ALL,
+        *,
+        limit: int | None = None,
+        cursor: UUID | None = None,
     ) -> list[SessionView]:
-        """Sessions, the newest first.
+        """Sessions, the newest first; with a filter, those with an invocation that matches.
 
         The cursor is the id of the last session of the page before. Raises `NotFoundError` if there
         is no such session.
         """
         with self.database.read() as connection:
-            return lists.list_sessions(connection, limit=limit, cursor=cursor)
+            return lists.list_sessions(connection, where, limit=limit, cursor=cursor)
 
     def conversation(
         self, name: str | UUID, *, payloads: bool = False, outputs: bool = True
@@ -262,6 +287,21 @@ class Reader:
         """
         with self.database.read() as connection:
             return lists.artifact_owners(connection, path)
+
+    def query(self, sql: str) -> "AbstractContextManager[Rows]":
+        """Run a query that a person wrote: the names of its columns, and its rows one by one.
+
+        Only for a `with` statement. Raises `InvalidRecordError` if the text is no correct query, or
+        does more than read.
+        """
+        from tooltrail.store.engines.free_queries import read_only_rows
+
+        return read_only_rows(self.database.target, sql)
+
+    def view_columns(self) -> list[tuple[str, str]]:
+        """The views for people and SQL tools, each with the names of its columns."""
+        with self.database.read() as connection:
+            return lists.view_columns(connection)
 
     def counts(self, *, with_bodies: bool = False) -> StoreCounts:
         """Totals of the store. Reads all rows of the counted tables.

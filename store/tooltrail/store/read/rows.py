@@ -22,23 +22,31 @@ class Sql:
 
     A `+` before a column prevents SQLite from using an index for it, see the documentation of the
     query planner. `fetch` removes these hints for PostgreSQL. `+` has no other use in a piece.
+
+    `server` is the piece for PostgreSQL, if that is another one.
     """
 
     text: str
     values: tuple[object, ...] = ()
+    server: "Sql | None" = None
 
     def __add__(self, other: "Sql | str") -> "Sql":
         """Both pieces, one behind the other."""
-        if isinstance(other, str):
-            return Sql(self.text + other, self.values)
-        return Sql(self.text + other.text, self.values + other.values)
+        return joined("", (self, Sql(other) if isinstance(other, str) else other))
 
 
 def joined(separator: str, pieces: Iterable[Sql]) -> Sql:
     """Pieces joined by a separator."""
     every = tuple(pieces)
     values = tuple(value for one in every for value in one.values)
-    return Sql(separator.join(one.text for one in every), values)
+    differs = any(one.server is not None for one in every)
+    server = joined(separator, (on_server(one) for one in every)) if differs else None
+    return Sql(separator.join(one.text for one in every), values, server)
+
+
+def on_server(piece: Sql) -> Sql:
+    """The piece for PostgreSQL."""
+    return piece if piece.server is None else piece.server
 
 
 def where(conditions: Sequence[Sql]) -> Sql:
@@ -69,15 +77,17 @@ def fetch(connection: Connection, statement: Sql) -> Sequence[Row]:
     A text that is not UTF-8 becomes bytes, a time outside the range of Python becomes text. The
     normal conversion of the driver is several times as fast, and is tried first.
     """
-    text = statement.text if connection.is_sqlite else statement.text.replace("+", "")
+    if not connection.is_sqlite:
+        server = on_server(statement)
+        statement = Sql(server.text.replace("+", ""), server.values)
     values = [_driver_value(connection, one) for one in statement.values]
     try:
-        return connection.query(text, values)
+        return connection.query(statement.text, values)
     except (DamageError, InvalidRecordError) as error:
         if getattr(error.__cause__, "sqlstate", None) is not None:
             raise  # an error of a server, which ends the transaction
         with _lenient(connection) as again:
-            return again.query(text, values)
+            return again.query(statement.text, values)
 
 
 def fetch_each(

@@ -1,0 +1,287 @@
+"""Parses the conditions of `--where`, such as `tool = "Bash" and duration > 30s`.
+
+    OR     = AND, "or" …                 NAME   = a column, or a document and a path:
+    AND    = NOT, "and" …                         arguments.edits[0]."old text"
+    NOT    = "not" NOT, "(" OR ")", or   VALUE  = a text in quotes, or one word
+    NAME OPERATOR VALUE, NAME "in" "(" VALUE, … ")", NAME "is" ["not"] "null"
+
+The kind of a value follows from its column: `30s`, `10MB` and `yesterday` need no quotes.
+"""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from difflib import get_close_matches
+from functools import cache, partial
+from importlib import import_module
+from typing import Any, Final, NamedTuple, cast
+from uuid import UUID
+
+from tooltrail.cli._output import printable
+from tooltrail.cli._times import parse_moment
+from tooltrail.store.expressions import (
+    COLUMNS,
+    DOCUMENTS,
+    PRESENT,
+    Comparison,
+    Every,
+    Expression,
+    Not,
+    Some,
+    Value,
+    operators_of,
+)
+from tooltrail.store.filters import OUTCOMES, STATES
+
+_parsy: Any = import_module("parsy")
+"""The parser library, which has no types."""
+
+_END: Final = r"(?![\w.\[-])"
+_NAME: Final = re.compile(
+    rf"(?!(?:and|or|not|in|is|null){_END})"
+    r"""[a-z_][\w-]*(\.([\w-]+|"[^"\\]*")|\[\d{1,9}\])*""",
+    re.IGNORECASE,
+)
+_OPERATOR: Final = re.compile(r"!=|<=|>=|[=<>~]")
+_TEXT: Final = re.compile(r""""([^"\\]|\\.)*"|'[^']*'""", re.DOTALL)
+_WORD: Final = re.compile(r"""[^\s()\[\],"'=<>!~]+""")
+
+_EXPECTED: Final[tuple[str, ...]] = (
+    "a name such as tool or arguments.command",
+    "an operator (= != < <= > >= ~ in is)",
+    "a value",
+    *("`null`", "`and`", "`or`", "a comma", "`(`", "`)`"),
+)
+"""What can be expected at a place, in the order in which an error says it."""
+
+_A_NAME, _AN_OPERATOR, _A_VALUE, *_ = _EXPECTED
+
+_ALIASES: Final = {"args": "arguments"}
+_STEP: Final = re.compile(r'\.(?:"(?P<quoted>[^"]*)"|(?P<key>[\w-]+))|\[(?P<index>\d+)\]')
+_AMOUNT: Final = re.compile(r"(\d{1,15}(?:\.\d{1,6})?)([a-z]*)", re.IGNORECASE)
+_INTEGER: Final = re.compile(r"-?\d{1,18}")
+_NUMBER: Final = re.compile(r"-?\d+(\.\d+)?([eE][+-]?\d+)?")
+_DURATIONS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
+_PREFIXES: Final = "kmgt"
+_SIZES: Final = {
+    "": 1,
+    "b": 1,
+    **{f"{one}b": 1000 ** (n + 1) for n, one in enumerate(_PREFIXES)},
+    **{f"{one}ib": 1024 ** (n + 1) for n, one in enumerate(_PREFIXES)},
+}
+_WINDOW: Final = 60
+"""Most characters of a condition that an error shows, on each side."""
+
+
+class _WrongError(Exception):
+    """A mistake, and its position in the text."""
+
+    def __init__(self, at: int, message: str) -> None:
+        super().__init__(message)
+        self.at = at
+
+
+class _Token(NamedTuple):
+    """A piece of the text, and where it begins."""
+
+    at: int
+    text: str
+
+
+def parse_where(text: str) -> Expression:
+    """Parse a condition.
+
+    Raises:
+        ValueError: the text is no condition; the message shows the place of the mistake.
+    """
+    try:
+        return cast("Expression", _grammar().parse(text))
+    except _parsy.ParseError as error:
+        at, problem = error.index, _problem(text, error.index, error.expected)
+    except _WrongError as error:
+        at, problem = error.at, str(error)
+    except RecursionError:
+        at, problem = 0, "a condition has too many levels"
+    raise ValueError(f"{problem}\n{_pointed(text, at)}")
+
+
+@cache
+def _grammar() -> Any:
+    """The parser of a condition, see the beginning of this module."""
+    space = _parsy.regex(r"\s*")
+
+    def token(pattern: re.Pattern[str], what: str) -> Any:
+        return _parsy.seq(_parsy.index, _parsy.regex(pattern)).combine(_Token).desc(what) << space
+
+    def sign(text: str, what: str) -> Any:
+        return _parsy.string(text).desc(what) << space
+
+    def keyword(name: str, what: str = "") -> Any:
+        pattern = re.compile(name + _END, re.IGNORECASE)
+        return token(pattern, what or f"`{name}`")
+
+    some = _parsy.forward_declaration()
+    negation = _parsy.forward_declaration()
+    name, value = token(_NAME, _A_NAME), token(_TEXT, _A_VALUE) | token(_WORD, _A_VALUE)
+    values = sign("(", "`(`") >> value.sep_by(sign(",", "a comma"), min=1) << sign(")", "`)`")
+    is_not = keyword("not", "`null`").optional()
+    comparison = _parsy.alt(
+        _parsy.seq(name, token(_OPERATOR, _AN_OPERATOR), value).combine(_compared),
+        _parsy.seq(name << keyword("in", _AN_OPERATOR), values).combine(_listed),
+        _parsy.seq(name << keyword("is", _AN_OPERATOR), is_not << keyword("null")).combine(
+            _missing
+        ),
+    )
+    negation.become(
+        (keyword("not", _A_NAME) >> negation).map(Not)
+        | sign("(", _A_NAME) >> some << sign(")", "`)`")
+        | comparison
+    )
+    every = negation.sep_by(keyword("and"), min=1).map(partial(_joined, Every))
+    some.become(every.sep_by(keyword("or"), min=1).map(partial(_joined, Some)))
+    return space >> some
+
+
+def _joined(
+    kind: Callable[[tuple[Expression, ...]], Expression], parts: list[Expression]
+) -> Expression:
+    return parts[0] if len(parts) == 1 else kind(tuple(parts))
+
+
+def _compared(name: _Token, operator: _Token, value: _Token) -> Expression:
+    return _comparison(name, operator.text, value)
+
+
+def _listed(name: _Token, values: list[_Token]) -> Expression:
+    return Some(tuple(_comparison(name, "=", value) for value in values))
+
+
+def _missing(name: _Token, is_not: _Token | None) -> Expression:
+    present = _comparison(name, PRESENT, None)
+    return present if is_not else Not(present)
+
+
+def _comparison(spelled: _Token, operator: str, value: _Token | None) -> Comparison:
+    name, path = _named(spelled)
+    accepted = operators_of(name)
+    if operator not in accepted:
+        known = ", ".join(one for one in accepted if one != PRESENT)
+        raise _WrongError(spelled.at, f"{name} {operator} is no comparison; {name} has {known}")
+    return Comparison(name, operator, None if value is None else _value(name, value), path)
+
+
+def _named(spelled: _Token) -> tuple[str, tuple[str | int, ...]]:
+    """The column or document, and the path in the document."""
+    name = re.split(r"[.\[]", spelled.text, maxsplit=1)[0]
+    path = tuple(
+        int(step["index"]) if step["index"] else step["key"] or step["quoted"] or ""
+        for step in _STEP.finditer(spelled.text, len(name))
+    )
+    name = _ALIASES.get(name.lower(), name.lower())
+    if name not in COLUMNS and name not in DOCUMENTS:
+        known = (*COLUMNS, *DOCUMENTS)
+        near = get_close_matches(name, known, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+        raise _WrongError(spelled.at, f"unknown name {name}; {hint}")
+    if path and name in COLUMNS:
+        raise _WrongError(spelled.at, f"{name} has no members; {', '.join(DOCUMENTS)} have")
+    return name, path
+
+
+def _value(name: str, token: _Token) -> Value:
+    """The value of a token, by the kind of the column."""
+    text = _unquoted(token)
+    if name in DOCUMENTS:
+        return text if token.text[0] in "\"'" else _json_value(text)
+    read, what = _READERS[COLUMNS[name]]
+    try:
+        return read(text)
+    except (ValueError, OverflowError, KeyError):
+        raise _WrongError(token.at, f"{token.text} is not {what}") from None
+
+
+def _unquoted(token: _Token) -> str:
+    if not token.text.startswith('"'):
+        return token.text.strip("'")
+    try:
+        return str(json.loads(token.text, strict=False))
+    except ValueError:
+        problem = r"a backslash in double quotes begins an escape; write \\ or use single quotes"
+        raise _WrongError(token.at, problem) from None
+
+
+def _json_value(word: str) -> Value:
+    """A number, `true` or `false`; any other word is a text."""
+    if _INTEGER.fullmatch(word):
+        return int(word)
+    if _NUMBER.fullmatch(word):
+        return float(word)
+    return {"true": True, "false": False}.get(word, word)
+
+
+def _integer(text: str) -> int:
+    if not _INTEGER.fullmatch(text):
+        raise ValueError(text)
+    return int(text)
+
+
+def _signal(text: str) -> int:
+    from signal import Signals  # noqa: PLC0415  few conditions need it
+
+    is_number = _INTEGER.fullmatch(text)
+    return int(text) if is_number else Signals[f"SIG{text.upper().removeprefix('SIG')}"].value
+
+
+def _amount(units: Mapping[str, int]) -> Callable[[str], Value]:
+    def read(text: str) -> Value:
+        found = _AMOUNT.fullmatch(text.replace(" ", ""))
+        if found is None:
+            raise ValueError(text)
+        exact = float(found[1]) * units[found[2].lower()]
+        return int(exact) if exact == int(exact) else exact
+
+    return read
+
+
+def _one_of(choices: tuple[str, ...]) -> tuple[Callable[[str], Value], str]:
+    return {one: one for one in choices}.__getitem__, f"one of {', '.join(choices)}"
+
+
+def _session(text: str) -> Value:
+    try:
+        return UUID(text)
+    except ValueError:
+        return text
+
+
+_READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
+    "text": (str, "a text"),
+    "session": (_session, "a session"),
+    "state": _one_of(STATES),
+    "outcome": _one_of(OUTCOMES),
+    "integer": (_integer, "an integer"),
+    "signal": (_signal, "a signal such as SIGKILL, or its number"),
+    "duration": (_amount(_DURATIONS), "a duration such as 200ms, 30s, 5m or 1.5h"),
+    "size": (_amount(_SIZES), "a size such as 512, 10kB, 10MB or 1GiB"),
+    "time": (
+        lambda text: parse_moment(text, datetime.now().astimezone()),
+        "a time: RFC 3339, a date, 2h, 3d, today or yesterday",
+    ),
+}
+"""How to read a value of each kind, and what to call the kind."""
+
+
+def _problem(text: str, at: int, expected: frozenset[str]) -> str:
+    """What is wrong at a place."""
+    if _A_VALUE in expected and text[at : at + 1] in ("'", '"'):
+        return "this quote has no end"
+    *first, last = [words for words in _EXPECTED if words in expected] or ["the end"]
+    return f"expected {', '.join(first)}{' or ' if first else ''}{last}"
+
+
+def _pointed(text: str, at: int) -> str:
+    """The text around a place, with a mark below the place."""
+    first = max(0, at - _WINDOW)
+    before, behind = printable(text[first:at]), printable(text[at : at + _WINDOW])
+    return f"  {before}{behind}\n  {' ' * len(before)}^"

@@ -1,0 +1,236 @@
+"""Conditions of `store.expressions` as SQL over `invocations`, for both engines.
+
+A place in a document is read in a subquery, which yields its JSON value. A long text of a canonical
+result may be a reference into the receipt; see `store.references`. It is read from there, and
+compared like any other text. If the receipt is erased, the canonical result is, too.
+
+PostgreSQL compares texts of documents as bytes, in the order of code points like SQLite. Values of
+damaged rows make no error: JSON that a database cannot parse counts as one text.
+"""
+
+from typing import Final
+
+from tooltrail.records.plain_text import storable
+from tooltrail.store.expressions import (
+    PRESENT,
+    Comparison,
+    Every,
+    Expression,
+    Not,
+    Some,
+)
+from tooltrail.store.read.rows import Sql, joined
+
+CUT_SIZE: Final = (
+    "(SELECT CAST(sum(omissions.before_count - omissions.after_count) AS bigint) FROM omissions"
+    " WHERE omissions.invocation_key = invocations.key AND omissions.unit = 'bytes')"
+)
+"""SQL for the bytes that all stages left out; NULL if nothing was."""
+
+_SESSION: Final = "(SELECT held.{} FROM sessions AS held WHERE held.key = invocations.session_key)"
+
+_COLUMNS: Final = {
+    "tool": "invocations.tool_name",
+    "duration": "invocations.duration_ms",
+    "started": "invocations.started_at",
+    "finished": "invocations.finished_at",
+    "size": "invocations.output_size",
+    "lost": "invocations.lost_size",
+    "cut": CUT_SIZE,
+    "agent": _SESSION.format("agent"),
+    "receipt": "(SELECT s.receipt FROM surfaces AS s WHERE s.invocation_key = invocations.key)",
+}
+"""SQL for the columns that are not a column of `invocations` with the same name."""
+
+_SOURCES: Final = {
+    "arguments": ("arguments", ()),
+    "result": ("canonical", ("result",)),
+    "error": ("canonical", ("error",)),
+}
+"""The column of `surfaces` that has a document, and where in that column."""
+
+_MOST_BRACKETS: Final = 5_000
+"""Most `[` and `{` of a document that PostgreSQL parses. At some 10,000 levels it gives up."""
+
+_REFERENCE: Final = "$tooltrail.receipt"
+
+# A backslash becomes an escape that is no backslash; then each backslash begins an escape. NUL
+# becomes `\0`, as in every stored text: a text of PostgreSQL cannot hold it.
+_WITHOUT_NUL: Final = r"replace(replace(s.{column}, '\\', '\u005c'), '\u0000', '\u005c0')"
+
+# Lone surrogates become texts such as `\ud800`, too.
+_LONE: Final = (
+    r"\\(u[dD][89abAB][[:xdigit:]]{2})(?!\\u[dD][c-fC-F])"
+    r"|(?<!\\u[dD][89abAB][[:xdigit:]]{2})\\(u[dD][c-fC-F][[:xdigit:]]{2})"
+)
+
+_OF_SQLITE: Final = (
+    r"(SELECT CASE WHEN NOT json_valid(s.{column}) THEN json_quote(s.{column})"
+    r" WHEN instr(s.{column}, '\u0000') > 0 THEN"
+    f" {_WITHOUT_NUL} ELSE s.{{column}} END AS document, s.receipt FROM surfaces AS s"
+    " WHERE s.invocation_key = invocations.key AND typeof(s.{column}) = 'text'{only})"
+)
+_OF_SERVER: Final = (
+    "(SELECT CASE WHEN length(exact) - length(translate(exact, '[{{', ''))"
+    f" <= {_MOST_BRACKETS} AND pg_input_is_valid(clean, 'jsonb') THEN CAST(clean AS jsonb)"
+    " ELSE to_jsonb(exact) END AS document, receipt FROM ("
+    r"SELECT CASE WHEN strpos(s.{column}, '\u') = 0 THEN s.{column} ELSE"
+    rf" regexp_replace({_WITHOUT_NUL}, ?, '\\u005c\1\2', 'g') END AS clean,"
+    " s.{column} AS exact, s.receipt FROM surfaces AS s"
+    " WHERE s.invocation_key = invocations.key AND s.{column} IS NOT NULL{only} OFFSET 0) AS texts)"
+)
+"""The document of an invocation as valid JSON, and the receipt. `?` is `_LONE`."""
+
+# If the receipt is erased, so are the parts of the canonical result that stand there.
+_IS_COMPLETE: Final = " AND (s.receipt IS NOT NULL OR {find}(s.canonical, '{reference}') = 0)"
+
+# `- -1` adds one: `rows.Sql` gives `+` another meaning.
+_SQLITE_PART: Final = (
+    "CAST(substr(CAST(place.receipt AS BLOB), json_extract({value}, '{at}[0]') - -1,"
+    " json_extract({value}, '{at}[1]')) AS TEXT)"
+)
+_SERVER_PART: Final = (
+    "CASE WHEN jsonb_path_exists({value}, CAST(? AS jsonpath), '{{}}', true) THEN substring("
+    "convert_to(place.receipt, 'UTF8') FROM"
+    f" CAST({{value}} -> '{_REFERENCE}' -> 0 AS integer) - -1"
+    f" FOR CAST({{value}} -> '{_REFERENCE}' -> 1 AS integer)) END"
+)
+_IS_REFERENCE: Final = (
+    f'strict $."{_REFERENCE}" ? (@[0] >= 0 && @[0] < 2000000000 && @[1] >= 0 && @[1] < 2000000000)'
+)
+
+
+def condition_of(expression: Expression) -> Sql:
+    """The condition of an expression. Unknown means false."""
+    match expression:
+        case Every(parts):
+            return _grouped(" AND ", parts)
+        case Some(parts):
+            return _grouped(" OR ", parts)
+        case Not(part):
+            return Sql("(") + condition_of(part) + ") IS NOT TRUE"
+        case Comparison(name) if name in _SOURCES:
+            return _in_document(expression)
+        case Comparison("session"):
+            return _of_session(expression)
+        case _:
+            return _of_column(expression)
+
+
+def _grouped(word: str, parts: tuple[Expression, ...]) -> Sql:
+    return Sql("(") + joined(word, map(condition_of, parts)) + ")"
+
+
+def _of_column(one: Comparison) -> Sql:
+    column = _COLUMNS.get(one.name, f"invocations.{one.name}")
+    if one.operator == PRESENT:
+        return Sql(f"{column} IS NOT NULL")
+    if one.operator == "~":
+        on_server = Sql(f"strpos({column}, CAST(? AS text)) > 0", (one.value,))
+        return Sql(f"instr({column}, ?) > 0", (one.value,), on_server)
+    return Sql(f"{column} {_sign(one)} ?", (one.value,))
+
+
+def _of_session(one: Comparison) -> Sql:
+    column = "name" if isinstance(one.value, str) else "id"
+    is_so = Sql(f"{_SESSION.format(column)} = ?", (one.value,))
+    return is_so if one.operator == "=" else is_so + " IS NOT TRUE"
+
+
+def _in_document(one: Comparison) -> Sql:
+    column, root = _SOURCES[one.name]
+    keys = (*root, *one.path)
+    path = "$" + "".join(f"[{key}]" if isinstance(key, int) else f'."{key}"' for key in keys)
+    here = _for_sqlite(one, column, path)
+    return Sql(here.text, here.values, _for_server(one, column, path))
+
+
+def _for_sqlite(one: Comparison, column: str, path: str) -> Sql:
+    """The condition for SQLite. `place` has the kind and the value of the place."""
+    source = Sql(
+        "(SELECT json_type(document, ?) AS kind, json_extract(document, ?) AS value,"
+        f" document, receipt FROM {_source(_OF_SQLITE, column, 'instr')})",
+        (path, path),
+    )
+    exists = Sql("EXISTS (SELECT 1 FROM ") + source + " AS place"
+    has_parts = column == "canonical"
+    if one.operator == "~":
+        texts = "WHEN leaf.type = 'text' THEN leaf.value"
+        if has_parts:
+            part = _SQLITE_PART.format(value="leaf.value", at="$")
+            texts += f" WHEN leaf.type = 'array' AND leaf.key = '{_REFERENCE}' THEN {part}"
+        return exists + Sql(
+            f", json_tree(place.document, ?) AS leaf WHERE instr(CASE {texts} END, ?) > 0)",
+            (path, one.value),
+        )
+    texts = "WHEN 'text' THEN place.value"
+    if has_parts:
+        part = _SQLITE_PART.format(value="place.value", at=f'$."{_REFERENCE}"')
+        texts += f" WHEN 'object' THEN {part}"
+    contents: dict[type, str] = {
+        str: f"CASE place.kind {texts} END",
+        bool: "CASE place.kind WHEN 'true' THEN 1 WHEN 'false' THEN 0 END",
+    }
+    number = "CASE WHEN place.kind IN ('integer', 'real') THEN place.value END"
+    content = Sql(contents.get(type(one.value), number))
+    return exists + " WHERE place.kind <> 'null' AND " + _compared(one, content, one.value) + ")"
+
+
+def _for_server(one: Comparison, column: str, path: str) -> Sql:
+    """The condition for PostgreSQL. `place` has the JSON value of the place."""
+    # `->` would take a text for a list of one text. A path is silent where it leads nowhere.
+    at = "jsonb_path_query_first(document, CAST(? AS jsonpath), '{}', true)"
+    exists = Sql(
+        f"EXISTS (SELECT 1 FROM (SELECT {at} AS value, receipt"
+        f" FROM {_source(_OF_SERVER, column, 'strpos')} AS held OFFSET 0) AS place",
+        (f"strict {path}", _LONE),
+    )
+    value = storable(one.value).encode() if isinstance(one.value, str) else one.value
+    if one.operator == "~":
+        each = Sql(
+            ", jsonb_path_query(place.value, 'strict $.**') AS leaf WHERE position("
+            "CAST(? AS bytea) IN ",
+            (value,),
+        )
+        return exists + each + _server_text("leaf", column) + ") > 0)"
+    contents: dict[type, Sql] = {
+        str: _server_text("place.value", column),
+        bool: _server_scalar("boolean", "boolean"),
+    }
+    content = contents.get(type(one.value), _server_scalar("number", "numeric"))
+    present = " WHERE jsonb_typeof(place.value) <> 'null' AND "
+    return exists + present + _compared(one, content, value) + ")"
+
+
+def _server_scalar(kind: str, sql_type: str) -> Sql:
+    cast = f"CAST(place.value AS {sql_type})"
+    return Sql(f"CASE jsonb_typeof(place.value) WHEN '{kind}' THEN {cast} END")
+
+
+def _server_text(value: str, column: str) -> Sql:
+    """The bytes of a text, or of the part of the receipt that an object refers to."""
+    text = Sql(
+        f"CASE jsonb_typeof({value}) WHEN 'string' THEN convert_to({value} #>> '{{}}', 'UTF8')"
+    )
+    if column == "canonical":
+        text += Sql(f" WHEN 'object' THEN {_SERVER_PART.format(value=value)}", (_IS_REFERENCE,))
+    return text + " END"
+
+
+def _compared(one: Comparison, content: Sql, value: object) -> Sql:
+    """Compare a place that is not null. Another value than a text or number is not equal to one."""
+    if one.operator == PRESENT:
+        return Sql("1 = 1")
+    if one.operator == "!=":
+        return Sql("(") + content + Sql(" = ?) IS NOT TRUE", (value,))
+    return content + Sql(f" {_sign(one)} ?", (value,))
+
+
+def _source(form: str, column: str, find: str) -> str:
+    reference = f'{{"{_REFERENCE}"'
+    only = _IS_COMPLETE.format(find=find, reference=reference) if column == "canonical" else ""
+    return form.format(column=column, only=only)
+
+
+def _sign(one: Comparison) -> str:
+    return "<>" if one.operator == "!=" else one.operator
