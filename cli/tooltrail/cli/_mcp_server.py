@@ -208,7 +208,7 @@ def _text(
     detail = reader.invocation(call)
     streams, _ = texts_of(store, str(detail.summary.id), None)
     name = part or next((one.role for one in streams), "complete_output")
-    if name in {one.role for one in (*streams, *detail.streams)}:
+    if detail.stream(name) or name in [one.role for one in streams]:
         (stream,), _ = texts_of(store, str(detail.summary.id), name)
         with stream.reader() as reader_of_stream:
             yield reader_of_stream

@@ -86,7 +86,7 @@ class CallStatistics:
     Attributes:
         group: the value of each member of `by`; None if it is damaged, or if there is no agent.
             `day` is a date and `hour` its first moment, in the requested time zone.
-        failed_count: calls whose outcome is neither `ok` nor `running`.
+        failed_count: calls whose outcome is one of `FAILED`.
         outcomes: the number of calls of each outcome that occurs.
         p50_ms: the least duration that at least half of the calls do not exceed. Calls without a
             duration do not count.
