@@ -34,6 +34,7 @@ FIELDS = [
     "truncated",
     "lost_size",
     "damage",
+    "outcome_kind",
     "outcome",
 ]
 

@@ -346,7 +346,8 @@ def check_with_sql(reader: Reader) -> None:
                 "FROM invocations i JOIN surfaces s ON s.invocation_key = i.key WHERE tool_name = ?"
             )
             ((calls, failed, total, produced, shown, distinct),) = connection.query(
-                "SELECT count(*), sum(outcome NOT IN ('ok', 'running', 'unfinished')), sum(duration_ms),"
+                "SELECT count(*), sum(outcome NOT IN ('ok', 'running', 'unfinished')),"
+                " sum(duration_ms),"
                 " sum(output_size), sum(length(CAST(receipt AS BLOB))),"
                 f" count(DISTINCT arguments) {of_tool}",
                 (tool,),
