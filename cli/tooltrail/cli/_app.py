@@ -22,6 +22,7 @@ COMMANDS = {
     "mcp-proxy": "record the tool calls between an MCP client and its server",
     "redact": "search what is stored for credentials",
     "repair": "ingest all facts that wait in the journal, and report",
+    "search": "find words, patterns and paths in everything recorded",
     "session": "open, close and list sessions",
     "show": "show one invocation with its three surfaces",
     "status": "print where the store is, and what needs attention",

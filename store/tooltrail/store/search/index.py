@@ -1,0 +1,164 @@
+"""The index of words: which texts have a word. Derived data: `rebuild` makes it from the record.
+
+A document is the texts of one fact: the arguments of a call, what came of it, a receipt that was
+found later, or a message. Its number is `owner * 4 + part`, and an owner is `key * 2`, plus 1 for a
+message. The index holds words and numbers alone, no text.
+
+    search_words      SQLite: a contentless FTS5 table; PostgreSQL: a GIN index over a tsvector
+    search_cursors    per journal: the ledger entry up to which the index is filled
+
+Both tables are absent while the index is switched off. They are not evidence.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tooltrail.records.errors import TooltrailError
+from tooltrail.store.engines.connection import Connection, in_parts
+from tooltrail.store.read.rows import Sql, joined
+from tooltrail.store.search.words import Phrase, ascii_words, words_of
+
+STARTED, ENDED, RECEIPT, MESSAGE = range(4)
+"""The parts of a call, and the one part of a message."""
+
+UNREAD: Final = "\u2400unread"
+"""A word of documents with a part that could not be read. They match every query."""
+
+_TABLES: Final = ("search_words", "search_cursors")
+
+_MADE_IN_FILE: Final = (
+    "CREATE VIRTUAL TABLE search_words USING fts5"
+    "(words, content='', columnsize=0, detail=none, tokenize='ascii')",
+    "CREATE TABLE search_cursors (journal_key INTEGER PRIMARY KEY, n INTEGER NOT NULL)",
+)
+_MADE_ON_SERVER: Final = (
+    "CREATE TABLE search_words (doc BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)",
+    "CREATE INDEX ix_search_words_words ON search_words USING gin (words)",
+    "CREATE TABLE search_cursors (journal_key BIGINT PRIMARY KEY, n BIGINT NOT NULL)",
+)
+
+_SIZE_IN_FILE: Final = "SELECT coalesce(sum(length(block)), 0) FROM search_words_data"
+_SIZE_ON_SERVER: Final = "SELECT pg_total_relation_size('search_words')"
+
+_BEHIND: Final = """
+SELECT journals.key, coalesce(search_cursors.n, 0), journals.next_index FROM journals
+LEFT JOIN search_cursors ON search_cursors.journal_key = journals.key
+WHERE journals.next_index > coalesce(search_cursors.n, 0) ORDER BY journals.key"""
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Ledger entries of a journal that the index does not have: from `first`, before `end`."""
+
+    journal_key: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """The index of a store.
+
+    Attributes:
+        is_on: whether the store has an index.
+        size: bytes of the index.
+        entry_count: ledger entries up to which the index is filled, over all journals.
+        waiting_count: ledger entries that are not in the index.
+    """
+
+    is_on: bool
+    size: int = 0
+    entry_count: int = 0
+    waiting_count: int = 0
+
+
+def has_index(connection: Connection) -> bool:
+    """Whether the index is on."""
+    return connection.has_table(_TABLES[-1])
+
+
+def has_library(connection: Connection) -> bool:
+    """Whether the database can have an index: SQLite may be built without FTS5."""
+    if not connection.is_sqlite:
+        return True
+    return connection.query("SELECT sqlite_compileoption_used('ENABLE_FTS5')") == [(1,)]
+
+
+def make_index(connection: Connection) -> None:
+    """Make an empty index in a write transaction, unless the library cannot have one."""
+    if has_library(connection):
+        for statement in _MADE_IN_FILE if connection.is_sqlite else _MADE_ON_SERVER:
+            connection.run(statement)
+
+
+def drop_index(connection: Connection) -> None:
+    """Remove the index with all its words, in a write transaction."""
+    for table in _TABLES:
+        connection.run(f"DROP TABLE IF EXISTS {table}")
+
+
+def read_state(connection: Connection) -> IndexState:
+    """The size and the coverage of the index."""
+    if not has_index(connection):
+        return IndexState(is_on=False)
+    sized = _SIZE_IN_FILE if connection.is_sqlite else _SIZE_ON_SERVER
+    filled = connection.query("SELECT coalesce(sum(n), 0) FROM search_cursors")[0][0]
+    waiting = sum(one.end - one.first for one in what_is_behind(connection))
+    return IndexState(True, int(connection.query(sized)[0][0]), int(filled), waiting)
+
+
+def what_is_behind(connection: Connection) -> list[Behind]:
+    """The ledger entries that the index does not have, by journal."""
+    return [Behind(*row) for row in connection.query(_BEHIND)]
+
+
+def move_cursor(connection: Connection, behind: Behind, end: int) -> bool:
+    """Move the cursor of a journal in a write transaction; False if another process moved it."""
+    connection.insert_once("search_cursors", [{"journal_key": behind.journal_key, "n": 0}])
+    sql = "UPDATE search_cursors SET n = ? WHERE journal_key = ? AND n = ?"
+    return connection.execute(sql, (end, behind.journal_key, behind.first)) == 1
+
+
+def add_documents(connection: Connection, documents: Iterable[tuple[int, Sequence[str]]]) -> None:
+    """Add documents, each with its number and its texts."""
+    if connection.is_sqlite:
+        rows = [{"rowid": doc, "words": _for_file(texts)} for doc, texts in documents]
+        connection.insert("search_words", rows)
+        return
+    made = [{"doc": doc, "words": " ".join(sorted(_words(texts)))} for doc, texts in documents]
+    connection.insert("search_words", made)
+
+
+def select_owners(connection: Connection, phrases: Sequence[Phrase]) -> Sql:
+    """Select the owners whose documents have all words of each phrase."""
+    if connection.is_sqlite:
+        one = "SELECT rowid >> 2 AS owner FROM search_words WHERE search_words MATCH ?"
+        queries = [_match(phrase) for phrase in phrases]
+    else:
+        one = "SELECT doc >> 2 AS owner FROM search_words WHERE words @@ CAST(? AS tsquery)"
+        queries = [_tsquery(phrase) for phrase in phrases]
+    return joined(" INTERSECT ", [Sql(one, (query,)) for query in queries])
+
+
+def _for_file(texts: Sequence[str]) -> str:
+    """What FTS5 splits into words: its tokenizer agrees with `words_of` on ASCII alone."""
+    plain = None if UNREAD in texts else ascii_words("\n".join(texts))
+    return " ".join(_words(texts)) if plain is None else plain
+
+
+def _words(texts: Sequence[str]) -> set[str]:
+    found: set[str] = set()
+    for text in texts:
+        found |= {text} if text == UNREAD else words_of(text)
+    return found
+
+
+def _match(phrase: Phrase) -> str:
+    every = " AND ".join(f'"{word}"{"*" if goes_on else ""}' for word, goes_on in phrase.words)
+    return f'({every}) OR "{UNREAD}"'
+
+
+def _tsquery(phrase: Phrase) -> str:
+    every = " & ".join(f"'{word}'{':*' if goes_on else ''}" for word, goes_on in phrase.words)
+    return f"({every}) | '{UNREAD}'"
