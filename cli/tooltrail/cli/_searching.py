@@ -19,7 +19,6 @@ from tooltrail.records.errors import UnavailableError
 from tooltrail.records.ids import short_id
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.read.reader import Reader
-from tooltrail.store.search.filling import fill_index
 from tooltrail.store.search.index import has_index, has_library, what_is_behind
 from tooltrail.store.search.queries import (
     MOST_CHARS,
@@ -134,6 +133,8 @@ def _has_index(store: Store) -> bool:
             return False
         behind = what_is_behind(connection)
     if behind:
+        from tooltrail.store.search.filling import fill_index  # noqa: PLC0415  mostly not needed
+
         fill_index(store.database, lambda: store.archive)
     return True
 

@@ -11,8 +11,7 @@ Both tables are absent while the index is switched off. They are not evidence.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from tooltrail.records.errors import TooltrailError
 from tooltrail.store.engines.connection import Connection, in_parts
@@ -47,8 +46,7 @@ LEFT JOIN search_cursors ON search_cursors.journal_key = journals.key
 WHERE journals.next_index > coalesce(search_cursors.n, 0) ORDER BY journals.key"""
 
 
-@dataclass(frozen=True, slots=True)
-class Behind:
+class Behind(NamedTuple):
     """Ledger entries of a journal that the index does not have: from `first`, before `end`."""
 
     journal_key: int
@@ -56,8 +54,7 @@ class Behind:
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class IndexState:
+class IndexState(NamedTuple):
     """The index of a store.
 
     Attributes:

@@ -175,15 +175,16 @@ class PathQuery:
         self._path = posixpath.normpath(path)
         self._literal = re.compile(rf"(?<!{_NAME}){re.escape(self._path)}(?!{_NAME})(?!\.\w)")
         self._name = posixpath.basename(self._path) or self._path
-        self.phrases = phrases_of([self._name]) if Phrase(self._name, False).words else None
+        self.phrases = phrases_of([self._name]) if Phrase(self._name, is_prefix=False).words else None
 
     def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
         """See `Query`."""
         found: list[Place] = []
-        folder = "/"
+        pieces, folder = list(pieces), "/"
         for piece in pieces:
             if piece.name in _FOLDERS:
                 folder = posixpath.join(folder, piece.text)
+        for piece in pieces:
             if piece.name.partition(".")[0] in ("arguments", "output"):
                 span = self._span(piece.text, folder)
                 if span is not None:

@@ -9,7 +9,6 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
-from tooltrail.records.streams import ORDER_ROLE
 from tooltrail.store.views import InvocationDetail, StreamView
 
 if TYPE_CHECKING:
@@ -20,6 +19,9 @@ WHOLE_BYTES: Final = 64 * 1024
 
 EDGE_BYTES: Final = 32 * 1024
 """Bytes of each end of a longer stream that are in the index."""
+
+_ORDER: Final = "order"
+"""The role of the order of the output. Importing `records.streams` for its name takes long."""
 
 OpenArchive = Callable[[], "ArtifactArchive"]
 
@@ -49,7 +51,7 @@ def pieces_of(
 ) -> Iterator[Piece]:
     """The texts of a call, the most telling first; see `read_edges` for `read`."""
     for stream in detail.streams:
-        if stream.role == ORDER_ROLE:
+        if stream.role == _ORDER:
             continue
         for offset, data in read(stream):
             line = 1

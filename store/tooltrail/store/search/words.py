@@ -10,8 +10,7 @@ stand there as typed: `Phrase.find` decides.
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from functools import cache
 from typing import Final
 from unicodedata import category, normalize
 
@@ -27,9 +26,8 @@ _UNSPACED: Final = (
 """Scripts without spaces: Thai, Lao, Burmese, Khmer, Chinese, Japanese."""
 
 _LETTER: Final = rf"[^\W_{_UNSPACED}]"
-_WORD: Final = re.compile(rf"[{_UNSPACED}]|{_LETTER}+")
-_ENDS_IN_LETTER: Final = re.compile(rf"{_LETTER}\Z")
-_BEGINS_WITH_LETTER: Final = re.compile(_LETTER)
+_ASCII_LETTER: Final = "[a-z0-9]"
+"""A letter or digit of a folded text, of any script and in ASCII."""
 
 _ASCII: Final = bytes(
     code + 32 if chr(code).isupper() else code if chr(code).isalnum() else 32 for code in range(128)
@@ -43,11 +41,19 @@ _BEYOND_TO_SPACE: Final = _ASCII_BYTES.ljust(256)
 
 def words_of(text: str) -> set[str]:
     """The different words of a text, as the index has them."""
-    if text.isascii():
-        found = text.encode().translate(_ASCII).decode().split()
-    else:
-        found = _WORD.findall(fold(text))
-    return {word[:CUT] for word in found}
+    return {word[:CUT] for word in _split(fold(text))}
+
+
+def _split(folded: str) -> list[str]:
+    if folded.isascii():
+        return folded.encode().translate(_ASCII).decode().split()
+    return _any_word().findall(folded)
+
+
+@cache
+def _any_word() -> re.Pattern[str]:
+    # Compiling takes longer than most searches.
+    return re.compile(rf"[{_UNSPACED}]|{_LETTER}+")
 
 
 def ascii_words(text: str) -> str | None:
@@ -58,8 +64,8 @@ def ascii_words(text: str) -> str | None:
     if text.isascii():
         return text
     data = text.encode("utf-8", "replace")
-    beyond = set(data.translate(None, _ASCII_BYTES).decode())
-    if any(char.isalnum() or category(char).startswith("M") for char in beyond):
+    beyond = "".join(set(data.translate(None, _ASCII_BYTES).decode()))
+    if _split(fold(beyond)) or any(category(char).startswith("M") for char in beyond):
         return None
     return data.translate(_BEYOND_TO_SPACE).decode()
 
@@ -69,49 +75,47 @@ def fold(text: str) -> str:
     return text.lower() if text.isascii() else normalize("NFC", normalize("NFC", text).casefold())
 
 
-@dataclass(frozen=True)
 class Phrase:
     """What one argument of a query asks for: a word, or several that follow each other.
 
-    Attributes:
+    Args:
         text: the text as typed, without quotes and without `*`.
         is_prefix: whether the last word may go on.
+
+    Attributes:
+        words: words of the index that a matching text has, each with whether it may go on there.
     """
 
-    text: str
-    is_prefix: bool
-
-    @cached_property
-    def words(self) -> list[tuple[str, bool]]:
-        """Words of the index that a matching text has, each with whether it may go on there."""
-        found = _WORD.findall(fold(self.text))
-        last = len(found) - 1
-        return [
-            (word[:CUT], len(word) >= CUT or (n == last and self._goes_on))
-            for n, word in enumerate(found)
+    def __init__(self, text: str, *, is_prefix: bool) -> None:
+        self._folded = fold(text)
+        found = _split(self._folded)
+        # After a character that is no letter, nothing goes on.
+        self._is_prefix = is_prefix
+        last = found[-1] if found and self._folded.endswith(found[-1]) else None
+        self._ends_in_word = last is not None and not _is_unspaced(last)
+        goes_on = [False] * (len(found) - 1) + [is_prefix and self._ends_in_word]
+        self.words = [
+            (word[:CUT], len(word) >= CUT or on) for word, on in zip(found, goes_on, strict=False)
         ]
+        self._patterns: dict[str, re.Pattern[str]] = {}
 
     def find(self, text: str) -> tuple[int, int] | None:
-        """The first place of the phrase in a text, as offsets in `text`; None if it is not there."""
+        """The first place of the phrase in a text, as offsets in it; None if there is none."""
         folded = fold(text)
-        found = self._pattern.search(folded)
-        if found is None:
-            return None
-        if text.isascii():
-            return found.span()
+        found = self._pattern(_ASCII_LETTER if folded.isascii() else _LETTER).search(folded)
+        if found is None or text.isascii():
+            return None if found is None else found.span()
         return _unfolded(text, folded, found.start()), _unfolded(text, folded, found.end())
 
-    @property
-    def _goes_on(self) -> bool:
-        return self.is_prefix and _ENDS_IN_LETTER.search(fold(self.text)) is not None
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        folded = fold(self.text)
-        spelled = r"\s+".join(map(re.escape, folded.split()))
-        before = rf"(?<!{_LETTER})" if _BEGINS_WITH_LETTER.match(folded) else ""
-        is_bound = _ENDS_IN_LETTER.search(folded) and not self.is_prefix
-        return re.compile(before + spelled + (rf"(?!{_LETTER})" if is_bound else ""))
+    def _pattern(self, letter: str) -> re.Pattern[str]:
+        """The pattern for texts with these letters."""
+        if letter not in self._patterns:
+            spelled = r"\s+".join(map(re.escape, self._folded.split()))
+            begins = bool(_split(self._folded[:1])) and not _is_unspaced(self._folded[0])
+            before = f"(?<!{letter})" if begins else ""
+            after = f"(?!{letter})" if self._ends_in_word and not self._is_prefix else ""
+            self._patterns[letter] = re.compile(before + spelled + after)
+        return self._patterns[letter]
 
 
 def phrases_of(arguments: Sequence[str]) -> list[Phrase]:
@@ -127,13 +131,18 @@ def phrases_of(arguments: Sequence[str]) -> list[Phrase]:
         text = text.removesuffix("*")
         if len(text) > 1 and text[0] == text[-1] == '"':
             text = text[1:-1].strip()
-        phrase = Phrase(text, is_prefix)
+        phrase = Phrase(text, is_prefix=is_prefix)
         if not phrase.words:
             raise InvalidRecordError(
                 f"{argument!r} has no letter and no digit; search for it with --literal"
             )
         found.append(phrase)
     return found
+
+
+def _is_unspaced(word: str) -> bool:
+    """Whether a word is one character of a script without spaces."""
+    return len(word) == 1 and not word.isascii() and re.match(f"[{_UNSPACED}]", word) is not None
 
 
 def _unfolded(text: str, folded: str, offset: int) -> int:
