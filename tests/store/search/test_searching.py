@@ -204,9 +204,10 @@ def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None
             )
             assert [hit.id for hit in rest] == expected[place + 1 :]
     where = InvocationFilter(tools=("cat",), since=moment(100))
-    assert found(parts, "word", where=where) == [
-        one.started.id for one in calls[::-1] if one.started.tool_name == "cat"
-    ][:25]
+    assert (
+        found(parts, "word", where=where)
+        == [one.started.id for one in calls[::-1] if one.started.tool_name == "cat"][:25]
+    )
     assert len(found(parts, "word", where=InvocationFilter(until=moment(4)))) == 5
     assert len(found(parts, "word", where=InvocationFilter(sessions=(SESSION,)))) == 152
     with pytest.raises(InvalidRecordError):

@@ -29,6 +29,7 @@ from tooltrail.store.search.index import (
     Behind,
     add_documents,
     drop_index,
+    has_erased_words,
     has_index,
     has_library,
     make_index,
@@ -128,6 +129,21 @@ def rebuild_index(
         drop_index(connection)
         make_index(connection)
     fill_index(database, open_archive, on_progress=on_progress)
+
+
+def forget_erased(
+    database: Database, open_archive: OpenArchive, on_progress: Callable[[int], object] = bool
+) -> bool:
+    """Make the index anew if texts were erased since it was made; return whether that was needed.
+
+    Raises:
+        UnavailableError: see `rebuild_index`.
+    """
+    with database.read() as connection:
+        is_needed = has_erased_words(connection)
+    if is_needed:
+        rebuild_index(database, open_archive, on_progress)
+    return is_needed
 
 
 def _fill_journal(

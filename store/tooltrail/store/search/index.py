@@ -40,6 +40,11 @@ _MADE_ON_SERVER: Final = (
 _SIZE_IN_FILE: Final = "SELECT coalesce(sum(length(block)), 0) FROM search_words_data"
 _SIZE_ON_SERVER: Final = "SELECT pg_total_relation_size('search_words')"
 
+_TOMBSTONES: Final = 0
+"""The key of the row of `search_cursors` with the newest tombstone that the index respects."""
+
+_NEWEST_TOMBSTONE: Final = "SELECT coalesce(max(key), 0) FROM tombstones"
+
 _BEHIND: Final = """
 SELECT journals.key, coalesce(search_cursors.n, 0), journals.next_index FROM journals
 LEFT JOIN search_cursors ON search_cursors.journal_key = journals.key
@@ -87,6 +92,8 @@ def make_index(connection: Connection) -> None:
     if has_library(connection):
         for statement in _MADE_IN_FILE if connection.is_sqlite else _MADE_ON_SERVER:
             connection.run(statement)
+        newest = connection.query(_NEWEST_TOMBSTONE)[0][0]
+        connection.insert("search_cursors", [{"journal_key": _TOMBSTONES, "n": newest}])
 
 
 def drop_index(connection: Connection) -> None:
@@ -100,9 +107,19 @@ def read_state(connection: Connection) -> IndexState:
     if not has_index(connection):
         return IndexState(is_on=False)
     sized = _SIZE_IN_FILE if connection.is_sqlite else _SIZE_ON_SERVER
-    filled = connection.query("SELECT coalesce(sum(n), 0) FROM search_cursors")[0][0]
+    filled = connection.query(
+        "SELECT coalesce(sum(n), 0) FROM search_cursors WHERE journal_key > 0"
+    )
     waiting = sum(one.end - one.first for one in what_is_behind(connection))
-    return IndexState(True, int(connection.query(sized)[0][0]), int(filled), waiting)
+    return IndexState(True, int(connection.query(sized)[0][0]), int(filled[0][0]), waiting)
+
+
+def has_erased_words(connection: Connection) -> bool:
+    """Whether texts were erased since the index was made: it still has their words."""
+    if not has_index(connection):
+        return False
+    known = "SELECT n FROM search_cursors WHERE journal_key = ?"
+    return connection.query(_NEWEST_TOMBSTONE) > connection.query(known, (_TOMBSTONES,))
 
 
 def what_is_behind(connection: Connection) -> list[Behind]:

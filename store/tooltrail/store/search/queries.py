@@ -175,7 +175,9 @@ class PathQuery:
         self._path = posixpath.normpath(path)
         self._literal = re.compile(rf"(?<!{_NAME}){re.escape(self._path)}(?!{_NAME})(?!\.\w)")
         self._name = posixpath.basename(self._path) or self._path
-        self.phrases = phrases_of([self._name]) if Phrase(self._name, is_prefix=False).words else None
+        self.phrases = (
+            phrases_of([self._name]) if Phrase(self._name, is_prefix=False).words else None
+        )
 
     def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
         """See `Query`."""

@@ -23,6 +23,9 @@ EDGE_BYTES: Final = 32 * 1024
 _ORDER: Final = "order"
 """The role of the order of the output. Importing `records.streams` for its name takes long."""
 
+_OF_STREAM: Final = {"role", "digest", "produced_size"}
+"""Members of an object that describes a stream in a complete output."""
+
 OpenArchive = Callable[[], "ArtifactArchive"]
 
 
@@ -97,6 +100,8 @@ def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
         place, value = waiting.pop()
         if isinstance(value, dict):
             members = cast("dict[str, Any]", value)
+            if members.keys() >= _OF_STREAM:
+                continue  # stands for a stream, which is a text of its own
             names |= dict.fromkeys(members)
             waiting += [(f"{place}.{key}", one) for key, one in reversed(members.items())]
         elif isinstance(value, list):
