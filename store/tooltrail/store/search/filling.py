@@ -159,7 +159,7 @@ def _fill_journal(
         with database.write() as connection:
             if not (has_index(connection) and move_cursor(connection, behind, end)):
                 return  # another process fills it, or switched it off
-            add_documents(connection, sorted(documents.items()))
+            add_documents(connection, behind, documents)
         on_progress(end - behind.first)
         behind = Behind(behind.journal_key, end, behind.end)
 

@@ -1,20 +1,26 @@
-"""The index of words: which texts have a word. Derived data: `rebuild` makes it from the record.
+"""The index of words: which texts have a word. Derived data, made from the record at any time.
 
 A document is the texts of one fact: the arguments of a call, what came of it, a receipt that was
 found later, or a message. Its number is `owner * 4 + part`, and an owner is `key * 2`, plus 1 for a
 message. The index holds words and numbers alone, no text.
 
-    search_words      SQLite: a contentless FTS5 table; PostgreSQL: a GIN index over a tsvector
-    search_cursors    per journal: the ledger entry up to which the index is filled
+    search_words      SQLite: a contentless FTS5 table. PostgreSQL: for each batch of documents and
+                      first letter, the words with the places of their documents in the batch, in
+                      lines that are compressed together; for no letter, the documents. A GIN index
+                      over tsvectors is as large as the texts, this is a fourteenth of them.
+    search_cursors    for each journal, the ledger entry up to which the index is filled
 
 Both tables are absent while the index is switched off. They are not evidence.
 """
 
-from collections.abc import Iterable, Sequence
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
-from tooltrail.records.errors import TooltrailError
-from tooltrail.store.engines.connection import Connection, in_parts
+import zstandard
+
+from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.rows import Sql, joined
 from tooltrail.store.search.words import Phrase, ascii_words, words_of
 
@@ -32,8 +38,8 @@ _MADE_IN_FILE: Final = (
     "CREATE TABLE search_cursors (journal_key INTEGER PRIMARY KEY, n INTEGER NOT NULL)",
 )
 _MADE_ON_SERVER: Final = (
-    "CREATE TABLE search_words (doc BIGINT PRIMARY KEY, words TSVECTOR NOT NULL)",
-    "CREATE INDEX ix_search_words_words ON search_words USING gin (words)",
+    "CREATE TABLE search_words (initial TEXT, journal_key BIGINT, n BIGINT, block BYTEA NOT NULL,"
+    " PRIMARY KEY (initial, journal_key, n))",
     "CREATE TABLE search_cursors (journal_key BIGINT PRIMARY KEY, n BIGINT NOT NULL)",
 )
 
@@ -134,45 +140,74 @@ def move_cursor(connection: Connection, behind: Behind, end: int) -> bool:
     return connection.execute(sql, (end, behind.journal_key, behind.first)) == 1
 
 
-def add_documents(connection: Connection, documents: Iterable[tuple[int, Sequence[str]]]) -> None:
-    """Add documents, each with its number and its texts."""
+def add_documents(
+    connection: Connection, behind: Behind, documents: Mapping[int, Sequence[str]]
+) -> None:
+    """Add documents, the texts of each by its number, as the batch that begins at `behind.first`."""
     if connection.is_sqlite:
-        rows = [{"rowid": doc, "words": _for_file(texts)} for doc, texts in documents]
+        rows = [{"rowid": doc, "words": _for_file(texts)} for doc, texts in documents.items()]
         connection.insert("search_words", rows)
         return
-    made = [{"doc": doc, "words": " ".join(sorted(_words(texts)))} for doc, texts in documents]
+    words: defaultdict[str, list[str]] = defaultdict(list)
+    for place, texts in enumerate(documents.values()):
+        for word in words_of("\n".join(texts)) | {UNREAD} & set(texts):
+            words[word].append(str(place))
+    lines: defaultdict[str, list[str]] = defaultdict(list, {"": list(map(str, documents))})
+    for word, places in sorted(words.items()):
+        lines[word[0]].append(f"{word} {' '.join(places)}")
+    compress = zstandard.ZstdCompressor().compress
+    batch = {"journal_key": behind.journal_key, "n": behind.first}
+    blocks = {one: compress("\n".join(some).encode()) for one, some in lines.items()}
+    made = [{"initial": one, **batch, "block": block} for one, block in blocks.items()]
     connection.insert("search_words", made)
 
 
 def select_owners(connection: Connection, phrases: Sequence[Phrase]) -> Sql:
-    """Select the owners whose documents have all words of each phrase."""
+    """Select as `owner` the owners whose documents have all words of each phrase."""
     if connection.is_sqlite:
         one = "SELECT rowid >> 2 AS owner FROM search_words WHERE search_words MATCH ?"
-        queries = [_match(phrase) for phrase in phrases]
-    else:
-        one = "SELECT doc >> 2 AS owner FROM search_words WHERE words @@ CAST(? AS tsquery)"
-        queries = [_tsquery(phrase) for phrase in phrases]
-    return joined(" INTERSECT ", [Sql(one, (query,)) for query in queries])
+        return joined(" INTERSECT ", [Sql(one, (_match(phrase),)) for phrase in phrases])
+    found = [{doc >> 2 for doc in _documents_with(connection, phrase)} for phrase in phrases]
+    owners = sorted(set[int].intersection(*found))
+    return Sql("SELECT unnest(CAST(? AS bigint[])) AS owner", (owners,))
+
+
+def _documents_with(connection: Connection, phrase: Phrase) -> set[int]:
+    """The documents with all words of a phrase, from the blocks of a server."""
+    found: set[int] | None = None
+    for word, goes_on in phrase.words:
+        some = _documents_of(connection, word, r"\S*" if goes_on else "")
+        found = some if found is None else found & some
+    return (found or set()) | _documents_of(connection, UNREAD, "")
+
+
+def _documents_of(connection: Connection, word: str, rest: str) -> set[int]:
+    line = re.compile(rf"^{re.escape(word)}{rest} (.*)$", re.MULTILINE)
+    decompress = zstandard.ZstdDecompressor().decompress
+    query = "SELECT initial, journal_key, n, block FROM search_words WHERE initial IN ('', ?)"
+    places: dict[tuple[int, int], set[int]] = {}
+    documents: dict[tuple[int, int], bytes] = {}
+    for initial, *batch, block in connection.query(query, (word[0],)):
+        if initial == "":
+            documents[batch[0], batch[1]] = block
+            continue
+        lines = line.findall(decompress(block).decode())
+        if lines:
+            places[batch[0], batch[1]] = {int(one) for some in lines for one in some.split()}
+    found: set[int] = set()
+    for key, some in places.items():
+        numbers = decompress(documents[key]).split()
+        found |= {int(numbers[place]) for place in some}
+    return found
 
 
 def _for_file(texts: Sequence[str]) -> str:
     """What FTS5 splits into words: its tokenizer agrees with `words_of` on ASCII alone."""
-    plain = None if UNREAD in texts else ascii_words("\n".join(texts))
-    return " ".join(_words(texts)) if plain is None else plain
-
-
-def _words(texts: Sequence[str]) -> set[str]:
-    found: set[str] = set()
-    for text in texts:
-        found |= {text} if text == UNREAD else words_of(text)
-    return found
+    text = "\n".join(texts)
+    plain = None if UNREAD in texts else ascii_words(text)
+    return " ".join(words_of(text) | {UNREAD} & set(texts)) if plain is None else plain
 
 
 def _match(phrase: Phrase) -> str:
     every = " AND ".join(f'"{word}"{"*" if goes_on else ""}' for word, goes_on in phrase.words)
     return f'({every}) OR "{UNREAD}"'
-
-
-def _tsquery(phrase: Phrase) -> str:
-    every = " & ".join(f"'{word}'{':*' if goes_on else ''}" for word, goes_on in phrase.words)
-    return f"({every}) | '{UNREAD}'"

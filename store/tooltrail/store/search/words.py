@@ -41,7 +41,8 @@ _BEYOND_TO_SPACE: Final = _ASCII_BYTES.ljust(256)
 
 def words_of(text: str) -> set[str]:
     """The different words of a text, as the index has them."""
-    return {word[:CUT] for word in _split(fold(text))}
+    plain = ascii_words(text)
+    return {word[:CUT] for word in set(_split(fold(text if plain is None else plain)))}
 
 
 def _split(folded: str) -> list[str]:
