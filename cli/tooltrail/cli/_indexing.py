@@ -26,7 +26,7 @@ def index_line(record: dict[str, Any]) -> str:
 
 
 def rebuild_with_bar(store: Store) -> None:
-    """Make the index anew, with a progress bar."""
+    """Make the index again, with a progress bar."""
     with _bar(store) as update:
         rebuild_index(store.database, lambda: store.archive, update)
 

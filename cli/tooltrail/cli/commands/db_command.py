@@ -134,13 +134,15 @@ def backup(location: Location, as_json: bool, target: str) -> None:
 @store_options
 @click.option("--on", "change", flag_value="on", help="Make the index, or add what it lacks.")
 @click.option("--off", "change", flag_value="off", help="Remove the index.")
-@click.option("--rebuild", "change", flag_value="rebuild", help="Make the index anew.")
+@click.option(
+    "--rebuild", "change", flag_value="rebuild", help="Remove the index, and make it again."
+)
 @json_option
 def index(location: Location, change: str | None, as_json: bool) -> None:
     """Print the size and the coverage of the index of words, which `search` uses.
 
     A new store has an index, which is filled while facts are ingested. It is derived from the
-    records, and is no evidence: it can be removed and made anew at any time. Without an index,
+    records, and is no evidence: it can be removed and made again at any time. Without an index,
     `search --literal` and `search --regex` still find everything.
     """
     from tooltrail.cli._indexing import (

@@ -115,7 +115,7 @@ def fill_index(
 def rebuild_index(
     database: Database, open_archive: OpenArchive, on_progress: Callable[[int], object] = bool
 ) -> None:
-    """Make the index anew from all records.
+    """Make the index again from all records.
 
     Raises:
         UnavailableError: the database cannot be written, or its SQLite has no FTS5.
@@ -134,7 +134,7 @@ def rebuild_index(
 def forget_erased(
     database: Database, open_archive: OpenArchive, on_progress: Callable[[int], object] = bool
 ) -> bool:
-    """Make the index anew if texts were erased since it was made; return whether that was needed.
+    """Make the index again if texts were erased since it was made; return whether that was needed.
 
     Raises:
         UnavailableError: see `rebuild_index`.

@@ -70,10 +70,6 @@ class Query(Protocol):
         """The first place in each piece that has one; empty if the call is no hit."""
         ...
 
-    def grep(self, reader: "ArtifactReader", piece: Piece, context: int) -> list[Place] | None:
-        """The first place in a long stream; None if only its ends are searched, as pieces."""
-        ...
-
 
 class WordQuery:
     """Texts that together have every phrase."""
@@ -93,11 +89,6 @@ class WordQuery:
                 missing -= there.keys()
                 found.append(place_of(piece, *min(there.values()), context))
         return [] if missing else found
-
-    def grep(self, reader: "ArtifactReader", piece: Piece, context: int) -> list[Place] | None:
-        """See `Query`."""
-        del reader, piece, context
-        return None
 
 
 class LineQuery:
@@ -130,8 +121,12 @@ class LineQuery:
                 found.append(place_of(piece, begin + start, begin + end, context))
         return found
 
-    def grep(self, reader: "ArtifactReader", piece: Piece, context: int) -> list[Place] | None:
-        """See `Query`."""
+    def grep(self, reader: "ArtifactReader", context: int) -> list[Place]:
+        """The first place in an artifact, with the name of no stream; at constant memory.
+
+        Raises:
+            DamageError, UnavailableError: the artifact cannot be read.
+        """
         matches = reader.grep(
             self._pattern,
             literal=self._literal,
@@ -140,20 +135,17 @@ class LineQuery:
             after=context,
             max_count=1,
         )
-        before: list[str] = []
-        found: list[Place] = []
+        found: Place | None = None
+        around: tuple[list[str], list[str]] = [], []
         for match in matches:
             line = match.line.removesuffix(b"\n")
-            if not match.is_context:
-                start, end = self._within(line)
-                at = piece._replace(text=_text(line), offset=match.offset, line=match.line_number)
-                found.append(place_of(at, start, end, 0)._replace(before=tuple(before)))
-            elif found:
-                after = (*found[0].after, _text(line)[:MOST_CHARS])
-                found = [found[0]._replace(after=after)]
+            if match.is_context:
+                around[found is not None].append(_text(line)[:MOST_CHARS])
             else:
-                before.append(_text(line)[:MOST_CHARS])
-        return found
+                at = (reader.path, match.offset, match.line_number)
+                found = place_of(Piece("", _text(line), "complete", *at), *self._within(line), 0)
+        before, after = map(tuple, around)
+        return [] if found is None else [found._replace(before=before, after=after)]
 
     def _within(self, line: bytes) -> tuple[int, int]:
         """The match in a line, in characters."""
@@ -192,11 +184,6 @@ class PathQuery:
                 if span is not None:
                     found.append(place_of(piece, *span, context))
         return found
-
-    def grep(self, reader: "ArtifactReader", piece: Piece, context: int) -> list[Place] | None:
-        """See `Query`. Streams are not searched for paths."""
-        del reader, piece, context
-        return []
 
     def _span(self, text: str, folder: str) -> tuple[int, int] | None:
         if self._name not in text:

@@ -1,15 +1,15 @@
-"""The search: candidates from the index or all records, then the real texts, newest first.
+"""The search: candidates from the index or all records, then the real texts.
 
 A hit is only what stands in the texts as they are recorded: they are read and checked like `show`
 reads them. So a stale index shows nothing that is erased or altered.
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.records.errors import NotFoundError, TooltrailError
@@ -20,7 +20,7 @@ from tooltrail.store.read.details import details_of
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.read.rows import Sql, fetch_each
 from tooltrail.store.search.owners import Owner, Owners
-from tooltrail.store.search.queries import FOLDER, PathQuery, Place, Query
+from tooltrail.store.search.queries import FOLDER, LineQuery, PathQuery, Place, Query
 from tooltrail.store.search.texts import (
     OpenArchive,
     Piece,
@@ -29,12 +29,11 @@ from tooltrail.store.search.texts import (
     read_edges,
     text_of,
 )
-from tooltrail.store.views import InvocationDetail, InvocationView, StreamView
+from tooltrail.store.views import InvocationDetail, StreamView
 
 _IDS: Final = Columns("invocations: key id")
 _MESSAGE: Final = Columns(
-    "messages: key id seq role created_at text document",
-    Computed("sessions.id", "session_id", "id"),
+    "messages: key id seq role text", Computed("sessions.id", "session_id", "id")
 )
 _MESSAGES: Final = (
     f"SELECT {_MESSAGE.sql} FROM messages"
@@ -47,7 +46,7 @@ class Hit:
     """A call or a message in which something was found.
 
     Attributes:
-        kind: which of the two.
+        kind: `call` or `message`.
         name: name of the tool, or role of the message.
         outcome: how the call ended; empty for a message.
         title: the beginning of the arguments; empty for a message.
@@ -56,7 +55,7 @@ class Hit:
         cursor: continues behind this hit.
     """
 
-    kind: Literal["call", "message"]
+    kind: str
     id: UUID
     session_id: UUID
     seq: int
@@ -66,6 +65,14 @@ class Hit:
     at: datetime
     places: tuple[Place, ...]
     cursor: str
+
+
+class _Found(NamedTuple):
+    """A call or a message that may be a hit: the fields of its `Hit`, and its texts."""
+
+    fields: tuple[Any, ...]
+    places: Sequence[Place]
+    pieces: Iterable[Piece]
 
 
 class Search:
@@ -114,27 +121,26 @@ class Search:
 
         Raises:
             UnavailableError, DamageError: the store cannot be read.
-            InvalidRecordError: the cursor does not come from a hit.
         """
         done = 0
         for batch in self._owners.batches(first):
-            calls = self._calls([one.key for one in batch if not one.is_message])
-            messages = self._messages([one.key for one in batch if one.is_message])
+            found = self._calls([one.key for one in batch if not one.is_message])
+            found |= self._messages([one.key for one in batch if one.is_message])
             for owner in batch:
-                find = messages.get if owner.is_message else calls.get
-                value = find(owner.key)
                 done += 1
-                if value is not None:
-                    hit = (
-                        self._in_message(owner, value)
-                        if owner.is_message
-                        else self._in_call(owner, value)
-                    )
-                    if hit is not None:
-                        yield hit
+                hit = self._hit(owner, found.get((owner.is_message, owner.key)))
+                if hit is not None:
+                    yield hit
                 self._on_progress(done)
 
-    def _calls(self, keys: Sequence[int]) -> dict[int, InvocationDetail]:
+    def _hit(self, owner: Owner, found: _Found | None) -> Hit | None:
+        if found is None:
+            return None
+        places = (*found.places, *self._query.find(found.pieces, self._context))
+        kind = "message" if owner.is_message else "call"
+        return Hit(kind, *found.fields, owner.at, places, str(owner.number)) if places else None
+
+    def _calls(self, keys: Sequence[int]) -> dict[tuple[bool, int], _Found]:
         if not keys:
             return {}
         with self._reader.database.read() as connection:
@@ -142,80 +148,76 @@ class Search:
             rows = fetch_each(connection, select, "invocations.key", keys)
             ids = {values["id"]: values["key"] for values, _ in map(_IDS.read, rows)}
             which = Sql(f"invocations.key IN ({', '.join('?' * len(keys))})", tuple(keys))
-            found = details_of(connection, which)
-        return {ids[one.summary.id]: one for one in found if one.summary.id in ids}
+            details = details_of(connection, which)
+        found: dict[tuple[bool, int], _Found] = {}
+        for detail in details:
+            view = detail.summary
+            if detail.damage is not None:
+                self.unread.append(f"call {view.id}: {detail.damage}")
+            elif view.id in ids:
+                title = view.arguments_preview
+                names = (view.id, view.session_id, view.seq, view.tool_name, view.outcome, title)
+                places = self._in_long_streams(detail)
+                found[False, ids[view.id]] = _Found(names, places, self._pieces(detail))
+        return found
 
-    def _messages(self, keys: Sequence[int]) -> dict[int, tuple[dict[str, Any], list[Piece]]]:
+    def _messages(self, keys: Sequence[int]) -> dict[tuple[bool, int], _Found]:
         if not keys:
             return {}
         with self._reader.database.read() as connection:
             rows = fetch_each(connection, Sql(_MESSAGES), "messages.key", keys)
-            read = [_MESSAGE.read(row)[0] for row in rows]
+            read: list[Mapping[str, Any]] = [_MESSAGE.read(row)[0] for row in rows]
             bodies = load_bodies(connection, [one["text"] for one in read])
-        found: dict[int, tuple[dict[str, Any], list[Piece]]] = {}
-        for values in read:
-            body = bodies[values["text"]]
+        found: dict[tuple[bool, int], _Found] = {}
+        for one in read:
+            body = bodies[one["text"]]
             if body.damage is not None:
-                self.unread.append(f"message {values['id']}: {body.damage}")
-            text = text_of(body.data or b"")
-            found[values["key"]] = values, [Piece("text", text, "transcript")]
+                self.unread.append(f"message {one['id']}: {body.damage}")
+            names = (one["id"], one["session_id"], one["seq"], one["role"], "", "")
+            pieces = [Piece("text", text_of(body.data or b""), "transcript")]
+            found[True, one["key"]] = _Found(names, (), pieces)
         return found
 
-    def _in_message(self, owner: Owner, found: tuple[dict[str, Any], list[Piece]]) -> Hit | None:
-        values, pieces = found
-        places = self._query.find(pieces, self._context)
-        if not places:
-            return None
-        role, at = values["role"], values["created_at"]
-        names = (values["id"], values["session_id"], values["seq"], role, "", "", at)
-        return Hit("message", *names, tuple(places), str(owner.number))
-
-    def _in_call(self, owner: Owner, detail: InvocationDetail) -> Hit | None:
-        view = detail.summary
-        if detail.damage is not None:
-            self.unread.append(f"call {view.id}: {detail.damage}")
-            return None
-        long = list[Place]()
-        for stream in detail.streams:
-            long += self._in_long_stream(stream)
-        pieces = pieces_of(detail, self._read)
+    def _pieces(self, detail: InvocationDetail) -> Iterator[Piece]:
         if isinstance(self._query, PathQuery):
-            pieces = iter([Piece(FOLDER, self._folder(view.session_id), ""), *pieces])
-        places = [*long, *self._query.find(pieces, self._context)]
-        return _hit_of(view, places, owner) if places else None
+            yield Piece(FOLDER, self._folder(detail.summary.session_id), "")
+        yield from pieces_of(detail, self._read)
 
-    def _in_long_stream(self, stream: StreamView) -> list[Place]:
-        """Search all of a stream that `_read` does not return as a whole."""
-        path = stream.artifact_path
-        if path is None or self._query.phrases is not None:
+    def _in_long_streams(self, detail: InvocationDetail) -> list[Place]:
+        """Search the streams that are artifacts for lines; each artifact is read once."""
+        if not isinstance(self._query, LineQuery):
             return []
-        if path not in self._in_artifacts:
-            piece, found = Piece(stream.role, "", "complete", path), list[Place]()
-            try:
-                reader = self._open_archive().reader(path, size=stream.size)
-                found = self._query.grep(reader, piece, self._context) or []
-            except TooltrailError as error:
-                self.unread.append(f"{path}: {error}")
-            self._in_artifacts[path] = found
-        return [one._replace(name=stream.role) for one in self._in_artifacts[path]]
+        places: list[Place] = []
+        for stream in detail.streams:
+            path = stream.artifact_path
+            if path is None or stream.erasure is not None:
+                continue
+            if path not in self._in_artifacts:
+                self._in_artifacts[path] = []
+                try:
+                    reader = self._open_archive().reader(path, size=stream.size)
+                    self._in_artifacts[path] = self._query.grep(reader, self._context)
+                except TooltrailError as error:
+                    self.unread.append(f"{path}: {error}")
+            places += [one._replace(name=stream.role) for one in self._in_artifacts[path]]
+        return places
 
     def _read(self, stream: StreamView) -> list[tuple[int, bytes]]:
-        """The parts of a stream to search as pieces; none that `_in_long_stream` has searched."""
-        if stream.erasure is not None or isinstance(self._query, PathQuery):
+        """The parts of a stream to search as pieces."""
+        path, is_for_lines = stream.artifact_path, isinstance(self._query, LineQuery)
+        if isinstance(self._query, PathQuery) or (is_for_lines and path is not None):
             return []
         try:
-            if stream.artifact_path is not None:
-                if self._query.phrases is None:
-                    return []
-                return read_edges(self._open_archive, stream.artifact_path, stream.size)
+            if path is not None and stream.erasure is None:
+                return read_edges(self._open_archive, path, stream.size)
             with self._reader.open_stream(stream) as source:
                 data = source.read()
+            return [(0, data)] if is_for_lines else edges_of(data)
         except NotFoundError:
-            return []
+            return []  # erased
         except TooltrailError as error:
             self.unread.append(f"stream {stream.role} of call {stream.invocation_id}: {error}")
             return []
-        return [(0, data)] if self._query.phrases is None else edges_of(data)
 
     def _folder(self, session_id: UUID) -> str:
         """The folder in which a session began; `/` if unknown."""
@@ -225,18 +227,3 @@ class Search:
                 folder = json.loads(self._reader.session(session_id).environment).get("cwd")
             self._folders[session_id] = folder if isinstance(folder, str) else "/"
         return self._folders[session_id]
-
-
-def _hit_of(view: InvocationView, places: Sequence[Place], owner: Owner) -> Hit:
-    return Hit(
-        "call",
-        view.id,
-        view.session_id,
-        view.seq,
-        view.tool_name,
-        view.outcome,
-        view.arguments_preview,
-        view.started_at,
-        tuple(places),
-        str(owner.number),
-    )
