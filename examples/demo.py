@@ -222,8 +222,8 @@ class Demo:
         return rows
 
     def show_surfaces(self, invocation: str) -> None:
-        """Print one invocation with its surfaces side by side."""
-        self.show("One invocation, three surfaces", "show", "--side-by-side", invocation[-8:])
+        """Print one invocation with its surfaces."""
+        self.show("One invocation, three surfaces", "show", invocation[-8:])
 
     def show_transcript(self) -> None:
         """Print the transcript with every receipt cut to a few lines, and say so."""

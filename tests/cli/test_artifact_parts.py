@@ -139,9 +139,9 @@ def test_a_store_that_must_be_opened_whole_gives_the_same(
 @pytest.mark.parametrize("part", PARTS)
 def test_what_is_not_there_is_told_apart(cli: Cli, path: str, part: tuple[str, ...]) -> None:
     ended = cli.run(*command_of(part, "feedbeef"))
-    assert (ended.code, ended.sentence) == (3, "the store has no artifact feedbeef")
-    assert cli.run(*command_of(part, "xy/z")).code == 2
-    assert cli.run(*command_of(part, "ab")).code == 2
+    assert (ended.code, ended.sentence) == (3, "no invocation and no artifact is named 'feedbeef'")
+    assert cli.run(*command_of(part, "xy/z")).code == 3
+    assert cli.run(*command_of(part, "ab")).code == 3
     (cli.folder / "artifacts" / path).unlink()
     ended = cli.run(*command_of(part, path))
     assert ended.code == 4
@@ -230,7 +230,7 @@ class TestGrep:
         assert cli.ok("artifact", "grep", "-c", "-v", "7", path).text == f"{30_000 - count}\n"
         assert cli.ok("artifact", "grep", "-c", "-m", "5", "7", path).text == "5\n"
         found = cli.ok("artifact", "grep", "-c", "--json", "7", path).records
-        assert found == [{"schema_version": 1, "count": count}]
+        assert found == [{"schema_version": 1, "stream": None, "count": count}]
 
     def test_no_match_is_not_found_and_not_damage(self, cli: Cli, path: str) -> None:
         for options, printed in (((), ""), (("-c",), "0\n"), (("--json",), "[]\n")):
@@ -243,6 +243,7 @@ class TestGrep:
         assert found == [
             {
                 "schema_version": 1,
+                "stream": None,
                 "line_number": number,
                 "offset": TEXT.index(b"line 30\n") if number == 30 else TEXT.index(b"line 31\n"),
                 "line": f"line {number}",

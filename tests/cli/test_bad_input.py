@@ -196,7 +196,7 @@ def test_an_unknown_name_is_not_found(recorded: Cli) -> None:
 
 
 def test_an_empty_store_has_no_last_invocation_and_no_last_session(cli: Cli) -> None:
-    assert refused(cli, "show", 3) == "the store has no invocation yet"
+    assert refused(cli, "show", 3) == "the store has no invocation"
     assert refused(cli, "transcript", 3) == "the store has no session yet"
 
 
@@ -255,7 +255,7 @@ READS_ALL = (
     "show --surface complete",
     "show --stream stdout",
 )
-READS_SOME = ("artifact head {path}", "show", "show --side-by-side")
+READS_SOME = ("artifact head {path}", "show")
 
 
 def big_artifact(cli: Cli) -> tuple[str, Path]:

@@ -27,7 +27,6 @@ from tooltrail.cli import _output
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, run
 from tooltrail.cli._standard import drop_unwritten
-from tooltrail.cli._surfaces import side_by_side
 from tooltrail.cli._tables import print_table
 from tooltrail.records import ToolCall, UnavailableError, errors
 
@@ -223,8 +222,8 @@ def test_long_text_on_a_terminal_goes_through_the_pager(cli: Cli) -> None:
     ).splitlines()
     assert first.startswith("ID ")  # who leaves the pager early sees no error
     assert message.startswith("2 of 3;")
-    seen = on_a_terminal(cli, "log", columns=200, PAGER="sed d", TOOLTRAIL_PAGER="cat")
-    assert len(seen.splitlines()) == 4
+    plain = on_a_terminal(cli, "log", columns=200, PAGER="sed d", TOOLTRAIL_PAGER="cat")
+    assert len(plain.splitlines()) == 4
 
 
 def test_a_file_is_written_whole_and_keeps_its_rights(tmp_path: Path) -> None:
@@ -264,17 +263,6 @@ def test_a_link_stays_a_link_and_a_device_stays_a_device(tmp_path: Path) -> None
         _output.write_file(Path("/dev/full"), ["x"])
     with pytest.raises(UnavailableError, match=r"nowhere/x cannot be written: No such file"):
         _output.write_file(tmp_path / "nowhere" / "x", ["x"])
-
-
-def test_columns_next_to_each_other_are_folded_and_bounded() -> None:
-    text = side_by_side({"one": ["a" * 50], "two": [str(n) for n in range(100)]}, 20)
-    lines = text.splitlines()
-    assert {len(line) for line in lines} == {60}
-    assert "one" in lines[1]
-    assert text.count("a") == 50
-    assert "… 40 further lines" in text
-    assert " 59 " in text
-    assert " 60 " not in text
 
 
 ERROR_CODES = {

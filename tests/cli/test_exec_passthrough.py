@@ -152,7 +152,7 @@ def test_a_timeout_ends_the_command_and_is_mirrored_as_124(cli: Cli) -> None:
         True,
         signal.SIGTERM,
     )
-    assert cli.ok("log").lines[1].split()[5] == "timeout"
+    assert cli.ok("log").lines[1].split()[4] == "timeout"
     assert cli.ok("show", "--surface", "receipt").text.startswith("Process timed out after 0.3 s")
 
 
@@ -229,7 +229,7 @@ def test_a_command_that_cannot_start_is_said_and_recorded(
     assert (record["state"], record["error_kind"], record["exit_status"]) == ("error", kind, None)
     assert kind in cli.ok("log").text
     shown = cli.ok("show").text
-    assert f"state      error ({kind})" in shown
+    assert f"outcome    error: {kind}" in shown
     assert ended.sentence in shown
     assert b'"argv"' in cli.ok("show", "--surface", "complete").stdout
 

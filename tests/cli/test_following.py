@@ -189,7 +189,10 @@ def test_names_that_mean_nothing_are_told_as_everywhere(cli: Cli) -> None:
         ids = [run_command(session, b"x").invocation_id for _ in range(2)]
     for name in ("ffffffffff", "no-such-name"):
         ended = cli.run("artifact", "tail", "-f", name)
-        assert (ended.code, ended.sentence) == (3, f"no invocation is named {name!r}")
+        assert (ended.code, ended.sentence) == (
+            3,
+            f"no invocation and no artifact is named {name!r}",
+        )
     ended = cli.run("artifact", "tail", "-f", ids[0].hex[:8])
     assert ended.code == 2
     assert "is ambiguous" in ended.sentence
@@ -197,26 +200,58 @@ def test_names_that_mean_nothing_are_told_as_everywhere(cli: Cli) -> None:
     assert (ended.code, ended.sentence) == (3, f"invocation {ids[1]} has no stream 'none'")
 
 
-def test_a_stream_without_f_is_wrong_usage(cli: Cli) -> None:
-    ended = cli.run("artifact", "tail", "--stream", "stdout", "@last")
-    assert ended.code == 2
-    assert ended.usage_error == (
-        "--stream needs -f; `tooltrail show ID --stream ROLE` prints a stream"
+@pytest.mark.parametrize("size", [100, 100_000])
+def test_one_name_reads_an_output_in_every_way(cli: Cli, size: int) -> None:
+    with cli.open() as store:
+        call = ToolCall(tool_name="Bash", call_id="toolu/1")
+        found = run_command(store.open_session(), digits(size), b"warning\n", call=call)
+    lines = digits(size).splitlines(keepends=True)
+    for name in ("@last", str(found.invocation_id), "toolu/1", "@last:Bash", "@last#1"):
+        ended = cli.ok("tail", "-n", "2", name)
+        assert (ended.stdout, ended.stderr) == (b"".join(lines[-2:]), b"warning\n")
+    assert cli.ok("head", "-n", "2", "--stream", "stdout", "@last").stdout == b"".join(lines[:2])
+    assert cli.ok("cat", "@last").stdout == digits(size)
+    assert cli.ok("cat", "--stream", "stderr", "@last").stdout == b"warning\n"
+    assert cli.ok("cat", "--lines", "2:3", "@last").stdout == b"".join(lines[1:3])
+    assert cli.ok("grep", "-n", "^warn", "@last").stdout == b"stderr:1:warning\n"
+    assert cli.ok("grep", "-c", ".", "@last").lines == [f"stdout:{len(lines)}", "stderr:1"]
+    (match,) = cli.ok("grep", "--json", "arning", "@last").records
+    assert (match["stream"], match["line"]) == ("stderr", "warning")
+    assert cli.run("grep", "nothing", "@last").code == 3
+    ended = cli.run("head", "--stream", "none", "@last")
+    assert (ended.code, ended.sentence) == (
+        3,
+        f"invocation {found.invocation_id} has no stream 'none'; it has stdout, stderr",
     )
 
 
-def test_an_invocation_without_f_is_told_how_its_output_is_read(cli: Cli) -> None:
+def test_an_output_is_read_while_it_comes(cli: Cli, writer: SpoolWriter) -> None:
+    assert cli.run("tail", "@running").sentence == "the store has no running invocation"
+    writer.do("start")
+    for word in ("one", "two", "three"):
+        writer.do(f"write stdout {word}")
+    writer.do("flush stdout")
+    for name in ("@running", "@running:Bash", "@last"):
+        assert cli.ok("tail", "-n", "2", name).stdout == b"two\nthree\n"
+        assert cli.ok("head", "-n", "1", name).stdout == b"one\n"
+        assert cli.ok("grep", "t", name).stdout == b"two\nthree\n"
+        assert cli.ok("cat", name).stdout == b"one\ntwo\nthree\n"
+    ended = cli.run("tail", "@running:Read")
+    assert (ended.code, ended.sentence) == (3, "the store has no running invocation of Read")
+
+
+def test_a_name_of_a_call_and_of_an_artifact_is_ambiguous(cli: Cli) -> None:
     with cli.open() as store:
-        name = run_command(store.open_session(), b"short\n").invocation_id
-    for spelled in ("@last", str(name), name.hex[-8:]):
-        ended = cli.run("artifact", "tail", spelled)
+        session = store.open_session()
+        run_command(session, digits(100_000))
+        (artifact,) = store.reader.artifacts()
+        digits_of = artifact.path.rpartition("/")[2].removesuffix(".zst")[:12]
+        run_command(session, b"x", call=ToolCall(tool_name="Bash", call_id=digits_of))
+    for verb in ("cat", "head", "tail"):
+        ended = cli.run(verb, digits_of)
         assert ended.code == 2
-        assert ended.usage_error == (
-            f"{spelled} is an invocation: pass -f to follow its output, or print a stream with "
-            f"`tooltrail show {spelled} --stream stdout`"
-        )
-    ended = cli.run("artifact", "tail", "nothing")
-    assert (ended.code, ended.sentence) == (2, "not the path of an artifact: 'nothing'")
+        assert artifact.path in ended.message
+    assert cli.ok("head", "-n", "1", artifact.path).stdout == digits(10)[:2]
 
 
 def test_what_runs_with_another_spool_cannot_be_followed(cli: Cli, tmp_path: Path) -> None:
@@ -240,8 +275,8 @@ def test_log_tells_the_beginning_and_the_end_of_one_invocation(
 ) -> None:
     name = writer.do("start")
     with following(cli, "log", "-f", "--utc", "--invocation", name) as follower:
-        assert follower.line().split()[:4] == [b"ID", b"STARTED", b"TOOL", b"STATE"]
-        assert follower.line().split()[3:] == [b"Bash", b"started", b"{}"]
+        assert follower.line().split()[:4] == [b"ID", b"STARTED", b"TOOL", b"OUTCOME"]
+        assert follower.line().split()[3:] == [b"Bash", b"running", b"{}"]
         writer.do("write stdout x")
         writer.do("close stdout")
         writer.do("finish")
@@ -249,7 +284,7 @@ def test_log_tells_the_beginning_and_the_end_of_one_invocation(
     assert ended.code == 0
     (line,) = ended.lines
     assert line.split()[0] == UUID(name).hex[-8:]
-    assert line.split()[3:5] == ["Bash", "success"]
+    assert line.split()[3:5] == ["Bash", "ok"]
 
 
 def test_log_tells_of_all_that_begins_and_ends_until_it_is_stopped(cli: Cli) -> None:

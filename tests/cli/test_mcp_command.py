@@ -117,7 +117,7 @@ def test_calls_are_listed_with_filters_the_newest_first_in_pages(cli: Cli) -> No
         assert len(await listed(agent, session="one")) == 51
         assert len(await listed(agent, tool="Odd", session="@last")) == 25
         assert await listed(agent, state="interrupted", session="two") == [str(open_call.id)]
-        assert len(await listed(agent, status="success")) == 100
+        assert len(await listed(agent, outcome="ok")) == 100
 
     with_agent(cli, work)
 

@@ -25,10 +25,9 @@ ALLOWED = {
     "_output.py": "has `say`, the one way to stderr",
     "_standard.py": "opens and flushes the descriptors",
     "_long_commands.py": "draws a bar of fixed words and numbers",
-    "_surfaces.py": "lays a table out in memory",
     "_failures.py": "has click word an error in memory",
     "_process/outlet.py": "passes on a command's own bytes",
-    "_following.py": "passes on recorded bytes",
+    "_texts.py": "passes on recorded bytes",
     "commands/show_command.py": "passes on recorded bytes",
 }
 """Modules that may name stderr or print, and why."""

@@ -39,27 +39,25 @@ def test_the_overview_has_the_facts_and_the_three_surfaces(cli: Cli) -> None:
     assert f"invocation {name}\n" in facts
     assert f"session    {detail.summary.session_id}#1\n" in facts
     assert "tool       Bash (command family)\ncall id    call/1\n" in facts
-    assert 'call       {"command": "make all"}\n' in facts
-    assert "state      success, exit status 2\n" in facts
+    assert "call       make all\n" in facts
+    assert "outcome    exit 2\n" in facts
     assert re.search(r"started    \S+ \S+Z, took 0\.\d\d s\n", facts)
     titles = [surface.partition(" ──\n")[0] for surface in surfaces]
     assert [title.split(",")[0] for title in titles] == [
-        "complete output",
-        "canonical result",
         "receipt",
         "left out",
+        "complete output",
+        "canonical result",
     ]
-    complete, canonical, receipt, left_out = surfaces
+    receipt, left_out, complete, canonical = surfaces
     lines = complete.splitlines()
     assert lines[1] == (
         f"[stdout] {len(OUT):,} bytes, 9,002 lines, {detail.streams[0].digest}, {path}"
     )
-    more = f"tooltrail show {name[-8:]} --stream stdout"
-    assert lines[2:4] == ["  first line", "  \\xff\\xfe no text �"]
-    assert f"  … {len(OUT) - 4_000:,} further bytes: {more}" in lines
-    assert "[stderr] 8 bytes, 1 line, " in complete
-    assert "  warning" in lines
-    assert '"exit_status": 2' in canonical
+    for line in (lines[2], lines[4], canonical.splitlines()[1]):
+        assert cli.ok(*line.split()[1:]).stdout  # what it says can be pasted
+    assert lines[2] == f"  tooltrail cat --stream stdout {name[-8:]}"
+    assert lines[3].startswith("[stderr] 8 bytes, 1 line, ")
     assert "Process exited with code 2\n" in receipt
     cut = (
         f"stdout shows 0 of {len(OUT):,} bytes ({len(OUT):,} left out): binary output is not shown"
@@ -67,29 +65,15 @@ def test_the_overview_has_the_facts_and_the_three_surfaces(cli: Cli) -> None:
     assert f"projection: {cut}" in left_out.splitlines()
 
 
-def test_side_by_side_has_the_three_surfaces_in_columns(cli: Cli) -> None:
-    with cli.open() as store:
-        record(store.open_session())
-    cli.environment["COLUMNS"] = "150"
-    text = cli.ok("show", "--side-by-side").text
-    titles = next(line for line in text.splitlines() if "complete output" in line)
-    assert titles.index("complete output") < titles.index("canonical result")
-    assert titles.index("canonical result") < titles.index("receipt")
-    assert "\0" not in text
-    assert text.startswith("invocation ")
-    assert "left out" in text
-
-
 def test_nothing_that_a_tool_printed_moves_the_cursor(cli: Cli) -> None:
     wild = b"\x1b[2J\x1b]0;owned\x07 tab\there \x9b31m"
     with cli.open() as store, store.open_session() as session:
         call = ToolCall(tool_name="Bash", call_id="\x1b[1m")
         run_command(session, wild, call=call)
-    for flag in ([], ["--side-by-side"]):
-        text = cli.ok("show", *flag).text
-        assert "\x1b" not in text
-        assert "\x07" not in text
-    assert "�[2J�]0;owned� tab\there" in cli.ok("show").text
+    text = cli.ok("show").text
+    assert "\x1b" not in text
+    assert "\x07" not in text
+    assert "�[2J�]0;owned� tab\there" in text
     assert cli.ok("show", "--stream", "stdout").stdout == wild
 
 
@@ -171,36 +155,38 @@ def test_an_open_invocation_is_incomplete_except_for_its_input(cli: Cli) -> None
             assert ended.sentence == f"invocation {name} has not ended"
         assert cli.ok("show", "--surface", "input").text == "not { json"
         text = cli.ok("show").text
-        assert "state      started\n" in text
+        assert "outcome    running\n" in text
+        assert f"  tooltrail tail -f {name[-8:]}\n" in text
         assert "(the invocation has not ended)\n" in text
-        cli.environment["COLUMNS"] = "150"
-        assert cli.ok("show", "--side-by-side").text.count("the invocation has not ended") == 3
         (found,) = cli.ok("show", "--json").records
         assert (found["receipt"], found["complete_output"], found["streams"]) == (None, None, [])
 
 
 @pytest.mark.parametrize(
-    ("ending", "state"),
+    ("ending", "outcome"),
     [
-        ({"signal": 11}, "success, signal 11"),
-        ({"exit_status": 0, "timed_out": True, "timeout_ms": 9}, "success, timed out"),
+        ({"signal": 11}, "SIGSEGV"),
+        ({"exit_status": 0}, "ok, exit status 0"),
+        ({"exit_status": 143, "timed_out": True, "timeout_ms": 9}, "timeout, exit status 143"),
     ],
 )
-def test_the_state_says_how_a_command_ended(
-    cli: Cli, ending: dict[str, int | bool], state: str
+def test_the_outcome_says_how_a_command_ended(
+    cli: Cli, ending: dict[str, int | bool], outcome: str
 ) -> None:
     with cli.open() as store:
         invocation = store.open_session().start(ToolCall(tool_name="Bash"))
         streams = {name: captured(invocation, name, b"") for name in ("stdout", "stderr")}
         result = CommandOutput.model_validate({**ending, **streams})
         invocation.finish(CompleteOutput.success("Bash", result))
-    assert f"state      {state}\n" in cli.ok("show").text
+    assert f"outcome    {outcome}\n" in cli.ok("show").text
 
 
 def test_a_failure_shows_its_kind_and_prints_its_envelope(cli: Cli) -> None:
     with cli.open() as store:
         fail_tool(store.open_session(), kind="permission_denied")
-    assert "state      denied (permission_denied)\n" in cli.ok("show").text
+    text = cli.ok("show").text
+    assert "outcome    denied\n" in text
+    assert "error      permission_denied: " in text
     envelope = json.loads(cli.ok("show", "--surface", "complete").text)
     assert envelope["error"]["kind"] == "permission_denied"
 
@@ -227,7 +213,7 @@ def test_only_one_way_to_show_it_can_be_chosen(cli: Cli) -> None:
     with cli.open() as store:
         record(store.open_session())
     for flags in (
-        "--json --side-by-side",
+        "--json --surface receipt",
         "--json --stream stdout",
         "--stream x --surface input",
         "--rerender --surface receipt",
@@ -235,7 +221,7 @@ def test_only_one_way_to_show_it_can_be_chosen(cli: Cli) -> None:
     ):
         ended = cli.run("show", *flags.split())
         assert (ended.code, ended.stdout) == (2, b"")
-        assert ended.usage_error.startswith("choose one of --surface, --stream, ")
+        assert ended.usage_error.startswith("choose one of --surface, --stream and ")
 
 
 def lose_output(cli: Cli) -> bytes:

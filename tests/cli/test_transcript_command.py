@@ -44,7 +44,7 @@ def test_lone_surrogates_are_spelled_out_and_in_json_come_back(recorded: Cli) ->
 def test_an_open_invocation_is_marked(recorded: Cli) -> None:
     text = recorded.ok("transcript").text
     assert text.count("[no result: the invocation has not ended]\n") == 1
-    assert " Bash [started]\n" in text
+    assert " Bash [running]\n" in text
 
 
 def test_an_empty_session_is_a_transcript_too(cli: Cli) -> None:

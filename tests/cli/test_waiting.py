@@ -155,4 +155,4 @@ def test_following_into_a_file_goes_on_to_the_end(
         for process in (tail, log):
             process.communicate(timeout=LONG_S)
             assert process.returncode == 0
-    assert b"success" in (tmp_path / "out").read_bytes()
+    assert b"  ok  " in (tmp_path / "out").read_bytes()

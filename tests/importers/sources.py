@@ -124,7 +124,10 @@ def assert_odd_values_are_imported(folder: Path, lines: Iterable[Any]) -> None:
     for n, one in enumerate(map(object_of, lines)):
         if isinstance(one.get("uuid"), str):
             one["uuid"] += f"/{n}"  # or it would be the same line of Claude Code again
-    imported = import_one(folder, write_lines(folder / "odd.jsonl", lines))
+    path = write_lines(folder / "odd.jsonl", lines)
+    numbered = (one.replace("LINE", f"{n}-") for n, one in enumerate(path.read_text().splitlines()))
+    path.write_text("\n".join(numbered))
+    imported = import_one(folder, path)
     assert imported.damaged == ()
     with open_store(folder / "tooltrail.db") as store:
         assert [one for one in problems_of(store) if "has not ended" not in one] == []

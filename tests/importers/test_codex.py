@@ -17,6 +17,8 @@ from tests.importers.sources import (
 
 from tooltrail.importers import codex
 from tooltrail.importers.events import Line, MessageFound
+from tooltrail.records import Message
+from tooltrail.transcripts import conversation_of, load_transcript
 
 META = {
     "id": "019d",
@@ -44,6 +46,8 @@ END = {
     "status": "failed",
 }
 OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "Exit code: 2\nbuilt\n"}
+
+USAGE = {"total_token_usage": {"output_tokens": 8}, "last_token_usage": {"output_tokens": 3}}
 
 
 def wrapped(kind: str, payload: dict[str, Any]) -> dict[str, Any]:
@@ -202,6 +206,27 @@ def test_an_output_that_codex_cut_is_marked_as_lost(
     assert call.summary.output_size == (produced or len(text.encode()))
 
 
+def test_the_tokens_of_an_answer_are_counted_once_and_shown_to_no_model(tmp_path: Path) -> None:
+    said = {"type": "message", "role": "assistant", "content": "built"}
+    lines = [
+        wrapped("session_meta", META),
+        wrapped("turn_context", {"model": "gpt-9"}),
+        wrapped("response_item", said),
+    ]
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
+    count = wrapped("event_msg", {"type": "token_count", "info": USAGE})
+    nothing = wrapped("event_msg", {"type": "token_count", "info": None})
+    import_one(tmp_path, write_lines(tmp_path / "a.jsonl", [*lines, count, nothing, count]))
+    with opened(tmp_path) as reader:
+        answer, counted = messages_in(reader)
+        shown = conversation_of(load_transcript(reader, "@last")).messages
+    assert (answer.text, counted.text) == ("built", "")
+    origin = Message.from_json(counted.document or b"").origin
+    assert origin is not None
+    assert (origin.model, origin.extras) == ("gpt-9", {"usage": {"output_tokens": 3}})
+    assert [one.role for one in shown] == ["assistant"]
+
+
 def test_odd_values_cost_nothing_else(tmp_path: Path) -> None:
     source = {"subagent": {"thread_spawn": {"parent_thread_id": "019c"}}}
     metas: list[dict[str, Any]] = [{"source": source}, {"forked_from_id": 5, "cwd": []}]
@@ -215,6 +240,7 @@ def test_odd_values_cost_nothing_else(tmp_path: Path) -> None:
             wrapped("response_item", {"type": "reasoning", "summary": [{"text": "so"}]}),
             *(wrapped("event_msg", one) for one in (END, mcp_end)),
             wrapped("response_item", CALL),
+            wrapped("event_msg", {"type": "token_count", "info": USAGE}),
             wrapped("event_msg", {**END, "duration": {"secs": 10**30, "nanos": True}}),
             wrapped("response_item", OUTPUT),
             wrapped("response_item", {**OUTPUT, "output": [{"type": "text", "text": "x"}]}),

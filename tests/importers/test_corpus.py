@@ -275,6 +275,26 @@ def test_the_output_of_each_command_of_codex_is_the_same_bytes(tmp_path: Path) -
     assert cut == 8
 
 
+def test_the_tokens_of_each_session_of_codex_are_those_that_its_last_event_totals(
+    tmp_path: Path,
+) -> None:
+    expected: list[Counter[str]] = []
+    for path in files_of("codex"):
+        import_one(tmp_path, path)
+        totals = [member(one, "payload", "info", "total_token_usage") for one in values_in(path)]
+        expected.append(Counter([one for one in totals if one][-1]))
+    found: list[Counter[str]] = []
+    with opened(tmp_path) as reader:
+        for session in reader.sessions():
+            used: Counter[str] = Counter()
+            for message in reader.conversation(session.id)[1]:
+                document: Any = json.loads(message.document or b"{}")
+                used.update(member(document, "origin", "extras", "usage") or {})
+            found.append(used)
+    assert all(one in expected for one in found)
+    assert sum(one["total_tokens"] for one in found) == 40_530_499
+
+
 def gemini_receipts(path: Path) -> Iterator[tuple[str, str]]:
     """The answers of the functions."""
     for call in gemini_calls(path):

@@ -1,8 +1,10 @@
 """Recording what was found: the same ids each time, nothing twice, no secret stored."""
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import cast
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -25,11 +27,13 @@ from tests.support.evidence import problems_of
 
 from tooltrail.importers import Importer
 from tooltrail.importers.documents import failure_document, success_document
-from tooltrail.importers.events import OutputFound
-from tooltrail.records import default_families
+from tooltrail.importers.events import Line, OutputFound
+from tooltrail.importers.recording import Recording, Source
+from tooltrail.journal import Entry
+from tooltrail.records import default_families, digest_of
 from tooltrail.records.counted_streams import CountedStream
 from tooltrail.records.errors import NotFoundError
-from tooltrail.records.facts import StreamFact
+from tooltrail.records.facts import MessageAdded, StreamFact
 from tooltrail.records.streams import StreamRecord
 from tooltrail.store import open_store
 from tooltrail.store.ingest.outcomes import read_output
@@ -50,6 +54,26 @@ def test_importing_again_adds_nothing(tmp_path: Path) -> None:
     assert import_one(tmp_path, path).counts["new"] == 10
     again = import_one(tmp_path, path).counts
     assert (again["new"], again["known"]) == (0, 10)
+
+
+def test_a_line_is_kept_byte_for_byte_unless_it_was_kept_before(tmp_path: Path) -> None:
+    data = b'{"type": "odd",  "n": 1.0}\n'
+    source = Source("claude-code", "/a.jsonl", since=len(data))
+    kept: list[Entry] = []
+    recording = Recording(kept.extend, tmp_path, source, None)
+    at, session = datetime(2026, 11, 1, tzinfo=UTC), UUID(int=1)
+    for n in (0, 1, 2):
+        line = Line(n * len(data), data, {"type": "odd", "n": 1.0})
+        recording.keep(line, session, UUID(int=2 + n), at)
+    recording.finish()
+    facts = [cast("MessageAdded", one.fact) for one in kept]
+    assert [(one.id.int, one.session, one.at) for one in facts] == [
+        (3, session, at),
+        (4, session, at),
+    ]
+    assert [one.source.offset for one in facts if one.source] == [len(data), 2 * len(data)]
+    assert {one.payload for one in facts} == {digest_of(data)}
+    assert all(data in one.bodies for one in kept)
 
 
 def test_without_its_cursor_a_source_is_known_by_its_ids(tmp_path: Path) -> None:

@@ -148,8 +148,8 @@ class Cli:
         return self.program("exec", *arguments, **more)
 
 
-def on_a_terminal(cli: Cli, *arguments: str, columns: int, **variables: str) -> str:
-    """The output of the program on a terminal."""
+def on_a_terminal(cli: Cli, *arguments: str, columns: int, code: int = 0, **variables: str) -> str:
+    """The output of the program on a terminal; it must end with this exit code."""
     ours, theirs = pty.openpty()
     own = {"TERM": "xterm", "PAGER": "cat", "COLUMNS": str(columns)}
     environment = {**cli.full_environment, **own, **variables}
@@ -164,7 +164,7 @@ def on_a_terminal(cli: Cli, *arguments: str, columns: int, **variables: str) -> 
                 seen += data
         except OSError:  # Linux reports EIO at the end
             pass
-        assert process.wait(60) == 0
+        assert process.wait(60) == code
     return seen.decode().replace("\r\n", "\n")
 
 

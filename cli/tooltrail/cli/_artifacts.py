@@ -2,14 +2,12 @@
 
 import re
 from collections import Counter
-from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Literal
+from typing import Any, Literal
 
 from tooltrail.artifacts import ArtifactReader
 from tooltrail.artifacts.paths import artifact_path, check_path, path_beginning
-from tooltrail.cli._location import Location
 from tooltrail.cli._times import shown
 from tooltrail.records import (
     AmbiguousNameError,
@@ -83,39 +81,11 @@ def _parse_name(name: str) -> tuple[str, bool]:
     return check_path(name), True
 
 
-@contextmanager
-def artifact_reader(
-    location: Location, name: str, *, is_checked: bool = False
-) -> Generator[ArtifactReader]:
-    """A reader of the artifact with this name; raises like `find_artifact`.
-
-    With `is_checked`, the digest of the complete artifact is compared first.
-    """
-    with location.open() as store:
-        reader = open_known(store, name)
-        if is_checked:
-            reader.check()
-        yield reader
-
-
 def open_known(store: Store, name: str) -> ArtifactReader:
     """Open the artifact with this name to read parts of it."""
     path = find_artifact(store, name)
     known = _known(store, path)
     return store.archive.reader(path, size=None if known is None else known.size)
-
-
-def open_complete(store: Store, name: str) -> BinaryIO:
-    """Open the artifact with this name to read all its bytes; see `ArtifactArchive.open`."""
-    path = find_artifact(store, name)
-    known = _known(store, path)
-    return store.archive.open(path, size=None if known is None else known.size)
-
-
-def read_through(source: BinaryIO) -> None:
-    """Read to the end, where size and digest are compared. Call before printing anything."""
-    while source.read(_READ_SIZE):
-        pass
 
 
 def _known(store: Store, path: str) -> ArtifactView | None:

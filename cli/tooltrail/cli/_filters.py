@@ -23,7 +23,7 @@ OUTCOMES = ("ok", "running", *FAILED)
 """All outcomes, listed here for the same reason."""
 
 
-class _ExitCode(click.ParamType):
+class _ExitCode(click.ParamType[tuple[int, bool]]):
     """`N`, or `!=N` for every other exit status; converts to the number and whether it is `!=`."""
 
     name = "N|!=N"
@@ -36,7 +36,7 @@ class _ExitCode(click.ParamType):
         return number, value.startswith("!=")
 
 
-class _Signal(click.ParamType):
+class _Signal(click.ParamType[int]):
     """A signal by its number or its name: `9`, `KILL` or `SIGKILL`; converts to the number."""
 
     name = "signal"

@@ -1,42 +1,55 @@
-"""Prints the lines that `artifact grep` found, like grep or as JSON."""
+"""Prints the lines that `grep` found, like grep or as JSON."""
 
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tooltrail.cli._output import print_array, write, write_block
 
 if TYPE_CHECKING:
-    from tooltrail.artifacts import Match
+    from tooltrail.artifacts import ArtifactReader, Match
 
 _BLOCK = 64 * 1024
 """Minimum bytes per write. On a terminal, each line is written at once."""
 
 
-@dataclass(frozen=True, slots=True)
-class Style:
-    """The prefix of each line.
+class Search(NamedTuple):
+    """What to search.
 
     Attributes:
-        numbers: whether to print the number of the line.
-        offsets: whether to print the offset of the first byte of the line.
-        separated: whether to print `--` between lines that are not adjacent.
+        texts: the streams by role; an artifact has the role `""`.
+        pattern: what to search for.
+        before: number of lines of context before each match.
+        after: number of lines of context behind each match.
+        options: the other keyword arguments of `ArtifactReader.grep`.
     """
 
-    numbers: bool
-    offsets: bool
-    separated: bool
+    texts: "Mapping[str, ArtifactReader]"
+    pattern: str
+    before: int
+    after: int
+    options: Mapping[str, Any]
+
+    def matches(self) -> "Iterator[tuple[str, Match]]":
+        """The matching lines and their context, each with the role of its stream."""
+        for role, reader in self.texts.items():
+            for match in reader.grep(
+                self.pattern, before=self.before, after=self.after, **self.options
+            ):
+                yield role, match
 
 
-def print_lines(matches: Iterable["Match"], style: Style) -> int:
-    """Print the exact bytes of lines, add a missing last newline, return the number of matches."""
-    counted = _Counted(matches)
+def print_lines(search: Search, *, numbers: bool, offsets: bool) -> int:
+    """Print the exact bytes of lines, add a missing last newline, return the number of matches.
+
+    With context, `--` stands between lines that are not adjacent.
+    """
+    counted = _Counted(search.matches())
     least = 0 if sys.stdout.isatty() else _BLOCK
     waiting: list[bytes] = []
     size = 0
     try:
-        for piece in _pieces(counted, style):
+        for piece in _pieces(counted, search, numbers=numbers, offsets=offsets):
             waiting.append(piece)
             size += len(piece)
             if size >= least:
@@ -48,50 +61,59 @@ def print_lines(matches: Iterable["Match"], style: Style) -> int:
     return counted.found
 
 
-def print_lines_as_json(matches: Iterable["Match"]) -> int:
+def print_lines_as_json(search: Search) -> int:
     """Print each line when found, as one JSON array (`print_array`); return the match count."""
-    counted = _Counted(matches)
-    print_array(map(_record, counted))
+    counted = _Counted(search.matches())
+    print_array(_record(role, match) for role, match in counted)
     return counted.found
 
 
-def print_count(count: int, *, as_json: bool) -> int:
-    """Print the number of matching lines, and return it."""
+def print_counts(search: Search, *, as_json: bool) -> int:
+    """Print the number of matching lines of each stream, and return their sum."""
+    counts = {
+        role: reader.count_matches(search.pattern, **search.options)
+        for role, reader in search.texts.items()
+    }
     if as_json:
-        print_array([{"count": count}])
+        print_array({"stream": role or None, "count": count} for role, count in counts.items())
     else:
-        write(f"{count}\n")
-    return count
+        many = len(counts) > 1
+        write("".join(f"{f'{role}:' if many else ''}{count}\n" for role, count in counts.items()))
+    return sum(counts.values())
 
 
 class _Counted:
     """An iterable of matches that counts the matches, without lines of context."""
 
-    def __init__(self, matches: Iterable["Match"]) -> None:
+    def __init__(self, matches: "Iterable[tuple[str, Match]]") -> None:
         self._matches = matches
         self.found = 0
 
-    def __iter__(self) -> Iterator["Match"]:
-        for match in self._matches:
+    def __iter__(self) -> "Iterator[tuple[str, Match]]":
+        for role, match in self._matches:
             self.found += not match.is_context
-            yield match
+            yield role, match
 
 
-def _pieces(matches: Iterable["Match"], style: Style) -> Iterator[bytes]:
-    following = 0
-    for match in matches:
-        if style.separated and following not in (0, match.line_number):
+def _pieces(
+    matches: "Iterable[tuple[str, Match]]", search: Search, *, numbers: bool, offsets: bool
+) -> Iterator[bytes]:
+    last: tuple[str, int] | None = None
+    for role, match in matches:
+        if search.before + search.after and last not in (None, (role, match.line_number)):
             yield b"--\n"
-        following = match.line_number + 1
+        last = (role, match.line_number + 1)
         mark = b"-" if match.is_context else b":"
-        number = b"%d%s" % (match.line_number, mark) if style.numbers else b""
-        offset = b"%d%s" % (match.offset, mark) if style.offsets else b""
+        stream = role.encode() + mark if len(search.texts) > 1 else b""
+        number = b"%d%s" % (match.line_number, mark) if numbers else b""
+        offset = b"%d%s" % (match.offset, mark) if offsets else b""
         end = b"" if match.line.endswith(b"\n") else b"\n"
-        yield number + offset + match.line + end
+        yield stream + number + offset + match.line + end
 
 
-def _record(match: "Match") -> dict[str, Any]:
+def _record(role: str, match: "Match") -> dict[str, Any]:
     return {
+        "stream": role or None,
         "line_number": match.line_number,
         "offset": match.offset,
         # A byte that is not UTF-8 becomes a lone surrogate, which Python can convert back.

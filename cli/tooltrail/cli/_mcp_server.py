@@ -7,11 +7,9 @@ store again, so it finds every fact that was recorded before.
 
 import asyncio
 from codecs import getincrementaldecoder
-from collections.abc import Generator, Iterator
-from contextlib import contextmanager
-from io import BytesIO
-from itertools import islice
-from typing import Annotated, Any, Literal, NamedTuple
+from collections.abc import Generator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, NonNegativeInt, PositiveInt
 from pydantic_core import to_jsonable_python
@@ -22,6 +20,7 @@ from tooltrail.cli._artifacts import open_known
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import counted
 from tooltrail.cli._surfaces import as_record
+from tooltrail.cli._texts import open_texts, reader_of
 from tooltrail.cli._version import VERSION
 from tooltrail.records import NotFoundError, TooltrailError, UnavailableError
 from tooltrail.records.canonical_json import encode
@@ -66,29 +65,9 @@ Outcome = Literal[
 Artifact = Annotated[str | None, Field(description="Path or digest of an artifact.")]
 Session = Annotated[str | None, Field(description="Id, its beginning or end; name; @last.")]
 Call = Annotated[
-    str, Field(description="Id, its beginning or end; SESSION#SEQ; @last; @last:TOOL.")
+    str, Field(description="Id, its beginning or end; SESSION#SEQ; @last; @last:TOOL; @running.")
 ]
 Part = Annotated[str | None, Field(description="Stream (default: first), or member in show_call.")]
-
-
-class _Memory(NamedTuple):
-    """A text in memory, with the methods of `ArtifactReader` that the tools use."""
-
-    content: bytes
-
-    @property
-    def size(self) -> int:
-        return len(self.content)
-
-    @property
-    def line_count(self) -> int:
-        return sum(1 for _ in BytesIO(self.content))
-
-    def line_offset(self, line: int) -> int:
-        return sum(map(len, islice(BytesIO(self.content), line - 1)))
-
-    def iter_bytes(self, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
-        yield self.content[start:stop]
 
 
 class RecordTools:
@@ -149,8 +128,7 @@ class RecordTools:
         length: Annotated[PositiveInt | None, Field(description="Number of bytes.")] = None,
     ) -> list[str]:
         """Read an artifact, the transcript of a session or a part of a call, by lines or bytes."""
-        with self._opened() as store:
-            text = _find(store, artifact, session, call, part)
+        with self._opened() as store, _text(store, artifact, session, call, part) as text:
             if start_line is not None:
                 first = start_line if start_line >= 0 else text.line_count + 1 + start_line
                 offset = text.line_offset(max(first, 1))
@@ -181,8 +159,7 @@ class RecordTools:
     ) -> list[str]:
         """Find lines of an artifact, a transcript or a part of a call; prints `LINE:TEXT`."""
         request = {"pattern": pattern, "literal": literal, "ignore_case": ignore_case}
-        with self._opened() as store:
-            text = _find(store, artifact, session, call, part)
+        with self._opened() as store, _text(store, artifact, session, call, part) as text:
             blocks = text.iter_bytes(text.line_offset(start_line))
             found = asyncio.run(search_blocks({**request, "first_line": start_line}, blocks))
         shown, _ = _cut(found.matches.content or b"")
@@ -213,28 +190,33 @@ def serve(location: Location) -> None:
     server.run()
 
 
-def _find(
+@contextmanager
+def _text(
     store: Store, artifact: str | None, session: str | None, call: str, part: str | None
-) -> ArtifactReader | _Memory:
-    """The text that the arguments of a tool name."""
+) -> Generator[ArtifactReader]:
+    """A reader of the text that the arguments of a tool name."""
     if artifact:
-        return open_known(store, artifact)
+        yield open_known(store, artifact)
+        return
     reader = store.reader
     if session:
-        return _in_memory("".join(FORMATS["text"](load_transcript(reader, session))))
+        transcript = "".join(FORMATS["text"](load_transcript(reader, session)))
+        with _in_memory(transcript) as text:
+            yield text
+        return
     detail = reader.invocation(call)
-    roles = [stream.role for stream in detail.streams]
-    name = part or next(iter(roles), "complete_output")
-    if stream := detail.stream(name):
-        if stream.artifact_path and not stream.erasure:
-            return store.archive.reader(stream.artifact_path, size=stream.size)
-        with reader.open_stream(stream) as source:
-            return _Memory(source.read())
+    with open_texts(store, str(detail.summary.id), None) as streams:
+        name = part or next(iter(streams), "complete_output")
+        if name in streams:
+            yield streams[name]
+            return
     record = _record_of(detail)
     if not (member := record.get(name)):
-        parts = ", ".join((*roles, *(one for one in record if record[one])))
+        parts = ", ".join((*streams, *(one for one in record if record[one])))
         raise NotFoundError(f"call {call} ({detail.summary.state}) has no {name}; it has {parts}")
-    return _in_memory(member if isinstance(member, str) else indent_json(encode(member).decode()))
+    shown = member if isinstance(member, str) else indent_json(encode(member).decode())
+    with _in_memory(shown) as text:
+        yield text
 
 
 def _record_of(detail: InvocationDetail) -> Any:
@@ -243,8 +225,8 @@ def _record_of(detail: InvocationDetail) -> Any:
     return to_jsonable_python({**as_record(detail), "receipt": receipt})
 
 
-def _in_memory(text: str) -> _Memory:
-    return _Memory(text.encode("utf-8", "backslashreplace"))  # it may have lone surrogates
+def _in_memory(text: str) -> AbstractContextManager[ArtifactReader]:
+    return reader_of([text.encode("utf-8", "backslashreplace")])  # it may have lone surrogates
 
 
 def _cut(data: bytes) -> tuple[str, int]:

@@ -19,7 +19,7 @@ class PagedOutput(io.TextIOWrapper):
 
     def __init__(self, pager: "subprocess.Popen[bytes]") -> None:
         assert pager.stdin is not None
-        super().__init__(pager.stdin, "utf-8", "backslashreplace")  # type: ignore[arg-type]
+        super().__init__(pager.stdin, "utf-8", "backslashreplace")
         self._pager = pager
 
     def isatty(self) -> bool:

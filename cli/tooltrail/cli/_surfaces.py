@@ -1,8 +1,7 @@
 """One invocation as `show` prints it: its facts, and its three surfaces."""
 
-import io
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from dataclasses import asdict
 from typing import Any
 
@@ -11,17 +10,10 @@ from tooltrail.cli._output import counted, duration_of, printable, size_of
 from tooltrail.cli._times import shown
 from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.records.ids import short_id
-from tooltrail.records.readable_json import indent_json
 from tooltrail.store import InvocationDetail, Reader, StreamView
 
 _EXCERPT = 4_000
 """Bytes of a stream that the overview quotes. `show --stream` prints all of them."""
-
-MIN_WIDTH = 60
-"""Minimum width in characters at which three columns are readable."""
-
-_MAX_LINES = 60
-"""Lines of one column. `show --surface` prints the complete surface."""
 
 
 def as_record(detail: InvocationDetail) -> dict[str, Any]:
@@ -45,31 +37,21 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
 
 
 def describe(detail: InvocationDetail, reader: Reader, *, utc: bool) -> str:
-    """The overview that `show` prints. Control characters of the output are replaced."""
+    """The overview that `show` prints: what the model saw, what was cut, and where the rest is.
+
+    Control characters of the output are replaced.
+    """
     return "".join(
         f"{_visible(line)}\n"
         for part in (
             _facts(detail, utc),
-            _complete(detail, reader),
-            _canonical(detail),
             _receipt(detail),
             _omissions(detail),
+            _complete(detail, reader),
+            _canonical(detail),
         )
         for line in part
     )
-
-
-def describe_side_by_side(
-    detail: InvocationDetail, reader: Reader, *, utc: bool, width: int
-) -> str:
-    """The overview with the three surfaces in columns next to each other."""
-    columns: dict[str, list[str]] = {}
-    for part in (_complete(detail, reader), _canonical(detail), _receipt(detail)):
-        _, title, *lines = part
-        columns[title.strip("─ ")] = [_visible(line) for line in lines]
-    facts = "\n".join(map(_visible, _facts(detail, utc)))
-    omissions = "\n".join(map(_visible, _omissions(detail)))
-    return f"{facts}\n{side_by_side(columns, width)}{omissions}\n".rstrip("\n") + "\n"
 
 
 def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
@@ -81,6 +63,8 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
         yield f"call id    {summary.call_id}"
     yield f"call       {summary.arguments_preview}"
     yield f"outcome    {summary.outcome}{_exit_of(detail)}"
+    if summary.error_kind is not None:
+        yield f"error      {summary.error_kind}: {_error_of(detail)}"
     took = duration_of(summary.duration_ms)
     yield f"started    {shown(summary.started_at, utc=utc)}{f', took {took}' if took else ''}"
     if detail.source is not None:
@@ -92,6 +76,12 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
         yield f"redacted   {counted(count, 'secret')}: {places}"
 
 
+def _error_of(detail: InvocationDetail) -> str:
+    """Why the tool failed, as its complete output says."""
+    error: Any = (_parsed(detail.complete_json) or {}).get("error") or {}
+    return str(error.get("message") or "(no message)")
+
+
 def _exit_of(detail: InvocationDetail) -> str:
     """What the outcome does not say: the exit status of a command that worked or timed out."""
     summary = detail.summary
@@ -101,8 +91,11 @@ def _exit_of(detail: InvocationDetail) -> str:
 
 def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
     yield from _title("complete output", size_of(detail.summary.output_size))
+    name = short_id(detail.summary.id)
     if detail.complete_json is None:
         yield f"({detail.absence_of('output')})"
+    if detail.summary.state == "started":
+        yield f"  tooltrail tail -f {name}"
     for stream in detail.streams:
         where = stream.artifact_path or _place(stream)
         lines = counted(stream.line_count, "line")
@@ -111,8 +104,12 @@ def _complete(detail: InvocationDetail, reader: Reader) -> Iterator[str]:
             yield f"  could not be stored at once: {stream.pending_reason}"
         if stream.loss_reason is not None:
             yield f"  {stream.produced_size - stream.size:,} bytes lost: {stream.loss_reason}"
-        if stream.role != "order":
-            yield from _excerpt(stream, reader, short_id(detail.summary.id))
+        if stream.role == "order" or not stream.size:
+            continue
+        if detail.receipt is None:
+            yield from _excerpt(stream, reader, name)
+        else:
+            yield f"  tooltrail cat --stream {stream.role} {name}"
 
 
 def _place(stream: StreamView) -> str:
@@ -147,7 +144,7 @@ def _excerpt(stream: StreamView, reader: Reader, invocation: str) -> Iterator[st
         yield f"  {line}"
     rest = stream.size - len(data)
     if rest:
-        yield f"  … {rest:,} further bytes: tooltrail show {invocation} --stream {stream.role}"
+        yield f"  … {rest:,} further bytes: tooltrail cat --stream {stream.role} {invocation}"
 
 
 def _canonical(detail: InvocationDetail) -> Iterator[str]:
@@ -156,7 +153,7 @@ def _canonical(detail: InvocationDetail) -> Iterator[str]:
     if text is None:
         yield f"({detail.absence_of('canonical')})"
     else:
-        yield from indent_json(text).splitlines()
+        yield f"  tooltrail show --surface canonical {short_id(detail.summary.id)}"
 
 
 def _receipt(detail: InvocationDetail) -> Iterator[str]:
@@ -197,34 +194,3 @@ def _title(name: str, note: str) -> Iterator[str]:
 
 def _parsed(document: str | None) -> Any:
     return None if document is None else json.loads(document)
-
-
-def side_by_side(columns: Mapping[str, Sequence[str]], width: int) -> str:
-    """A table with one column of folded lines per text.
-
-    Args:
-        columns: title and lines of each text.
-        width: width in characters; at least `MIN_WIDTH` is used.
-    """
-    from rich.box import SQUARE  # noqa: PLC0415  only this view needs it
-    from rich.console import Console  # noqa: PLC0415
-    from rich.table import Table  # noqa: PLC0415
-    from rich.text import Text  # noqa: PLC0415
-
-    table = Table(box=SQUARE, expand=True)
-    for title in columns:
-        table.add_column(Text(title), ratio=1, overflow="fold")
-    table.add_row(*(Text("\n".join(_bounded(lines))) for lines in columns.values()))
-    printed = io.StringIO()
-    console = Console(
-        file=printed, width=max(width, MIN_WIDTH), highlight=False, color_system=None, emoji=False
-    )
-    console.print(table)
-    return printed.getvalue()
-
-
-def _bounded(lines: Sequence[str]) -> list[str]:
-    rest = len(lines) - _MAX_LINES
-    if rest <= 0:
-        return list(lines)
-    return [*lines[:_MAX_LINES], f"… {rest:,} further lines"]

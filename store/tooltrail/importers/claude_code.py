@@ -46,7 +46,8 @@ NAME: Final = "claude-code"
 
 _NO_CONVERSATION: Final = frozenset(
     {
-        *("ai-title", "attachment", "custom-title", "file-history-snapshot", "last-prompt", "mode"),
+        *("agent_metadata", "ai-title", "attachment", "custom-title", "file-history-snapshot"),
+        *("last-prompt", "mode"),
         *("permission-mode", "pr-link", "progress", "queue-operation", "summary", "system", "tag"),
     }
 )

@@ -5,7 +5,9 @@ model saw them, messages. An `event_msg` is what happened meanwhile: `exec_comma
 complete output of a command, `mcp_tool_call_end` and `patch_apply_end` those of other tools. Such
 an event stands between its call and the output of the call, and is kept until that output comes. An
 event that comes later is kept verbatim, but belongs to no call: a later call may have its id.
-Versions before 2025-10 wrote the items without the wrapper `{timestamp, type, payload}`.
+`token_count` counts the tokens of the answer before it, and becomes a message that no model is
+shown, since the answer is recorded already. Versions before 2025-10 wrote the items without the
+wrapper `{timestamp, type, payload}`.
 """
 
 import json
@@ -69,11 +71,12 @@ _OF_CALL: Final = frozenset({"type", "call_id", "name", "namespace", *_CALLS.val
 _OF_OUTPUT: Final = frozenset({"type", "call_id", "output", "tools"})
 _OF_END: Final = frozenset({"type", "call_id", "duration"})
 _OF_COMMAND: Final = _OF_END | {"command", "cwd", "stdout", "stderr"}
+_USAGE: Final = "last_token_usage"
 _REPEATING: Final = frozenset(
     {
         *("agent_message", "agent_reasoning", "context_compacted", "exec_command_begin", "error"),
         *("mcp_tool_call_begin", "patch_apply_begin", "task_complete", "task_started"),
-        *("token_count", "turn_aborted", "user_message", "web_search_begin", "web_search_end"),
+        *("turn_aborted", "user_message", "web_search_begin", "web_search_end"),
     }
 )
 """Events that say again what items say, or that are about the agent's own state."""
@@ -98,6 +101,7 @@ class Reader:
         self._session = path.stem
         self._is_open = False
         self._model: str | None = None
+        self._total: Json = NOTHING
         self._open: Counter[str] = Counter()
         self._ends: defaultdict[str, deque[Json]] = defaultdict(deque)
 
@@ -110,7 +114,7 @@ class Reader:
         at, kind, item = value.get("timestamp"), value.get("type"), object_of(value.get("payload"))
         if "payload" not in value:  # before 2025-10
             kind, item = ("session_meta" if "instructions" in value else "response_item"), value
-        what, call_id = str(item.get("type")), item.get("call_id")
+        what = str(item.get("type"))
         if kind == "session_meta":
             if not self._is_open:
                 self._is_open = True
@@ -121,17 +125,23 @@ class Reader:
         if kind == "turn_context":
             self._model = named_texts(item, {"model": "model"}).get("model")
             yield Skipped("turn_context", is_known=True)
-        elif kind == "event_msg" and what in _ENDS and isinstance(call_id, str):
-            if len(self._ends[call_id]) < self._open[call_id]:
-                self._ends[call_id].append(item)
-            else:
-                yield Skipped(f"late event {what}", is_known=False)
         elif kind == "event_msg":
-            yield Skipped(f"event {what}", is_known=what in _REPEATING)
+            yield from self._event(what, item, at, f"{self._session}/{line.offset}")
         elif kind == "response_item":
             yield from self._item(what, item, at, f"{self._session}/{line.offset}")
         else:
             yield Skipped(str(kind), is_known=kind in ("compacted", "state"))
+
+    def _event(self, what: str, item: Json, at: str | None, name: str) -> Iterator[Event]:
+        call_id = item.get("call_id")
+        if what == "token_count":
+            yield self._usage(object_of(item.get("info")), at, name)
+        elif what not in _ENDS or not isinstance(call_id, str):
+            yield Skipped(f"event {what}", is_known=what in _REPEATING)
+        elif len(self._ends[call_id]) < self._open[call_id]:
+            self._ends[call_id].append(item)
+        else:
+            yield Skipped(f"late event {what}", is_known=False)
 
     def _item(self, what: str, item: Json, at: str | None, name: str) -> Iterator[Event]:
         call_id = item.get("call_id") or item.get("id")
@@ -172,6 +182,16 @@ class Reader:
         if isinstance(text, str) and text:
             block = {"type": "text", "text": text}
             yield MessageFound(self._session, "instructions", at, "system", [block])
+
+    def _usage(self, info: Json, at: str | None, name: str) -> Event:
+        """The tokens of one answer. An event with the total of an earlier one repeats that one."""
+        total, usage = (object_of(info.get(one)) for one in ("total_token_usage", _USAGE))
+        if total == self._total or not usage:
+            return Skipped("event token_count", is_known=True)
+        self._total = total
+        origin = {**self._origin(), "extras": {"usage": usage}}
+        extras = without(info, frozenset({_USAGE}))
+        return MessageFound(self._session, name, at, "tool", [], origin, extras)
 
     def _origin(self) -> Json:
         return {

@@ -17,6 +17,7 @@ from tooltrail.importers import (
     openai_chat,
     opencode,
     openhands,
+    otlp_json,
     pi,
     swe_agent,
 )
@@ -105,6 +106,7 @@ FORMATS: Final = {
         Format(atif.NAME, atif.recognizes, _pathless(atif.Reader)),
         Format(openhands.NAME, openhands.recognizes, _pathless(openhands.Reader)),
         Format(inspect.NAME, inspect.recognizes, _pathless(inspect.Reader)),
+        Format(otlp_json.NAME, otlp_json.recognizes, _pathless(otlp_json.Reader)),
         # The last, since many formats hold messages that look like these.
         Format(openai_chat.NAME, openai_chat.recognizes, _pathless(openai_chat.Reader)),
     )
@@ -175,28 +177,43 @@ class Importer:
         Raises:
             UnavailableError: the spool cannot be written.
         """
-        log = None if self._is_dry_run else self._log
-        recording = Recording(log, self._spool, source, self._rules)
-        damaged: list[DamagedLine] = []
-        for line in lines:
-            on_progress(len(line.data))
-            if isinstance(line, DamagedLine):
-                damaged.append(line)
-                continue
-            try:
-                for event in reader.events(line):
-                    recording.add(event, line)
-            except _UNEXPECTED as error:
-                damaged.append(_unexpected(line, error))
+        append = None if self._is_dry_run else self._log.record
+        recording = Recording(append, self._spool, source, self._rules)
+        damaged = record_lines(recording, reader, lines, on_progress)
         recording.finish()
         return Imported(
             Path(source.path),
             source.format,
             recording.counts,
-            tuple(damaged),
+            damaged,
             recording.calls,
             recording.results,
         )
+
+
+def record_lines(
+    recording: Recording,
+    reader: Reader,
+    lines: Iterable[Line | DamagedLine],
+    on_progress: Callable[[int], None] = lambda _size: None,
+) -> tuple[DamagedLine, ...]:
+    """Record what a reader finds in lines, and return those that cannot be read.
+
+    Raises:
+        UnavailableError: the spool cannot be written.
+    """
+    damaged: list[DamagedLine] = []
+    for line in lines:
+        on_progress(len(line.data))
+        if isinstance(line, DamagedLine):
+            damaged.append(line)
+            continue
+        try:
+            for event in reader.events(line):
+                recording.add(event, line)
+        except _UNEXPECTED as error:
+            damaged.append(_unexpected(line, error))
+    return tuple(damaged)
 
 
 def find_files(path: Path, format_name: str | None = None) -> Iterator[tuple[Path, str | None]]:

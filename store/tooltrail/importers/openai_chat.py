@@ -82,7 +82,7 @@ class Reader:
     def _conversation(self, found: _Conversation) -> Iterator[Event]:
         response, holder = found.response, found.holder
         at = time_of(holder.get("timestamp")) or time_of(response.get("created"))
-        names = _names(found)
+        names = names_of(found.messages, holder.get("task_id"), holder.get("trial"))
         asks = (name for name, one in zip(names, found.messages, strict=True) if _calls(one))
         session = next(asks, names[-1])
         if session not in self._seen:
@@ -96,7 +96,8 @@ class Reader:
                 yield Skipped(str(message.get("role")), is_known=False)
                 continue
             is_answer = bool(response) and name == names[-1]
-            yield from _message(session, name, at, message, response if is_answer else NOTHING)
+            origin = origin_of_answer(response if is_answer else NOTHING)
+            yield from events_of(session, name, at, message, origin)
 
 
 def _conversations(value: Any) -> list[_Conversation]:
@@ -127,11 +128,16 @@ def _is_message(value: Any) -> bool:
     return is_ours and not any(one.get("type") in _FOREIGN for one in parts)
 
 
-def _names(found: _Conversation) -> list[str]:
-    """The ids of the messages: digests of everything that was said up to each."""
-    name = json.dumps([found.holder.get("task_id"), found.holder.get("trial")])
+def names_of(messages: Sequence[Json], *run: Any) -> list[str]:
+    """The ids of the messages: digests of everything that was said up to each.
+
+    Args:
+        messages: the conversation, from its beginning.
+        run: what tells this conversation from others that begin alike.
+    """
+    name = json.dumps(run)
     names: list[str] = []
-    for one in found.messages:
+    for one in messages:
         calls = [call.get("id") for call in _calls(one)]
         said = [name, one.get("role"), text_of(one.get("content")), calls, one.get("tool_call_id")]
         name = digest_of(json.dumps(said).encode()).removeprefix("sha256:")[:32]
@@ -143,9 +149,18 @@ def _calls(message: Json) -> list[Json]:
     return [object_of(one) for one in list_of(message.get("tool_calls"))]
 
 
-def _message(
-    session: str, name: str, at: str | None, message: Json, response: Json
+def events_of(
+    session: str, name: str, at: str | None, message: Json, origin: Json
 ) -> Iterator[Event]:
+    """A message and the calls that it asks for, or a result.
+
+    Args:
+        session: id of the session.
+        name: id of the message.
+        at: time of the message.
+        message: the message.
+        origin: its origin, if the message is an answer.
+    """
     content, call_id = message.get("content"), message.get("tool_call_id")
     extras = without(message, _KNOWN)
     if message.get("role") == "tool" and isinstance(call_id, str):
@@ -161,8 +176,9 @@ def _message(
         *map(call_block, calls),
     ]
     role = role_of(message.get("role"))
-    origin = origin_of_answer(response) if role == "assistant" else NOTHING
-    yield MessageFound(session, name, at, role, blocks, origin, extras)
+    yield MessageFound(
+        session, name, at, role, blocks, origin if role == "assistant" else NOTHING, extras
+    )
     yield from calls
 
 

@@ -6,6 +6,7 @@ version of it, adds only what is new. A secret is replaced before anything is st
 
 import re
 from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +28,7 @@ from tooltrail.importers.events import (
 )
 from tooltrail.importers.parts import Parts, encoded
 from tooltrail.journal.environment import NOT_REDACTED
-from tooltrail.journal.log import Entry, JournalLog
+from tooltrail.journal.log import Entry
 from tooltrail.records.canonical_json import encode, encode_simple
 from tooltrail.records.default_policy_document import default_policy_json
 from tooltrail.records.digests import Digest, digest_of
@@ -94,7 +95,7 @@ class Recording:
     """Records the events of one file.
 
     Args:
-        log: the journal; None to count only.
+        append: appends facts to the journal; None to count only.
         spool: folder of the spool with the journal.
         source: the file.
         rules: the secrets to replace; None for none.
@@ -107,11 +108,15 @@ class Recording:
     """
 
     def __init__(
-        self, log: JournalLog | None, spool: Path, source: Source, rules: RuleSet | None
+        self,
+        append: Callable[[Sequence[Entry]], object] | None,
+        spool: Path,
+        source: Source,
+        rules: RuleSet | None,
     ) -> None:
         self.counts: Counter[str] = Counter()
         self.results: set[tuple[str, str]] = set()
-        self._log = log
+        self._record = append
         self._spool = spool
         self._source = source
         self._rules = rules
@@ -120,6 +125,7 @@ class Recording:
         self._entries: list[Entry] = []
         self._size = 0
         self._waiting: defaultdict[tuple[str, str], deque[_WaitingCall]] = defaultdict(deque)
+        self._unseen: dict[tuple[str, str], tuple[_WaitingCall, ResultFound]] = {}
         self._repeats: Counter[tuple[str, str]] = Counter()
         self._at = _EARLIEST  # the last time that the source says
         self._sessions: dict[str, UUID] = {}
@@ -145,7 +151,7 @@ class Recording:
         # A fact that is known is not made again, but its call may wait for a result.
         is_new = line.offset >= self._source.since
         self.counts["new" if is_new else "known"] += 1
-        is_made = is_new and self._log is not None
+        is_made = is_new and self._record is not None
         if isinstance(event, CallFound):
             self.counts["calls"] += 1
             self._add_call(event, is_made=is_made)
@@ -169,7 +175,9 @@ class Recording:
             case MessageFound():
                 self._add_message(event)
             case _:
-                self._add_unknown(line)
+                session = self._session(self._current)
+                name = self._id("line", str(session), digest_of(line.data))
+                self.keep(line, session, name, self._at)
 
     @property
     def calls(self) -> frozenset[tuple[str, str]]:
@@ -180,6 +188,27 @@ class Recording:
         """Append everything that was recorded."""
         self._flush()
         self.counts["unpaired_calls"] += sum(map(len, self._waiting.values()))
+
+    def keep(self, line: Line, session: UUID, message_id: UUID, at: datetime) -> None:
+        """Keep a line verbatim, as a message that no model is shown, unless it is known."""
+        if line.offset < self._source.since:
+            return
+        if line is not self._line:
+            self._begin_line(line)
+        parts = Parts(self._rules)
+        fact = MessageAdded(
+            session=session,
+            id=message_id,
+            at=at,
+            role="unknown",
+            text=parts.add("text", b""),
+            document=parts.add("document", encode_simple({"role": "tool"})),
+            payload=parts.add("payload", line.data),
+            wire_format=self._source.format,
+            source=self._place,
+            redacted=parts.redacted,
+        )
+        self._append(fact, parts)
 
     def _begin_line(self, line: Line) -> None:
         source = self._source
@@ -224,23 +253,6 @@ class Recording:
         )
         self._append(fact, parts)
 
-    def _add_unknown(self, line: Line) -> None:
-        """Keep a line of an unknown type verbatim, as a message that no model is shown."""
-        session, parts = self._session(self._current), Parts(self._rules)
-        fact = MessageAdded(
-            session=session,
-            id=self._id("line", str(session), digest_of(line.data)),
-            at=self._at,
-            role="unknown",
-            text=parts.add("text", b""),
-            document=parts.add("document", encode_simple({"role": "tool"})),
-            payload=parts.add("payload", line.data),
-            wire_format=self._source.format,
-            source=self._place,
-            redacted=parts.redacted,
-        )
-        self._append(fact, parts)
-
     def _document_of(self, found: MessageFound, parts: Parts) -> Digest | None:
         """The document of a message; None if the message is only its text."""
         is_text = [{*one} for one in found.blocks] == [{"type", "text"}]
@@ -281,10 +293,18 @@ class Recording:
         self._append(fact, parts, self._policy)
 
     def _add_result(self, found: ResultFound, *, is_made: bool) -> None:
-        waiting = self._waiting.get((found.session, found.call_id))
-        self.counts["results" if waiting else "unpaired_results"] += 1
+        name = (found.session, found.call_id)
+        waiting = self._waiting.get(name)
         call = waiting.popleft() if waiting else None
-        self.results.add((found.session, found.call_id))
+        is_receipt = call is None and found.output is None and found.receipt is not None
+        if is_receipt and name in self._unseen:  # of a result that was found before
+            call, ended = self._unseen.pop(name)
+            found = ended._replace(at=found.at, receipt=found.receipt, extras=found.extras)
+        else:
+            self.counts["unpaired_results" if call is None else "results"] += 1
+            self.results.add(name)
+            if call is not None and found.receipt is None:
+                self._unseen[name] = call, found._replace(output=None)
         if not is_made:
             return
         if call is None:
@@ -334,8 +354,8 @@ class Recording:
             self._flush()
 
     def _flush(self) -> None:
-        if self._log is not None:
-            self._log.record(self._entries)
+        if self._record is not None:
+            self._record(self._entries)
         self._entries, self._size = [], 0
 
     def _session(self, name: str) -> UUID:

@@ -50,10 +50,11 @@ def _main_of(text: str) -> str | None:
 def _first_of(members: Mapping[str, Any]) -> str | None:
     for name in _MAIN:
         value = members.get(name)
-        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+        if isinstance(value, list):
             import shlex  # noqa: PLC0415  few calls have a list
 
-            value = shlex.join(cast("list[str]", value))
+            words: list[Any] = value
+            value = shlex.join(map(str, words))
         if isinstance(value, str) and value.strip():
             return value
     return None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +19,6 @@ from tooltrail.cli._output import (
     Listing,
     attributes,
     copy_blocks,
-    copy_stream,
     counted,
     print_array,
     say,
@@ -37,9 +35,18 @@ if TYPE_CHECKING:
 
 NUMBER = click.IntRange(min=0)
 LINES = LineCount(min=0)
+NAME_HELP = (
+    "NAME is an invocation as in `tooltrail show`, or an artifact: a path from `artifact ls`, a "
+    "digest, or a unique beginning of one. Of an invocation, recorded stderr is printed on stderr."
+)
 PATH_HELP = "PATH is a path from `artifact ls`, a digest, or a unique beginning of a digest."
 GREP_HELP = (
     "PATTERN is a regular expression of Python's `re` over bytes. Exits with 3 if no line matches."
+)
+
+
+stream_option = click.option(
+    "--stream", "role", metavar="ROLE", help="Only this stream of an invocation, on stdout."
 )
 
 
@@ -98,9 +105,9 @@ def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
     )
 
 
-@command.command(epilog=PATH_HELP)
+@command.command(epilog=NAME_HELP)
 @store_options
-@click.argument("path")
+@click.argument("name", metavar="NAME")
 @click.option(
     "--bytes",
     "part",
@@ -114,74 +121,53 @@ def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
     metavar="A:B",
     help="Lines from A to B, both included, counted from 1. Also A:, :B, and A alone.",
 )
-def cat(location: Location, path: str, part: Range | None, lines: Range | None) -> None:
-    """Print all bytes of an artifact, or a range of bytes or lines."""
+@stream_option
+def cat(
+    location: Location, name: str, part: Range | None, lines: Range | None, role: str | None
+) -> None:
+    """Print all bytes of an artifact or of the output of an invocation, or a range of them."""
     if part and lines:
         raise click.UsageError("--bytes cannot be combined with --lines")
-    from tooltrail.cli._artifacts import artifact_reader, open_complete, read_through
+    from tooltrail.cli._texts import open_texts, target_of
 
-    if part or lines:
-        first, last = part or (0, None)
-        with artifact_reader(location, path, is_checked=True) as reader:
+    first, last = part or (0, None)
+    with location.open() as store, open_texts(store, name, role, is_checked=True) as texts:
+        for one, reader in texts.items():
             blocks = reader.iter_line_bytes(*lines) if lines else reader.iter_bytes(first, last)
-            copy_blocks(blocks, sys.stdout.buffer)
-        return
-    with location.open() as store:
-        with open_complete(store, path) as source:
-            read_through(source)
-        with open_complete(store, path) as source:
-            copy_stream(source, sys.stdout.buffer)
+            copy_blocks(blocks, target_of(one, role))
 
 
-@command.command(epilog=PATH_HELP)
+@command.command(epilog=NAME_HELP)
 @store_options
-@click.argument("path")
+@click.argument("name", metavar="NAME")
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
-def head(location: Location, path: str, lines: int) -> None:
-    """Print the first lines of an artifact."""
-    from tooltrail.cli._artifacts import artifact_reader
+@stream_option
+def head(location: Location, name: str, lines: int, role: str | None) -> None:
+    """Print the first lines of an artifact, or of the output of an invocation."""
+    from tooltrail.cli._texts import open_texts, target_of
 
-    with artifact_reader(location, path, is_checked=True) as reader:
-        copy_blocks(reader.iter_head(lines), sys.stdout.buffer)
+    with location.open() as store, open_texts(store, name, role, is_checked=True) as texts:
+        for one, reader in texts.items():
+            copy_blocks(reader.iter_head(lines), target_of(one, role))
 
 
-@command.command(epilog=PATH_HELP)
+@command.command(epilog=NAME_HELP)
 @store_options
-@click.argument("path")
+@click.argument("name", metavar="NAME")
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
 @click.option("-f", "follow", is_flag=True, help="Follow the output until the invocation ends.")
-@click.option(
-    "--stream", "role", metavar="ROLE", help="With -f: print only this stream, on stdout."
-)
-def tail(location: Location, path: str, lines: int, follow: bool, role: str | None) -> int:
-    """Print the last lines of an artifact.
+@stream_option
+def tail(location: Location, name: str, lines: int, follow: bool, role: str | None) -> int:
+    """Print the last lines of an artifact, or of an invocation, also while the invocation runs."""
+    from tooltrail.cli._following import print_tail
 
-    With -f, PATH may also name an invocation. Its output is printed until the invocation ends.
-    Recorded stderr is printed on stderr.
-    """
-    from tooltrail.cli._artifacts import artifact_reader
-
-    if follow or role is not None:
-        from tooltrail.cli._following import follow_output
-
-        return follow_output(location, path, lines, role, follow=follow)
-    from tooltrail.records.errors import InvalidRecordError, NotFoundError
-
-    try:
-        with artifact_reader(location, path, is_checked=True) as reader:
-            copy_blocks(reader.iter_tail(lines), sys.stdout.buffer)
-    except (InvalidRecordError, NotFoundError):
-        from tooltrail.cli._following import refuse_invocation
-
-        refuse_invocation(location, path)
-        raise
-    return ExitCode.OK
+    return print_tail(location, name, lines, role, follow=follow)
 
 
-@command.command(epilog=f"{PATH_HELP} {GREP_HELP}")
+@command.command(epilog=f"{NAME_HELP} {GREP_HELP}")
 @store_options
 @click.argument("pattern")
-@click.argument("path")
+@click.argument("name", metavar="NAME")
 @click.option(
     "-F", "--fixed-strings", "literal", is_flag=True, help="Search for PATTERN as plain text."
 )
@@ -206,12 +192,14 @@ def tail(location: Location, path: str, lines: int, follow: bool, role: str | No
 @click.option(
     "-b", "--byte-offset", "offsets", is_flag=True, help="Print the byte offset of each line."
 )
+@stream_option
 @json_option
 def grep(
     *,
     location: Location,
     pattern: str,
-    path: str,
+    name: str,
+    role: str | None,
     before: int | None,
     after: int | None,
     around: int,
@@ -221,20 +209,23 @@ def grep(
     as_json: bool,
     **search: Any,
 ) -> int:
-    """Print the lines of an artifact that match a regular expression or a plain text."""
-    from tooltrail.cli._artifacts import artifact_reader
-    from tooltrail.cli._matches import Style, print_count, print_lines, print_lines_as_json
+    """Print the lines that match a regular expression or a plain text.
 
-    # `search` holds the other keyword arguments of `ArtifactReader.grep`.
+    Of an invocation with several streams, each line begins with the role of its stream.
+    """
+    from tooltrail.cli._matches import Search, print_counts, print_lines, print_lines_as_json
+    from tooltrail.cli._texts import open_texts
+
     before = around if before is None else before
     after = around if after is None else after
-    with artifact_reader(location, path) as reader:
+    with location.open() as store, open_texts(store, name, role) as texts:
+        wanted = Search(texts, pattern, before, after, search)
         if only_count:
-            found = print_count(reader.count_matches(pattern, **search), as_json=as_json)
+            found = print_counts(wanted, as_json=as_json)
+        elif as_json:
+            found = print_lines_as_json(wanted)
         else:
-            matches = reader.grep(pattern, before=before, after=after, **search)
-            style = Style(numbers, offsets, separated=before + after > 0)
-            found = print_lines_as_json(matches) if as_json else print_lines(matches, style)
+            found = print_lines(wanted, numbers=numbers, offsets=offsets)
     return ExitCode.OK if found else ExitCode.NOT_FOUND
 
 

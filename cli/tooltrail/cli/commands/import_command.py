@@ -44,7 +44,7 @@ def command(
     PATH is a file, or a folder that is searched for .json, .jsonl, .eval and .traj files. Without
     PATH, the usual folders of all known agents are searched. The format of a file is recognized by
     its content: claude-code, codex, copilot-cli, gemini-cli, opencode, pi, mini-swe-agent,
-    swe-agent, openhands, inspect, openai-chat, atif.
+    swe-agent, openhands, inspect, openai-chat, atif, otlp-json.
 
     Importing a file again adds only what is new in it. Credentials of well-known formats are
     replaced by [REDACTED:RULE] before anything is stored. A surface that the file does not have is

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -30,8 +29,7 @@ if TYPE_CHECKING:
 SURFACES = ("complete", "canonical", "receipt", "input")
 
 _TWO_WAYS = (
-    "choose one of --surface, --stream, --side-by-side and --json; "
-    "--rerender can only be combined with --json"
+    "choose one of --surface, --stream and --json; --rerender can only be combined with --json"
 )
 
 
@@ -44,7 +42,6 @@ _TWO_WAYS = (
 @click.option(
     "--stream", metavar="ROLE", help="Print only the bytes of this stream: stdout, stderr, …"
 )
-@click.option("--side-by-side", is_flag=True, help="Print the three surfaces in columns.")
 @click.option(
     "--rerender", is_flag=True, help="Compare the receipt with the text of the current renderer."
 )
@@ -56,18 +53,18 @@ def command(
     name: str,
     surface: str | None,
     stream: str | None,
-    side_by_side: bool,
     rerender: bool,
     as_json: bool,
     utc: bool,
 ) -> int:
     """Show one invocation with its three surfaces.
 
-    INVOCATION is an id, a unique beginning or end of an id, SESSION#SEQ, @last (the default) or
-    @last:TOOL. --surface complete prints recorded stdout on stdout and recorded stderr on stderr.
+    INVOCATION is an id, a unique beginning or end of an id, the provider's id of the call,
+    SESSION#SEQ, or the newest one: @last (the default), @last:TOOL, @running, @running:TOOL.
+    --surface complete prints recorded stdout on stdout and recorded stderr on stderr.
     --rerender prints a unified diff, and exits with 1 if the texts differ. Changes nothing.
     """
-    if sum(map(bool, (surface, stream, side_by_side, as_json or rerender))) > 1:
+    if sum(map(bool, (surface, stream, as_json or rerender))) > 1:
         raise click.UsageError(_TWO_WAYS)
     with location.open() as store:
         detail = store.reader.invocation(name)
@@ -77,19 +74,14 @@ def command(
             return _print_surface(store, detail, surface)
         if rerender:
             return _print_rerendering(store, detail, as_json=as_json)
-        return _print_all(store.reader, detail, as_json=as_json, in_columns=side_by_side, utc=utc)
+        return _print_all(store.reader, detail, as_json=as_json, utc=utc)
 
 
-def _print_all(
-    reader: Reader, detail: InvocationDetail, *, as_json: bool, in_columns: bool, utc: bool
-) -> int:
-    from tooltrail.cli._surfaces import as_record, damage_of, describe, describe_side_by_side
+def _print_all(reader: Reader, detail: InvocationDetail, *, as_json: bool, utc: bool) -> int:
+    from tooltrail.cli._surfaces import as_record, damage_of, describe
 
     if as_json:
         print_array([as_record(detail)])
-    elif in_columns:
-        width = shutil.get_terminal_size().columns
-        write(describe_side_by_side(detail, reader, utc=utc, width=width))
     else:
         page_output()
         write(describe(detail, reader, utc=utc))

@@ -1,4 +1,4 @@
-"""Finds an invocation or a session by id, part of an id, name, `SESSION#SEQ`, or `@last`.
+"""Finds an invocation or a session by id, part of an id, name, `SESSION#SEQ`, `@last`, `@running`.
 
 A name is resolved to the key of a row, so that `SESSION#SEQ` finds a row with a damaged id, too.
 """
@@ -12,9 +12,10 @@ from tooltrail.records.errors import AmbiguousNameError, NotFoundError
 from tooltrail.records.ids import MAX_KEY_CHARS, keyed_id
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.columns import Columns
-from tooltrail.store.read.rows import MAX_KEY_DIGITS, Sql, fetch, fetch_value
+from tooltrail.store.read.rows import MAX_KEY_DIGITS, Sql, fetch, fetch_value, where
 
 LAST: Final = "@last"
+RUNNING: Final = "@running"
 
 _CANDIDATES: Final = 5
 _ID_DIGITS: Final = 32
@@ -28,18 +29,26 @@ _NAMED: Final = Columns("invocations: key id")
 def find_invocation(connection: Connection, name: str) -> int:
     """The key of the invocation with a name.
 
-    A name is an id, a unique beginning or end of an id, `SESSION#SEQ`, `@last` or `@last:TOOL`.
+    A name is an id, a unique beginning or end of an id, the id that the provider gave the call,
+    `SESSION#SEQ`, or the newest: `@last`, `@last:TOOL`, `@running`, `@running:TOOL`.
 
     Raises:
         NotFoundError: no invocation has this name.
         AmbiguousNameError: several invocations have this name.
     """
-    if name == LAST or name.startswith(f"{LAST}:"):
-        tool = name.partition(":")[2]
-        of_tool = Sql(" WHERE tool_name = ?", (tool,)) if tool else ""
-        newest = " ORDER BY started_at DESC, key DESC LIMIT 1"
-        problem = f"the store has no invocation {f'of {tool} ' if tool else ''}yet"
-        return _key(connection, Sql("SELECT key FROM invocations") + of_tool + newest, problem)
+    which, _, tool = name.partition(":")
+    if which in (LAST, RUNNING):
+        conditions = [Sql("tool_name = ?", (tool,))] if tool else []
+        if which == RUNNING:
+            conditions.append(Sql("state = 'started' AND state <> 'success'"))
+        latest = Sql("SELECT key FROM invocations") + where(conditions)
+        of_tool = f" of {tool}" if tool else ""
+        problem = "no running invocation" if which == RUNNING else "no invocation"
+        return _key(
+            connection,
+            latest + " ORDER BY started_at DESC, key DESC LIMIT 1",
+            f"the store has {problem}{of_tool}",
+        )
     if "#" not in name:
         return _by_id(connection, name, "invocations")
     session_name, _, seq = name.rpartition("#")
@@ -84,6 +93,9 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
         # The order of ids is the order of time, and needs only the index of ids.
         newest = f" ORDER BY id DESC LIMIT {_CANDIDATES}"
         found |= _found(connection, Sql(f"SELECT key, id FROM {table} WHERE ") + one + newest)
+    if not found and table == "invocations":
+        of_call = f"SELECT key, id FROM invocations WHERE call_id = ? LIMIT {_CANDIDATES}"
+        found |= _found(connection, Sql(of_call, (name,)))
     return _only(found, name, table.removesuffix("s"))
 
 

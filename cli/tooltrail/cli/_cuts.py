@@ -1,0 +1,227 @@
+"""Which parts of a complete output the model did not see, for `tooltrail diff --surfaces`.
+
+A preview is the beginning and the end of a stream with a marker between. The marker and the count
+of the omission say where the cut is. A receipt of another program has no such marker: the beginning
+and the end of the stream are searched in its text.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+from tooltrail.cli._call_diff import TIMES, content_of, visible
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._line_diff import Content
+from tooltrail.cli._output import print_array, say, write
+from tooltrail.cli._tables import GREEN, RED, coloured
+from tooltrail.records.ids import short_id
+from tooltrail.store import InvocationDetail, Store, StreamView
+from tooltrail.store.views import OmissionView
+
+_MARKER = re.compile(
+    r"\[output truncated: showing first ([\d,]+)(?: (lines|characters))? and last [\d,]+ "
+    r"(lines|characters); [\d,]+ lines, ([\d,]+) bytes omitted"
+)
+_LEAST_FOUND = 16
+"""Fewest bytes of a stream that are found in a text, and not there by chance."""
+
+
+class Part(NamedTuple):
+    """A part of a stream: its bytes from `start` up to `stop`, and its lines, if they are known.
+
+    The state is `shown`, `cut`, `lost` (not stored), or `unknown`: how much was shown is not known,
+    or not where. `stage` left the part out, for `reason`.
+    """
+
+    state: str
+    start: int
+    stop: int
+    first_line: int | None = None
+    last_line: int | None = None
+    stage: str = ""
+    reason: str = ""
+
+
+def print_cuts(store: Store, detail: InvocationDetail, *, as_json: bool) -> int:
+    """Print what the model did not see of a call; return the exit code."""
+    receipt = detail.receipt
+    if receipt is None or detail.complete_json is None:
+        missing = "output" if receipt else "receipt"
+        say(f"tooltrail: invocation {detail.summary.id}: {detail.absence_of(missing)}")
+        return ExitCode.INCOMPLETE
+    streams = {
+        one: list(_parts_of(store, detail, one)) for one in detail.streams if one.role != TIMES
+    }
+    roles = {one.role for one in streams}
+    others = [one for one in _omissions(detail) if one.field not in roles]
+    states = {part.state for parts in streams.values() for part in parts}
+    is_complete = not others and states <= {"shown"}
+    if as_json:
+        print_array([_record(detail, streams, others) | {"complete": is_complete}])
+    else:
+        by = f"{receipt.renderer_name} {receipt.renderer_version}"
+        title = "the model saw all" if is_complete else "the model did not see all"
+        write(f"{title}: receipt of {len(receipt.text):,} characters by renderer {visible(by)}\n")
+        for stream, parts in streams.items():
+            write("".join(_lines(detail, stream, parts)))
+        write("".join(f"{coloured(f'- {visible(_sentence(one))}', RED)}\n" for one in others))
+    if is_complete:
+        return ExitCode.OK
+    is_cut = others or not states <= {"shown", "unknown"}
+    return ExitCode.DAMAGED if is_cut else ExitCode.INCOMPLETE
+
+
+def _parts_of(store: Store, detail: InvocationDetail, stream: StreamView) -> Iterator[Part]:
+    content = content_of(store, stream)
+    cuts = [one for one in _omissions(detail) if one.field == stream.role and one.unit == "bytes"]
+    if _is_foreign(detail):
+        first, last = _found_in(detail, content)
+        why = ("seen", "the text that the model saw does not have it")
+        if first + last == 0 < stream.size:
+            yield Part("unknown", 0, stream.size, stage="seen", reason="the model saw another text")
+        else:
+            yield from _parts(stream, content, first, last, *why)
+    elif not cuts:
+        yield from _parts(stream, content, stream.size, 0)
+    elif (first := _first_shown(detail, content, cuts[0])) is None:
+        yield from (
+            Part("unknown", 0, stream.size, stage=one.stage, reason=_sentence(one)) for one in cuts
+        )
+    else:
+        cut = cuts[0]
+        yield from _parts(stream, content, first, cut.after - first, cut.stage, cut.reason)
+    if stream.produced_size > stream.size:
+        reason = stream.loss_reason or ""
+        yield Part("lost", stream.size, stream.produced_size, stage="capture", reason=reason)
+
+
+def _omissions(detail: InvocationDetail) -> list[OmissionView]:
+    """What the stages behind the capture left out. Another program leaves no omissions."""
+    return [one for one in detail.omissions if one.stage != "capture" and not _is_foreign(detail)]
+
+
+def _is_foreign(detail: InvocationDetail) -> bool:
+    """Whether another program made the receipt."""
+    return detail.receipt is not None and detail.receipt.renderer_name == "seen"
+
+
+def _first_shown(detail: InvocationDetail, content: Content, cut: OmissionView) -> int | None:
+    """The number of bytes that a preview shows before its marker; None if it is not known."""
+    if cut.after == 0:
+        return 0
+    for first, first_unit, unit, omitted in _MARKER.findall("\n".join(_texts(detail))):
+        if _number(omitted) != cut.before - cut.after:
+            continue
+        shown, amount = content.part(0, cut.after), _number(first)
+        if (first_unit or unit) == "characters":
+            text = shown.decode("utf-8", "surrogateescape")[:amount]
+            return len(text.encode("utf-8", "surrogateescape"))
+        return sum(len(line) + 1 for line in shown.split(b"\n")[:amount])
+    return None
+
+
+def _texts(detail: InvocationDetail) -> Iterator[str]:
+    """All texts of the canonical result."""
+    waiting: list[Any] = [json.loads(detail.canonical_json or "null")]
+    while waiting:
+        match waiting.pop():
+            case str(text):
+                yield text
+            case list(items):
+                waiting += items
+            case dict(members):
+                waiting += members.values()
+            case _:
+                pass
+
+
+def _found_in(detail: InvocationDetail, content: Content) -> tuple[int, int]:
+    """How many bytes of the beginning and of the end of a stream the receipt shows."""
+    text = "" if detail.receipt is None else detail.receipt.text
+    receipt = text.encode("utf-8", "surrogatepass")
+    first = _longest(content.part(0, len(receipt)), receipt, content.size)
+    rest = receipt[receipt.find(content.part(0, first)) + first :]
+    room = content.size - first
+    end = content.part(content.size - min(len(rest), room), content.size)
+    return first, _longest(end[::-1], rest[::-1], room)
+
+
+def _longest(beginning: bytes, text: bytes, size: int) -> int:
+    """The size of the longest beginning that stands in a text; 0 if it may do so by chance."""
+    low, high = 0, len(beginning)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if beginning[:middle] in text else (low, middle - 1)
+    return low if low >= min(_LEAST_FOUND, size) else 0
+
+
+def _parts(  # noqa: PLR0917  the numbers of both ends, and why the rest was cut
+    stream: StreamView, content: Content, first: int, last: int, stage: str = "", reason: str = ""
+) -> Iterator[Part]:
+    """The parts of a stream of which the beginning and the end are shown."""
+    size, stop = content.size, content.size - last
+    if first == stop:
+        yield Part("shown", 0, size, min(1, stream.line_count), stream.line_count)
+        return
+    head, tail = content.part(0, first), content.part(stop - 1, size)
+    newlines = stream.line_count - (not tail.endswith(b"\n"))
+
+    def line_of(offset: int) -> int:
+        if offset <= first:
+            return head.count(b"\n", 0, offset) + 1
+        return newlines - tail.count(b"\n", offset - stop + 1) + 1
+
+    for state, begin, end in (("shown", 0, first), ("cut", first, stop), ("shown", stop, size)):
+        if begin < end:
+            why = (stage, reason) if state == "cut" else ()
+            yield Part(state, begin, end, line_of(begin), line_of(end - 1), *why)
+
+
+def _lines(detail: InvocationDetail, stream: StreamView, parts: Sequence[Part]) -> Iterator[str]:
+    yield f"{visible(stream.role)}: {stream.produced_size:,} bytes\n"
+    for part in parts:
+        is_shown = part.state == "shown"
+        place = f"bytes {part.start:,}-{part.stop:,}"
+        if part.first_line is not None:
+            place += f", lines {part.first_line:,}-{part.last_line:,}"
+        why = "" if is_shown else f"  {part.stage}: {part.reason}"
+        text = f"{' ' if is_shown else '-'} {part.state:7} {place}{why}"
+        yield coloured(visible(text), GREEN if is_shown else RED) + "\n"
+        if part.state != "cut":
+            continue
+        if stream.artifact_path is None:
+            name = short_id(detail.summary.id)
+            yield f"    tooltrail show {name} --stream {visible(stream.role)}\n"
+        else:
+            where = f"{stream.artifact_path} --bytes {part.start}:{part.stop}"
+            yield f"    tooltrail artifact cat {where}\n"
+
+
+def _record(
+    detail: InvocationDetail,
+    streams: dict[StreamView, list[Part]],
+    others: Sequence[OmissionView],
+) -> dict[str, Any]:
+    return {
+        "id": detail.summary.id,
+        "streams": [
+            {
+                "role": stream.role,
+                "size": stream.produced_size,
+                "digest": stream.digest,
+                "parts": [part._asdict() for part in parts],
+            }
+            for stream, parts in streams.items()
+        ],
+        "omissions": [_sentence(one) for one in others],
+    }
+
+
+def _sentence(cut: OmissionView) -> str:
+    shows = f"{cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit}"
+    return f"{cut.stage}: {shows}: {cut.reason}"
+
+
+def _number(text: str) -> int:
+    return int(text.replace(",", ""))

@@ -1,0 +1,312 @@
+"""Compares two contents of any size line by line, in bounded memory.
+
+The common beginning and end are skipped by blocks. The bytes between are compared by `difflib` in
+windows of lines. A window grows until enough of its lines are found on the other side. Hunks are
+yielded as they are found: applied to the first content, they give the second.
+"""
+
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from tooltrail.records.errors import TooltrailError
+
+_BLOCK = 2 << 20
+_MAX_LINE = 1 << 20
+_SNIFF_BYTES = 8_000
+"""Bytes at the beginning of a content that decide whether the content is binary, as in git."""
+
+CONTEXT = 3
+"""Equal lines around a difference."""
+
+_WINDOW, _MAX_WINDOW = 1_000, 32_000
+"""Lines of a window at first, and at most."""
+
+_MAX_WINDOW_BYTES = 8 << 20
+_COMMON_SHARE = 8
+"""One of this many lines must have an equal line; otherwise the window grows."""
+
+_MAX_HUNK = 10_000
+"""Lines of a hunk; a longer hunk is divided."""
+
+_MAX_STEPS = 250_000
+"""Steps of an exact comparison. Beyond it, `difflib` skips frequent elements."""
+
+Edit = tuple[bytes, bytes]
+"""A line, and ` `, `-` or `+` before it."""
+
+
+class Content(NamedTuple):
+    """Bytes that can be read in part.
+
+    Attributes:
+        size: the number of bytes.
+        blocks: returns the bytes from an offset up to another one, in blocks.
+    """
+
+    size: int
+    blocks: Callable[[int, int], Iterator[bytes]]
+
+    def part(self, start: int, stop: int) -> bytes:
+        """The bytes from `start` up to `stop`, all in memory."""
+        return b"".join(self.blocks(start, min(stop, self.size)))
+
+
+def in_memory(data: bytes) -> Content:
+    """Bytes in memory as a content."""
+    return Content(len(data), lambda start, stop: iter((data[start:stop],)))
+
+
+class Hunk(NamedTuple):
+    """Lines that differ, with the lines around them, as in a unified diff.
+
+    Attributes:
+        before: number of the first line in the first content.
+        after: number of the first line in the second content.
+        lines: the lines, each with ` `, `-` or `+` before it.
+    """
+
+    before: int
+    after: int
+    lines: Sequence[bytes]
+
+    @property
+    def ranges(self) -> tuple[tuple[int, int], tuple[int, int]]:
+        """First line and number of lines in each content; no lines stand behind a line."""
+        marks = b"".join(line[:1] for line in self.lines)
+        first, second = (len(marks) - marks.count(mark) for mark in (b"+", b"-"))
+        return (self.before - (not first), first), (self.after - (not second), second)
+
+
+class _NoLinesError(Exception):
+    """A content cannot be compared by lines."""
+
+
+class LineDiff:
+    """The differences of two contents.
+
+    Attributes:
+        first_difference: offset of the first byte that differs; None until `hunks` has begun.
+        notes: sentences about what could not be compared, or not exactly; complete when `hunks`
+            has ended.
+    """
+
+    def __init__(self, before: Content, after: Content) -> None:
+        self.first_difference: int | None = None
+        self.notes: list[str] = []
+        self._sides = before, after
+
+    def hunks(self) -> Iterator[Hunk]:
+        """The hunks in order, as they are found."""
+        try:
+            self.first_difference, newlines = _common_beginning(*self._sides)
+            yield from self._hunks(self.first_difference, newlines)
+        except _NoLinesError as reason:
+            sizes = " and ".join(f"{one.size:,}" for one in self._sides)
+            self.notes.append(
+                f"{reason}: not compared by lines from here on; {sizes} bytes,"
+                f" the first difference is at byte {self.first_difference:,}"
+            )
+        except TooltrailError as error:
+            self.notes.append(f"cannot be compared: {error}")
+
+    def _hunks(self, same: int, newlines: int) -> Iterator[Hunk]:
+        if any(b"\0" in one.part(0, _SNIFF_BYTES) for one in self._sides):
+            raise _NoLinesError("binary content")
+        start = max(0, same - _MAX_LINE)
+        ahead = self._sides[0].part(start, same)
+        skipped = _context_start(ahead, is_all=start == 0)
+        line = newlines - ahead.count(b"\n", skipped) + 1
+        end = _common_end(*self._sides, same)
+        sides = [_lines(one, start + skipped, one.size - end) for one in self._sides]
+        yield from _grouped(self._edits(*sides, line), line)
+
+    def _edits(self, before: Iterator[bytes], after: Iterator[bytes], line: int) -> Iterator[Edit]:
+        left, right, limit = _Window(before), _Window(after), _WINDOW
+        while left.fill(limit) | right.fill(limit):
+            a, b = left.lines, right.lines
+            is_end = left.is_last and right.is_last
+            blocks = matching_blocks(a, b, is_end=is_end)
+            common = sum(size for _, _, size in blocks) * _COMMON_SHARE
+            if not is_end and common < min(len(a), len(b)):
+                if limit < _MAX_WINDOW:
+                    limit *= 4
+                    continue
+                self._note_replaced(line)
+            if is_end or not blocks:
+                blocks.append((len(a), len(b), 0))
+            i = j = 0
+            for to_i, to_j, size in blocks:
+                yield from ((b"-", one) for one in a[i:to_i])
+                yield from ((b"+", one) for one in b[j:to_j])
+                i, j = to_i + size, to_j + size
+                yield from ((b" ", one) for one in a[to_i:i])
+            left.drop(i)
+            right.drop(j)
+            line, limit = line + i, _WINDOW
+
+    def _note_replaced(self, line: int) -> None:
+        if not self.notes:
+            self.notes.append(
+                f"from line {line:,} on, the contents have too little in common for an exact"
+                " comparison: more lines than necessary may be shown as replaced"
+            )
+
+
+def matching_blocks(
+    a: Sequence[bytes], b: Sequence[bytes], *, is_end: bool
+) -> list[tuple[int, int, int]]:
+    """Blocks of equal elements in order: the position in `a`, that in `b`, and the size.
+
+    Like `SequenceMatcher.get_matching_blocks`, but the time is bounded: if elements are repeated
+    very often, equal elements may be left out. `is_end` says that nothing follows.
+    """
+    head = _equal_count(a, b)
+    tail = _equal_count(a[head:][::-1], b[head:][::-1]) if is_end else 0
+    a_rest, b_rest = a[head : len(a) - tail], b[head : len(b) - tail]
+    counts = Counter(b_rest)
+    steps = sum(counts[one] for one in a_rest)
+    matcher = SequenceMatcher(None, a_rest, b_rest, autojunk=steps > _MAX_STEPS)
+    found = [(i + head, j + head, size) for i, j, size in matcher.get_matching_blocks()[:-1]]
+    ends = (0, 0, head), (len(a) - tail, len(b) - tail, tail)
+    return [block for block in (ends[0], *found, ends[1]) if block[2]]
+
+
+class _Window:
+    """The next lines of one content.
+
+    Attributes:
+        lines: the lines.
+        is_last: whether no line follows.
+    """
+
+    def __init__(self, source: Iterator[bytes]) -> None:
+        self.lines: list[bytes] = []
+        self.is_last = False
+        self._source = source
+        self._size = 0
+
+    def fill(self, limit: int) -> bool:
+        """Read on up to `limit` lines or `_MAX_WINDOW_BYTES`; return whether there is a line."""
+        while not self.is_last and len(self.lines) < limit and self._size < _MAX_WINDOW_BYTES:
+            line = next(self._source, b"")
+            self.is_last = not line
+            if line:
+                self.lines.append(line)
+                self._size += len(line)
+        return bool(self.lines)
+
+    def drop(self, count: int) -> None:
+        """Forget the first lines."""
+        self._size -= sum(map(len, self.lines[:count]))
+        del self.lines[:count]
+
+
+def _lines(content: Content, start: int, stop: int) -> Iterator[bytes]:
+    """The lines of a part that begins with a line."""
+    rest = b""
+    for block in content.blocks(start, stop):
+        if b"\0" in block:
+            raise _NoLinesError("binary content")
+        *complete, rest = (rest + block).split(b"\n")
+        for line in complete:
+            yield line + b"\n"
+        if len(rest) > _MAX_LINE:
+            raise _NoLinesError(f"a line is longer than {_MAX_LINE:,} bytes")
+    if rest:
+        yield rest
+
+
+def _common_beginning(before: Content, after: Content) -> tuple[int, int]:
+    """The number of bytes, and of newlines among them, with which both contents begin."""
+    offset = newlines = 0
+    most = min(before.size, after.size)
+    while offset < most:
+        x, y = (one.part(offset, min(offset + _BLOCK, most)) for one in (before, after))
+        same = len(x) if x == y else _equal_count(x, y)
+        offset += same
+        newlines += x.count(b"\n", 0, same)
+        if x != y:
+            break
+    return offset, newlines
+
+
+def _common_end(before: Content, after: Content, same: int) -> int:
+    """The number of bytes with which both contents end, without the context of a difference.
+
+    `same` is the number of bytes with which both begin; the beginning and the end do not overlap.
+    """
+    common, most = 0, min(before.size, after.size) - same
+    while common < most:
+        step = min(_BLOCK, most - common)
+        x, y = (
+            one.part(one.size - common - step, one.size - common)[::-1] for one in (before, after)
+        )
+        common += step if x == y else _equal_count(x, y)
+        if x != y:
+            break
+    start = before.size - common
+    behind = before.part(start, start + _MAX_LINE)
+    # The first line may differ in the part that is not common.
+    stop = 0
+    for _ in range(CONTEXT + 1):
+        stop = behind.find(b"\n", stop) + 1 or len(behind)
+    return common - stop if behind[stop - 1 : stop] == b"\n" else 0
+
+
+def _context_start(ahead: bytes, *, is_all: bool) -> int:
+    """Where the context of a difference begins in the bytes before the difference.
+
+    `is_all` says that there are no bytes before these.
+    """
+    newline = len(ahead)
+    for _ in range(CONTEXT + 1):
+        found = ahead.rfind(b"\n", 0, newline)
+        if found < 0:
+            break
+        newline = found
+    else:
+        return newline + 1
+    if is_all:
+        return 0
+    if newline == len(ahead):
+        raise _NoLinesError(f"a line is longer than {_MAX_LINE:,} bytes")
+    return newline + 1
+
+
+def _equal_count(x: Sequence[object], y: Sequence[object]) -> int:
+    """The number of equal elements at the beginning."""
+    unequal = (n for n, (one, other) in enumerate(zip(x, y, strict=False)) if one != other)
+    return next(unequal, min(len(x), len(y)))
+
+
+def _grouped(edits: Iterator[Edit], line: int) -> Iterator[Hunk]:
+    """Group edits to hunks; `line` is the number of the first line."""
+    before = after = line
+    recent = deque[bytes](maxlen=CONTEXT)
+    lines: list[bytes] = []
+    begins = (line, line)
+    quiet = 0
+    for mark, text in edits:
+        if mark == b" " and not lines:
+            recent.append(b" " + text)
+        else:
+            if not lines:
+                begins = before - len(recent), after - len(recent)
+                lines = list(recent)
+                recent.clear()
+            lines.append(mark + text)
+            quiet = quiet + 1 if mark == b" " else 0
+        before += mark != b"+"
+        after += mark != b"-"
+        if quiet == 2 * CONTEXT:
+            yield Hunk(*begins, lines[:-CONTEXT])
+            recent.extend(lines[-CONTEXT:])
+        elif len(lines) >= _MAX_HUNK:
+            yield Hunk(*begins, lines)
+        else:
+            continue
+        lines, quiet = [], 0
+    if lines:
+        yield Hunk(*begins, lines[: len(lines) - max(0, quiet - CONTEXT)])

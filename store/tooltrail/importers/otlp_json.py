@@ -1,0 +1,311 @@
+"""OTLP/JSON: exports of spans, with the attributes of GenAI or of OpenInference.
+
+The span of a tool has what the tool returned: the complete output. The span of a chat has the
+conversation before its answer; only there stands what the model saw of a result. A message is known
+by everything that was said up to it, as in logs of chats. A span is exported when it ends. So an
+agent comes after its chats, and repeats their messages, except those of the system.
+"""
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator
+from contextlib import suppress
+from math import isfinite
+from operator import itemgetter
+from typing import Any, Final
+
+from tooltrail.importers.blocks import (
+    milliseconds_of,
+    origin_of,
+    parts_of,
+    spelled,
+    time_of,
+    without,
+)
+from tooltrail.importers.events import (
+    CallFound,
+    Event,
+    Json,
+    Line,
+    MessageFound,
+    OutputFound,
+    ResultFound,
+    SessionFound,
+    Skipped,
+    list_of,
+    object_of,
+)
+from tooltrail.importers.openai_chat import events_of, names_of
+from tooltrail.importers.parts import encoded
+
+NAME: Final = "otlp-json"
+
+_NAMES: Final = {
+    "arguments": ("gen_ai.tool.call.arguments", "input.value", "tool_arguments", "content"),
+    "call_id": ("gen_ai.tool.call.id", "tool_call.id", "tool.id"),
+    "inputs": ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt"),
+    "kind": ("gen_ai.operation.name", "openinference.span.kind"),
+    "model": ("gen_ai.response.model", "gen_ai.request.model", "llm.model_name"),
+    "outputs": ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion"),
+    "provider": ("gen_ai.provider.name", "gen_ai.system", "llm.provider"),
+    "response_id": ("gen_ai.response.id",),
+    "result": ("gen_ai.tool.call.result", "output.value", "tool_response", "message"),
+    "session": ("gen_ai.conversation.id", "session.id"),
+    "system": ("gen_ai.system_instructions",),
+    "tool": ("gen_ai.tool.name", "tool.name"),
+}
+"""The attributes that may hold each thing, the best one first. Those of its events count, too."""
+
+_NUMBERED: Final = re.compile(r"(llm\.\w+put_messages|gen_ai\.prompt|gen_ai\.completion)\.(\d.*)")
+"""The name of one member of one message, such as `llm.input_messages.0.message.role`."""
+
+_ORIGIN: Final = {one: one for one in ("model", "provider", "response_id")}
+_USAGE: Final = ("gen_ai.usage.", "llm.token_count.")
+_TOOLS: Final = ("execute_tool", "TOOL")
+_CHATS: Final = ("chat", "generate_content", "text_completion", "LLM")
+_TEXTS: Final = {"text": "text", "reasoning": "reasoning", "thinking": "reasoning"}
+_REASONS: Final = ("exception.message", "error.type", "exception.type")
+_ERROR: Final = (2, "STATUS_CODE_ERROR")
+_OF_MESSAGE: Final = frozenset({"contents", "message", "parts"})
+
+
+def recognizes(value: Any) -> bool:
+    """Whether a JSON value is an export of spans."""
+    return isinstance(object_of(value).get("resourceSpans"), list)
+
+
+class Reader:
+    """Reads the exports in one file."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[str, str] = {}  # by trace
+        self._seen: set[tuple[str, str]] = set()  # spans and messages
+        self._answers: set[str] = set()
+        self._asked: defaultdict[str, list[CallFound]] = defaultdict(list)
+        self._ran: Counter[tuple[str, str]] = Counter()
+
+    def events(self, line: Line) -> Iterator[Event]:
+        """The events of the spans in one export."""
+        spans = sorted(_spans(line.value), key=itemgetter("end"))
+        if not spans:
+            yield Skipped("no spans", is_known=recognizes(line.value))
+        self._sessions |= {one["trace"]: one["session"] for one in spans if one["session"]}
+        for span in spans:
+            trace: str = span["trace"]
+            session = span["session"] or self._sessions.get(trace, trace)
+            is_relevant = span["said"] or span["kind"] in (*_TOOLS, *_CHATS)
+            if not is_relevant or not self._is_new(session, span["id"]):
+                yield Skipped("span", is_known=True)
+                continue
+            if self._is_new(session, "session"):
+                yield SessionFound(session, span["began_at"], environment=span["resource"])
+            read = self._call if span["kind"] in _TOOLS else self._messages
+            yield from read(session, span)
+
+    def _is_new(self, session: str, name: str) -> bool:
+        """Whether a session has this for the first time."""
+        is_new = (session, name) not in self._seen
+        self._seen.add((session, name))
+        return is_new
+
+    def _call(self, session: str, span: Json) -> Iterator[Event]:
+        """The result of a call, and the call unless a message asked for it."""
+        tool, given, own_id = str(span["tool"]), _spelled(span["arguments"]), span["call_id"]
+        call_id, value, asked = str(own_id or span["id"]), span["result"], self._asked[session]
+        same = (one for one in asked if one.call_id == call_id)
+        if own_id is None:  # then the call with the same arguments
+            what = (tool, _parsed(given))
+            same = (one for one in asked if (one.tool_name, _parsed(one.arguments)) == what)
+        if call := next(same, None):
+            asked.remove(call)
+            call_id = call.call_id
+        else:
+            self._ran[session, call_id] += 1
+            yield CallFound(session, call_id, span["began_at"], tool, given)
+        streams = {"content": encoded(value)} if isinstance(value, str) else {}
+        output = OutputFound(streams, None if streams else value)
+        yield ResultFound(
+            session,
+            call_id,
+            span["ended_at"],
+            None,
+            None if value is None else output,
+            is_error=span["failure"] is not None,
+            duration_ms=span["duration_ms"],
+            extras=span["extras"],
+            message=span["failure"] or "",
+        )
+
+    def _messages(self, session: str, span: Json) -> Iterator[Event]:
+        """What is new in a conversation: what is behind the last answer that is recorded."""
+        said, input_count, is_chat = span["said"], span["input_count"], span["kind"] in _CHATS
+        has_chats = (session, "chat") in self._seen
+        if is_chat and said:
+            self._seen.add((session, "chat"))
+        alone = [f"{session}/{names_of([one])[0]}" for one in said]
+        known = [n for n in range(input_count) if alone[n] in self._answers]
+        for n, name in enumerate(names_of(said)):
+            message, role = said[n], said[n]["role"]
+            is_old = n <= max(known, default=-1) or (has_chats and not is_chat)
+            if (is_old and role != "system") or not self._is_new(session, name):
+                continue
+            at, origin = span["began_at"], {"wire_format": NAME}
+            if n >= input_count:
+                message = {**message, "attributes": span["extras"] or None}
+                at, origin = span["ended_at"], span["origin"]
+            if role == "assistant":
+                self._answers.add(alone[n])
+            for event in events_of(session, name, at, message, origin):
+                if isinstance(event, CallFound):
+                    if self._ran[session, event.call_id]:  # its span came first
+                        self._ran[session, event.call_id] -= 1
+                        continue
+                    self._asked[session].append(event)
+                yield event
+        if is_chat and input_count == len(said):
+            # Of an answer without content, a message that no model is shown has the tokens.
+            at, origin, extras = span["ended_at"], span["origin"], {"attributes": span["extras"]}
+            yield MessageFound(session, span["id"], at, "tool", [], origin, extras)
+
+
+def _spans(export: Any) -> Iterator[dict[str, Any]]:
+    for one in map(object_of, list_of(object_of(export).get("resourceSpans"))):
+        resource = _attributes(object_of(one.get("resource")))
+        for scope in map(object_of, list_of(one.get("scopeSpans"))):
+            for span in map(object_of, list_of(scope.get("spans"))):
+                yield _span(span, resource)
+
+
+def _span(span: Json, resource: Json) -> dict[str, Any]:
+    """The things in a span by our names, with the messages in the shape of Chat Completions."""
+    attributes, inputs, outputs = _attributes(span), list[Any](), list[Any]()
+    is_tool = attributes.get("gen_ai.operation.name") in _TOOLS
+    for event in map(object_of, list_of(span.get("events"))):
+        about = _attributes(event)
+        match str(event.get("name")).split("."):
+            case ["gen_ai", "choice"] if not is_tool:
+                outputs.append({"role": "assistant", **about})
+            case ["gen_ai", role, "message"] if not is_tool:
+                inputs.append({"role": role, "tool_call_id": about.get("id"), **about})
+            case _:  # an exception, all messages of a chat, or what a tool was given or returned
+                attributes |= about
+    named = {
+        place: next((one for one in names if one in attributes), "")
+        for place, names in _NAMES.items()
+    }
+    found = {place: attributes.get(name) for place, name in named.items()}
+    system = [{"role": "system", "content": _parsed(found["system"])}] if found["system"] else []
+    inputs = [said for one in (*system, *_items(found["inputs"]), *inputs) for said in _chat(one)]
+    outputs = [said for one in (*_items(found["outputs"]), *outputs) for said in _chat(one)]
+    begin, end = (_integer(span.get(f"{one}TimeUnixNano")) or 0 for one in ("start", "end"))
+    usage = {name: one for name, one in attributes.items() if name.startswith(_USAGE)}
+    status = object_of(span.get("status"))
+    reasons = [attributes.get(one) for one in _REASONS]
+    has_failed = status.get("code") in _ERROR or any(reasons)
+    failure = str(next(filter(None, [status.get("message"), *reasons]), ""))
+    return {
+        **found,
+        "trace": str(span.get("traceId")),
+        "id": str(span.get("spanId")),
+        "session": str(found["session"] or ""),
+        "resource": resource,
+        "end": end,
+        "began_at": time_of(begin / 1e9 or None),
+        "ended_at": time_of(end / 1e9 or None),
+        "duration_ms": milliseconds_of((end - begin) / 1e6) if begin else None,
+        "failure": failure if has_failed else None,
+        "said": [*inputs, *outputs],
+        "input_count": len(inputs),
+        "origin": origin_of(NAME, found, _ORIGIN, usage),
+        "extras": without(attributes, frozenset({*named.values(), *usage})),
+    }
+
+
+def _chat(value: Any) -> Iterator[Json]:
+    """A message in the shape of Chat Completions, where each result is a message of its own."""
+    outer = object_of(value) or {"content": value}
+    held = _parsed(outer.get("message"))
+    message = {"content": held, **outer, **object_of(held)}
+    content, calls, results = list[Any](), _items(message.get("tool_calls")), list[Json]()
+    parts = _items(message.get("parts")) or _items(message.get("contents"))
+    for one in (*parts_of(message.get("content")), *parts):
+        part = object_of(object_of(one).get("message_content", one))
+        kind, text = str(part.get("type")), part.get("content")
+        if kind == "tool_call":
+            calls.append(part)
+        elif kind == "tool_call_response":
+            shown = _spelled(part.get("response", part.get("result")))
+            results.append({"role": "tool", "tool_call_id": part.get("id"), "content": shown})
+        elif kind in _TEXTS and isinstance(text, str):
+            content.append({"type": _TEXTS[kind], _TEXTS[kind]: text})
+        else:
+            content.append(part or one)
+    if content or calls or not results:
+        role = "assistant" if message.get("role") == "model" else message.get("role")
+        asked = [_asked(object_of(one)) for one in calls]
+        said = {"role": role, "content": content, "tool_calls": asked}
+        yield {**without(message, _OF_MESSAGE), **said}
+    yield from results
+
+
+def _asked(one: Json) -> Json:
+    call = object_of(one.get("tool_call", one))
+    function = object_of(call.get("function", call))
+    given = _spelled(function.get("arguments"))
+    return {"id": call.get("id"), "function": {"name": function.get("name"), "arguments": given}}
+
+
+def _attributes(holder: Json) -> dict[str, Any]:
+    """The attributes by their names. Those of numbered messages are put together."""
+    found: dict[str, Any] = {}
+    for one in map(object_of, list_of(holder.get("attributes"))):
+        numbered = _NUMBERED.fullmatch(str(one.get("key")))
+        *above, last = [numbered[1], *numbered[2].split(".")] if numbered else [str(one.get("key"))]
+        node = found
+        for step in above:
+            node[step] = object_of(node.get(step))
+            node = node[step]
+        node[last] = _value(one.get("value"))
+    return found
+
+
+def _value(value: Any) -> Any:
+    match value:
+        case {"arrayValue": held}:
+            return [_value(one) for one in list_of(object_of(held).get("values"))]
+        case {"kvlistValue": held}:
+            return _attributes({"attributes": object_of(held).get("values")})
+        case {"intValue": number}:
+            return _integer(number)
+        case _:
+            return next(iter(object_of(value).values()), None)
+
+
+def _integer(value: Any) -> int | None:
+    return int(value) if re.fullmatch(r"-?\d{1,19}", str(value)) else None
+
+
+def _items(value: Any) -> list[Any]:
+    """The items of an array, also if it is spelled as a text or by numbered attributes."""
+    value = _parsed(value)
+    numbered = object_of(value)
+    if all(map(str.isdecimal, numbered)):
+        return [numbered[one] for one in sorted(sorted(numbered), key=len)] or list_of(value)
+    return []
+
+
+def _parsed(value: Any) -> Any:
+    """The value that a text spells in JSON; any other value as it is."""
+    with suppress(ValueError, RecursionError, TypeError):
+        return json.loads(value, parse_constant=str, parse_float=_finite)
+    return value
+
+
+def _finite(spelled_float: str) -> float | str:
+    number = float(spelled_float)
+    return number if isfinite(number) else spelled_float
+
+
+def _spelled(value: Any) -> str:
+    return "" if value is None else spelled(value)
