@@ -9,19 +9,18 @@ import sys
 import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 import pytest
-from tests.support.cli import Cli, on_a_terminal
 from tests.importers.sources import CORPUS
+from tests.support.cli import Cli, on_a_terminal
 from tests.support.recording import run_command, run_tool, say
 
 from tooltrail.store import InvocationDetail, Reader
+from tooltrail.store.search.queries import WordQuery
 from tooltrail.store.search.searching import Search
 from tooltrail.store.search.words import phrases_of
-from tooltrail.store.search.queries import WordQuery
 
 WHOLE, EDGE = 64 * 1024, 32 * 1024
 LONG = b"".join(b"%06d some line of a log\n" % n for n in range(20_000))
@@ -203,11 +202,12 @@ def _leaves(document: str) -> list[str]:
 
     def walk(value: Any) -> None:
         if isinstance(value, dict) and not {"digest", "produced_size"} <= value.keys():
-            for name, member in value.items():
+            for name, member in cast("dict[str, Any]", value).items():
                 found.append(name)
                 walk(member)
         elif isinstance(value, list):
-            for member in value:
+            members: list[Any] = value
+            for member in members:
                 walk(member)
         elif value is not None and not isinstance(value, dict):
             found.append(value if isinstance(value, str) else json.dumps(value))

@@ -115,7 +115,7 @@ def print_hits(
             found = _page(search, count, rank=rank)
             # Without a limit, hits are printed as they are found, and not all kept.
             hits = _Counted(iter(list(found)) if count else found, count)
-        _print(location, hits, output, context=context, utc=utc)
+        _print(location, hits, output, utc=utc)
         return _report(store, search, hits, query)
 
 
@@ -180,9 +180,7 @@ class _Counted:
             yield hit
 
 
-def _print(
-    location: Location, hits: "_Counted", output: Listing, *, context: int, utc: bool
-) -> None:
+def _print(location: Location, hits: "_Counted", output: Listing, *, utc: bool) -> None:
     named = () if location.database == default_database() else ("--db", location.database)
     members: dict[str, Callable[[Hit], object]] = {
         **attributes("kind", "id", "session_id", "seq", "at", "name", "outcome", "title"),
@@ -196,14 +194,14 @@ def _print(
     for number, hit in enumerate(hits):
         if number == 0:
             page_output()
-        write(("\n" if number else "") + "".join(_block(hit, named, context=context, utc=utc)))
+        write(("\n" if number else "") + "".join(_block(hit, named, utc=utc)))
 
 
 def _of_first(name: str) -> Callable[[Hit], object]:
     return lambda hit: getattr(hit.places[0], name)
 
 
-def _block(hit: Hit, named: Sequence[str], *, context: int, utc: bool) -> Iterator[str]:
+def _block(hit: Hit, named: Sequence[str], *, utc: bool) -> Iterator[str]:
     """The lines of a hit: the call, its places, and the commands that open them."""
     outcome = coloured(printable(hit.outcome), colour_of_outcome(hit.outcome))
     ids, at = short_id(hit.id), shown_in_list(hit.at, utc=utc)

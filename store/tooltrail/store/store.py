@@ -229,7 +229,7 @@ class Store:
             self.spool,
             self.families,
             lambda: self.archive,
-            lambda: fill_index(self.database, lambda: self.archive, least=LEAST_ENTRIES),
+            follow=lambda: fill_index(self.database, lambda: self.archive, least=LEAST_ENTRIES),
         )
 
     def _catch_up(self) -> TooltrailError | None:

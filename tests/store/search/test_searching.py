@@ -59,7 +59,7 @@ def say(text: bytes, seconds: float) -> Entry:
 def test_words_are_found_as_people_type_them(parts: StoreParts) -> None:
     output = (
         "error[E0433]: failed to resolve foo_bar in /usr/lib/x.py with --no-color\n"
-        "Straße ÉTÉ ΟΔΟΣ caf\u0065\u0301 数据库错误 Ｗide\n"
+        "Straße ÉTÉ ΟΔΟΣ caf\u0065\u0301 数据库错误 \uff37ide\n"
     )
     (one,) = recorded(parts, call(SESSION, stdout=output.encode()))
     there = [
@@ -70,7 +70,7 @@ def test_words_are_found_as_people_type_them(parts: StoreParts) -> None:
     assert {text: found(parts, text) for text in there} == {text: [one] for text in there}
     absent = ["err", "E043", "resolve failed", "-no-colour", "oo_bar", "错数", "x.pyc", "cafe"]
     assert {text: found(parts, text) for text in absent} == {text: [] for text in absent}
-    assert found(parts, "failed", "wide*") == []  # `Ｗ` is another letter than `W`
+    assert found(parts, "failed", "wide*") == []  # the full-width letter is another one
     assert found(parts, "failed", "错误") == [one]
 
 

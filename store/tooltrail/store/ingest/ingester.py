@@ -95,6 +95,7 @@ class Ingester:
         spool: Path,
         families: FamilyRegistry,
         prepare: Callable[[], object] | None = None,
+        *,
         follow: Callable[[], object] = bool,
     ) -> None:
         self._database = database

@@ -33,13 +33,13 @@ UNREAD: Final = "\u2400unread"
 _TABLES: Final = ("search_words", "search_cursors")
 
 _MADE_IN_FILE: Final = (
-    "CREATE VIRTUAL TABLE search_words USING fts5"
-    "(words, content='', columnsize=0, detail=none, tokenize='ascii')",
+    """CREATE VIRTUAL TABLE search_words USING fts5
+    (words, content='', columnsize=0, detail=none, tokenize='ascii')""",
     "CREATE TABLE search_cursors (journal_key INTEGER PRIMARY KEY, n INTEGER NOT NULL)",
 )
 _MADE_ON_SERVER: Final = (
-    "CREATE TABLE search_words (initial TEXT, journal_key BIGINT, n BIGINT, block BYTEA NOT NULL,"
-    " PRIMARY KEY (initial, journal_key, n))",
+    """CREATE TABLE search_words (initial TEXT, journal_key BIGINT, n BIGINT,
+    block BYTEA NOT NULL, PRIMARY KEY (initial, journal_key, n))""",
     "CREATE TABLE search_cursors (journal_key BIGINT PRIMARY KEY, n BIGINT NOT NULL)",
 )
 
@@ -143,7 +143,7 @@ def move_cursor(connection: Connection, behind: Behind, end: int) -> bool:
 def add_documents(
     connection: Connection, behind: Behind, documents: Mapping[int, Sequence[str]]
 ) -> None:
-    """Add documents, the texts of each by its number, as the batch that begins at `behind.first`."""
+    """Add documents, texts by number, as the batch that begins at `behind.first`."""
     if connection.is_sqlite:
         rows = [{"rowid": doc, "words": _for_file(texts)} for doc, texts in documents.items()]
         connection.insert("search_words", rows)

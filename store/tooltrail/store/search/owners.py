@@ -87,7 +87,7 @@ class Owners:
             yield batch
             size *= 2
 
-    def _source(self, is_message: bool) -> Iterator[Owner]:  # noqa: FBT001  which table
+    def _source(self, is_message: bool) -> Iterator[Owner]:
         table, time = _TABLES[is_message]
         columns = Columns(f"{table}: key {time}")
         way = "ASC" if self._oldest_first else "DESC"
@@ -107,7 +107,7 @@ class Owners:
                 return
             after, size = rows[-1]["key"] * 2 + is_message, 16 * _AT_ONCE
 
-    def _conditions(self, connection: Connection, is_message: bool) -> list[Sql]:  # noqa: FBT001
+    def _conditions(self, connection: Connection, is_message: bool) -> list[Sql]:
         filters, found = self._filters, list[Sql]()
         if is_message:
             for source, values in (("id", filters.sessions), ("agent", filters.agents)):
@@ -126,7 +126,7 @@ class Owners:
             found.append(_may_be_hits(connection, self._phrases, is_message))
         return found
 
-    def _behind(self, after: int, is_message: bool) -> list[Sql]:  # noqa: FBT001
+    def _behind(self, after: int, is_message: bool) -> list[Sql]:
         """The conditions for rows behind an owner, which may be in the other table."""
         key, was_message = after >> 1, bool(after & 1)
         table, time = _TABLES[is_message]
@@ -141,7 +141,7 @@ class Owners:
         return [Sql(f"{column} {sign}{same} {at}", (key,))]
 
 
-def _may_be_hits(connection: Connection, phrases: Sequence[Phrase], is_message: bool) -> Sql:  # noqa: FBT001
+def _may_be_hits(connection: Connection, phrases: Sequence[Phrase], is_message: bool) -> Sql:
     """The condition that the index has the words, or does not have the facts of an owner yet."""
     table = _TABLES[is_message][0]
     waiting = (

@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from tooltrail.store.search.texts import Piece, bytes_of
 from tooltrail.store.search.words import Phrase, phrases_of
@@ -57,33 +57,22 @@ class Place(NamedTuple):
     after: tuple[str, ...] = ()
 
 
-class Query(Protocol):
-    """What is searched for.
+class WordQuery:
+    """Texts that together have every phrase.
 
     Attributes:
-        phrases: the words that a hit has; None if a hit may have none, which the index cannot find.
+        phrases: the words that a hit has; None for a query that does not use the index.
     """
 
-    phrases: Sequence[Phrase] | None
+    def __init__(self, phrases: Sequence[Phrase]) -> None:
+        self.phrases = phrases
 
     def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
         """The first place in each piece that has one; empty if the call is no hit."""
-        ...
-
-
-class WordQuery:
-    """Texts that together have every phrase."""
-
-    def __init__(self, phrases: Sequence[Phrase]) -> None:
-        self.phrases: Sequence[Phrase] | None = phrases
-        self._phrases = phrases
-
-    def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
-        """See `Query`."""
         found: list[Place] = []
-        missing = set(range(len(self._phrases)))
+        missing = set(range(len(self.phrases)))
         for piece in pieces:
-            spans = {n: one.find(piece.text) for n, one in enumerate(self._phrases)}
+            spans = {n: one.find(piece.text) for n, one in enumerate(self.phrases)}
             there = {n: span for n, span in spans.items() if span is not None}
             if there:
                 missing -= there.keys()
@@ -100,7 +89,7 @@ class LineQuery:
     def __init__(self, pattern: str, *, literal: bool, ignore_case: bool) -> None:
         from tooltrail.artifacts.grep import LinePattern  # noqa: PLC0415  slow, not for words
 
-        self.phrases: Sequence[Phrase] | None = None
+        self.phrases = None
         self._pattern = pattern
         self._literal = literal
         self._ignore_case = ignore_case
@@ -110,7 +99,7 @@ class LineQuery:
         self._in_line = re.compile(re.escape(source) if literal else source, flags)
 
     def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
-        """See `Query`."""
+        """See `WordQuery.find`."""
         found: list[Place] = []
         for piece in pieces:
             data = bytes_of(piece.text)
@@ -172,7 +161,7 @@ class PathQuery:
         )
 
     def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
-        """See `Query`."""
+        """See `WordQuery.find`."""
         found: list[Place] = []
         pieces, folder = list(pieces), "/"
         for piece in pieces:
@@ -200,6 +189,9 @@ class PathQuery:
             if is_it:
                 return word.span()
         return None
+
+
+Query: TypeAlias = WordQuery | LineQuery | PathQuery
 
 
 def place_of(piece: Piece, start: int, end: int, context: int) -> Place:

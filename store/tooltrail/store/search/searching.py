@@ -7,7 +7,7 @@ reads them. So a stale index shows nothing that is erased or altered.
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 from uuid import UUID
@@ -51,7 +51,7 @@ class Hit:
         outcome: how the call ended; empty for a message.
         title: the beginning of the arguments; empty for a message.
         at: when the call started, or the message was recorded.
-        places: where, one for each text that has it; never empty.
+        places: where, one for each text that has it.
         cursor: continues behind this hit.
     """
 
@@ -60,18 +60,17 @@ class Hit:
     session_id: UUID
     seq: int
     name: str
-    outcome: str
-    title: str
     at: datetime
-    places: tuple[Place, ...]
     cursor: str
+    outcome: str = ""
+    title: str = ""
+    places: tuple[Place, ...] = ()
 
 
-class _Found(NamedTuple):
-    """A call or a message that may be a hit: the fields of its `Hit`, and its texts."""
+class _Candidate(NamedTuple):
+    """What may be a hit, without places in its texts yet, and the texts."""
 
-    fields: tuple[Any, ...]
-    places: Sequence[Place]
+    hit: Hit
     pieces: Iterable[Piece]
 
 
@@ -124,58 +123,73 @@ class Search:
         """
         done = 0
         for batch in self._owners.batches(first):
-            found = self._calls([one.key for one in batch if not one.is_message])
-            found |= self._messages([one.key for one in batch if one.is_message])
+            found = self._calls([one for one in batch if not one.is_message])
+            found |= self._messages([one for one in batch if one.is_message])
             for owner in batch:
                 done += 1
-                hit = self._hit(owner, found.get((owner.is_message, owner.key)))
-                if hit is not None:
-                    yield hit
+                if owner in found:
+                    hit, pieces = found[owner]
+                    places = (*hit.places, *self._query.find(pieces, self._context))
+                    if places:
+                        yield replace(hit, places=places)
                 self._on_progress(done)
 
-    def _hit(self, owner: Owner, found: _Found | None) -> Hit | None:
-        if found is None:
-            return None
-        places = (*found.places, *self._query.find(found.pieces, self._context))
-        kind = "message" if owner.is_message else "call"
-        return Hit(kind, *found.fields, owner.at, places, str(owner.number)) if places else None
-
-    def _calls(self, keys: Sequence[int]) -> dict[tuple[bool, int], _Found]:
-        if not keys:
+    def _calls(self, owners: Sequence[Owner]) -> dict[Owner, _Candidate]:
+        if not owners:
             return {}
+        by_key = {one.key: one for one in owners}
         with self._reader.database.read() as connection:
             select = Sql(f"SELECT {_IDS.sql} FROM invocations WHERE ")
-            rows = fetch_each(connection, select, "invocations.key", keys)
-            ids = {values["id"]: values["key"] for values, _ in map(_IDS.read, rows)}
-            which = Sql(f"invocations.key IN ({', '.join('?' * len(keys))})", tuple(keys))
+            rows = fetch_each(connection, select, "invocations.key", list(by_key))
+            read = [_IDS.read(row)[0] for row in rows]
+            which = Sql(f"invocations.key IN ({', '.join('?' * len(by_key))})", tuple(by_key))
             details = details_of(connection, which)
-        found: dict[tuple[bool, int], _Found] = {}
+        by_id = {one["id"]: by_key[one["key"]] for one in read}
+        found: dict[Owner, _Candidate] = {}
         for detail in details:
             view = detail.summary
             if detail.damage is not None:
                 self.unread.append(f"call {view.id}: {detail.damage}")
-            elif view.id in ids:
-                title = view.arguments_preview
-                names = (view.id, view.session_id, view.seq, view.tool_name, view.outcome, title)
-                places = self._in_long_streams(detail)
-                found[False, ids[view.id]] = _Found(names, places, self._pieces(detail))
+            elif view.id in by_id:
+                hit = Hit(
+                    kind="call",
+                    id=view.id,
+                    session_id=view.session_id,
+                    seq=view.seq,
+                    name=view.tool_name,
+                    outcome=view.outcome,
+                    title=view.arguments_preview,
+                    at=view.started_at,
+                    places=tuple(self._in_long_streams(detail)),
+                    cursor=str(by_id[view.id].number),
+                )
+                found[by_id[view.id]] = _Candidate(hit, self._pieces(detail))
         return found
 
-    def _messages(self, keys: Sequence[int]) -> dict[tuple[bool, int], _Found]:
-        if not keys:
+    def _messages(self, owners: Sequence[Owner]) -> dict[Owner, _Candidate]:
+        if not owners:
             return {}
+        by_key = {one.key: one for one in owners}
         with self._reader.database.read() as connection:
-            rows = fetch_each(connection, Sql(_MESSAGES), "messages.key", keys)
+            rows = fetch_each(connection, Sql(_MESSAGES), "messages.key", list(by_key))
             read: list[Mapping[str, Any]] = [_MESSAGE.read(row)[0] for row in rows]
             bodies = load_bodies(connection, [one["text"] for one in read])
-        found: dict[tuple[bool, int], _Found] = {}
+        found: dict[Owner, _Candidate] = {}
         for one in read:
-            body = bodies[one["text"]]
+            body, owner = bodies[one["text"]], by_key[one["key"]]
             if body.damage is not None:
                 self.unread.append(f"message {one['id']}: {body.damage}")
-            names = (one["id"], one["session_id"], one["seq"], one["role"], "", "")
+            hit = Hit(
+                kind="message",
+                id=one["id"],
+                session_id=one["session_id"],
+                seq=one["seq"],
+                name=one["role"],
+                at=owner.at,
+                cursor=str(owner.number),
+            )
             pieces = [Piece("text", text_of(body.data or b""), "transcript")]
-            found[True, one["key"]] = _Found(names, (), pieces)
+            found[owner] = _Candidate(hit, pieces)
         return found
 
     def _pieces(self, detail: InvocationDetail) -> Iterator[Piece]:

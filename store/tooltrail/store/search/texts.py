@@ -105,7 +105,7 @@ def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
             names |= dict.fromkeys(members)
             waiting += [(f"{place}.{key}", one) for key, one in reversed(members.items())]
         elif isinstance(value, list):
-            items = cast("list[Any]", value)
+            items: list[Any] = value
             waiting += [(f"{place}[{n}]", one) for n, one in enumerate(items)][::-1]
         elif value is not None:
             yield place, value if isinstance(value, str) else json.dumps(value)
