@@ -129,11 +129,13 @@ class Listing(NamedTuple):
             return False
         version = {"schema_version": SCHEMA_VERSION} if self.fields is None else {}
         names = list(members) if self.fields is None else _chosen(members, self.fields)
+        if self.style == "ndjson":  # one at a time: the list may be long
+            for one in values:
+                write(f"{_json({**version, **{name: members[name](one) for name in names}})}\n")
+            return True
         rows = [{**version, **{name: members[name](one) for name in names}} for one in values]
         if self.style == "csv":
             write(_csv(rows, [*version, *names]))
-        elif self.style == "ndjson":
-            write("".join(f"{_json(row)}\n" for row in rows))
         else:
             write("[" + ",\n ".join(map(_json, rows)) + "]\n")
         return True

@@ -2,8 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import islice
 
 import click
@@ -18,7 +18,6 @@ from tooltrail.cli._times import shown_in_list
 from tooltrail.records.errors import UnavailableError
 from tooltrail.records.ids import short_id
 from tooltrail.store.filters import InvocationFilter
-from tooltrail.store.read.reader import Reader
 from tooltrail.store.search.index import has_index, has_library, what_is_behind
 from tooltrail.store.search.queries import (
     MOST_CHARS,
@@ -101,7 +100,9 @@ def print_hits(
         elif isinstance(query, PathQuery) and not _has_index(store):
             query.phrases = None
         is_slow = bool(count) and query.phrases is None
-        with _progress(reader, where) if is_slow else nullcontext(bool) as update:
+        with (
+            progress_bar("searching", _total(store, where)) if is_slow else nullcontext() as update
+        ):
             search = Search(
                 reader,
                 lambda: store.archive,
@@ -119,11 +120,11 @@ def print_hits(
         return _report(store, search, hits, query)
 
 
-@contextmanager
-def _progress(reader: Reader, where: InvocationFilter) -> Generator[Callable[[int], object]]:
-    """A progress bar for a search through all records."""
-    with progress_bar("searching", reader.count_invocations(where)) as update:
-        yield lambda done: update(done, 0)
+def _total(store: Store, where: InvocationFilter) -> int:
+    """The number of calls and messages to search; fewer messages may fit the filter."""
+    with store.database.read() as connection:
+        messages = connection.query("SELECT count(*) FROM messages")[0][0]
+    return store.reader.count_invocations(where) + int(messages)
 
 
 def _has_index(store: Store) -> bool:

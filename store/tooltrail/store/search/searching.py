@@ -85,10 +85,11 @@ class Search:
         oldest_first: whether the oldest hit comes first.
         cursor: the `cursor` of the hit to continue behind.
         context: lines to keep before and after each place.
-        on_progress: called with the number of calls and messages that were searched so far.
+        on_progress: called with the calls and messages, and the bytes of artifacts, so far.
 
     Attributes:
         unread: why a call or a stream could not be read.
+        artifact_bytes: bytes of the artifacts that were searched.
     """
 
     def __init__(
@@ -101,9 +102,10 @@ class Search:
         oldest_first: bool = False,
         cursor: str | None = None,
         context: int = 0,
-        on_progress: Callable[[int], object] = bool,
+        on_progress: Callable[[int, int], object] | None = None,
     ) -> None:
         self.unread: list[str] = []
+        self.artifact_bytes = 0
         self._reader = reader
         self._open_archive = open_archive
         self._query = query
@@ -132,7 +134,8 @@ class Search:
                     places = (*hit.places, *self._query.find(pieces, self._context))
                     if places:
                         yield replace(hit, places=places)
-                self._on_progress(done)
+                if self._on_progress is not None:
+                    self._on_progress(done, self.artifact_bytes)
 
     def _calls(self, owners: Sequence[Owner]) -> dict[Owner, _Candidate]:
         if not owners:
@@ -208,6 +211,7 @@ class Search:
                 continue
             if path not in self._in_artifacts:
                 self._in_artifacts[path] = []
+                self.artifact_bytes += stream.size
                 try:
                     reader = self._open_archive().reader(path, size=stream.size)
                     self._in_artifacts[path] = self._query.grep(reader, self._context)
