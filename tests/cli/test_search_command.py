@@ -71,7 +71,7 @@ def test_each_command_of_a_hit_works(recorded: Cli) -> None:
 def test_the_first_appearance_is_one_command(recorded: Cli) -> None:
     ended = recorded.ok("search", "needle", "--reverse", "-n", "1")
     assert "user" in ended.lines[0]
-    assert "1 listed; -n 0 for all, --cursor" in ended.message
+    assert "first 1 listed; -n 0 for all, --cursor" in ended.message
     cursor = ended.message.split("--cursor ")[1].split()[0]
     rest = recorded.ok("search", "needle", "--reverse", "--cursor", cursor, "--json").records
     assert [one["name"] for one in rest] == ["Bash", "Read"]

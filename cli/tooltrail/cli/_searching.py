@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import nullcontext
 from itertools import islice
 
@@ -37,6 +37,11 @@ _RANKED = 1_000
 
 _WEIGHTS = {"arguments": 3, "error": 3, "summary": 3, "text": 2}
 """What a place of a text counts for `--rank`; 1 for any other."""
+
+_NO_INDEX = (
+    "the store has no index of words; make one with `tooltrail db index --rebuild`, or search"
+    " without it: --literal TEXT"
+)
 
 _MOST_REASONS = 5
 _MOST_PLACES = 3
@@ -95,9 +100,9 @@ def print_hits(
         raise click.UsageError("--rank needs TEXT, and excludes --cursor and --reverse")
     with interruptible(), location.open() as store:
         reader = store.reader
-        if isinstance(query, WordQuery):
-            _require_index(store)
-        elif isinstance(query, PathQuery) and not _has_index(store):
+        if query.phrases is not None and not _has_index(store):
+            if isinstance(query, WordQuery):
+                raise UnavailableError(_NO_INDEX)
             query.phrases = None
         is_slow = bool(count) and query.phrases is None
         with (
@@ -113,11 +118,11 @@ def print_hits(
                 context=context,
                 on_progress=update,
             )
-            found = _page(search, count, rank=rank)
-            # Without a limit, hits are printed as they are found, and not all kept.
-            hits = _Counted(iter(list(found)) if count else found, count)
+            hits = _Counted(_page(search, count, rank=rank))
+            if count:  # without a limit, hits are printed when they are found, and not kept
+                hits.keep()
         _print(location, hits, output, utc=utc)
-        return _report(store, search, hits, query)
+        return _report(store, search, hits, is_cut=hits.number == count and not rank)
 
 
 def _total(store: Store, where: InvocationFilter) -> int:
@@ -140,20 +145,12 @@ def _has_index(store: Store) -> bool:
     return True
 
 
-def _require_index(store: Store) -> None:
-    if not _has_index(store):
-        raise UnavailableError(
-            "the store has no index of words; make one with `tooltrail db index --rebuild`, or"
-            " search without it: --literal TEXT"
-        )
-
-
 def _page(search: Search, count: int, *, rank: bool) -> Iterator[Hit]:
-    """The hits to print, and one more if there are more."""
+    """The hits to print."""
     if rank:
         found = sorted(islice(search.hits(), _RANKED), key=_relevance, reverse=True)
-        return iter(found[:count] if count else found)
-    return islice(search.hits(count + 1), count + 1) if count else search.hits()
+        return iter(found[: count or None])
+    return islice(search.hits(count), count) if count else search.hits()
 
 
 def _relevance(hit: Hit) -> int:
@@ -162,30 +159,30 @@ def _relevance(hit: Hit) -> int:
 
 
 class _Counted:
-    """Hits up to a number; remembers the last one, and whether there are more."""
+    """Counts hits while they are read, and remembers the last one."""
 
-    def __init__(self, hits: Iterator[Hit], count: int) -> None:
-        self._hits = hits
-        self._count = count
+    def __init__(self, hits: Iterator[Hit]) -> None:
+        self._hits: Iterable[Hit] = hits
         self.number = 0
         self.last: Hit | None = None
-        self.has_more = False
+
+    def keep(self) -> None:
+        """Read all hits now."""
+        self._hits = list(self._hits)
 
     def __iter__(self) -> Iterator[Hit]:
         for hit in self._hits:
-            if self._count and self.number == self._count:
-                self.has_more = True
-                return
             self.number += 1
             self.last = hit
             yield hit
 
 
-def _print(location: Location, hits: "_Counted", output: Listing, *, utc: bool) -> None:
+def _print(location: Location, hits: _Counted, output: Listing, *, utc: bool) -> None:
     named = () if location.database == default_database() else ("--db", location.database)
     members: dict[str, Callable[[Hit], object]] = {
         **attributes("kind", "id", "session_id", "seq", "at", "name", "outcome", "title"),
-        **{name: _of_first(name) for name in ("line", "offset", "text", "before", "after", "path")},
+        **{name: _of_first(name) for name in ("line", "offset", "text", "before", "after")},
+        "artifact_path": _of_first("path"),
         "place": lambda hit: hit.places[0].name,
         "places": lambda hit: [place.name for place in hit.places],
         "command": lambda hit: shlex.join(command_of(hit, hit.places[0], named)),
@@ -261,11 +258,11 @@ def _room() -> int:
     return shutil.get_terminal_size().columns
 
 
-def _report(store: Store, search: Search, hits: "_Counted", query: Query) -> int:
+def _report(store: Store, search: Search, hits: _Counted, *, is_cut: bool) -> int:
     """Say what the list does not show, and return the exit code."""
-    if hits.has_more and hits.last is not None:
-        say(f"{hits.number:,} listed; -n 0 for all, --cursor {hits.last.cursor} for the next")
-    if isinstance(query, WordQuery) and _has_long_streams(store):
+    if hits.last is not None and is_cut:
+        say(f"first {hits.number:,} listed; -n 0 for all, --cursor {hits.last.cursor} for the next")
+    if isinstance(search.query, WordQuery) and _has_long_streams(store):
         say(
             f"words were searched in the first and last {EDGE_BYTES // 1024} KiB of streams of more"
             f" than {WHOLE_BYTES // 1024} KiB; --literal and --regex search all of them"

@@ -226,15 +226,17 @@ def test_what_the_index_does_not_have_yet_is_found_too(parts: StoreParts) -> Non
     assert len(found(parts, "alpha")) == 3
 
 
-def test_erased_text_is_not_shown_and_a_new_index_does_not_have_its_words(
+def test_erased_text_is_not_shown_and_its_words_are_removed_from_the_index(
     parts: StoreParts,
 ) -> None:
     erased, kept = call(SESSION, stdout=b"topsecret\n", receipt=b"cut"), call(SESSION, 1)
     recorded(parts, erased, kept)
     assert has_word(parts, "topsecret")
+    assert not filling.forget_erased(parts.database, lambda: parts.archive)
     parts.erase_body(b"topsecret\n")
     assert found(parts, "topsecret") == []
-    filling.rebuild_index(parts.database, lambda: parts.archive)
+    assert filling.forget_erased(parts.database, lambda: parts.archive)
+    assert not filling.forget_erased(parts.database, lambda: parts.archive)
     assert not has_word(parts, "topsecret")
     assert found(parts, "cut") == [erased.started.id]
 

@@ -2,11 +2,11 @@
 
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from tooltrail.store.search.texts import Piece, bytes_of
-from tooltrail.store.search.words import Phrase, phrases_of
+from tooltrail.store.search.words import Phrase
 
 if TYPE_CHECKING:
     from tooltrail.artifacts import ArtifactReader
@@ -16,9 +16,6 @@ MOST_CHARS: Final = 1_000
 
 _LED: Final = 200
 """Characters before the match in a longer line."""
-
-_NAME: Final = r"[\w~%@+-]"
-"""A character that continues the name of a file."""
 
 _PATH: Final = re.compile(r"[^\s'\"`<>|;&(){}=,:]+")
 """What may be a path in a command."""
@@ -129,11 +126,11 @@ class LineQuery:
         for match in matches:
             line = match.line.removesuffix(b"\n")
             if match.is_context:
-                around[found is not None].append(_text(line)[:MOST_CHARS])
+                around[found is not None].append(_text(line))
             else:
                 at = (reader.path, match.offset, match.line_number)
                 found = place_of(Piece("", _text(line), "complete", *at), *self._within(line), 0)
-        before, after = map(tuple, around)
+        before, after = map(_lines, around)
         return [] if found is None else [found._replace(before=before, after=after)]
 
     def _within(self, line: bytes) -> tuple[int, int]:
@@ -154,11 +151,10 @@ class PathQuery:
 
     def __init__(self, path: str) -> None:
         self._path = posixpath.normpath(path)
-        self._literal = re.compile(rf"(?<!{_NAME}){re.escape(self._path)}(?!{_NAME})(?!\.\w)")
+        self._literal = re.compile(rf"(?<![\w.~%@+-]){re.escape(self._path)}(?![\w~%@+-])(?!\.\w)")
         self._name = posixpath.basename(self._path) or self._path
-        self.phrases = (
-            phrases_of([self._name]) if Phrase(self._name, is_prefix=False).words else None
-        )
+        phrase = Phrase(self._name, is_prefix=False)
+        self.phrases = [phrase] if phrase.words else None
 
     def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
         """See `WordQuery.find`."""
@@ -211,15 +207,13 @@ def place_of(piece: Piece, start: int, end: int, context: int) -> Place:
         line,
         start - first,
         max(0, min(end, first + len(line)) - start),
-        tuple(_lines(text[:begin].rstrip("\n").split("\n")[-context:]))
-        if context and begin
-        else (),
-        tuple(_lines(text[stop + 1 :].split("\n", context)[:context])) if context else (),
+        _lines(text[:begin].split("\n")[-context - 1 : -1] if context else []),
+        _lines(text[stop + 1 :].split("\n", context)[:context] if stop < len(text) else []),
     )
 
 
-def _lines(lines: Iterable[str]) -> Iterator[str]:
-    return (line[:MOST_CHARS] for line in lines)
+def _lines(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(line[:MOST_CHARS] for line in lines)
 
 
 def _text(data: bytes) -> str:

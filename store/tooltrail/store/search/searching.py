@@ -88,6 +88,7 @@ class Search:
         on_progress: called with the calls and messages, and the bytes of artifacts, so far.
 
     Attributes:
+        query: what is searched for.
         unread: why a call or a stream could not be read.
         artifact_bytes: bytes of the artifacts that were searched.
     """
@@ -108,7 +109,7 @@ class Search:
         self.artifact_bytes = 0
         self._reader = reader
         self._open_archive = open_archive
-        self._query = query
+        self.query = query
         self._context = context
         self._on_progress = on_progress
         self._in_artifacts: dict[str, list[Place]] = {}
@@ -131,7 +132,7 @@ class Search:
                 done += 1
                 if owner in found:
                     hit, pieces = found[owner]
-                    places = (*hit.places, *self._query.find(pieces, self._context))
+                    places = (*hit.places, *self.query.find(pieces, self._context))
                     if places:
                         yield replace(hit, places=places)
                 if self._on_progress is not None:
@@ -196,13 +197,13 @@ class Search:
         return found
 
     def _pieces(self, detail: InvocationDetail) -> Iterator[Piece]:
-        if isinstance(self._query, PathQuery):
+        if isinstance(self.query, PathQuery):
             yield Piece(FOLDER, self._folder(detail.summary.session_id), "")
         yield from pieces_of(detail, self._read)
 
     def _in_long_streams(self, detail: InvocationDetail) -> list[Place]:
         """Search the streams that are artifacts for lines; each artifact is read once."""
-        if not isinstance(self._query, LineQuery):
+        if not isinstance(self.query, LineQuery):
             return []
         places: list[Place] = []
         for stream in detail.streams:
@@ -214,7 +215,7 @@ class Search:
                 self.artifact_bytes += stream.size
                 try:
                     reader = self._open_archive().reader(path, size=stream.size)
-                    self._in_artifacts[path] = self._query.grep(reader, self._context)
+                    self._in_artifacts[path] = self.query.grep(reader, self._context)
                 except TooltrailError as error:
                     self.unread.append(f"{path}: {error}")
             places += [one._replace(name=stream.role) for one in self._in_artifacts[path]]
@@ -222,8 +223,8 @@ class Search:
 
     def _read(self, stream: StreamView) -> list[tuple[int, bytes]]:
         """The parts of a stream to search as pieces."""
-        path, is_for_lines = stream.artifact_path, isinstance(self._query, LineQuery)
-        if isinstance(self._query, PathQuery) or (is_for_lines and path is not None):
+        path, is_for_lines = stream.artifact_path, isinstance(self.query, LineQuery)
+        if isinstance(self.query, PathQuery) or (is_for_lines and path is not None):
             return []
         try:
             if path is not None and stream.erasure is None:
