@@ -199,7 +199,9 @@ def test_the_newest_are_listed_without_anything_heavy(
 
 
 @pytest.mark.parametrize(
-    "arguments", [("show",), ("status",), ("transcript",), ("artifact", "ls")], ids=" ".join
+    "arguments",
+    [("show",), ("status",), ("transcript",), ("artifact", "ls"), ("stats",), ("retries",)],
+    ids=" ".join,
 )
 def test_commands_that_read_import_no_models_of_results(
     tmp_path: Path, arguments: tuple[str, ...]

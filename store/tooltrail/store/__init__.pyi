@@ -43,6 +43,8 @@ from .read.agent_runs import (
 )
 from .read.feed import InvocationFeed
 from .read.reader import Reader
+from .read.retries import Retried
+from .read.statistics import CallStatistics
 from .store import Store
 from .views import (
     ArtifactView,
@@ -66,6 +68,7 @@ __all__ = [
     "ArtifactView",
     "AttemptView",
     "Backup",
+    "CallStatistics",
     "Condition",
     "Database",
     "EndedCall",
@@ -93,6 +96,7 @@ __all__ = [
     "RenderedText",
     "Rerendering",
     "RerenderingState",
+    "Retried",
     "Session",
     "SessionView",
     "Store",

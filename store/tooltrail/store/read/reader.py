@@ -3,7 +3,8 @@
 Modules that only the texts of a call need are imported late, so that a list does not import them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from datetime import UTC, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 from uuid import UUID
@@ -34,6 +35,8 @@ from tooltrail.store.views import (
 
 if TYPE_CHECKING:
     from tooltrail.artifacts import ArtifactArchive
+    from tooltrail.store.read.retries import Retried
+    from tooltrail.store.read.statistics import CallStatistics
 
 
 class Reader:
@@ -81,6 +84,45 @@ class Reader:
         """The number of invocations that match. Reads an index, or all rows for some filters."""
         with self.database.read() as connection:
             return pages.count(connection, where)
+
+    def statistics(
+        self,
+        where: InvocationFilter = ALL,
+        *,
+        by: Sequence[str] = ("tool",),
+        zone: tzinfo | None = UTC,
+        with_surfaces: bool = False,
+    ) -> "list[CallStatistics]":
+        """The numbers of each group of calls that match, the largest group first.
+
+        Reads all rows of the calls that match. Memory grows with the groups, not with the calls.
+
+        Args:
+            where: the calls that count.
+            by: one or more of `tool`, `family`, `agent`, `session`, `outcome`, `day` and `hour`.
+            zone: the time zone of days and hours; None for the local zone.
+            with_surfaces: whether to also count what was shown, cut and stored, and duplicates.
+                This reads the texts of all these calls.
+
+        Raises:
+            InvalidRecordError: `by` is empty, or has an unknown member, or has one twice.
+        """
+        from tooltrail.store.read.statistics import call_statistics
+
+        with self.database.read() as connection:
+            return call_statistics(connection, where, by, zone, with_surfaces=with_surfaces)
+
+    def retries(
+        self, where: InvocationFilter = ALL, *, limit: int | None = None
+    ) -> "list[Retried]":
+        """Calls that were made again in one session with the same arguments, the newest first.
+
+        Only calls that match count as attempts. Reads the arguments of all of them.
+        """
+        from tooltrail.store.read.retries import retried_calls
+
+        with self.database.read() as connection:
+            return retried_calls(connection, where, limit)
 
     def invocation(self, name: str | UUID) -> InvocationDetail:
         """One invocation with all its surfaces."""

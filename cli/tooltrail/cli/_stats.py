@@ -1,0 +1,159 @@
+"""The fields and the table of `tooltrail stats`."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from datetime import date, datetime
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+from uuid import UUID
+
+from tooltrail.cli._output import Members, attributes, duration_of, size_of
+from tooltrail.cli._tables import PLAIN, RED, print_table
+from tooltrail.cli._times import shown_in_list
+from tooltrail.records.ids import short_id
+
+if TYPE_CHECKING:
+    from tooltrail.store import CallStatistics
+
+GROUPS: Final = ("tool", "family", "agent", "session", "outcome", "day", "hour")
+"""By what calls can be grouped, listed here so that `--help` does not import the store."""
+
+TIMES: Final = ("day", "hour")
+
+ON_DEMAND: Final = ("shown_bytes", "cut_bytes", "stored_bytes", "duplicate_count")
+"""The numbers that are read with the surfaces of the calls."""
+
+_Format = Callable[[Any], str]
+_Colours = Mapping[str, Callable[[str], int]]
+
+
+def _number(count: int | None) -> str:
+    return "" if count is None else f"{count:,}"
+
+
+COLUMNS: Final[Mapping[str, tuple[str, _Format]]] = {
+    "calls": ("call_count", _number),
+    "failed": ("failed_count", _number),
+    **{f"p{share}": (f"p{share}_ms", duration_of) for share in (50, 95, 99)},
+    "total": ("total_ms", duration_of),
+    **{name: (f"{name}_bytes", size_of) for name in ("produced", "lost", "shown", "cut", "stored")},
+    "duplicates": ("duplicate_count", _number),
+}
+"""The columns of the table: the number that each shows, and how."""
+
+_BAR_CELLS, _TREND_DAYS = 8, 28
+
+_CELL: Final = 28
+"""Widest cell for which columns are removed; a wider one is cut."""
+
+_BAR, _TREND = "", f"LAST {_TREND_DAYS} DAYS"
+_LEAST: Final = (_TREND, "P99", "LOST", _BAR, "P95", "TOTAL", "P50", "SHOWN", "PRODUCED")
+"""The columns that a narrow terminal does without, in this order."""
+
+_EIGHTHS, _LEVELS = "▏▎▍▌▋▊▉█", "▁▂▃▄▅▆▇█"
+
+
+def _in_group(name: str, one: CallStatistics) -> object:
+    return one.group[name]
+
+
+def members_of(by: Sequence[str]) -> Members:
+    """The JSON fields of the numbers of a group."""
+    groups = {name: partial(_in_group, name) for name in by}
+    counts = ("call_count", "failed_count", "outcomes", "p50_ms", "p95_ms", "p99_ms", "total_ms")
+    sizes = ("produced_bytes", "lost_bytes", *ON_DEMAND, "damaged_count")
+    return {**groups, **attributes(*counts, *sizes)}
+
+
+def in_order(
+    found: Sequence[CallStatistics], column: str, *, reverse: bool
+) -> list[CallStatistics]:
+    """Sort groups: names from A to Z, numbers and times from the greatest; without value last."""
+
+    def value(one: CallStatistics) -> Any:
+        return getattr(one, COLUMNS[column][0]) if column in COLUMNS else one.group[column]
+
+    known = [one for one in found if value(one) is not None]
+    falls = column in COLUMNS or column in TIMES
+    known.sort(key=value, reverse=falls != reverse)
+    return [*known, *(one for one in found if value(one) is None)]
+
+
+def print_statistics(
+    found: Sequence[CallStatistics],
+    by: Sequence[str],
+    daily: Sequence[CallStatistics],
+    *,
+    utc: bool,
+) -> None:
+    """Print a table, with bars and trends on a terminal.
+
+    Args:
+        found: the groups, in order.
+        by: by what they are grouped.
+        daily: the same calls by group and day, for the trends; may be empty.
+        utc: whether to show times in UTC.
+    """
+    table = {name.upper(): [_name(one.group[name], utc) for one in found] for name in by}
+    for column, (field, spelled) in COLUMNS.items():
+        values = [getattr(one, field) for one in found]
+        is_unknown = all(one is None for one in values) and (found or field in ON_DEMAND)
+        if is_unknown or (column == "lost" and not any(values)):
+            continue
+        table[column.upper()] = [spelled(one) for one in values]
+        if column == "calls" and sys.stdout.isatty():
+            most = max(values, default=1)
+            table[_BAR] = [_bar(one, most) for one in values]
+    if trends := _trends(daily, by):
+        table[_TREND] = [trends[(*one.group.values(),)] for one in found]
+    if sys.stdout.isatty():
+        _narrow(table)
+    right = [name.upper() for name in COLUMNS]
+    colours: _Colours = {"FAILED": lambda cell: PLAIN if cell == "0" else RED}
+    print_table([*table], zip(*table.values(), strict=True), right=right, colours=colours)
+
+
+def _narrow(table: dict[str, list[str]]) -> None:
+    """Remove columns until the table fits the terminal; long names are cut before that."""
+    import shutil  # noqa: PLC0415  only for a terminal
+
+    room = shutil.get_terminal_size().columns
+    for name in _LEAST:
+        widths = (
+            min(max(map(len, [header, *cells])), _CELL) + 2 for header, cells in table.items()
+        )
+        if sum(widths) - 2 <= room:
+            return
+        table.pop(name, None)
+
+
+def _name(value: object, utc: bool) -> str:
+    if isinstance(value, UUID):
+        return short_id(value)
+    if isinstance(value, datetime):
+        return shown_in_list(value, utc=utc)
+    return "(none)" if value is None else str(value)
+
+
+def _bar(value: int, most: int) -> str:
+    full, rest = divmod(value * _BAR_CELLS * 8 // most, 8)
+    return "█" * full + (_EIGHTHS[max(rest - 1, 0)] if rest or not full else "")
+
+
+def _trends(daily: Sequence[CallStatistics], by: Sequence[str]) -> dict[tuple[object, ...], str]:
+    """For each group its calls per day, on the days up to that of the newest call."""
+    days = [day.toordinal() if isinstance(day := one.group["day"], date) else 0 for one in daily]
+    newest = max(days, default=0)
+    counts: dict[tuple[object, ...], list[int]] = {}
+    for one, number in zip(daily, days, strict=True):
+        row = counts.setdefault(tuple(one.group[name] for name in by), [0] * _TREND_DAYS)
+        if newest - number < _TREND_DAYS:
+            row[number - newest - 1] = one.call_count
+    return {group: _trend(row) for group, row in counts.items()}
+
+
+def _trend(counts: Sequence[int]) -> str:
+    most = max(counts)
+    return "".join(_LEVELS[-(-count * 8 // most) - 1] if count else " " for count in counts)

@@ -1,0 +1,79 @@
+"""`tooltrail retries`: list calls that were made again with the same arguments."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from tooltrail.cli._filters import filter_options
+from tooltrail.cli._location import Location
+from tooltrail.cli._options import count_option, output_options, store_options, time_option
+from tooltrail.cli._output import Listing, Members, Record, say
+from tooltrail.cli._tables import print_table
+from tooltrail.cli._times import shown_in_list
+
+if TYPE_CHECKING:
+    from tooltrail.store import InvocationFilter, Retried
+
+_HEADER = ("SESSION", "LAST", "TOOL", "TIMES", "CHANGED", "OUTCOMES", "CALL")
+
+_RUNS: Final = 4
+"""Most outcomes in a row of the table; the last ones are shown."""
+
+
+@click.command("retries")
+@store_options
+@filter_options
+@count_option
+@output_options
+@time_option
+def command(
+    *, location: Location, where: InvocationFilter, count: int, output: Listing, utc: bool
+) -> None:
+    """List calls that were made again in a session, with the same tool and arguments.
+
+    OUTCOMES says how the attempts ended, in their order: `exit 1 x3 → ok`. CHANGED says whether not
+    all of them ended in the same way. Arguments are the same if they are so byte for byte. Only
+    calls that match the filters count as attempts.
+    """
+    with location.open() as store:
+        found = store.reader.retries(where, limit=count + 1 if count else None)
+    if count and len(found) > count:
+        found = found[:count]
+        say(f"{count:,} listed; -n 0 for all")
+    if not output.print_records(found, _MEMBERS):
+        print_table(_HEADER, [_row(one, utc) for one in found], right=("TIMES",))
+
+
+def _row(one: Retried, utc: bool) -> tuple[str, ...]:
+    from tooltrail.records.ids import short_id
+
+    last = one.attempts[-1]
+    counts = [(outcome, len([*same])) for outcome, same in groupby(one.outcomes)]
+    runs = [f"{outcome} x{count}" if count > 1 else outcome for outcome, count in counts]
+    return (
+        short_id(last.session_id),
+        shown_in_list(last.started_at, utc=utc),
+        last.tool_name,
+        f"{len(one.attempts):,}",
+        "yes" if one.is_changed else "no",
+        " → ".join([*(["…"] if len(runs) > _RUNS else []), *runs[-_RUNS:]]),
+        last.arguments_preview,
+    )
+
+
+def _attempts(one: Retried) -> list[Record]:
+    names = ("id", "seq", "started_at", "duration_ms", "outcome")
+    return [{name: getattr(view, name) for name in names} for view in one.attempts]
+
+
+_MEMBERS: Final[Members] = {
+    "session_id": lambda one: one.attempts[0].session_id,
+    "tool_name": lambda one: one.attempts[0].tool_name,
+    "arguments_preview": lambda one: one.attempts[0].arguments_preview,
+    "attempt_count": lambda one: len(one.attempts),
+    "is_changed": lambda one: one.is_changed,
+    "attempts": _attempts,
+}
