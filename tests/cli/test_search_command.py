@@ -42,7 +42,7 @@ def test_a_hit_says_where_it_is_and_the_command_that_opens_it(recorded: Cli) -> 
     ended = recorded.ok("search", "E0433")
     head, place, line = ended.lines
     assert head.split()[-3:-1] == ["exit", "1"]
-    assert place.startswith("  stdout, line 2, byte 12:  tooltrail show ")
+    assert place.startswith("  stdout, line 2, byte 12:  tooltrail cat ")
     assert line == "    error[E0433]: no needle here"
     opened = recorded.ok(*shlex.split(place.partition("tooltrail ")[2]))
     assert opened.stdout == b"first\nerror[E0433]: no needle here\n"

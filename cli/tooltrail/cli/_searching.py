@@ -46,7 +46,6 @@ _NO_INDEX = (
 _MOST_REASONS = 5
 _MOST_PLACES = 3
 _LINES_AROUND = 5
-_DIGEST_DIGITS = 16
 _INDENT = 4
 
 
@@ -223,14 +222,11 @@ def command_of(hit: Hit, place: Place, named: Sequence[str]) -> list[str]:
     """The command that shows a place."""
     if hit.kind == "message":
         return ["tooltrail", "transcript", *named, str(hit.session_id)]
-    if place.path is not None:
-        digest = place.path.rpartition("/")[2].partition(".")[0][:_DIGEST_DIGITS]
-        lines = f"{max(1, place.line - _LINES_AROUND)}:{place.line + _LINES_AROUND}"
-        return ["tooltrail", "artifact", "cat", *named, digest, "--lines", lines]
-    chosen = ("--surface", place.surface)
     if place.surface == "complete" and not place.name.startswith("output"):
-        chosen = ("--stream", place.name)
-    return ["tooltrail", "show", *named, short_id(hit.id), *chosen]
+        lines = f"{max(1, place.line - _LINES_AROUND)}:{place.line + _LINES_AROUND}"
+        part = ("--stream", place.name, "--lines", lines)
+        return ["tooltrail", "cat", *named, short_id(hit.id), *part]
+    return ["tooltrail", "show", *named, short_id(hit.id), "--surface", place.surface]
 
 
 def _marked(place: Place) -> str:
