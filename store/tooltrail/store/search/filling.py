@@ -40,6 +40,7 @@ from tooltrail.store.search.texts import (
     OpenArchive,
     edges_of,
     leaves_of,
+    pieces_of,
     read_edges,
     text_of,
     told_of,
@@ -101,7 +102,7 @@ def fill_index(
         least: entries that must wait.
         on_progress: called after each transaction with the number of its entries.
     """
-    with suppress(UnavailableError, DamageError):
+    with suppress(TooltrailError):
         open_archive = cache(open_archive)
         with database.read() as connection:
             if not (has_index(connection) and has_library(connection)):
@@ -172,9 +173,7 @@ def read_documents(
     documents: _Documents = defaultdict(list)
     for part, sql in _TEXTS.items():
         for key, is_exact, *columns in fetch(connection, Sql(sql, entries)):
-            if is_exact in (1, True) and all(
-                one is None or isinstance(one, str) for one in columns
-            ):
+            if is_exact in (1, True) and all(isinstance(one, str | None) for one in columns):
                 texts = _texts_of(part, columns)
             else:
                 texts = _exact_texts(connection, key)
@@ -209,10 +208,7 @@ def _exact_texts(connection: Connection, key: int) -> list[str]:
     (detail,) = details_of(connection, Sql("invocations.key = ?", (key,)))
     if detail.damage is not None:
         return [UNREAD]
-    texts = [text for _, text in leaves_of("", text_of(detail.arguments))]
-    texts += [text for _, text in leaves_of("", detail.complete_json or "")]
-    texts += [text for _, text in told_of(detail.canonical_json)]
-    return [*texts, detail.receipt.text if detail.receipt else ""]
+    return [piece.text for piece in pieces_of(detail, lambda _stream: [])]
 
 
 def _stream_texts(open_archive: OpenArchive, row: Row) -> list[str]:

@@ -130,18 +130,19 @@ def read_edges(open_archive: OpenArchive, path: str, size: int) -> list[tuple[in
     Raises:
         DamageError, UnavailableError: the artifact cannot be read.
     """
-    reader = open_archive().reader(path, size=size)
-    if size <= WHOLE_BYTES:
-        return [(0, reader.read_bytes(0, size))]
-    tail = size - EDGE_BYTES
-    return [(0, reader.read_bytes(0, EDGE_BYTES)), (tail, reader.read_bytes(tail, size))]
+    return _edges(open_archive().reader(path, size=size).read_bytes, size)
 
 
 def edges_of(data: bytes) -> list[tuple[int, bytes]]:
     """Like `read_edges`, of a stream in memory."""
-    if len(data) <= WHOLE_BYTES:
-        return [(0, data)]
-    return [(0, data[:EDGE_BYTES]), (len(data) - EDGE_BYTES, data[-EDGE_BYTES:])]
+    return _edges(lambda start, stop: data[start:stop], len(data))
+
+
+def _edges(read: Callable[[int, int], bytes], size: int) -> list[tuple[int, bytes]]:
+    if size <= WHOLE_BYTES:
+        return [(0, read(0, size))]
+    tail = size - EDGE_BYTES
+    return [(0, read(0, EDGE_BYTES)), (tail, read(tail, size))]
 
 
 def _loaded(document: str) -> Any:
