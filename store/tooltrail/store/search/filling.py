@@ -46,8 +46,8 @@ from tooltrail.store.search.texts import (
     told_of,
 )
 
-BATCH_ENTRIES: Final = 2_000
-"""Ledger entries that one transaction adds."""
+BATCH_ENTRIES: Final = 1_000
+"""Ledger entries that one transaction adds: their texts are in memory."""
 
 LEAST_ENTRIES: Final = 512
 """Entries that wait before the ingester fills the index: many together cost less."""
