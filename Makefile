@@ -13,7 +13,7 @@ TEST_FLAGS ?=
 SUBJECTS ?=
 # Three on two processors, since they wait for servers and for commands.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
-.PHONY: demo test check coverage bench docs build clean help
+.PHONY: demo test check coverage bench docs man build clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -23,6 +23,7 @@ help:
 	@echo "make check     formatting, lint, types, layers"
 	@echo "make bench     ratios beside their baselines"
 	@echo "make docs      the documentation site, into build/site"
+	@echo "make man       a man page for each command, into build/man"
 	@echo "make build     sdist and wheel, into dist"
 	@echo "make clean     remove everything that was built"
 
@@ -62,6 +63,9 @@ bench: $(STAMP)
 
 docs: $(STAMP)
 	$(BIN)/mkdocs build --strict
+
+man: $(STAMP)
+	$(BIN)/python -m tests.support.man_pages build/man/man1
 
 build: $(STAMP)
 	$(BIN)/python -m build --quiet --outdir dist

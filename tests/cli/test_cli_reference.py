@@ -18,7 +18,7 @@ TEXTS = {
     name: "\n".join(
         [
             command.help or "",
-            command.epilog or "",
+            (command.epilog or "").partition("\b")[0],  # without the examples
             *(one.help or "" for one in command.params if isinstance(one, click.Option)),
         ]
     )

@@ -138,6 +138,19 @@ def test_colours_are_for_terminals_and_hostile_text_drives_none(cli: Cli) -> Non
     assert "\x1b" not in on_a_terminal(cli, "diff", *names, columns=80, code=1, NO_COLOR="1")
 
 
+def test_arguments_are_compared_by_their_bytes(cli: Cli) -> None:
+    with cli.open() as store, store.open_session() as session:
+        names = [
+            record(session, b"", call=ToolCall(tool_name="Bash", arguments_raw=text))
+            for text in ('{"a":1}', '{"a": 1}', '{"a": "\ud800', '{"a": "\udc00')
+        ]
+    for pair in (names[:2], names[2:]):
+        lines = hunks_of(differs(cli, *pair).text, "arguments")
+        assert [line[0] for line in lines] == list("@-\\+\\")
+    lines = hunks_of(differs(cli, names[0], names[1]).text, "arguments")
+    assert (lines[1], lines[3]) == ('-{"a":1}', '+{"a": 1}')
+
+
 def test_a_call_that_runs_has_no_result_yet(cli: Cli) -> None:
     with cli.open() as store, store.open_session() as session:
         ended = record(session, b"out\n")
@@ -264,7 +277,6 @@ def shown_in(receipt: str, data: bytes, part: dict[str, Any]) -> bool:
 def test_surfaces_say_which_bytes_and_lines_were_cut_at_which_stage(cli: Cli) -> None:
     with cli.open() as store, store.open_session() as session:
         name = record(session, OUT, b"oops\n")
-        path = store.reader.artifacts()[0].path
         receipt = store.reader.invocation(name).receipt
     assert receipt is not None
     (found,) = differs(cli, "--surfaces", name, "--json").records
@@ -284,7 +296,8 @@ def test_surfaces_say_which_bytes_and_lines_were_cut_at_which_stage(cli: Cli) ->
     assert [part["state"] for part in stderr["parts"]] == ["shown"]
     text = differs(cli, "--surfaces", name).text
     assert text.startswith("the model did not see all: receipt of ")
-    opens = f"tooltrail artifact cat {path} --bytes {cut['start']}:{cut['stop']}"
+    where = f"--stream stdout --bytes {cut['start']}:{cut['stop']}"
+    opens = f"tooltrail cat {name[-8:]} {where}"
     assert opens in text
     shown = cli.ok(*opens.split()[1:]).stdout
     assert shown == OUT[cut["start"] : cut["stop"]]
@@ -307,6 +320,26 @@ def test_the_cut_is_exact_in_long_lines_and_in_any_encoding(cli: Cli, data: byte
     for part in (first, cut, last):
         assert part["first_line"] == data.count(b"\n", 0, part["start"]) + 1
         assert part["last_line"] == data.count(b"\n", 0, part["stop"] - 1) + 1
+
+
+def test_a_marker_that_a_tool_prints_says_nothing(cli: Cli) -> None:
+    def output(omitted: str) -> bytes:
+        rest = f"lines; 7 lines, {omitted} omitted]"
+        marks = [f"[output truncated: showing first {n} and last 9 {rest}" for n in (1, 99999, ",")]
+        return b"\n".join([b"first", *(mark.encode() for mark in marks), OUT])
+
+    with cli.open() as store, store.open_session() as session:
+        name = record(session, output("12,345 bytes"))
+        receipt = store.reader.invocation(name).receipt
+        assert receipt is not None
+        real = re.findall(r", ([\d,]+ bytes) omitted; full", receipt.text)[-1]
+        assert len(real) == len("12,345 bytes") + 1
+        name = record(session, output(real))
+    (found,) = differs(cli, "--surfaces", name, "--json").records
+    first, cut, last = found["streams"][0]["parts"]
+    assert first["stop"] > 1_000
+    assert last["stop"] - last["start"] > 1_000
+    assert cut["state"] == "cut"
 
 
 def test_a_receipt_that_shows_all_is_no_difference(cli: Cli) -> None:
@@ -344,6 +377,19 @@ def test_the_cut_of_another_program_is_found_in_its_text(cli: Cli, tmp_path: Pat
         ("cut", 3000, size - 2000, "seen"),
         ("shown", size - 2000, size, ""),
     ]
+
+
+def test_another_text_than_the_output_says_nothing(cli: Cli, tmp_path: Path) -> None:
+    file = tmp_path / "session.jsonl"
+    returned = {"stdout": "a long output\n" * 9, "stderr": "", "interrupted": False}
+    call = claude_call(1, "toolu_1", "Bash", {"command": "seq"})
+    lines = [call, claude_result(2, "toolu_1", "a summary", returned)]
+    file.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
+    cli.ok("import", str(file))
+    ended = cli.run("diff", "--surfaces", "@last")
+    assert ended.code == 4
+    assert ended.lines[0].startswith("it is not known whether the model saw all: receipt of 9 ch")
+    assert "- unknown bytes 0-126  seen: the model saw another text" in ended.lines
 
 
 def test_what_the_model_saw_of_a_running_call_is_not_known(cli: Cli) -> None:

@@ -187,12 +187,9 @@ def test_names_that_mean_nothing_are_told_as_everywhere(cli: Cli) -> None:
     with cli.open() as store:
         session = store.open_session()
         ids = [run_command(session, b"x").invocation_id for _ in range(2)]
-    for name in ("ffffffffff", "no-such-name"):
+    for name, kinds in (("ffffffffff", "invocation and no artifact"), ("no-such", "invocation")):
         ended = cli.run("artifact", "tail", "-f", name)
-        assert (ended.code, ended.sentence) == (
-            3,
-            f"no invocation and no artifact is named {name!r}",
-        )
+        assert (ended.code, ended.sentence) == (3, f"no {kinds} is named {name!r}")
     ended = cli.run("artifact", "tail", "-f", ids[0].hex[:8])
     assert ended.code == 2
     assert "is ambiguous" in ended.sentence
@@ -237,7 +234,10 @@ def test_an_output_is_read_while_it_comes(cli: Cli, writer: SpoolWriter) -> None
         assert cli.ok("grep", "t", name).stdout == b"two\nthree\n"
         assert cli.ok("cat", name).stdout == b"one\ntwo\nthree\n"
     ended = cli.run("tail", "@running:Read")
-    assert (ended.code, ended.sentence) == (3, "the store has no running invocation of Read")
+    assert (ended.code, ended.sentence) == (
+        3,
+        "the store has no running invocation of Read; nearest: `Bash`",
+    )
 
 
 def test_a_name_of_a_call_and_of_an_artifact_is_ambiguous(cli: Cli) -> None:

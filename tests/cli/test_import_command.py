@@ -86,7 +86,9 @@ def test_a_receipt_with_a_lone_surrogate_is_shown(cli: Cli) -> None:
     lines = [LINES[0], claude_result(2, "t1", "half \ud83d")]
     path.write_text("".join(f"{json.dumps(one)}\n" for one in lines))
     cli.ok("import", str(path))
-    assert "── receipt, 8 bytes by renderer seen 0 ──\nhalf \ufffd\n" in cli.ok("show").text
+    assert (
+        "── receipt, 8 bytes, recorded as the model saw it ──\nhalf \ufffd\n" in cli.ok("show").text
+    )
     assert cli.ok("show", "--surface", "receipt").stdout == b"half \xed\xa0\xbd"
 
 

@@ -131,9 +131,12 @@ def test_what_cannot_be_told_is_counted_and_a_strict_export_prints_nothing(
 
 def test_names_that_nobody_offered_are_not_found(offered: Cli) -> None:
     ended = offered.run("tools", "ls", "--tool", "sub")
-    assert (ended.code, ended.sentence) == (3, "no tool 'sub' was offered")
+    assert (ended.code, ended.sentence) == (3, "no tool 'sub' was offered; nearest: `sql`, `add`")
     ended = offered.run("tools", "export", "--format", "mcp", "--session", "@last", "--tool", "sql")
-    assert (ended.code, ended.sentence) == (3, "no tool 'sql' was offered by session @last")
+    assert (ended.code, ended.sentence) == (
+        3,
+        "no tool 'sql' was offered by session @last; nearest: `add`",
+    )
     assert offered.run("tools", "ls", "--session", "ffffffff").code == 3
 
 

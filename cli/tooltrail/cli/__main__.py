@@ -5,6 +5,8 @@ import os
 import signal
 import sys
 
+_STORE_OPTIONS = ("--db", "--artifacts", "--spool")
+
 
 def main() -> None:
     """Run the command line and exit with its documented code."""
@@ -17,28 +19,42 @@ def main() -> None:
 
         sys.stdout.write(f"tooltrail {VERSION}\n")
         return
-    if sys.argv[1:2] == ["exec"]:
+    before, command, arguments = _split(sys.argv[1:])
+    if command == "exec":
         # Does not import click, because the import takes longer than a short command.
         gc.disable()  # imports leave no garbage; collecting takes 10 % of their time
         from tooltrail.cli._exec import main as run_exec  # noqa: PLC0415  not before SIGINT is set
 
         gc.enable()
-        code = run_exec(sys.argv[2:])
+        code = run_exec([*before, *arguments])
         if code is not None:
             # Everything is written and closed. This skips the slow exit of the interpreter.
             os._exit(code)
-    if sys.argv[1:2] == ["hook"]:
+    if command == "hook":
         from tooltrail.cli._hook import is_event  # noqa: PLC0415  as above
         from tooltrail.cli._hook import main as record_event  # noqa: PLC0415
 
-        if is_event(sys.argv[2:]):
+        if is_event(arguments):
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # the agent gets it, too
-            record_event(sys.argv[2:])
+            record_event([*before, *arguments])
             os._exit(0)
     from tooltrail.cli._app import app  # noqa: PLC0415  not for `exec` and `hook`
     from tooltrail.cli._failures import run  # noqa: PLC0415
 
     sys.exit(run(app))
+
+
+def _split(words: list[str]) -> tuple[list[str], str, list[str]]:
+    """The options of the store that precede the command, the command, and its arguments."""
+    before: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        name, separator, value = word.partition("=")
+        if name in _STORE_OPTIONS:
+            before += [name, value if separator else next(rest, "")]
+        elif word != "--utc":
+            return before, word, list(rest)
+    return before, "", []
 
 
 if __name__ == "__main__":

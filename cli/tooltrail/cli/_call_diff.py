@@ -5,6 +5,8 @@ The duration and the times in the stream `order` differ from run to run, and are
 
 import json
 import re
+import shutil
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -22,14 +24,8 @@ from tooltrail.store.references import shorten_canonical, shorten_output
 TIMES = "order"
 """The role of the stream that says when the other streams were written."""
 
-_NAMES = {
-    "arguments": "arguments",
-    "output": "complete output",
-    "canonical": "canonical result",
-    "extras": "extras",
-    "receipt": "receipt",
-}
-"""The member of each text of an invocation."""
+_NAMES = {"output": "complete output", "canonical": "canonical result"}
+"""The members of texts with other names in the store. `output` is also the role of streams."""
 
 _DOCUMENTS = ("arguments", "complete output", "canonical result")
 """Members that are JSON, and are laid out."""
@@ -73,7 +69,7 @@ class CallDiff:
             write(f"identical: {same}\n")
         else:
             for name, side in zip(("before", "after "), self._sides, strict=True):
-                write(f"{name} {_headline(side)}\n")
+                write(on_one_line(f"{name} {_headline(side)}") + "\n")
             write(f"same   {same}\n" if same else "")
         for member in changed:
             (self._print_sizes if brief else self._print_hunks)(member)
@@ -101,8 +97,16 @@ class CallDiff:
         return [one for one in self.members if one.differs], same
 
     def _contents(self, member: Member) -> list[Content]:
-        values = zip(self._sides, (member.before, member.after), strict=True)
-        return [_content(self._store, side, member.name, value) for side, value in values]
+        texts = [one if isinstance(one, str) else "" for one in (member.before, member.after)]
+        laid_out = list(map(_laid_out, texts)) if member.name in _DOCUMENTS else texts
+        if laid_out[0] == laid_out[1]:
+            laid_out = texts  # the white space of a document differs
+        contents: list[Content] = []
+        for side, text in zip(self._sides, laid_out, strict=True):
+            stream = side.stream(member.name)
+            data = text.encode("utf-8", "surrogatepass")
+            contents.append(in_memory(data) if stream is None else content_of(self._store, stream))
+        return contents
 
     def _print_sizes(self, member: Member) -> None:
         sizes = " and ".join(f"{one.size:,}" for one in self._contents(member))
@@ -134,16 +138,16 @@ def values_of(detail: InvocationDetail) -> Mapping[str, object]:
     """What is compared of an invocation, by name: texts, and for a stream its digest and size."""
     summary, receipt = detail.summary, detail.receipt
     values: dict[str, object] = {
-        "tool": f"{summary.tool_name} ({summary.family} family)",
+        "tool": f"{summary.tool_name} ({summary.family} family)\n",
         "arguments": detail.arguments.decode("utf-8", "surrogateescape"),
-        "outcome": summary.outcome,
+        "outcome": f"{summary.outcome}\n",
         "complete output": detail.complete_json,
         "canonical result": detail.canonical_json,
         "receipt": None if receipt is None else receipt.text,
     }
     for gone in detail.erased:
         # What was erased from two invocations may have differed.
-        values[_NAMES[gone.name]] = f"{summary.id}: {gone.sentence}"
+        values[_NAMES.get(gone.name, gone.name)] = f"{summary.id}: {gone.sentence}\n"
     if detail.complete_json is not None:
         # Streams are compared alone; the document has their numbers.
         streams = cast("Any", detail.streams)
@@ -164,16 +168,16 @@ def content_of(store: Store, stream: StreamView) -> Content:
     """The bytes of a stream. Reading them raises like `Reader.open_stream`."""
 
     @cache
-    def opened() -> Callable[[int, int], Iterator[bytes]]:
+    def opened() -> Callable[[int, int], bytes]:
         if stream.artifact_path is not None and stream.erasure is None:
-            return store.archive.reader(stream.artifact_path, size=stream.size).iter_bytes
+            return store.archive.reader(stream.artifact_path, size=stream.size).read_bytes
         with store.reader.open_stream(stream) as source:
-            return in_memory(source.read()).blocks
+            return in_memory(source.read()).part
 
-    def blocks(start: int, stop: int) -> Iterator[bytes]:
+    def part(start: int, stop: int) -> bytes:
         return opened()(start, stop)
 
-    return Content(stream.size, blocks)
+    return Content(stream.size, part)
 
 
 def json_pieces(value: Any) -> Iterator[str]:
@@ -182,8 +186,9 @@ def json_pieces(value: Any) -> Iterator[str]:
         value = value()
     if isinstance(value, dict):
         items = cast("dict[str, Any]", value).items()
+        yield "{"
         for n, (name, one) in enumerate(items):
-            yield f"{', ' if n else '{'}{json.dumps(name)}: "
+            yield f"{', ' if n else ''}{json.dumps(name)}: "
             yield from json_pieces(one)
         yield "}"
     elif isinstance(value, list | Iterator):
@@ -219,19 +224,19 @@ def _loss(stream: StreamView) -> str | None:
     return f"{stream.produced_size - stream.size:,} bytes: {stream.loss_reason}"
 
 
-def _content(store: Store, detail: InvocationDetail, name: str, value: object) -> Content:
-    stream = detail.stream(name)
-    if stream is not None:
-        return content_of(store, stream)
-    text = value if isinstance(value, str) else ""
-    if name in _DOCUMENTS:
-        with suppress(ValueError, RecursionError):
-            json.loads(text)
-            # A line for each line of a long text.
-            text = _ESCAPE.sub(_broken, indent_json(text))
-    elif text and name != "receipt":
-        text += "\n"
-    return in_memory(text.encode("utf-8", "backslashreplace"))
+def on_one_line(text: str) -> str:
+    """Visible text, cut to the width of the terminal if there is one."""
+    text = visible(text)
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else len(text)
+    return text if len(text) <= width else f"{text[: width - 1]}…"
+
+
+def _laid_out(text: str) -> str:
+    """A JSON document with a line for each value, and for each line of a long text."""
+    with suppress(ValueError, RecursionError):
+        json.loads(text)
+        return _ESCAPE.sub(_broken, indent_json(text))
+    return text
 
 
 def _broken(escape: re.Match[str]) -> str:
@@ -243,7 +248,7 @@ def _headline(detail: InvocationDetail) -> str:
     took = duration_of(summary.duration_ms)
     ending = summary.outcome + (f" in {took}" if took else "")
     started = shown(summary.started_at, utc=False)
-    return visible(f"{short_id(summary.id)}  {started}  {ending}  {summary.arguments_preview}")
+    return f"{short_id(summary.id)}  {started}  {ending}  {summary.arguments_preview}"
 
 
 def _facts(detail: InvocationDetail) -> Mapping[str, object]:

@@ -20,9 +20,10 @@ from tooltrail.store import InvocationDetail, Store, StreamView
 from tooltrail.store.views import OmissionView
 
 _MARKER = re.compile(
-    r"\[output truncated: showing first ([\d,]+)(?: (lines|characters))? and last [\d,]+ "
-    r"(lines|characters); [\d,]+ lines, ([\d,]+) bytes omitted"
+    r"\[output truncated: showing first ([0-9,]{1,20})(?: (lines|characters))? and last [0-9,]+ "
+    r"(lines|characters); [^\]]*\]"
 )
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 _LEAST_FOUND = 16
 """Fewest bytes of a stream that are found in a text, and not there by chance."""
 
@@ -56,25 +57,26 @@ def print_cuts(store: Store, detail: InvocationDetail, *, as_json: bool) -> int:
     roles = {one.role for one in streams}
     others = [one for one in _omissions(detail) if one.field not in roles]
     states = {part.state for parts in streams.values() for part in parts}
-    is_complete = not others and states <= {"shown"}
+    code, title = ExitCode.DAMAGED, "the model did not see all"
+    if not others and states <= {"shown", "unknown"}:
+        code, title = ExitCode.INCOMPLETE, "it is not known whether the model saw all"
+        if "unknown" not in states:
+            code, title = ExitCode.OK, "the model saw all"
     if as_json:
-        print_array([_record(detail, streams, others) | {"complete": is_complete}])
-    else:
-        by = f"{receipt.renderer_name} {receipt.renderer_version}"
-        title = "the model saw all" if is_complete else "the model did not see all"
-        write(f"{title}: receipt of {len(receipt.text):,} characters by renderer {visible(by)}\n")
-        for stream, parts in streams.items():
-            write("".join(_lines(detail, stream, parts)))
-        write("".join(f"{coloured(f'- {visible(_sentence(one))}', RED)}\n" for one in others))
-    if is_complete:
-        return ExitCode.OK
-    is_cut = others or not states <= {"shown", "unknown"}
-    return ExitCode.DAMAGED if is_cut else ExitCode.INCOMPLETE
+        print_array([{"complete": code is ExitCode.OK, **_record(detail, streams, others)}])
+        return code
+    by = f"renderer {receipt.renderer_name} {receipt.renderer_version}"
+    by = "another program" if _is_foreign(detail) else visible(by)
+    write(f"{title}: receipt of {len(receipt.text):,} characters by {by}\n")
+    for stream, parts in streams.items():
+        write("".join(_lines(detail, stream, parts)))
+    write("".join(f"{coloured(f'- {visible(_sentence(one))}', RED)}\n" for one in others))
+    return code
 
 
 def _parts_of(store: Store, detail: InvocationDetail, stream: StreamView) -> Iterator[Part]:
     content = content_of(store, stream)
-    cuts = [one for one in _omissions(detail) if one.field == stream.role and one.unit == "bytes"]
+    cuts = [one for one in _omissions(detail) if one.field == stream.role and one.unit != "lines"]
     if _is_foreign(detail):
         first, last = _found_in(detail, content)
         why = ("seen", "the text that the model saw does not have it")
@@ -84,13 +86,13 @@ def _parts_of(store: Store, detail: InvocationDetail, stream: StreamView) -> Ite
             yield from _parts(stream, content, first, last, *why)
     elif not cuts:
         yield from _parts(stream, content, stream.size, 0)
-    elif (first := _first_shown(detail, content, cuts[0])) is None:
+    elif (shown := _first_shown(detail, content, cuts)) is None:
         yield from (
             Part("unknown", 0, stream.size, stage=one.stage, reason=_sentence(one)) for one in cuts
         )
     else:
         cut = cuts[0]
-        yield from _parts(stream, content, first, cut.after - first, cut.stage, cut.reason)
+        yield from _parts(stream, content, shown, cut.after - shown, cut.stage, cut.reason)
     if stream.produced_size > stream.size:
         reason = stream.loss_reason or ""
         yield Part("lost", stream.size, stream.produced_size, stage="capture", reason=reason)
@@ -106,34 +108,42 @@ def _is_foreign(detail: InvocationDetail) -> bool:
     return detail.receipt is not None and detail.receipt.renderer_name == "seen"
 
 
-def _first_shown(detail: InvocationDetail, content: Content, cut: OmissionView) -> int | None:
-    """The number of bytes that a preview shows before its marker; None if it is not known."""
+def _first_shown(
+    detail: InvocationDetail, content: Content, cuts: Sequence[OmissionView]
+) -> int | None:
+    """The number of bytes that a preview shows before its marker; None if it is not known.
+
+    The preview must be made of exactly these bytes: a tool may print a marker, too.
+    """
+    cut = cuts[0]
+    if len(cuts) > 1 or (cut.unit, cut.before) != ("bytes", content.size):
+        return None
     if cut.after == 0:
         return 0
-    for first, first_unit, unit, omitted in _MARKER.findall("\n".join(_texts(detail))):
-        if _number(omitted) != cut.before - cut.after:
-            continue
-        shown, amount = content.part(0, cut.after), _number(first)
-        if (first_unit or unit) == "characters":
-            text = shown.decode("utf-8", "surrogateescape")[:amount]
-            return len(text.encode("utf-8", "surrogateescape"))
-        return sum(len(line) + 1 for line in shown.split(b"\n")[:amount])
+    shown = content.part(0, cut.after)
+    for quoted in filter(_MARKER.search, _STRING.findall(detail.canonical_json or "")):
+        text: str = json.loads(quoted)
+        for marker in _MARKER.finditer(text):
+            amount = int(f"0{marker[1].replace(',', '')}")
+            first = _size_of(shown, amount, marker[2] or marker[3])
+            head, tail = shown[:first], content.part(content.size - cut.after + first, content.size)
+            separator = "" if not head or head.endswith(b"\n") else "\n"
+            if text.startswith(f"{_spelled(head)}{separator}{marker[0]}\n{_spelled(tail)}"):
+                return first
     return None
 
 
-def _texts(detail: InvocationDetail) -> Iterator[str]:
-    """All texts of the canonical result."""
-    waiting: list[Any] = [json.loads(detail.canonical_json or "null")]
-    while waiting:
-        match waiting.pop():
-            case str(text):
-                yield text
-            case list(items):
-                waiting += items
-            case dict(members):
-                waiting += members.values()
-            case _:
-                pass
+def _size_of(data: bytes, amount: int, unit: str) -> int:
+    """The size of the first lines or characters of data."""
+    if unit == "lines":
+        return min(sum(len(line) + 1 for line in data.split(b"\n")[:amount]), len(data))
+    text = data.decode("utf-8", "surrogateescape")[:amount]
+    return len(text.encode("utf-8", "surrogateescape"))
+
+
+def _spelled(data: bytes) -> str:
+    """Bytes as a preview shows them."""
+    return data.decode("utf-8", "backslashreplace")
 
 
 def _found_in(detail: InvocationDetail, content: Content) -> tuple[int, int]:
@@ -188,14 +198,10 @@ def _lines(detail: InvocationDetail, stream: StreamView, parts: Sequence[Part]) 
         why = "" if is_shown else f"  {part.stage}: {part.reason}"
         text = f"{' ' if is_shown else '-'} {part.state:7} {place}{why}"
         yield coloured(visible(text), GREEN if is_shown else RED) + "\n"
-        if part.state != "cut":
-            continue
-        if stream.artifact_path is None:
-            name = short_id(detail.summary.id)
-            yield f"    tooltrail show {name} --stream {visible(stream.role)}\n"
-        else:
-            where = f"{stream.artifact_path} --bytes {part.start}:{part.stop}"
-            yield f"    tooltrail artifact cat {where}\n"
+        if part.state == "cut":
+            name, role = short_id(detail.summary.id), visible(stream.role)
+            where = f"--stream {role} --bytes {part.start}:{part.stop}"
+            yield f"    tooltrail cat {name} {where}\n"
 
 
 def _record(
@@ -221,7 +227,3 @@ def _record(
 def _sentence(cut: OmissionView) -> str:
     shows = f"{cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit}"
     return f"{cut.stage}: {shows}: {cut.reason}"
-
-
-def _number(text: str) -> int:
-    return int(text.replace(",", ""))

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from tooltrail.records import TooltrailError
 
 _NAME = "tooltrail"
-_COMPLETION = "_TOOLTRAIL_COMPLETE"
+COMPLETION = "_TOOLTRAIL_COMPLETE"
 """Environment variable with which a shell requests completions from click."""
 
 
@@ -80,8 +80,11 @@ def _guarded(command: click.Command) -> int:
 
 
 def _invoke(command: click.Command) -> object:
-    if os.environ.get(_COMPLETION):
-        return command.main(prog_name=_NAME, complete_var=_COMPLETION)
+    if os.environ.get(COMPLETION):
+        from tooltrail.cli._bash import join_words_of_bash  # noqa: PLC0415  for shells alone
+
+        join_words_of_bash()
+        return command.main(prog_name=_NAME, complete_var=COMPLETION)
     # Not through `main`, which exits with 1 on a closed pipe. Here, 1 means damage.
     with command.make_context(_NAME, sys.argv[1:]) as context:
         return command.invoke(context)

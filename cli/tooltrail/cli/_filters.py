@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 import click
 
+from tooltrail.cli._known import NOUNS, say_unknown
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import Decorated, stacked
 from tooltrail.cli._times import MOMENT
@@ -74,12 +75,13 @@ def filter_options(function: Decorated) -> Decorated:
 
         sessions: tuple[UUID, ...] = ()
         invocations: tuple[UUID, ...] = ()
-        if session_names or invocation_names:
+        others = {name: kwargs.pop(name) for name in _OTHERS}
+        if session_names or invocation_names or any(others[name] for name in NOUNS):
             with location.open() as store:
                 reader = store.reader
+                say_unknown(reader, others)
                 sessions = tuple(reader.session(name).id for name in session_names)
                 invocations = tuple(reader.invocation(name).summary.id for name in invocation_names)
-        others = {name: kwargs.pop(name) for name in _OTHERS}
         for name, same in _SHORT.items():
             others["outcomes"] += same if kwargs.pop(name) else ()
         codes = others.pop("exit_codes")

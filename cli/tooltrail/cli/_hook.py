@@ -36,7 +36,8 @@ def main(arguments: Sequence[str]) -> None:
 
 def _options(arguments: Sequence[str]) -> tuple[dict[str, str], bool]:
     """The options with values, and whether secrets are replaced."""
-    given, is_redacting, rest = {"--agent": AGENTS[0], "--spool": ""}, True, list(arguments)
+    given = {"--agent": AGENTS[0], "--spool": "", "--db": "", "--artifacts": ""}
+    is_redacting, rest = True, list(arguments)
     while rest:
         name, _, value = rest.pop(0).partition("=")
         if name == "--no-redact":
@@ -57,7 +58,7 @@ def _record(given: dict[str, str], is_redacting: bool) -> None:
     if not event.strip():
         return
     os.umask(0o077)  # the log is for its owner alone
-    spool = given["--spool"] or os.environ.get("TOOLTRAIL_SPOOL") or _default_spool()
+    spool = given["--spool"] or os.environ.get("TOOLTRAIL_SPOOL") or _default_spool(given["--db"])
     if is_redacting:
         from tooltrail.cli._redaction import used_rules  # noqa: PLC0415  see `--no-redact`
 
@@ -71,8 +72,8 @@ def _record(given: dict[str, str], is_redacting: bool) -> None:
         _import_in_background(spool)
 
 
-def _default_spool() -> str:
-    database, folder = os.environ.get("TOOLTRAIL_DB"), data_folder()
+def _default_spool(database: str) -> str:
+    database, folder = database or os.environ.get("TOOLTRAIL_DB", ""), data_folder()
     if not database and folder is not None:
         return f"{folder}/spool"
     # These imports take as long as everything else.

@@ -13,6 +13,11 @@ from typing import NamedTuple
 from tooltrail.records.errors import TooltrailError
 
 _BLOCK = 2 << 20
+"""Bytes that are compared at once."""
+
+_READ_SIZE = 256 * 1024
+"""Bytes that are divided into lines at once: a frame of an artifact."""
+
 _MAX_LINE = 1 << 20
 _SNIFF_BYTES = 8_000
 """Bytes at the beginning of a content that decide whether the content is binary, as in git."""
@@ -38,33 +43,26 @@ Edit = tuple[bytes, bytes]
 
 
 class Content(NamedTuple):
-    """Bytes that can be read in part.
-
-    Attributes:
-        size: the number of bytes.
-        blocks: returns the bytes from an offset up to another one, in blocks.
-    """
+    """Bytes that can be read in part: `part` returns the bytes from an offset up to another."""
 
     size: int
-    blocks: Callable[[int, int], Iterator[bytes]]
-
-    def part(self, start: int, stop: int) -> bytes:
-        """The bytes from `start` up to `stop`, all in memory."""
-        return b"".join(self.blocks(start, min(stop, self.size)))
+    part: Callable[[int, int], bytes]
 
 
 def in_memory(data: bytes) -> Content:
     """Bytes in memory as a content."""
-    return Content(len(data), lambda start, stop: iter((data[start:stop],)))
+
+    def part(start: int, stop: int) -> bytes:
+        return data[start:stop]
+
+    return Content(len(data), part)
 
 
 class Hunk(NamedTuple):
     """Lines that differ, with the lines around them, as in a unified diff.
 
-    Attributes:
-        before: number of the first line in the first content.
-        after: number of the first line in the second content.
-        lines: the lines, each with ` `, `-` or `+` before it.
+    `before` and `after` are the numbers of the first line in both contents. Before each of `lines`
+    is ` `, `-` or `+`.
     """
 
     before: int
@@ -112,15 +110,12 @@ class LineDiff:
             self.notes.append(f"cannot be compared: {error}")
 
     def _hunks(self, same: int, newlines: int) -> Iterator[Hunk]:
-        if any(b"\0" in one.part(0, _SNIFF_BYTES) for one in self._sides):
+        if any(b"\0" in one.part(0, min(_SNIFF_BYTES, one.size)) for one in self._sides):
             raise _NoLinesError("binary content")
-        start = max(0, same - _MAX_LINE)
-        ahead = self._sides[0].part(start, same)
-        skipped = _context_start(ahead, is_all=start == 0)
-        line = newlines - ahead.count(b"\n", skipped) + 1
+        start, line = _context_start(self._sides[0], same, newlines)
         end = _common_end(*self._sides, same)
-        sides = [_lines(one, start + skipped, one.size - end) for one in self._sides]
-        yield from _grouped(self._edits(*sides, line), line)
+        before, after = (_lines(one, start, one.size - end) for one in self._sides)
+        yield from _grouped(self._edits(before, after, line), line)
 
     def _edits(self, before: Iterator[bytes], after: Iterator[bytes], line: int) -> Iterator[Edit]:
         left, right, limit = _Window(before), _Window(after), _WINDOW
@@ -206,7 +201,8 @@ class _Window:
 def _lines(content: Content, start: int, stop: int) -> Iterator[bytes]:
     """The lines of a part that begins with a line."""
     rest = b""
-    for block in content.blocks(start, stop):
+    for offset in range(start, stop, _READ_SIZE):
+        block = content.part(offset, min(offset + _READ_SIZE, stop))
         if b"\0" in block:
             raise _NoLinesError("binary content")
         *complete, rest = (rest + block).split(b"\n")
@@ -247,32 +243,25 @@ def _common_end(before: Content, after: Content, same: int) -> int:
         if x != y:
             break
     start = before.size - common
-    behind = before.part(start, start + _MAX_LINE)
+    behind = before.part(start, min(start + _MAX_LINE, before.size))
     # The first line may differ in the part that is not common.
-    stop = 0
-    for _ in range(CONTEXT + 1):
-        stop = behind.find(b"\n", stop) + 1 or len(behind)
-    return common - stop if behind[stop - 1 : stop] == b"\n" else 0
+    rest = behind.split(b"\n", CONTEXT + 1)[CONTEXT + 1 :]
+    return common - len(behind) + len(rest[0]) if rest else 0
 
 
-def _context_start(ahead: bytes, *, is_all: bool) -> int:
-    """Where the context of a difference begins in the bytes before the difference.
+def _context_start(content: Content, same: int, newlines: int) -> tuple[int, int]:
+    """The offset and the number of the first line that is shown before a difference.
 
-    `is_all` says that there are no bytes before these.
+    `same` is the offset of the difference, and `newlines` the number of newlines before it.
     """
-    newline = len(ahead)
-    for _ in range(CONTEXT + 1):
-        found = ahead.rfind(b"\n", 0, newline)
-        if found < 0:
-            break
-        newline = found
-    else:
-        return newline + 1
-    if is_all:
-        return 0
-    if newline == len(ahead):
+    start = max(0, same - _MAX_LINE)
+    first, *lines = content.part(start, same).rsplit(b"\n", CONTEXT + 1)
+    if start == 0 and len(lines) <= CONTEXT:
+        lines.insert(0, first)
+    if not lines:
         raise _NoLinesError(f"a line is longer than {_MAX_LINE:,} bytes")
-    return newline + 1
+    context = b"\n".join(lines)
+    return same - len(context), newlines - context.count(b"\n") + 1
 
 
 def _equal_count(x: Sequence[object], y: Sequence[object]) -> int:

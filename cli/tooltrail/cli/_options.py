@@ -17,14 +17,22 @@ Decorated = Callable[..., Any]
 
 
 class NamedOption(click.Option):
-    """An option whose empty value counts as not given."""
+    """An option whose empty value counts as not given.
+
+    The program has some of these options, too, before the command. The value after the command
+    takes precedence, then the value before the command, then the environment.
+    """
 
     def consume_value(
         self, ctx: click.Context, opts: Mapping[str, Any]
     ) -> tuple[Any, ParameterSource]:
         """Return the value and its source: the command line, else the environment."""
         value, source = super().consume_value(ctx, opts)
-        return super().consume_value(ctx, {}) if value == "" else (value, source)
+        if value == "":
+            value, source = super().consume_value(ctx, {})
+        before = ctx.find_root().params.get(self.name or "")
+        is_given = source is ParameterSource.COMMANDLINE
+        return (before, ParameterSource.COMMANDLINE) if before and not is_given else (value, source)
 
 
 def named_option(flag: str, **more: Any) -> Callable[[Decorated], Decorated]:
@@ -90,7 +98,9 @@ output_options = stacked(
 )
 """The output styles of a list, passed to the command as one argument `output`."""
 
-time_option = click.option("--utc", is_flag=True, help="Show times in UTC, not local time.")
+time_option = click.option(
+    "--utc", cls=NamedOption, is_flag=True, help="Show times in UTC, not local time."
+)
 """`--utc`: show times in UTC. By default, times are shown in the local zone."""
 
 count_option = click.option(

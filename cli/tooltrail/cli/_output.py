@@ -7,12 +7,16 @@ import sys
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
+from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
 SCHEMA_VERSION = 1
 """Version of the JSON of every command. Increased when the meaning of a field changes."""
+
+_HINT = "`tooltrail "
+"""Begins a command in a message."""
 
 _BLOCK = 1 << 20
 _DIGEST_CHARS = 19
@@ -34,8 +38,29 @@ def say(message: str) -> None:
     if finish is not None:
         finish()  # a message in the middle of a pager would be lost
     with suppress(OSError):
-        sys.stderr.write(f"{on_terminal(message)}\n")
+        sys.stderr.write(f"{on_terminal(_pasteable(message))}\n")
         sys.stderr.flush()
+
+
+def _pasteable(message: str) -> str:
+    """Add the named store of this command line to each `tooltrail …` command in a message.
+
+    A URL is left out, since a message never shows a password.
+    """
+    if _HINT not in message:
+        return message
+    import shlex  # noqa: PLC0415  few messages name a command
+
+    given: dict[str, str] = {}
+    for word, following in pairwise([*sys.argv[1:], ""]):
+        name, separator, value = word.partition("=")
+        if word == "--":
+            break
+        if name in ("--db", "--artifacts", "--spool"):
+            given[name] = value if separator else following
+    named = [[name, value] for name, value in given.items() if value and "://" not in value]
+    store = "".join(f"{shlex.join(one)} " for one in named)
+    return message.replace(_HINT, f"{_HINT}{store}")
 
 
 def write(text: str) -> None:

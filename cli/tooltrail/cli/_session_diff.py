@@ -10,7 +10,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from tooltrail.cli._call_diff import values_of, visible
+from tooltrail.cli._call_diff import on_one_line, values_of
 from tooltrail.cli._line_diff import matching_blocks
 from tooltrail.cli._output import print_array, write
 from tooltrail.cli._tables import GREEN, RED, YELLOW, coloured
@@ -69,7 +69,7 @@ def print_session_diff(
 ) -> bool:
     """Print the aligned calls of two sessions; return whether they differ."""
     counts = Counter[str]()
-    aligned = _counting(_aligned(reader, before, after), counts)
+    aligned = _counting(_aligned(reader, before, after, with_same=as_json), counts)
     if as_json:
         print_array(map(_record, aligned))
     else:
@@ -87,17 +87,20 @@ def _counting(aligned: Iterator[Aligned], counts: Counter[str]) -> Iterator[Alig
         yield one
 
 
-def _aligned(reader: Reader, before: SessionView, after: SessionView) -> Iterator[Aligned]:
+def _aligned(
+    reader: Reader, before: SessionView, after: SessionView, *, with_same: bool
+) -> Iterator[Aligned]:
+    """The calls of both sessions, aligned. Without `with_same`, equal calls have no views."""
     known: dict[tuple[str, ...], tuple[str, ...]] = {}
     sides = [[_Outline.of(one, known) for one in calls_of(reader, s.id)] for s in (before, after)]
-    every = _pairs(*sides)
-    while pairs := list(islice(every, _AT_ONCE)):
-        ids = tuple({UUID(bytes=one.id) for pair in pairs for one in pair if one is not None})
-        found = reader.invocations(InvocationFilter(invocations=ids)).items
+    every = ((_result(*pair), pair) for pair in _pairs(*sides))
+    while some := list(islice(every, _AT_ONCE)):
+        read = [pair for (result, _), pair in some if with_same or result != "same"]
+        ids = {UUID(bytes=one.id) for pair in read for one in pair if one is not None}
+        found = reader.invocations(InvocationFilter(invocations=tuple(ids))).items if ids else ()
         views = {view.id.bytes: view for view in found}
-        for pair in pairs:
+        for (result, changed), pair in some:
             first, second = (None if one is None else views.get(one.id) for one in pair)
-            result, changed = _result(*pair)
             yield Aligned(result, first, second, changed)
 
 
@@ -135,7 +138,8 @@ def _line(one: Aligned) -> str:
     outcomes = " → ".join(dict.fromkeys(side.outcome for side in views))
     about = f"  [{', '.join(one.changed)}]" if one.changed else ""
     call = "".join(f"{side.tool_name}  {side.arguments_preview}" for side in views[:1])
-    return coloured(visible(f"{mark} {numbers}  {outcomes:<10}{about}  {call}"), colour) + "\n"
+    text = on_one_line(f"{mark} {numbers}  {outcomes:<10}{about}  {call}")
+    return f"{coloured(text, colour)}\n"
 
 
 def _record(one: Aligned) -> Mapping[str, Any]:

@@ -33,6 +33,7 @@ def as_record(detail: InvocationDetail) -> dict[str, Any]:
         "not_recorded": list(detail.not_recorded),
         "redacted": [asdict(one) for one in detail.redacted],
         "extras": _parsed(detail.extras),
+        "environment": _parsed(detail.environment),
     }
 
 
@@ -67,6 +68,8 @@ def _facts(detail: InvocationDetail, utc: bool) -> Iterator[str]:
         yield f"error      {summary.error_kind}: {_error_of(detail)}"
     took = duration_of(summary.duration_ms)
     yield f"started    {shown(summary.started_at, utc=utc)}{f', took {took}' if took else ''}"
+    if where := _where(detail):
+        yield f"where      {where}"
     if detail.source is not None:
         source = detail.source
         yield f"source     {source.format}: {source.file}, byte {source.offset:,}"
@@ -80,6 +83,15 @@ def _error_of(detail: InvocationDetail) -> str:
     """Why the tool failed, as its complete output says."""
     error: Any = (_parsed(detail.complete_json) or {}).get("error") or {}
     return str(error.get("message") or "(no message)")
+
+
+def _where(detail: InvocationDetail) -> str:
+    """Who ran the call on which machine, in which folder, at which commit."""
+    found: Any = _parsed(detail.environment) or {}
+    at = "@".join(str(found[name]) for name in ("user", "host") if found.get(name))
+    folder = f"in {found['cwd']}" if found.get("cwd") else ""
+    commit = f"at commit {found['git_commit']}" if found.get("git_commit") else ""
+    return " ".join(filter(None, (at, folder, commit)))
 
 
 def _exit_of(detail: InvocationDetail) -> str:
@@ -162,8 +174,10 @@ def _receipt(detail: InvocationDetail) -> Iterator[str]:
         yield from _title("receipt", "")
         yield f"({detail.absence_of('receipt')})"
         return
-    renderer = f"{receipt.renderer_name} {receipt.renderer_version}"
-    yield from _title("receipt", f"{_size_of(receipt.text):,} bytes by renderer {renderer}")
+    maker = f"made by renderer {receipt.renderer_name} {receipt.renderer_version}"
+    if not receipt.renderer_version:
+        maker = "recorded as the model saw it"
+    yield from _title("receipt", f"{_size_of(receipt.text):,} bytes, {maker}")
     yield from receipt.text.splitlines()
 
 

@@ -21,10 +21,12 @@ from tooltrail.artifacts import (
     spooled_streams,
 )
 from tooltrail.cli._artifacts import find_artifact, open_known
+from tooltrail.cli._output import copy_blocks, copy_stream
 from tooltrail.records.errors import (
     AmbiguousNameError,
     InvalidRecordError,
     NotFoundError,
+    StoreNotFoundError,
     UnavailableError,
 )
 from tooltrail.store import Store, StreamView
@@ -41,32 +43,71 @@ def find(store: Store, name: str) -> UUID | str:
     Raises:
         AmbiguousNameError: the name fits several.
         NotFoundError: the name fits nothing.
+        PathEscapeError: the path leaves the artifact root.
         TooltrailError: the store cannot be read.
     """
     if name.startswith(("sha256:", "sha256/")):
         return find_artifact(store, name)
-    invocation = path = None
-    problem: NotFoundError | None = None
+    invocation, problem = _invocation(store, name)
+    is_path = "/" in name
+    if not (is_path or _DIGITS.fullmatch(name)):
+        if invocation is None:
+            raise problem or NotFoundError(name)
+        return invocation
     try:
-        invocation = store.reader.invocation(name).summary.id
-    except AmbiguousNameError:
+        path = find_artifact(store, name)
+    except (NotFoundError, InvalidRecordError) as error:
+        if invocation is not None:
+            return invocation
+        if isinstance(error, AmbiguousNameError) or (
+            is_path and not isinstance(error, NotFoundError)
+        ):
+            raise
+        sentence = str(problem)  # with the nearest names
+        both = sentence.replace("no invocation is", "no invocation and no artifact is")
+        raise NotFoundError(both) from None
+    if invocation is not None:
+        raise AmbiguousNameError(name, [str(invocation), path])
+    return path
+
+
+def _invocation(store: Store, name: str) -> tuple[UUID | None, NotFoundError | None]:
+    """The invocation with a name, or why there is none."""
+    try:
+        return store.reader.invocation(name).summary.id, None
+    except (AmbiguousNameError, StoreNotFoundError):
         raise
     except NotFoundError as error:
-        problem = error
-    if "/" in name or _DIGITS.fullmatch(name):
-        try:
-            path = find_artifact(store, name)
-        except (NotFoundError, InvalidRecordError) as error:
-            if isinstance(error, AmbiguousNameError) and invocation is None:
-                raise
-    if invocation is not None and path is not None:
-        raise AmbiguousNameError(name, [str(invocation), path])
-    found = invocation or path
-    if found is None and problem is not None and name[:1] == "@":
-        raise problem
-    if found is None:
-        raise NotFoundError(f"no invocation and no artifact is named {name!r}")
-    return found
+        return None, error
+
+
+def print_all(store: Store, name: str, role: str | None) -> None:
+    """Print all bytes of an artifact, or of the output of an invocation.
+
+    These are read from the beginning, which needs no index. No byte of an artifact is printed if
+    its digest or size is not that of its row.
+
+    Raises:
+        TooltrailError: like `open_texts`.
+    """
+    found = find(store, name)
+    if isinstance(found, str):
+        size = next((one.size for one in store.reader.artifacts(beginning=found)), None)
+        with store.archive.open(found, size=size) as source:
+            while source.read(_BLOCK):
+                pass
+        with store.archive.open(found, size=size) as source:
+            copy_stream(source, sys.stdout.buffer)
+        return
+    detail = store.reader.invocation(found)
+    streams = [one for one in detail.streams if wanted(one.role, role)]
+    for stream in streams:
+        with store.reader.open_stream(stream) as source:
+            copy_stream(source, target_of(stream.role, role))
+    if not streams:
+        with open_texts(store, name, role) as texts:
+            for one, reader in texts.items():
+                copy_blocks(reader.iter_bytes(), target_of(one, role))
 
 
 @contextmanager

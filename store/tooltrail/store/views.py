@@ -224,6 +224,8 @@ class InvocationDetail:
         redacted: the secrets that were replaced before the call was stored.
         extras: canonical JSON of the members of the source that no record has. None if there are
             none, or if outputs were not read.
+        environment: canonical JSON of where the call ran: host, user, folder, program, commit; that
+            of its session if the call has none. None if outputs were not read.
     """
 
     summary: InvocationView
@@ -243,6 +245,7 @@ class InvocationDetail:
     source: SourceView | None = None
     redacted: tuple[RedactionView, ...] = ()
     extras: str | None = None
+    environment: str | None = None
 
     @property
     def not_recorded(self) -> tuple[str, ...]:

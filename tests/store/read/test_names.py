@@ -81,7 +81,7 @@ def test_what_nothing_is_named_is_not_found(named: StoreParts, name: str) -> Non
 
 def test_an_empty_store_has_no_last(parts: StoreParts) -> None:
     for ask in (parts.reader.invocation, parts.reader.session):
-        with pytest.raises(NotFoundError, match="yet"):
+        with pytest.raises(NotFoundError, match=r"the store has no (invocation|session)"):
             ask("@last")
 
 
@@ -89,3 +89,19 @@ def test_two_sessions_of_one_name_are_ambiguous(named: StoreParts) -> None:
     named.ingest(Entry(SessionOpened(session=new_id(), at=moment(1), name="nightly/build")))
     with pytest.raises(AmbiguousNameError):
         named.reader.session("nightly/build")
+
+
+def test_a_call_is_named_by_the_id_of_its_provider_and_while_it_runs(parts: StoreParts) -> None:
+    made = [
+        call(SESSION, 1, receipt=b"r", tool="read", start={"call_id": "toolu/1"}),
+        call(SESSION, 2, tool="bash", state=None, start={"call_id": "twice"}),
+        call(TWIN, 3, tool="read", state=None, start={"call_id": "twice"}),
+    ]
+    parts.ingest(*entries_of(made))
+    assert seq_of(parts, "toolu/1") == (SESSION, 1)
+    assert seq_of(parts, "@running") == (TWIN, 1)
+    assert seq_of(parts, "@running:bash") == (SESSION, 2)
+    with pytest.raises(AmbiguousNameError):
+        parts.reader.invocation("twice")
+    with pytest.raises(NotFoundError, match="the store has no running invocation of cat"):
+        parts.reader.invocation("@running:cat")

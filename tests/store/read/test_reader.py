@@ -50,7 +50,7 @@ def summary_of(made: Call, seq: int) -> InvocationView:
         tool_name=start.tool_name,
         family=start.family,
         state="started" if end is None else end.state,
-        arguments_preview=start.title or made.arguments.decode(),
+        arguments_preview=start.title or "ls",
         started_at=start.at,
         finished_at=None if end is None else end.at,
         duration_ms=None if end is None else end.duration_ms,

@@ -128,8 +128,12 @@ def cat(
     """Print all bytes of an artifact or of the output of an invocation, or a range of them."""
     if part and lines:
         raise click.UsageError("--bytes cannot be combined with --lines")
-    from tooltrail.cli._texts import open_texts, target_of
+    from tooltrail.cli._texts import open_texts, print_all, target_of
 
+    if not (part or lines):
+        with location.open() as store:
+            print_all(store, name, role)
+        return
     first, last = part or (0, None)
     with location.open() as store, open_texts(store, name, role, is_checked=True) as texts:
         for one, reader in texts.items():

@@ -62,13 +62,13 @@ def command(
         if sessions or (len(names) == 2 and _are_sessions(store.reader, names)):
             from tooltrail.cli._session_diff import print_session_diff
 
-            found = [store.reader.session(name) for name in names]
-            differs = print_session_diff(store.reader, *found, brief=brief, as_json=as_json)
+            first, second = map(store.reader.session, names)
+            differs = print_session_diff(store.reader, first, second, brief=brief, as_json=as_json)
             return ExitCode.DAMAGED if differs else ExitCode.OK
         from tooltrail.cli._call_diff import CallDiff
 
-        found = CallDiff(store, *_calls(store, names))
-        differs = (found.print_json if as_json else found.print_text)(brief=brief)
+        calls = CallDiff(store, *_calls(store, names))
+        differs = (calls.print_json if as_json else calls.print_text)(brief=brief)
         return ExitCode.DAMAGED if differs else ExitCode.OK
 
 

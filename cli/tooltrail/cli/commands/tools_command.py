@@ -55,6 +55,7 @@ class WantedTools:
             NotFoundError: the session does not exist, or no tool has a selected name.
         """
         from tooltrail.records import NotFoundError
+        from tooltrail.store.read.values import nearest
 
         if self.session is None:
             found = reader.tools(latest=latest)
@@ -63,7 +64,8 @@ class WantedTools:
         missing = [name for name in self.names if all(tool.name != name for tool in found)]
         if missing:
             where = "" if self.session is None else f" by session {self.session}"
-            raise NotFoundError(f"no tool {missing[0]!r} was offered{where}")
+            near = nearest(missing[0], {tool.name: tool.name for tool in found})
+            raise NotFoundError(f"no tool {missing[0]!r} was offered{where}{near}")
         return [tool for tool in found if not self.names or tool.name in self.names]
 
 

@@ -12,6 +12,7 @@ from tooltrail.artifacts.paths import artifact_path
 from tooltrail.records.digests import digest_of
 from tooltrail.records.errors import DamageError
 from tooltrail.store.engines.connection import Connection
+from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed, damage_of
 from tooltrail.store.read.pages import SMALL_COLUMNS, WITH_SESSION, view_of
 from tooltrail.store.read.rows import Row, Sql, fetch, where
@@ -23,6 +24,7 @@ _DETAIL: Final = Columns(
     *SMALL_COLUMNS,
     "invocations: policy message_id position",
     optional=(
+        Computed("COALESCE(invocations.environment, sessions.environment)", "ran_in", "digest"),
         "surfaces: renderer renderer_version arguments output canonical receipt shown is_exact",
         Computed("start_entries.fact", "start_fact", "bytes"),
         Computed("end_entries.fact", "end_fact", "bytes"),
@@ -76,6 +78,8 @@ def details_of(
     """
     order = " ORDER BY invocations.session_key, invocations.seq"
     read = [_DETAIL.read(row) for row in fetch(connection, Sql(_DETAILS) + where([which]) + order)]
+    ran_in = {one["ran_in"] for one, _ in read if outputs and one["ran_in"] is not None}
+    environments = load_bodies(connection, ran_in)
     texts = read_texts(connection, [values for values, _ in read], outputs=outputs)
     children = [
         _by_owner(fetch(connection, select_streams(which)) if outputs else []),
@@ -83,7 +87,14 @@ def details_of(
         _by_owner(fetch(connection, _select_children("omissions", _OMISSION, which))),
     ]
     return [
-        _detail(values, problems, surfaces, ends, *(one.get(values["key"], ()) for one in children))
+        _detail(
+            values,
+            problems,
+            surfaces,
+            ends,
+            environments.get(values["ran_in"]),
+            *(one.get(values["key"], ()) for one in children),
+        )
         for (values, problems), surfaces in zip(read, texts, strict=True)
     ]
 
@@ -99,6 +110,7 @@ def _detail(  # noqa: PLR0917  a table each
     problems: list[str],
     surfaces: Surfaces,
     ends: Mapping[int, int],
+    environment: Body | None,
     streams: Sequence[Row],
     artifacts: Sequence[Row],
     omissions: Sequence[Row],
@@ -109,6 +121,8 @@ def _detail(  # noqa: PLR0917  a table each
     read_omissions = [_OMISSION.read(row) for row in omissions]
     for _, more in (*read_streams, *read_artifacts, *read_omissions):
         problems += more
+    if environment is not None and environment.damage is not None:
+        problems.append("environment names a body that is missing or damaged")
     damage = damage_of("invocations", values["key"], problems) or surfaces.damage
     message = values["message_id"]
     return InvocationDetail(
@@ -129,7 +143,12 @@ def _detail(  # noqa: PLR0917  a table each
         source=surfaces.source,
         redacted=surfaces.redacted,
         extras=_text(surfaces, "extras"),
+        environment=None if environment is None else _text_of(environment),
     )
+
+
+def _text_of(body: Body) -> str | None:
+    return None if body.data is None else text_from(body.data)
 
 
 def _text(surfaces: Surfaces, name: str) -> str | None:

@@ -134,11 +134,11 @@ def _session_views(connection: Connection, rows: Sequence[Row]) -> list[SessionV
 def list_artifacts(
     connection: Connection,
     *,
-    invocation: UUID | None,
-    session: UUID | None,
-    beginning: str | None,
-    limit: int | None,
-    cursor: str | None,
+    invocation: UUID | None = None,
+    session: UUID | None = None,
+    beginning: str | None = None,
+    limit: int | None = None,
+    cursor: str | None = None,
 ) -> list[ArtifactView]:
     """See `Reader.artifacts`."""
     check_limit(limit)

@@ -13,6 +13,7 @@ from tooltrail.records.ids import MAX_KEY_CHARS, keyed_id
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.columns import Columns
 from tooltrail.store.read.rows import MAX_KEY_DIGITS, Sql, fetch, fetch_value, where
+from tooltrail.store.read.values import has_value, near_names, near_values
 
 LAST: Final = "@last"
 RUNNING: Final = "@running"
@@ -44,6 +45,8 @@ def find_invocation(connection: Connection, name: str) -> int:
         latest = Sql("SELECT key FROM invocations") + where(conditions)
         of_tool = f" of {tool}" if tool else ""
         problem = "no running invocation" if which == RUNNING else "no invocation"
+        if tool and not has_value(connection, "tools", tool):
+            of_tool += near_values(connection, "tools", tool)
         return _key(
             connection,
             latest + " ORDER BY started_at DESC, key DESC LIMIT 1",
@@ -77,7 +80,7 @@ def find_session(connection: Connection, name: str) -> int:
         keyed = keyed_id("name", name) if 0 < len(name) <= MAX_KEY_CHARS else None
         query = "SELECT key, id FROM sessions WHERE name = ? OR id = ? ORDER BY key DESC LIMIT ?"
         if named := _found(connection, Sql(query, (name, keyed, _CANDIDATES))):
-            return _only(named, name, "session")
+            return _only(named, name)
     return _by_id(connection, name, "sessions")
 
 
@@ -96,7 +99,10 @@ def _by_id(connection: Connection, name: str, table: Literal["invocations", "ses
     if not found and table == "invocations":
         of_call = f"SELECT key, id FROM invocations WHERE call_id = ? LIMIT {_CANDIDATES}"
         found |= _found(connection, Sql(of_call, (name,)))
-    return _only(found, name, table.removesuffix("s"))
+    if not found:
+        near = near_names(connection, table, name)
+        raise NotFoundError(f"no {table.removesuffix('s')} is named {name!r}{near}")
+    return _only(found, name)
 
 
 def _ends_so(part: str, *, is_sqlite: bool) -> Sql:
@@ -130,10 +136,8 @@ def _found(connection: Connection, query: Sql) -> Mapping[str, int]:
     return {str(values["id"]): values["key"] for values, problems in read if not problems}
 
 
-def _only(found: Mapping[str, int], name: str, kind: str) -> int:
-    """The key of the only row that was found; raises if there is none, or more than one."""
-    if not found:
-        raise NotFoundError(f"no {kind} is named {name!r}")
+def _only(found: Mapping[str, int], name: str) -> int:
+    """The key of the only row that was found; raises if there is more than one."""
     if len(found) > 1:
         raise AmbiguousNameError(name, sorted(found, reverse=True)[:_CANDIDATES])
     return next(iter(found.values()))

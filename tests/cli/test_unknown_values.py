@@ -1,0 +1,64 @@
+"""A value of a filter that no record has is named on stderr, with the nearest values."""
+
+import pytest
+from tests.support.cli import Cli
+from tests.support.recording import fail_tool, run_command, run_tool
+
+
+@pytest.fixture
+def filled(cli: Cli) -> Cli:
+    with cli.open() as store, store.open_session(name="nightly-build", agent="codex") as session:
+        run_command(session, b"out\n")
+        run_tool(session, "text")
+        fail_tool(session, "permission_denied")
+    return cli
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "sentence"),
+    [
+        ("--tool", "bsh", "no tool `bsh`; nearest: `Bash`, `Read`"),
+        ("--family", "comand", "no family `comand`; nearest: `command`, `file_read`"),
+        ("--agent", "claude", "no agent `claude`; nearest: `codex`"),
+        ("--error-kind", "denied", "no error kind `denied`; nearest: `permission_denied`"),
+        ("--tool", "a\nb\x1b[2J", "no tool `a\ufffdb\ufffd[2J`; nearest: `Read`, `Bash`"),
+    ],
+)
+def test_a_value_that_no_record_has_is_named(
+    filled: Cli, option: str, value: str, sentence: str
+) -> None:
+    ended = filled.ok("log", option, value, "--json")
+    assert (ended.records, ended.sentence) == ([], sentence)
+
+
+def test_a_value_that_a_record_has_is_not_named(filled: Cli) -> None:
+    names = ("--tool", "Bash", "--agent", "codex", "--family", "command", "--session", "@last")
+    ended = filled.ok("log", "--json", *names)
+    assert (len(ended.records), ended.message) == (1, "")
+    assert filled.ok("log", "--tool", "Bash", "--tool", "Baz").sentence.startswith("no tool `Baz`;")
+
+
+def test_a_fact_that_waits_counts(filled: Cli) -> None:
+    assert filled.exec("--tool", "make", "--", "true").code == 0
+    assert filled.ok("log", "--tool", "make").message == ""
+
+
+@pytest.mark.parametrize("command", [("log", "--session"), ("transcript",), ("session", "close")])
+def test_an_unknown_session_has_the_nearest_names(filled: Cli, command: tuple[str, ...]) -> None:
+    ended = filled.run(*command, "nightly-biuld")
+    problem = "no session is named 'nightly-biuld'; nearest: `nightly-build`"
+    assert (ended.code, ended.stdout, ended.sentence) == (3, b"", problem)
+
+
+def test_an_unknown_invocation_has_the_nearest_ids(filled: Cli) -> None:
+    (first, *_) = filled.ok("log", "--json").records
+    end = first["id"][-8:]
+    mistyped = ("0" if end[0] != "0" else "1") + end[1:]
+    ended = filled.run("show", mistyped)
+    assert (ended.code, f"`{end}`" in ended.sentence) == (3, True)
+
+
+def test_an_unknown_tool_of_the_last_call_has_the_nearest_tools(filled: Cli) -> None:
+    ended = filled.run("show", "@last:bash")
+    problem = "the store has no invocation of bash; nearest: `Bash`, `Read`"
+    assert (ended.code, ended.sentence) == (3, problem)
