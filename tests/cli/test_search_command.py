@@ -8,7 +8,7 @@ import subprocess
 import sys
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, cast
 from uuid import UUID
 
@@ -206,8 +206,7 @@ def _leaves(document: str) -> list[str]:
                 found.append(name)
                 walk(member)
         elif isinstance(value, list):
-            members: list[Any] = value
-            for member in members:
+            for member in cast("Sequence[Any]", value):
                 walk(member)
         elif value is not None and not isinstance(value, dict):
             found.append(value if isinstance(value, str) else json.dumps(value))

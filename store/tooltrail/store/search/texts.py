@@ -6,7 +6,7 @@ wrote it, not as JSON spells it. Of a stream of more than `WHOLE_BYTES`, a searc
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from tooltrail.store.views import InvocationDetail, StreamView
@@ -105,7 +105,7 @@ def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
             names |= dict.fromkeys(members)
             waiting += [(f"{place}.{key}", one) for key, one in reversed(members.items())]
         elif isinstance(value, list):
-            items: list[Any] = value
+            items = cast("Sequence[Any]", value)
             waiting += [(f"{place}[{n}]", one) for n, one in enumerate(items)][::-1]
         elif value is not None:
             yield place, value if isinstance(value, str) else json.dumps(value)
