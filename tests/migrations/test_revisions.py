@@ -59,9 +59,10 @@ def opened_at(database: str) -> Generator[Database]:
 
 
 def definitions(connection: Connection) -> list[tuple[str, str]]:
-    """Every definition in a schema, but for the version table."""
+    """Every definition in a schema, but for the version table and the index of words."""
     asked = IN_FILE if connection.is_sqlite else ON_SERVER
-    return sorted((str(name), str(made)) for name, made in connection.query(asked))
+    found = [(str(name), str(made)) for name, made in connection.query(asked)]
+    return sorted(one for one in found if "search_" not in f"{one}")
 
 
 def config() -> Config:

@@ -10,7 +10,7 @@ from tooltrail.artifacts._lines_around import LinesAround, Match
 from tooltrail.artifacts._patterns import Counter, LinePattern, Span, inverted, lines_of
 from tooltrail.records.errors import InvalidRecordError
 
-__all__ = ["Grep", "Match"]
+__all__ = ["Grep", "LinePattern", "Match"]
 
 
 class Grep:

@@ -39,6 +39,7 @@ COMMANDS = {
         "grep": "print the lines of an output or an artifact that match",
         "redact": "search what is stored for credentials",
         "retries": "list calls that were made again with the same arguments",
+        "search": "find words, patterns and paths in everything recorded",
         "sql": "run a query over the views and tables of the store",
         "stats": "count calls by tool, day, outcome and more",
     },

@@ -51,6 +51,8 @@ tooltrail db check
 tooltrail db check --json
 tooltrail db backup backup.db
 tooltrail db backup --json backup.db
+tooltrail db index
+tooltrail db index --rebuild
 tooltrail diff 5d9aa8a6 @last
 tooltrail diff --same-args @last:Bash
 tooltrail diff --surfaces @last
@@ -93,6 +95,10 @@ tooltrail repair
 tooltrail repair --json
 tooltrail retries --since 7d
 tooltrail retries --tool Bash --json
+tooltrail search "no such file" --failed
+tooltrail search E0433 --tool Bash --since 2d
+tooltrail search --path src/parser.py
+tooltrail search --literal "connection reset" --reverse -n 1
 tooltrail session open --name nightly-build --agent cron
 export TOOLTRAIL_SESSION=$(tooltrail session open --title build)
 tooltrail session close

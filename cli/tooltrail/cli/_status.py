@@ -6,6 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Final
 
+from tooltrail.cli._indexing import index_line, index_record
 from tooltrail.cli._output import counted, printable, size_of
 from tooltrail.cli._redaction import used_rules
 from tooltrail.cli._times import shown
@@ -65,6 +66,7 @@ def status_of(store: Store, *, with_bodies: bool) -> dict[str, Any]:
         "artifact_stored_bytes": counts.artifact_stored_bytes,
         "database_bytes": _database_size(store),
         "spool_bytes": _folder_size(store.spool),
+        "index": index_record(store),
         "redaction_rules": len(used_rules().rules),
         "not_redacted_sessions": _not_redacted(store),
         "condition": asdict(read_condition(store)),
@@ -94,6 +96,7 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
         bodies = "1 body" if status["bodies"] == 1 else f"{status['bodies']:,} bodies"
         yield f"bodies       {bodies}, {stored} for {plain}"
     yield f"on disk      {_on_disk(status)}"
+    yield f"index        {index_line(status['index'])}"
 
 
 def warnings_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:

@@ -23,6 +23,7 @@ from tooltrail.store.info import FORMAT, read_revision
 from tooltrail.store.ingest.durable import make_durable
 from tooltrail.store.marks import find_own_mark, mark_root, refuse_others, unmark_root
 from tooltrail.store.roots import resolve_root
+from tooltrail.store.search.index import make_index
 
 SCHEMA_LOCK = 0x746F6F6C
 """PostgreSQL advisory lock for changes of the schema ("tool" in ASCII)."""
@@ -96,6 +97,7 @@ def _make_schema_and_mark(connection: Connection, root: str) -> UUID:
         "created_at": connection.moment(now()),
     }
     connection.insert("store_info", [row])
+    make_index(connection)
     scratch = target.path.parent if isinstance(target, SqliteTarget) else None
     try:
         mark_root(sink, store_id, place, scratch)

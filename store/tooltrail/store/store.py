@@ -218,9 +218,18 @@ class Store:
     @_made_once
     def _ingester(self) -> "Ingester":
         from tooltrail.store.ingest.ingester import Ingester  # noqa: PLC0415  see `families`
+        from tooltrail.store.search.filling import (  # noqa: PLC0415  see `families`
+            LEAST_ENTRIES,
+            fill_index,
+        )
 
         return Ingester(
-            self.database, self.archive, self.spool, self.families, lambda: self.archive
+            self.database,
+            self.archive,
+            self.spool,
+            self.families,
+            lambda: self.archive,
+            follow=lambda: fill_index(self.database, lambda: self.archive, least=LEAST_ENTRIES),
         )
 
     def _catch_up(self) -> TooltrailError | None:

@@ -81,7 +81,10 @@ def everything_in(database: Path) -> dict[str, list[object]]:
     with closing(sqlite3.connect(database)) as connection:
         schema = connection.execute("SELECT type, name, sql FROM sqlite_master ORDER BY name")
         found: dict[str, list[object]] = {"": schema.fetchall()}
-        tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        # The rows of a virtual table are those of its shadow tables.
+        tables = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%'"
+        )
         for (name,) in tables.fetchall():
             found[name] = sorted(connection.execute(f'SELECT * FROM "{name}"'), key=repr)
     return found

@@ -176,7 +176,7 @@ def a_call(session: UUID, n: int, arguments: bytes) -> tuple[Call, dict[str, Any
             **dict.fromkeys([*COLUMNS, *DOCUMENTS]),
             "arguments": read(arguments),
             "state": "started",
-            "outcome": "running",
+            "outcome": "unfinished",
             "tool": tool,
             "family": "command",
             "started": made.started.at,
@@ -288,7 +288,7 @@ def texts(value: Any) -> Iterator[str]:
 VALUES: Mapping[str, Sequence[Value]] = {
     "text": (*WORDS, "bash", "cat", "Ünï 'x'", "command", "main", "c1"),
     "state": ("success", "started", "denied"),
-    "outcome": ("ok", "signal", "exit", "running"),
+    "outcome": ("ok", "signal", "exit", "unfinished"),
     "session": (*SESSIONS, UUID(int=5), "nightly", "daily"),
     "integer": (0, 1, 137, 5),
     "signal": (9, 15, 3),

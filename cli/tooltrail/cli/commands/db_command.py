@@ -128,3 +128,38 @@ def backup(location: Location, as_json: bool, target: str) -> None:
         f"the copy does not contain the artifacts, which are in {made.artifacts}; "
         "pass --artifacts to open the copy as a store"
     )
+
+
+@command.command()
+@store_options
+@click.option("--on", "change", flag_value="on", help="Make the index, or add what it lacks.")
+@click.option("--off", "change", flag_value="off", help="Remove the index.")
+@click.option(
+    "--rebuild", "change", flag_value="rebuild", help="Remove the index, and make it again."
+)
+@json_option
+def index(location: Location, change: str | None, as_json: bool) -> None:
+    """Print the size and the coverage of the index of words, which `search` uses.
+
+    A new store has an index, which is filled while facts are ingested. It is derived from the
+    records, and is no evidence: it can be removed and made again at any time. Without an index,
+    `search --literal` and `search --regex` still find everything.
+    """
+    from tooltrail.cli._indexing import (
+        fill_with_bar,
+        index_line,
+        index_record,
+        rebuild_with_bar,
+        switch_off,
+    )
+
+    changes = {"on": fill_with_bar, "off": switch_off, "rebuild": rebuild_with_bar}
+    with location.open() as store:
+        _ = store.reader  # ingests what waits
+        if change is not None:
+            changes[change](store)
+        record = index_record(store)
+    if as_json:
+        print_array([record])
+    else:
+        write(f"index  {index_line(record)}\n")

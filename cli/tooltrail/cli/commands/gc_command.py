@@ -32,9 +32,12 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
     objects that were set apart, and files of other programs are never deleted. An artifact root
     that is marked as the root of another store is refused.
 
+    With --yes, the words of erased texts are removed from the index of `tooltrail search`, too.
+
     A run that deleted objects appends a maintenance fact to the journal, even if the run fails.
     The fact contains the number of deleted objects and bytes.
     """
+    from tooltrail.cli._indexing import forget_with_bar
     from tooltrail.cli._pruning import (
         plan_with_bar,
         print_plan,
@@ -46,6 +49,8 @@ def command(location: Location, grace: timedelta, yes: bool, as_json: bool) -> N
     with location.open() as store:
         plan = plan_with_bar(store, grace)
         report = prune_with_bar(store, plan) if yes and plan.total.count else None
+        if yes:
+            forget_with_bar(store)
     if as_json:
         print_array([record_of(plan, report, dry_run=not yes)])
     else:

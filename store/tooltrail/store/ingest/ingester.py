@@ -85,6 +85,7 @@ class Ingester:
         spool: the folder with the journal and the captured streams.
         families: the tool families, for calls whose fact does not say what was shown.
         prepare: called under the ingest lock before facts are read.
+        follow: called after facts were ingested, to fill what is derived from them.
     """
 
     def __init__(
@@ -94,8 +95,11 @@ class Ingester:
         spool: Path,
         families: FamilyRegistry,
         prepare: Callable[[], object] | None = None,
+        *,
+        follow: Callable[[], object] = bool,
     ) -> None:
         self._database = database
+        self._follow = follow
         self._prepare = prepare
         self._confirm: Callable[[], object] = bool  # does nothing
         self._spool = spool
@@ -151,6 +155,7 @@ class Ingester:
             done += Ingested(published_count=published_count)
             if is_first or thoroughly:
                 self._publisher.remove_folders(place.key)
+            self._follow()
         return done
 
     def is_past(self, position: Position) -> bool:

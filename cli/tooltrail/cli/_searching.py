@@ -1,0 +1,281 @@
+"""The work of `tooltrail search`: makes the query, and prints the hits."""
+
+import shlex
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
+from itertools import islice
+
+import click
+
+from tooltrail.cli._exit_codes import ExitCode
+from tooltrail.cli._location import Location, default_database
+from tooltrail.cli._long_commands import interruptible, progress_bar
+from tooltrail.cli._output import Listing, attributes, counted, printable, say, write
+from tooltrail.cli._pager import page_output
+from tooltrail.cli._tables import RED, colour_of_outcome, coloured
+from tooltrail.cli._times import shown_in_list
+from tooltrail.records.errors import UnavailableError
+from tooltrail.records.ids import short_id
+from tooltrail.store.filters import InvocationFilter
+from tooltrail.store.search.index import has_index, has_library, what_is_behind
+from tooltrail.store.search.queries import (
+    MOST_CHARS,
+    LineQuery,
+    PathQuery,
+    Place,
+    Query,
+    WordQuery,
+)
+from tooltrail.store.search.searching import Hit, Search
+from tooltrail.store.search.texts import EDGE_BYTES, WHOLE_BYTES
+from tooltrail.store.search.words import phrases_of
+from tooltrail.store.store import Store
+
+_RANKED = 1_000
+"""Hits that `--rank` orders."""
+
+_WEIGHTS = {"arguments": 3, "error": 3, "summary": 3, "text": 2}
+"""What a place of a text counts for `--rank`; 1 for any other."""
+
+_NO_INDEX = (
+    "the store has no index of words; make one with `tooltrail db index --rebuild`, or search"
+    " without it: --literal TEXT"
+)
+
+_MOST_REASONS = 5
+_MOST_PLACES = 3
+_LINES_AROUND = 5
+_INDENT = 4
+
+
+def make_query(
+    texts: Sequence[str],
+    *,
+    regex: str | None,
+    literal: str | None,
+    path: str | None,
+    ignore_case: bool,
+) -> Query:
+    """The query of the arguments.
+
+    Raises:
+        click.UsageError: not exactly one of the ways to search was chosen.
+        InvalidRecordError: nothing can be found by what was typed.
+    """
+    if sum(map(bool, (texts, regex, literal, path))) != 1:
+        raise click.UsageError(
+            "say what to find: either TEXT, or one of --regex, --literal, --path"
+        )
+    pattern = regex or literal
+    if pattern is not None:
+        return LineQuery(pattern, literal=literal is not None, ignore_case=ignore_case)
+    if ignore_case:
+        raise click.UsageError("-i belongs to --regex and --literal; TEXT always ignores the case")
+    return PathQuery(path) if path is not None else WordQuery(phrases_of(texts))
+
+
+def print_hits(
+    location: Location,
+    query: Query,
+    where: InvocationFilter,
+    output: Listing,
+    *,
+    count: int,
+    cursor: str | None,
+    reverse: bool,
+    rank: bool,
+    context: int,
+    utc: bool,
+) -> int:
+    """Search, print the hits, and return the exit code.
+
+    Raises:
+        click.UsageError: options that exclude each other.
+        UnavailableError: the store has no index for this query.
+        TooltrailError: the store cannot be read.
+    """
+    if rank and (cursor or reverse or not isinstance(query, WordQuery)):
+        raise click.UsageError("--rank needs TEXT, and excludes --cursor and --reverse")
+    with interruptible(), location.open() as store:
+        reader = store.reader
+        if query.phrases is not None and not _has_index(store):
+            if isinstance(query, WordQuery):
+                raise UnavailableError(_NO_INDEX)
+            query.phrases = None
+        is_slow = bool(count) and query.phrases is None
+        with (
+            progress_bar("searching", _total(store, where)) if is_slow else nullcontext() as update
+        ):
+            search = Search(
+                reader,
+                lambda: store.archive,
+                query,
+                where,
+                oldest_first=reverse,
+                cursor=cursor,
+                context=context,
+                on_progress=update,
+            )
+            hits = _Counted(_page(search, count, rank=rank))
+            if count:  # without a limit, hits are printed when they are found, and not kept
+                hits.keep()
+        _print(location, hits, output, utc=utc)
+        return _report(store, search, hits, is_cut=hits.number == count and not rank)
+
+
+def _total(store: Store, where: InvocationFilter) -> int:
+    """The number of calls and messages to search; fewer messages may fit the filter."""
+    with store.database.read() as connection:
+        messages = connection.query("SELECT count(*) FROM messages")[0][0]
+    return store.reader.count_invocations(where) + int(messages)
+
+
+def _has_index(store: Store) -> bool:
+    """Whether the words can be found; fills the index first."""
+    with store.database.read() as connection:
+        if not (has_index(connection) and has_library(connection)):
+            return False
+        behind = what_is_behind(connection)
+    if behind:
+        from tooltrail.store.search.filling import fill_index  # noqa: PLC0415  mostly not needed
+
+        fill_index(store.database, lambda: store.archive)
+    return True
+
+
+def _page(search: Search, count: int, *, rank: bool) -> Iterator[Hit]:
+    """The hits to print."""
+    if rank:
+        found = sorted(islice(search.hits(), _RANKED), key=_relevance, reverse=True)
+        return iter(found[: count or None])
+    return islice(search.hits(count), count) if count else search.hits()
+
+
+def _relevance(hit: Hit) -> int:
+    """How much a hit tells: what was asked for and what failed count more than output."""
+    return sum(_WEIGHTS.get(place.name.partition(".")[0], 1) for place in hit.places)
+
+
+class _Counted:
+    """Counts hits while they are read, and remembers the last one."""
+
+    def __init__(self, hits: Iterator[Hit]) -> None:
+        self._hits: Iterable[Hit] = hits
+        self.number = 0
+        self.last: Hit | None = None
+
+    def keep(self) -> None:
+        """Read all hits now."""
+        self._hits = list(self._hits)
+
+    def __iter__(self) -> Iterator[Hit]:
+        for hit in self._hits:
+            self.number += 1
+            self.last = hit
+            yield hit
+
+
+def _print(location: Location, hits: _Counted, output: Listing, *, utc: bool) -> None:
+    named = () if location.database == default_database() else ("--db", location.database)
+    members: dict[str, Callable[[Hit], object]] = {
+        **attributes("kind", "id", "session_id", "seq", "at", "name", "outcome", "title"),
+        **{name: _of_first(name) for name in ("line", "offset", "text", "before", "after")},
+        "artifact_path": _of_first("path"),
+        "place": lambda hit: hit.places[0].name,
+        "places": lambda hit: [place.name for place in hit.places],
+        "command": lambda hit: shlex.join(command_of(hit, hit.places[0], named)),
+    }
+    if output.print_records(hits, members):
+        return
+    for number, hit in enumerate(hits):
+        if number == 0:
+            page_output()
+        write(("\n" if number else "") + "".join(_block(hit, named, utc=utc)))
+
+
+def _of_first(name: str) -> Callable[[Hit], object]:
+    return lambda hit: getattr(hit.places[0], name)
+
+
+def _block(hit: Hit, named: Sequence[str], *, utc: bool) -> Iterator[str]:
+    """The lines of a hit: the call, its places, and the commands that open them."""
+    outcome = coloured(printable(hit.outcome), colour_of_outcome(hit.outcome))
+    ids, at = short_id(hit.id), shown_in_list(hit.at, utc=utc)
+    told = [f"{ids}  {at}  {printable(hit.name)}", *([outcome] if outcome else [])]
+    room = _room() - len(f"{ids}  {at}  {hit.name}  {hit.outcome}") - 2
+    yield "  ".join([*told, printable(hit.title)[: max(room, 0)]]).rstrip() + "\n"
+    seen = set[str]()
+    for place in hit.places:
+        # The receipt mostly repeats the output.
+        if place.text.strip() in seen or len(seen) == _MOST_PLACES:
+            continue
+        seen.add(place.text.strip())
+        where = f"  {printable(place.name)}, line {place.line:,}, byte {place.offset:,}"
+        yield f"{where}:  {shlex.join(command_of(hit, place, named))}\n"
+        yield from (f"    {_cut(line)}\n" for line in place.before)
+        yield f"    {_marked(place)}\n"
+        yield from (f"    {_cut(line)}\n" for line in place.after)
+
+
+def command_of(hit: Hit, place: Place, named: Sequence[str]) -> list[str]:
+    """The command that shows a place."""
+    if hit.kind == "message":
+        return ["tooltrail", "transcript", *named, str(hit.session_id)]
+    if place.surface == "complete" and not place.name.startswith("output"):
+        lines = f"{max(1, place.line - _LINES_AROUND)}:{place.line + _LINES_AROUND}"
+        part = ("--stream", place.name, "--lines", lines)
+        return ["tooltrail", "cat", *named, short_id(hit.id), *part]
+    return ["tooltrail", "show", *named, short_id(hit.id), "--surface", place.surface]
+
+
+def _marked(place: Place) -> str:
+    """The line of a place with the match in colour, cut around the match on a terminal."""
+    text, start = place.text, place.start
+    room = _room() - _INDENT
+    if len(text) > room:
+        first = max(0, min(start - room // 3, len(text) - room))
+        text, start = text[first : first + room], start - first
+    end = start + place.length
+    match = coloured(printable(text[start:end]), RED)
+    return printable(text[:start]) + match + printable(text[end:])
+
+
+def _cut(line: str) -> str:
+    return printable(line[: _room() - _INDENT])
+
+
+def _room() -> int:
+    """The columns of the terminal; without one, what a place keeps of a line."""
+    if not sys.stdout.isatty():
+        return MOST_CHARS + _INDENT
+    import shutil  # noqa: PLC0415  only for a terminal
+
+    return shutil.get_terminal_size().columns
+
+
+def _report(store: Store, search: Search, hits: _Counted, *, is_cut: bool) -> int:
+    """Say what the list does not show, and return the exit code."""
+    if hits.last is not None and is_cut:
+        say(f"first {hits.number:,} listed; -n 0 for all, --cursor {hits.last.cursor} for the next")
+    if isinstance(search.query, WordQuery) and _has_long_streams(store):
+        say(
+            f"words were searched in the first and last {EDGE_BYTES // 1024} KiB of streams of more"
+            f" than {WHOLE_BYTES // 1024} KiB; --literal and --regex search all of them"
+        )
+    for reason in search.unread[:_MOST_REASONS]:
+        say(f"tooltrail: not searched: {reason}")
+    if len(search.unread) > _MOST_REASONS:
+        say(f"tooltrail: {counted(len(search.unread), 'text')} not searched in total")
+    if search.unread:
+        return ExitCode.INCOMPLETE
+    if not hits.number:
+        say("nothing found")
+        return ExitCode.NOT_FOUND
+    return ExitCode.OK
+
+
+def _has_long_streams(store: Store) -> bool:
+    with store.database.read() as connection:
+        query = "SELECT 1 FROM artifacts WHERE size > ? LIMIT 1"
+        return bool(connection.query(query, (WHOLE_BYTES,)))

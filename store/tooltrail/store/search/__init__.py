@@ -1,0 +1,1 @@
+"""Search: an index of words over the texts of calls and messages, and the search itself."""

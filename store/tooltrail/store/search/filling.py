@@ -1,0 +1,233 @@
+"""Fills the index behind the ingester: from the ledger entries that it does not have yet.
+
+    read the rows of some entries → one transaction: add their words, move the cursor
+
+The cursor moves in the transaction that adds the words. So after a kill, every entry is either in
+the index or behind its cursor, and a search reads what is behind. Any process may fill the index of
+any journal; of two at once, one finds the cursor moved.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Any, Final
+
+from tooltrail.artifacts.paths import artifact_path
+from tooltrail.records.errors import DamageError, TooltrailError, UnavailableError
+from tooltrail.store.bodies import decode_body
+from tooltrail.store.engines.connection import Connection
+from tooltrail.store.engines.database import Database
+from tooltrail.store.engines.values import digest_from
+from tooltrail.store.read.rows import Row, Sql, fetch
+from tooltrail.store.search.index import (
+    ENDED,
+    MESSAGE,
+    RECEIPT,
+    STARTED,
+    UNREAD,
+    Behind,
+    add_documents,
+    drop_index,
+    has_erased_words,
+    has_index,
+    has_library,
+    make_index,
+    move_cursor,
+    what_is_behind,
+)
+from tooltrail.store.search.texts import (
+    OpenArchive,
+    edges_of,
+    leaves_of,
+    pieces_of,
+    read_edges,
+    text_of,
+    told_of,
+)
+
+BATCH_ENTRIES: Final = 1_000
+"""Ledger entries that one transaction adds: their texts are in memory."""
+
+LEAST_ENTRIES: Final = 512
+"""Entries that wait before the ingester fills the index: many together cost less."""
+
+_CALLS: Final = (
+    "FROM ledger_entries AS e JOIN invocations AS i ON i.id = e.subject_id"
+    " JOIN surfaces AS s ON s.invocation_key = i.key"
+)
+_RANGE: Final = " WHERE e.journal_key = ? AND e.n >= ? AND e.n < ? AND e.kind = "
+_IS_START: Final = "'call.started' AND i.journal_key = e.journal_key AND i.start_entry = e.n"
+_IS_END: Final = "'call.ended' AND i.end_journal_key = e.journal_key AND i.end_entry = e.n"
+_IS_RECEIPT: Final = (
+    "'call.ended' AND s.receipt_journal_key = e.journal_key AND s.receipt_entry = e.n"
+)
+
+_TEXTS: Final = {
+    STARTED: f"SELECT i.key, s.is_exact, s.arguments {_CALLS}{_RANGE}{_IS_START}",
+    ENDED: f"SELECT i.key, s.is_exact, s.receipt, s.output, s.canonical {_CALLS}{_RANGE}{_IS_END}",
+    RECEIPT: f"SELECT i.key, s.is_exact, s.receipt {_CALLS}{_RANGE}{_IS_RECEIPT}",
+}
+"""For each part of a call, its columns for the entries of a range. The facts are not read."""
+
+_STREAMS: Final = f"""
+SELECT i.key, st.digest, st.size, b.size, b.encoding, b.data, a.size
+{_CALLS} JOIN streams AS st ON st.invocation_key = i.key
+LEFT JOIN bodies AS b ON b.digest = st.digest LEFT JOIN artifacts AS a ON a.digest = st.digest
+{_RANGE}{_IS_END} AND st.receipt_offset IS NULL AND st.role <> 'order'"""
+_MESSAGES: Final = f"""
+SELECT m.key, b.digest, b.size, b.encoding, b.data
+FROM ledger_entries AS e JOIN messages AS m ON m.id = e.subject_id
+AND m.journal_key = e.journal_key AND m.entry = e.n
+LEFT JOIN bodies AS b ON b.digest = m.text{_RANGE}'message'"""
+
+_Documents = dict[int, list[str]]
+
+
+def fill_index(
+    database: Database,
+    open_archive: OpenArchive,
+    *,
+    least: int = 1,
+    on_progress: Callable[[int], object] = bool,
+) -> None:
+    """Add the entries that the index does not have, if at least `least` wait in a journal.
+
+    Does nothing if the store has no index, or if this program cannot write it now: a search reads
+    what the index does not have.
+
+    Args:
+        database: the database.
+        open_archive: returns the archive, for the ends of long streams.
+        least: entries that must wait.
+        on_progress: called after each transaction with the number of its entries.
+    """
+    with suppress(TooltrailError):
+        open_archive = cache(open_archive)
+        with database.read() as connection:
+            if not (has_index(connection) and has_library(connection)):
+                return
+            waiting = what_is_behind(connection)
+        for behind in waiting:
+            if behind.end - behind.first >= least:
+                _fill_journal(database, open_archive, behind, on_progress)
+
+
+def rebuild_index(
+    database: Database, open_archive: OpenArchive, on_progress: Callable[[int], object] = bool
+) -> None:
+    """Make the index again from all records.
+
+    Raises:
+        UnavailableError: the database cannot be written, or its SQLite has no FTS5.
+    """
+    with database.write() as connection:
+        if not has_library(connection):
+            raise UnavailableError(
+                "this SQLite was built without FTS5; pip install 'tooltrail[sqlite]' installs one"
+                " that has FTS5"
+            )
+        drop_index(connection)
+        make_index(connection)
+    fill_index(database, open_archive, on_progress=on_progress)
+
+
+def forget_erased(
+    database: Database, open_archive: OpenArchive, on_progress: Callable[[int], object] = bool
+) -> bool:
+    """Make the index again if texts were erased since it was made; return whether that was needed.
+
+    Raises:
+        UnavailableError: see `rebuild_index`.
+    """
+    with database.read() as connection:
+        is_needed = has_erased_words(connection)
+    if is_needed:
+        rebuild_index(database, open_archive, on_progress)
+    return is_needed
+
+
+def _fill_journal(
+    database: Database,
+    open_archive: OpenArchive,
+    behind: Behind,
+    on_progress: Callable[[int], object],
+) -> None:
+    while behind.first < behind.end:
+        end = min(behind.first + BATCH_ENTRIES, behind.end)
+        with database.read() as connection:
+            documents = read_documents(connection, open_archive, behind, end)
+        with database.write() as connection:
+            if not (has_index(connection) and move_cursor(connection, behind, end)):
+                return  # another process fills it, or switched it off
+            add_documents(connection, behind, documents)
+        on_progress(end - behind.first)
+        behind = Behind(behind.journal_key, end, behind.end)
+
+
+def read_documents(
+    connection: Connection, open_archive: OpenArchive, behind: Behind, end: int
+) -> _Documents:
+    """The documents of the entries from `behind.first` up to `end`, by their numbers."""
+    entries = (behind.journal_key, behind.first, end)
+    documents: _Documents = defaultdict(list)
+    for part, sql in _TEXTS.items():
+        for key, is_exact, *columns in fetch(connection, Sql(sql, entries)):
+            if is_exact in (1, True) and all(isinstance(one, str | None) for one in columns):
+                texts = _texts_of(part, columns)
+            else:
+                texts = _exact_texts(connection, key)
+            documents[key * 8 + part] += texts
+    for key, *stream in fetch(connection, Sql(_STREAMS, entries)):
+        documents[key * 8 + ENDED] += _stream_texts(open_archive, stream)
+    for key, *body in fetch(connection, Sql(_MESSAGES, entries)):
+        documents[key * 8 + 4 + MESSAGE] += [text_of(data) for data in _body(*body)]
+    return documents
+
+
+def _texts_of(part: int, columns: Sequence[str | None]) -> list[str]:
+    if part == RECEIPT:
+        return [columns[0] or ""]
+    if part == STARTED:
+        return _spoken(columns[0])
+    receipt, output, canonical = columns
+    return [receipt or "", *_spoken(output), *(text for _, text in told_of(canonical))]
+
+
+def _spoken(document: str | None) -> list[str]:
+    """The texts of a JSON document. Without escapes, the JSON has the same words."""
+    if document is None or "\\" not in document:
+        return [document or ""]
+    return [text for _, text in leaves_of("", document)]
+
+
+def _exact_texts(connection: Connection, key: int) -> list[str]:
+    """The texts of a call whose columns do not hold them exactly."""
+    from tooltrail.store.read.details import details_of  # noqa: PLC0415  few calls need it
+
+    (detail,) = details_of(connection, Sql("invocations.key = ?", (key,)))
+    if detail.damage is not None:
+        return [UNREAD]
+    return [piece.text for piece in pieces_of(detail, lambda _stream: [])]
+
+
+def _stream_texts(open_archive: OpenArchive, row: Row) -> list[str]:
+    digest, size, body_size, encoding, data, artifact_size = row
+    if body_size is not None:
+        found = _body(digest, body_size, encoding, data)
+        return [text_of(part) for one in found for _, part in edges_of(one)]
+    if artifact_size is None:
+        return [UNREAD]
+    try:
+        path = artifact_path(digest_from(digest))
+        return [text_of(part) for _, part in read_edges(open_archive, path, size)]
+    except (TooltrailError, TypeError, ValueError):
+        return [UNREAD]
+
+
+def _body(digest: Any, size: Any, encoding: Any, data: Any) -> list[bytes]:
+    """The bytes of a body, if it is neither erased nor damaged."""
+    try:
+        return [decode_body(digest_from(digest), size, encoding, data)]
+    except (DamageError, TypeError, ValueError):
+        return []

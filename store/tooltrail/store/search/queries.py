@@ -1,0 +1,220 @@
+"""What is searched for, and where it stands in the texts of a call: line, byte and context."""
+
+import posixpath
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+
+from tooltrail.store.search.texts import Piece, bytes_of
+from tooltrail.store.search.words import Phrase
+
+if TYPE_CHECKING:
+    from tooltrail.artifacts import ArtifactReader
+
+MOST_CHARS: Final = 1_000
+"""Longest part of a line that a place keeps, in characters."""
+
+_LED: Final = 200
+"""Characters before the match in a longer line."""
+
+_PATH: Final = re.compile(r"[^\s'\"`<>|;&(){}=,:]+")
+"""What may be a path in a command."""
+
+FOLDER: Final = "folder"
+"""The name of the piece with the folder in which a call ran."""
+
+_FOLDERS: Final = {FOLDER, "arguments.cwd", "arguments.workdir", "arguments.working_directory"}
+
+
+class Place(NamedTuple):
+    """One place where something was found.
+
+    Attributes:
+        name: the text: `stdout`, `arguments.command`, `receipt`, `summary`, `error.message`, …
+        surface: the surface that shows it.
+        path: path of the artifact that holds it; None for a text in the database.
+        line: number of the line, from 1.
+        offset: offset of the match in the text, in bytes.
+        text: the line; of a long line, the part around the match.
+        start: offset of the match in `text`, in characters.
+        length: characters of the match.
+        before: lines before it, as many as were asked for.
+        after: lines after it.
+    """
+
+    name: str
+    surface: str
+    path: str | None
+    line: int
+    offset: int
+    text: str
+    start: int
+    length: int
+    before: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+class WordQuery:
+    """Texts that together have every phrase.
+
+    Attributes:
+        phrases: the words that a hit has; None for a query that does not use the index.
+    """
+
+    def __init__(self, phrases: Sequence[Phrase]) -> None:
+        self.phrases = phrases
+
+    def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
+        """The first place in each piece that has one; empty if the call is no hit."""
+        found: list[Place] = []
+        missing = set(range(len(self.phrases)))
+        for piece in pieces:
+            spans = {n: one.find(piece.text) for n, one in enumerate(self.phrases)}
+            there = {n: span for n, span in spans.items() if span is not None}
+            if there:
+                missing -= there.keys()
+                found.append(place_of(piece, *min(there.values()), context))
+        return [] if missing else found
+
+
+class LineQuery:
+    """Lines that match a regular expression or contain a text: in all texts, without the index.
+
+    Raises `InvalidRecordError` for a pattern that `ArtifactReader.grep` does not accept.
+    """
+
+    def __init__(self, pattern: str, *, literal: bool, ignore_case: bool) -> None:
+        from tooltrail.artifacts.grep import LinePattern  # noqa: PLC0415  slow, not for words
+
+        self.phrases = None
+        self._pattern = pattern
+        self._literal = literal
+        self._ignore_case = ignore_case
+        self._lines = LinePattern(pattern, literal=literal, ignore_case=ignore_case)
+        source = bytes_of(pattern)
+        flags = re.IGNORECASE if ignore_case else 0
+        self._in_line = re.compile(re.escape(source) if literal else source, flags)
+
+    def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
+        """See `WordQuery.find`."""
+        found: list[Place] = []
+        for piece in pieces:
+            data = bytes_of(piece.text)
+            span = next(self._lines.spans(data), None)
+            if span is not None:
+                begin = len(_text(data[: span[0]]))
+                start, end = self._within(data[slice(*span)])
+                found.append(place_of(piece, begin + start, begin + end, context))
+        return found
+
+    def grep(self, reader: "ArtifactReader", context: int) -> list[Place]:
+        """The first place in an artifact, with the name of no stream; at constant memory.
+
+        Raises:
+            DamageError, UnavailableError: the artifact cannot be read.
+        """
+        matches = reader.grep(
+            self._pattern,
+            literal=self._literal,
+            ignore_case=self._ignore_case,
+            before=context,
+            after=context,
+            max_count=1,
+        )
+        found: Place | None = None
+        around: tuple[list[str], list[str]] = [], []
+        for match in matches:
+            line = match.line.removesuffix(b"\n")
+            if match.is_context:
+                around[found is not None].append(_text(line))
+            else:
+                at = (reader.path, match.offset, match.line_number)
+                found = place_of(Piece("", _text(line), "complete", *at), *self._within(line), 0)
+        before, after = map(_lines, around)
+        return [] if found is None else [found._replace(before=before, after=after)]
+
+    def _within(self, line: bytes) -> tuple[int, int]:
+        """The match in a line, in characters."""
+        found = self._in_line.search(line)
+        if found is None:
+            return 0, 0
+        start = len(_text(line[: found.start()]))
+        return start, start + len(_text(found[0]))
+
+
+class PathQuery:
+    """Calls that name a path in their arguments, or in what they say they changed.
+
+    A path in a folder names the folder, too. A relative path is the end of any path; an absolute
+    one also matches the relative paths of calls in a folder above it.
+    """
+
+    def __init__(self, path: str) -> None:
+        self._path = posixpath.normpath(path)
+        self._literal = re.compile(rf"(?<![\w.~%@+-]){re.escape(self._path)}(?![\w~%@+-])(?!\.\w)")
+        self._name = posixpath.basename(self._path) or self._path
+        phrase = Phrase(self._name, is_prefix=False)
+        self.phrases = [phrase] if phrase.words else None
+
+    def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
+        """See `WordQuery.find`."""
+        found: list[Place] = []
+        pieces, folder = list(pieces), "/"
+        for piece in pieces:
+            if piece.name in _FOLDERS:
+                folder = posixpath.join(folder, piece.text)
+        for piece in pieces:
+            if piece.name.partition(".")[0] in ("arguments", "output"):
+                span = self._span(piece.text, folder)
+                if span is not None:
+                    found.append(place_of(piece, *span, context))
+        return found
+
+    def _span(self, text: str, folder: str) -> tuple[int, int] | None:
+        if self._name not in text:
+            return None
+        literal = self._literal.search(text)
+        if literal is not None:
+            return literal.span()
+        for word in _PATH.finditer(text):
+            named = posixpath.normpath(posixpath.join(folder, word[0]))
+            if self._path.startswith("/"):
+                is_it = f"{named}/".startswith(f"{self._path}/")
+            else:
+                is_it = f"/{self._path}/" in f"{named}/"
+            if is_it:
+                return word.span()
+        return None
+
+
+Query: TypeAlias = WordQuery | LineQuery | PathQuery
+
+
+def place_of(piece: Piece, start: int, end: int, context: int) -> Place:
+    """The place of a match from `start` to `end` in a piece."""
+    text = piece.text
+    begin = text.rfind("\n", 0, start) + 1
+    stop = text.find("\n", start)
+    stop = len(text) if stop < 0 else stop
+    first = begin if stop - begin <= MOST_CHARS else max(begin, start - _LED)
+    line = text[first : min(stop, first + MOST_CHARS)]
+    return Place(
+        piece.name,
+        piece.surface,
+        piece.path,
+        piece.line + text.count("\n", 0, start),
+        piece.offset + len(bytes_of(text[:start])),
+        line,
+        start - first,
+        max(0, min(end, first + len(line)) - start),
+        _lines(text[:begin].split("\n")[-context - 1 : -1] if context else []),
+        _lines(text[stop + 1 :].split("\n", context)[:context] if stop < len(text) else []),
+    )
+
+
+def _lines(lines: Iterable[str]) -> tuple[str, ...]:
+    return tuple(line[:MOST_CHARS] for line in lines)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")

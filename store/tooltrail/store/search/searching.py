@@ -1,0 +1,248 @@
+"""The search: candidates from the index or all records, then the real texts.
+
+A hit is only what stands in the texts as they are recorded: they are read and checked like `show`
+reads them. So a stale index shows nothing that is erased or altered.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+from uuid import UUID
+
+from tooltrail.records.errors import NotFoundError, TooltrailError
+from tooltrail.store.filters import ALL, InvocationFilter
+from tooltrail.store.read.bodies import load_bodies
+from tooltrail.store.read.columns import Columns, Computed
+from tooltrail.store.read.details import details_of
+from tooltrail.store.read.reader import Reader
+from tooltrail.store.read.rows import Sql, fetch_each
+from tooltrail.store.search.owners import Owner, Owners
+from tooltrail.store.search.queries import FOLDER, LineQuery, PathQuery, Place, Query
+from tooltrail.store.search.texts import (
+    OpenArchive,
+    Piece,
+    edges_of,
+    pieces_of,
+    read_edges,
+    text_of,
+)
+from tooltrail.store.views import InvocationDetail, StreamView
+
+_IDS: Final = Columns("invocations: key id")
+_MESSAGE: Final = Columns(
+    "messages: key id seq role text", Computed("sessions.id", "session_id", "id")
+)
+_MESSAGES: Final = (
+    f"SELECT {_MESSAGE.sql} FROM messages"
+    " LEFT JOIN sessions ON sessions.key = messages.session_key WHERE "
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A call or a message in which something was found.
+
+    Attributes:
+        kind: `call` or `message`.
+        name: name of the tool, or role of the message.
+        outcome: how the call ended; empty for a message.
+        title: the beginning of the arguments; empty for a message.
+        at: when the call started, or the message was recorded.
+        places: where, one for each text that has it.
+        cursor: continues behind this hit.
+    """
+
+    kind: str
+    id: UUID
+    session_id: UUID
+    seq: int
+    name: str
+    at: datetime
+    cursor: str
+    outcome: str = ""
+    title: str = ""
+    places: tuple[Place, ...] = ()
+
+
+class _Candidate(NamedTuple):
+    """What may be a hit, without places in its texts yet, and the texts."""
+
+    hit: Hit
+    pieces: Iterable[Piece]
+
+
+class Search:
+    """One search.
+
+    Args:
+        reader: reads the store.
+        open_archive: returns the archive, for long streams.
+        query: what to search for.
+        where: the filter; if it names tools, outcomes or the like, messages are not searched.
+        oldest_first: whether the oldest hit comes first.
+        cursor: the `cursor` of the hit to continue behind.
+        context: lines to keep before and after each place.
+        on_progress: called with the calls and messages, and the bytes of artifacts, so far.
+
+    Attributes:
+        query: what is searched for.
+        unread: why a call or a stream could not be read.
+        artifact_bytes: bytes of the artifacts that were searched.
+    """
+
+    def __init__(
+        self,
+        reader: Reader,
+        open_archive: OpenArchive,
+        query: Query,
+        where: InvocationFilter = ALL,
+        *,
+        oldest_first: bool = False,
+        cursor: str | None = None,
+        context: int = 0,
+        on_progress: Callable[[int, int], object] | None = None,
+    ) -> None:
+        self.unread: list[str] = []
+        self.artifact_bytes = 0
+        self._reader = reader
+        self._open_archive = open_archive
+        self.query = query
+        self._context = context
+        self._on_progress = on_progress
+        self._in_artifacts: dict[str, list[Place]] = {}
+        self._folders: dict[UUID, str] = {}
+        self._owners = Owners(
+            reader.database, where, query.phrases, oldest_first=oldest_first, cursor=cursor
+        )
+
+    def hits(self, first: int = 32) -> Iterator[Hit]:
+        """The hits in order. `first` is how many calls and messages to read at first.
+
+        Raises:
+            UnavailableError, DamageError: the store cannot be read.
+        """
+        done = 0
+        for batch in self._owners.batches(first):
+            found = self._calls([one for one in batch if not one.is_message])
+            found |= self._messages([one for one in batch if one.is_message])
+            for owner in batch:
+                done += 1
+                if owner in found:
+                    hit, pieces = found[owner]
+                    places = (*hit.places, *self.query.find(pieces, self._context))
+                    if places:
+                        yield replace(hit, places=places)
+                if self._on_progress is not None:
+                    self._on_progress(done, self.artifact_bytes)
+
+    def _calls(self, owners: Sequence[Owner]) -> dict[Owner, _Candidate]:
+        if not owners:
+            return {}
+        by_key = {one.key: one for one in owners}
+        with self._reader.database.read() as connection:
+            select = Sql(f"SELECT {_IDS.sql} FROM invocations WHERE ")
+            rows = fetch_each(connection, select, "invocations.key", list(by_key))
+            read = [_IDS.read(row)[0] for row in rows]
+            which = Sql(f"invocations.key IN ({', '.join('?' * len(by_key))})", tuple(by_key))
+            details = details_of(connection, which)
+        by_id = {one["id"]: by_key[one["key"]] for one in read}
+        found: dict[Owner, _Candidate] = {}
+        for detail in details:
+            view = detail.summary
+            if detail.damage is not None:
+                self.unread.append(f"call {view.id}: {detail.damage}")
+            elif view.id in by_id:
+                hit = Hit(
+                    kind="call",
+                    id=view.id,
+                    session_id=view.session_id,
+                    seq=view.seq,
+                    name=view.tool_name,
+                    outcome=view.outcome,
+                    title=view.arguments_preview,
+                    at=view.started_at,
+                    places=tuple(self._in_long_streams(detail)),
+                    cursor=str(by_id[view.id].number),
+                )
+                found[by_id[view.id]] = _Candidate(hit, self._pieces(detail))
+        return found
+
+    def _messages(self, owners: Sequence[Owner]) -> dict[Owner, _Candidate]:
+        if not owners:
+            return {}
+        by_key = {one.key: one for one in owners}
+        with self._reader.database.read() as connection:
+            rows = fetch_each(connection, Sql(_MESSAGES), "messages.key", list(by_key))
+            read: list[Mapping[str, Any]] = [_MESSAGE.read(row)[0] for row in rows]
+            bodies = load_bodies(connection, [one["text"] for one in read])
+        found: dict[Owner, _Candidate] = {}
+        for one in read:
+            body, owner = bodies[one["text"]], by_key[one["key"]]
+            if body.damage is not None:
+                self.unread.append(f"message {one['id']}: {body.damage}")
+            hit = Hit(
+                kind="message",
+                id=one["id"],
+                session_id=one["session_id"],
+                seq=one["seq"],
+                name=one["role"],
+                at=owner.at,
+                cursor=str(owner.number),
+            )
+            pieces = [Piece("text", text_of(body.data or b""), "transcript")]
+            found[owner] = _Candidate(hit, pieces)
+        return found
+
+    def _pieces(self, detail: InvocationDetail) -> Iterator[Piece]:
+        if isinstance(self.query, PathQuery):
+            yield Piece(FOLDER, self._folder(detail.summary.session_id), "")
+        yield from pieces_of(detail, self._read)
+
+    def _in_long_streams(self, detail: InvocationDetail) -> list[Place]:
+        """Search the streams that are artifacts for lines; each artifact is read once."""
+        if not isinstance(self.query, LineQuery):
+            return []
+        places: list[Place] = []
+        for stream in detail.streams:
+            path = stream.artifact_path
+            if path is None or stream.erasure is not None:
+                continue
+            if path not in self._in_artifacts:
+                self._in_artifacts[path] = []
+                self.artifact_bytes += stream.size
+                try:
+                    reader = self._open_archive().reader(path, size=stream.size)
+                    self._in_artifacts[path] = self.query.grep(reader, self._context)
+                except TooltrailError as error:
+                    self.unread.append(f"{path}: {error}")
+            places += [one._replace(name=stream.role) for one in self._in_artifacts[path]]
+        return places
+
+    def _read(self, stream: StreamView) -> list[tuple[int, bytes]]:
+        """The parts of a stream to search as pieces."""
+        path, is_for_lines = stream.artifact_path, isinstance(self.query, LineQuery)
+        if isinstance(self.query, PathQuery) or (is_for_lines and path is not None):
+            return []
+        try:
+            if path is not None and stream.erasure is None:
+                return read_edges(self._open_archive, path, stream.size)
+            with self._reader.open_stream(stream) as source:
+                data = source.read()
+            return [(0, data)] if is_for_lines else edges_of(data)
+        except NotFoundError:
+            return []  # erased
+        except TooltrailError as error:
+            self.unread.append(f"stream {stream.role} of call {stream.invocation_id}: {error}")
+            return []
+
+    def _folder(self, session_id: UUID) -> str:
+        """The folder in which a session began; `/` if unknown."""
+        if session_id not in self._folders:
+            folder: object = None
+            with suppress(TooltrailError, ValueError):
+                folder = json.loads(self._reader.session(session_id).environment).get("cwd")
+            self._folders[session_id] = folder if isinstance(folder, str) else "/"
+        return self._folders[session_id]

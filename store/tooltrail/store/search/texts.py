@@ -1,0 +1,154 @@
+"""The texts of a call that a search reads, each with its place.
+
+A JSON document is searched text by text: the text of each member, as the program that made it
+wrote it, not as JSON spells it. Of a stream of more than `WHOLE_BYTES`, a search for words reads
+`EDGE_BYTES` at either end.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+
+from tooltrail.store.views import InvocationDetail, StreamView
+
+if TYPE_CHECKING:
+    from tooltrail.artifacts import ArtifactArchive
+
+WHOLE_BYTES: Final = 64 * 1024
+"""Longest stream that is in the index from beginning to end, in bytes."""
+
+EDGE_BYTES: Final = 32 * 1024
+"""Bytes of each end of a longer stream that are in the index."""
+
+_ORDER: Final = "order"
+"""The role of the order of the output. Importing `records.streams` for its name takes long."""
+
+_OF_STREAM: Final = {"role", "digest", "produced_size"}
+"""Members of an object that describes a stream in a complete output."""
+
+OpenArchive = Callable[[], "ArtifactArchive"]
+
+
+class Piece(NamedTuple):
+    """A part of one text.
+
+    Attributes:
+        name: the text: `arguments.command`, the role of a stream, `receipt`, `summary`, …
+        text: the part.
+        surface: the surface that shows the text.
+        path: path of the artifact that holds it; None for a text in the database.
+        offset: offset of the part in the text, in bytes.
+        line: number of the line with the first byte of the part, from 1.
+    """
+
+    name: str
+    text: str
+    surface: str
+    path: str | None = None
+    offset: int = 0
+    line: int = 1
+
+
+def pieces_of(
+    detail: InvocationDetail, read: Callable[[StreamView], list[tuple[int, bytes]]]
+) -> Iterator[Piece]:
+    """The texts of a call, the most telling first; see `read_edges` for `read`."""
+    for stream in detail.streams:
+        if stream.role == _ORDER:
+            continue
+        for offset, data in read(stream):
+            line = 1
+            if offset:  # counted from the end, since the middle is not read
+                line = stream.line_count - data.count(b"\n") + data.endswith(b"\n")
+            text, path = text_of(data), stream.artifact_path
+            yield Piece(stream.role, text, "complete", path, offset, line)
+    arguments = text_of(detail.arguments)
+    yield from (Piece(place, text, "input") for place, text in leaves_of("arguments", arguments))
+    if detail.receipt is not None:
+        yield Piece("receipt", detail.receipt.text, "receipt")
+    for place, text in told_of(detail.canonical_json):
+        yield Piece(place, text, "canonical")
+    for place, text in leaves_of("output", detail.complete_json or ""):
+        yield Piece(place, text, "complete")
+
+
+def text_of(data: bytes) -> str:
+    """Decode a text for a search. A byte that is not UTF-8 separates words; see `bytes_of`."""
+    return data.decode("utf-8", "surrogateescape")
+
+
+def bytes_of(text: str) -> bytes:
+    """The bytes of a text, also of one with bytes that are not UTF-8, or with lone surrogates."""
+    try:
+        return text.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:
+        return text.encode("utf-8", "surrogatepass")
+
+
+def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
+    """The texts in a JSON document with their places; all of it if it is not JSON.
+
+    The names of members are a text, too.
+    """
+    value = _loaded(document)
+    if value is None:
+        yield name, document
+        return
+    names: dict[str, None] = {}
+    waiting: list[tuple[str, Any]] = [(name, value)]
+    while waiting:
+        place, value = waiting.pop()
+        if isinstance(value, dict):
+            members = cast("dict[str, Any]", value)
+            if members.keys() >= _OF_STREAM:
+                continue  # stands for a stream, which is a text of its own
+            names |= dict.fromkeys(members)
+            waiting += [(f"{place}.{key}", one) for key, one in reversed(members.items())]
+        elif isinstance(value, list):
+            items = cast("Sequence[Any]", value)
+            waiting += [(f"{place}[{n}]", one) for n, one in enumerate(items)][::-1]
+        elif value is not None:
+            yield place, value if isinstance(value, str) else json.dumps(value)
+    if names:
+        yield name, "\n".join(names)
+
+
+def told_of(canonical: str | None) -> Iterator[tuple[str, str]]:
+    """The summary and the error of a canonical result. Its other texts stand in the output, too."""
+    value = _loaded(canonical or "")
+    if isinstance(value, dict):
+        members = cast("Mapping[str, Any]", value)
+        if isinstance(members.get("summary_text"), str):
+            yield "summary", members["summary_text"]
+        if members.get("error") is not None:
+            yield from leaves_of("error", json.dumps(members["error"]))
+
+
+def read_edges(open_archive: OpenArchive, path: str, size: int) -> list[tuple[int, bytes]]:
+    """The parts of an artifact that a search for words reads, each with its offset.
+
+    Raises:
+        DamageError, UnavailableError: the artifact cannot be read.
+    """
+    return _edges(open_archive().reader(path, size=size).read_bytes, size)
+
+
+def edges_of(data: bytes) -> list[tuple[int, bytes]]:
+    """Like `read_edges`, of a stream in memory."""
+    return _edges(lambda start, stop: data[start:stop], len(data))
+
+
+def _edges(read: Callable[[int, int], bytes], size: int) -> list[tuple[int, bytes]]:
+    if size <= WHOLE_BYTES:
+        return [(0, read(0, size))]
+    tail = size - EDGE_BYTES
+    return [(0, read(0, EDGE_BYTES)), (tail, read(tail, size))]
+
+
+def _loaded(document: str) -> Any:
+    if document[:1] not in ("{", "["):
+        return None
+    try:
+        return json.loads(document)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,218 @@
+"""`tooltrail search`: what it prints, and that it finds every word of imported sessions."""
+
+import json
+import random
+import re
+import shlex
+import subprocess
+import sys
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
+from uuid import UUID
+
+import pytest
+from tests.importers.sources import CORPUS
+from tests.support.cli import Cli, on_a_terminal
+from tests.support.recording import run_command, run_tool, say
+
+from tooltrail.store import InvocationDetail, Reader
+from tooltrail.store.search.queries import WordQuery
+from tooltrail.store.search.searching import Search
+from tooltrail.store.search.words import phrases_of
+
+WHOLE, EDGE = 64 * 1024, 32 * 1024
+LONG = b"".join(b"%06d some line of a log\n" % n for n in range(20_000))
+
+
+@pytest.fixture
+def recorded(cli: Cli) -> Cli:
+    """A store with a message, a short and a long output, and a failed command."""
+    with cli.open() as store, store.open_session(agent="coder") as session:
+        say(session, "user", "please find the needle")
+        run_command(session, b"first\nerror[E0433]: no needle here\n", exit_status=1)
+        run_command(session, LONG)
+        run_tool(session, "a \x1b[2J\u202e needle\x07 of a hostile tool")
+        store.ingest()
+    return cli
+
+
+def test_a_hit_says_where_it_is_and_the_command_that_opens_it(recorded: Cli) -> None:
+    ended = recorded.ok("search", "E0433")
+    head, place, line = ended.lines
+    assert head.split()[-3:-1] == ["exit", "1"]
+    assert place.startswith("  stdout, line 2, byte 12:  tooltrail cat ")
+    assert line == "    error[E0433]: no needle here"
+    opened = recorded.ok(*shlex.split(place.partition("tooltrail ")[2]))
+    assert opened.stdout == b"first\nerror[E0433]: no needle here\n"
+    (record,) = recorded.ok("search", "E0433", "--json").records
+    assert (record["schema_version"], record["kind"], record["outcome"]) == (1, "call", "exit 1")
+    assert (record["place"], record["line"], record["offset"]) == ("stdout", 2, 12)
+    assert record["places"][0] == "stdout"
+    fields = recorded.ok("search", "E0433", "--csv", "--fields", "place,text").lines
+    assert fields == ["place,text", "stdout,error[E0433]: no needle here"]
+
+
+def test_each_command_of_a_hit_works(recorded: Cli) -> None:
+    words = ["needle", "000001"]
+    for word in words:
+        for record in recorded.ok("search", word, "--json").records:
+            _, *command = shlex.split(record["command"])
+            shown = recorded.run(*command)
+            assert shown.code in (0, 4), shown.message
+            assert word in shown.text
+    (record,) = recorded.ok("search", "--literal", "010000 some", "--json").records
+    _, *command = shlex.split(record["command"])
+    assert "010000 some line" in recorded.ok(*command).text
+    assert (record["line"], record["offset"]) == (10_001, LONG.index(b"010000"))
+
+
+def test_the_first_appearance_is_one_command(recorded: Cli) -> None:
+    ended = recorded.ok("search", "needle", "--reverse", "-n", "1")
+    assert "user" in ended.lines[0]
+    assert "first 1 listed; -n 0 for all, --cursor" in ended.message
+    cursor = ended.message.split("--cursor ")[1].split()[0]
+    rest = recorded.ok("search", "needle", "--reverse", "--cursor", cursor, "--json").records
+    assert [one["name"] for one in rest] == ["Bash", "Read"]
+
+
+def test_filters_and_rank(recorded: Cli) -> None:
+    named = [one["name"] for one in recorded.ok("search", "needle", "--failed", "--json").records]
+    assert named == ["Bash"]
+    ranked = recorded.ok("search", "needle", "--rank", "--json").records
+    assert len(ranked) == 3
+    assert recorded.run("search", "needle", "--tool", "Bash2").code == 3
+    assert recorded.run("search", "needle", "--agent", "coder", "-n", "1").code == 0
+
+
+def test_long_streams_are_mentioned(recorded: Cli) -> None:
+    ended = recorded.run("search", "010000")
+    assert ended.code == 3
+    assert "--literal and --regex search all" in ended.message
+
+
+def test_what_cannot_be_searched_is_explained(recorded: Cli) -> None:
+    assert "say what to find" in recorded.run("search").usage_error
+    assert "say what to find" in recorded.run("search", "a", "--literal", "b").usage_error
+    assert "tooltrail search -- --no-such" in recorded.run("search", "--no-such").usage_error
+    assert recorded.run("search", "--", "--no-such").code == 3
+    assert "--literal" in recorded.run("search", "***").sentence
+    assert "regular expression" in recorded.run("search", "--regex", "(").sentence
+    assert "-i belongs to" in recorded.run("search", "a", "-i").usage_error
+    assert "not a cursor" in recorded.run("search", "a", "--cursor", "x").sentence
+
+
+def test_hostile_text_does_not_control_a_terminal(recorded: Cli) -> None:
+    for arguments in (("needle",), ("--literal", "needle"), ("needle", "-C", "2")):
+        text = recorded.ok("search", *arguments).text
+        assert all(c.isprintable() or c == "\n" for c in text)
+        screen = on_a_terminal(recorded, "search", *arguments, columns=80)
+        assert "\x1b[2J" not in screen
+        assert "\u202e" not in screen
+
+
+def test_the_index_can_be_switched_off_and_made_again(recorded: Cli) -> None:
+    (before,) = recorded.ok("db", "index", "--json").records
+    assert before["is_on"]
+    assert before["waiting_count"] == 0 or before["entry_count"] == 0
+    assert recorded.ok("db", "index", "--off").text.startswith("index  off; ")
+    ended = recorded.run("search", "needle")
+    assert (ended.code, "tooltrail db index --rebuild" in ended.message) == (5, True)
+    assert recorded.run("search", "--literal", "needle").code == 0
+    assert recorded.run("search", "--path", "needle").code == 3
+    with recorded.open() as store, store.open_session() as session:
+        run_command(session, b"another needle\n")
+    assert "off" in recorded.ok("status").text
+    assert recorded.ok("verify").code == 0
+    for option in ("--on", "--rebuild", "--on"):
+        (after,) = recorded.ok("db", "index", option, "--json").records
+        assert (after["is_on"], after["waiting_count"]) == (True, 0)
+        assert len(recorded.ok("search", "needle", "--json").records) == 4
+    assert recorded.ok("db", "check").message == "no problem found\n"
+    assert "facts" in next(one for one in recorded.ok("status").lines if one.startswith("index"))
+
+
+def test_a_search_loads_no_toolkit(recorded: Cli) -> None:
+    code = (
+        "import sys\nfrom tooltrail.cli._app import app\nfrom tooltrail.cli._failures import run\n"
+        "sys.argv = ['tooltrail', 'search', 'E0433']\nrun(app)\nprint('\\n'.join(sys.modules))"
+    )
+    recorded.ok("search", "E0433")
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, env=recorded.full_environment, capture_output=True, check=True, text=True
+    )
+    roots = {name.partition(".")[0] for name in done.stdout.splitlines()}
+    assert roots.isdisjoint({"sqlalchemy", "alembic", "pydantic", "fsspec", "rich"})
+
+
+@pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not on this machine")
+def test_every_word_of_imported_sessions_is_found_where_it_stands(cli: Cli) -> None:
+    files = sorted((CORPUS / "codex").rglob("*.jsonl"))[:3]
+    files += sorted((CORPUS / "claude_code").rglob("*.jsonl"))[:4]
+    files += sorted((CORPUS / "swe_agent_traj").rglob("*.traj"))[:2]
+    assert cli.run("import", *map(str, files)).code in (0, 4)
+    chance = random.Random(11)
+    with cli.open() as store:
+        texts = dict(_texts(store.reader))
+        where: defaultdict[str, set[UUID]] = defaultdict(set)
+        for owner, some in texts.items():
+            for word in {word for text in some for word in re.findall(r"[^\W_]+", _plain(text))}:
+                where[word].add(owner)
+        words = sorted(where)
+        rare = [word for word in words if len(where[word]) == 1]
+        for word in [*chance.sample(words, 100), *chance.sample(rare, 100)]:
+            search = Search(store.reader, lambda: store.archive, WordQuery(phrases_of([word])))
+            assert {hit.id for hit in search.hits(256)} == where[word], word
+            assert not search.unread
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFC", text).casefold()
+
+
+def _texts(reader: Reader) -> Iterator[tuple[UUID, list[str]]]:
+    """What a search for words covers, by call and message."""
+    for session in reader.sessions():
+        _, messages, calls = reader.conversation(session.id)
+        yield from ((one.id, [one.text]) for one in messages)
+        for call in calls:
+            yield call.summary.id, _texts_of(reader, call)
+
+
+def _texts_of(reader: Reader, call: InvocationDetail) -> list[str]:
+    texts = [*_leaves(call.arguments.decode()), *_leaves(call.complete_json or "{}")]
+    if call.receipt is not None:
+        texts.append(call.receipt.text)
+    told = json.loads(call.canonical_json or "{}")
+    texts += [told.get("summary_text", ""), *_leaves(json.dumps(told.get("error") or {}))]
+    for stream in call.streams:
+        if stream.role != "order":
+            with reader.open_stream(stream) as source:
+                data = source.read()
+            parts = [data] if len(data) <= WHOLE else [data[:EDGE], data[-EDGE:]]
+            texts += [one.decode("utf-8", "replace") for one in parts]
+    return texts
+
+
+def _leaves(document: str) -> list[str]:
+    """All texts, names and numbers in a JSON document; the document if it is no JSON object."""
+    found: list[str] = []
+
+    def walk(value: Any) -> None:
+        if isinstance(value, dict) and not {"digest", "produced_size"} <= value.keys():
+            for name, member in cast("dict[str, Any]", value).items():
+                found.append(name)
+                walk(member)
+        elif isinstance(value, list):
+            for member in cast("Sequence[Any]", value):
+                walk(member)
+        elif value is not None and not isinstance(value, dict):
+            found.append(value if isinstance(value, str) else json.dumps(value))
+
+    try:
+        walk(json.loads(document))
+    except ValueError:
+        return [document]
+    return found
