@@ -1,0 +1,103 @@
+"""A small made-up project, and the commands of docs/audit-guide.md run on its record.
+
+`python -m tests.support.audit_guide` writes what each command prints into the page. A test compares
+the page, and compares its answers with plain SQL.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+from unittest.mock import patch
+
+from tests.importers.sources import claude_line, write_lines
+from tests.support.cli import Cli
+
+PAGE = Path(__file__).parents[2] / "docs" / "audit-guide.md"
+_EXAMPLE = re.compile(r"```console\n\$ tooltrail (.*?)\n(.*?)```\n", re.DOTALL)
+
+LOG = "".join(f"compiling module {n:04}\n" for n in range(1, 4000)) + "error: missing ';'\n"
+SECRET = "ghp_" + "a1" * 18
+
+
+def lines_of_story() -> Iterator[dict[str, Any]]:
+    """A session of Claude Code, line by line: two builds, a fix, a denied push, a sub-agent."""
+    steps: list[tuple[str, str, Any, Any, str]] = [
+        ("Bash", "make test", f"Exit code 2\n{LOG}", None, "error"),
+        ("Read", "app/login.py", "def login(): pass\n", {"type": "text"}, ""),
+        ("Edit", "app/login.py", "The file was updated.", {"filePath": "app/login.py"}, ""),
+        ("Bash", "make test", "12 passed\n", {"stdout": "12 passed\n", "stderr": ""}, ""),
+        ("Bash", "git push", "The user doesn't want to proceed with this tool use.", None, "error"),
+        ("Bash", "env", f"TOKEN={SECRET}\n", {"stdout": f"TOKEN={SECRET}\n", "stderr": ""}, ""),
+        ("Grep", "TODO", "app/login.py:7: TODO", {"numFiles": 1}, ""),
+        ("Bash", "make deploy", None, None, "open"),
+    ]
+    yield _line("user", "The tests fail. Find out why.", 0)
+    for n, (tool, what, shown, returned, end) in enumerate(steps, 1):
+        member = {"Bash": "command", "Grep": "pattern"}.get(tool, "file_path")
+        asked = {"type": "tool_use", "id": f"toolu_{n:02}", "name": tool, "input": {member: what}}
+        yield _line("assistant", [asked], 2 * n)
+        if end == "open":
+            continue
+        result = {"type": "tool_result", "tool_use_id": f"toolu_{n:02}", "content": shown}
+        more = {} if returned is None else {"toolUseResult": {**returned, "durationMs": n * 700}}
+        if end == "error":
+            result["is_error"] = True
+            more = {"toolUseResult": shown}
+        yield _line("user", [result], 2 * n + 1, **more)
+
+
+def lines_of_helper() -> Iterator[dict[str, Any]]:
+    """The sub-agent of that session."""
+    block = {"type": "tool_use", "id": "toolu_h1", "name": "Grep", "input": {"pattern": "password"}}
+    yield _line("assistant", [block], 40, agentId="reviewer", isSidechain=True)
+    result = {"type": "tool_result", "tool_use_id": "toolu_h1", "content": "No matches found"}
+    yield _line("user", [result], 41, agentId="reviewer", isSidechain=True)
+
+
+def _line(kind: str, content: Any, n: int, **more: Any) -> dict[str, Any]:
+    line = claude_line(kind, content, n, **more)
+    return {**line, "sessionId": "9b138c7e", "cwd": "/work/app", "userType": "external"}
+
+
+def record_story(cli: Cli) -> None:
+    """Import the story into a store."""
+    folder = Path(cli.database).parent / "projects"
+    folder.mkdir(parents=True)
+    write_lines(folder / "9b138c7e.jsonl", lines_of_story())
+    helpers = folder / "9b138c7e" / "subagents"
+    helpers.mkdir(parents=True)
+    write_lines(helpers / "agent-reviewer.jsonl", lines_of_helper())
+    cli.ok("import", str(folder))
+
+
+def examples() -> list[tuple[str, str]]:
+    """Each command of the page, and what the page says that the command prints."""
+    return [(one[1], one[2]) for one in _EXAMPLE.finditer(PAGE.read_text())]
+
+
+def printed_by(cli: Cli, command: str) -> str:
+    """What a command prints on stdout; words in quotes of the shell stay together."""
+    import shlex
+
+    return cli.run(*shlex.split(command)).text
+
+
+def main() -> None:
+    """Write what each command prints into the page."""
+    with TemporaryDirectory() as folder, patch.dict(os.environ, {"TZ": "UTC", "COLUMNS": "100"}):
+        cli = Cli(f"{folder}/trail.db")
+        record_story(cli)
+        text = PAGE.read_text()
+
+        def shown(found: "re.Match[str]") -> str:
+            out = printed_by(cli, found[1]).replace(folder, "/work")
+            return f"```console\n$ tooltrail {found[1]}\n{out}```\n"
+
+        PAGE.write_text(_EXAMPLE.sub(shown, text))
+
+
+if __name__ == "__main__":
+    main()
