@@ -384,3 +384,19 @@ def test_a_command_in_the_background_goes_on_ignoring_ctrl_c(cli: Cli) -> None:
         timeout=60,
     )
     assert done.returncode == 0
+
+
+def test_recorded_bytes_drive_no_terminal_unless_raw_is_given(cli: Cli) -> None:
+    wild = b"\x1b]52;c;aGk=\x07 \xe2\x80\xae\tok \xff\n"
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, wild)
+    for arguments in (
+        *(("cat", "@last"), ("head", "@last"), ("tail", "@last")),
+        ("grep", "--stream", "stdout", "ok", "@last"),
+        *(("show", "--stream", "stdout"), ("show", "--surface", "complete")),
+    ):
+        seen = on_a_terminal(cli, *arguments, columns=80)
+        assert seen == "\ufffd]52;c;aGk=\ufffd \ufffd\tok \\xff\n"
+        assert cli.program(*arguments).stdout == wild
+    raw = on_a_terminal(cli, "show", "--raw", "--stream", "stdout", columns=80)
+    assert raw.encode("utf-8", "surrogateescape") == wild

@@ -165,7 +165,7 @@ def on_a_terminal(cli: Cli, *arguments: str, columns: int, code: int = 0, **vari
         except OSError:  # Linux reports EIO at the end
             pass
         assert process.wait(60) == code
-    return seen.decode().replace("\r\n", "\n")
+    return seen.decode(errors="surrogateescape").replace("\r\n", "\n")
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:

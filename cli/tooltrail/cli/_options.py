@@ -11,7 +11,7 @@ from click.core import ParameterSource
 
 from tooltrail.cli._exec_options import OPTIONS
 from tooltrail.cli._location import Location, default_database
-from tooltrail.cli._output import Listing
+from tooltrail.cli._output import RAW, Listing
 
 Decorated = Callable[..., Any]
 
@@ -85,6 +85,20 @@ store_options = stacked(
     gathered("location", _location),
 )
 """`--db`, `--artifacts` and `--spool`, passed to the command as one argument `location`."""
+
+
+def _keep_raw(context: click.Context, _: click.Parameter, value: bool) -> None:
+    context.meta[RAW] = value
+
+
+raw_option = click.option(
+    "--raw",
+    is_flag=True,
+    expose_value=False,
+    callback=_keep_raw,
+    help="Print control characters on a terminal, too.",
+)
+"""`--raw`: let recorded bytes through to a terminal; see `write_block`."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON array.")
 """`--json`: print one JSON array, each element with its `schema_version`."""

@@ -12,6 +12,9 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
+RAW = "tooltrail.raw"
+"""Key of the context of click with the value of `--raw`."""
+
 SCHEMA_VERSION = 1
 """Version of the JSON of every command. Increased when the meaning of a field changes."""
 
@@ -82,7 +85,7 @@ def write_bytes(data: bytes) -> None:
 
 
 def copy_stream(source: BinaryIO, target: BinaryIO) -> None:
-    """Copy exact bytes with constant memory; raises like `write_bytes`."""
+    """Copy recorded bytes with constant memory; see `write_block`."""
     copy_blocks(iter(lambda: source.read(_BLOCK), b""), target)
 
 
@@ -93,10 +96,23 @@ def copy_blocks(blocks: Iterable[bytes], target: BinaryIO) -> None:
 
 
 def write_block(target: BinaryIO, block: bytes) -> None:
-    """Write exact bytes to stdout or stderr; raises like `write_bytes`."""
+    """Write recorded bytes to stdout or stderr; raises like `write_bytes`.
+
+    On a terminal, control characters are replaced, unless the option `--raw` is given.
+    """
+    if target.isatty() and not _is_raw():
+        text = on_terminal(block.decode("utf-8", "backslashreplace"))
+        block = text.encode("utf-8", "backslashreplace")
     with _writing("the output"):
         target.write(block)
         target.flush()
+
+
+def _is_raw() -> bool:
+    import click  # noqa: PLC0415  only for a terminal
+
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(RAW))
 
 
 def write_file(path: Path, pieces: Iterable[str]) -> None:

@@ -13,6 +13,7 @@ from tooltrail.cli._location import Location
 from tooltrail.cli._options import (
     json_option,
     output_options,
+    raw_option,
     store_options,
     time_option,
 )
@@ -124,6 +125,7 @@ def _row(view: ArtifactView, utc: bool) -> tuple[str, ...]:
     help="Lines from A to B, both included, counted from 1. Also A:, :B, and A alone.",
 )
 @stream_option
+@raw_option
 def cat(
     location: Location, name: str, part: Range | None, lines: Range | None, role: str | None
 ) -> int:
@@ -155,6 +157,7 @@ def cat(
 @click.argument("name", metavar="NAME")
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
 @stream_option
+@raw_option
 def head(location: Location, name: str, lines: int, role: str | None) -> int:
     """Print the first lines of an artifact, or of the output of an invocation."""
     from tooltrail.cli._texts import say_incomplete, target_of, texts_of
@@ -172,6 +175,7 @@ def head(location: Location, name: str, lines: int, role: str | None) -> int:
 @click.option("-n", "lines", type=LINES, default=10, show_default=True, help="Number of lines.")
 @click.option("-f", "follow", is_flag=True, help="Follow the output until the invocation ends.")
 @stream_option
+@raw_option
 def tail(location: Location, name: str, lines: int, follow: bool, role: str | None) -> int:
     """Print the last lines of an artifact, or of an invocation, also while the invocation runs."""
     from tooltrail.cli._following import print_tail
@@ -208,6 +212,7 @@ def tail(location: Location, name: str, lines: int, follow: bool, role: str | No
     "-b", "--byte-offset", "offsets", is_flag=True, help="Print the byte offset of each line."
 )
 @stream_option
+@raw_option
 @json_option
 def grep(
     *,

@@ -12,14 +12,14 @@ import click
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._failures import code_of, say_error
 from tooltrail.cli._location import Location
-from tooltrail.cli._options import json_option, store_options, time_option
+from tooltrail.cli._options import json_option, raw_option, store_options, time_option
 from tooltrail.cli._output import (
     copy_stream,
     on_terminal,
     print_array,
     say,
     write,
-    write_bytes,
+    write_block,
 )
 from tooltrail.cli._pager import page_output
 
@@ -45,6 +45,7 @@ _TWO_WAYS = (
 @click.option(
     "--rerender", is_flag=True, help="Compare the receipt with the text of the current renderer."
 )
+@raw_option
 @json_option
 @time_option
 def command(
@@ -109,7 +110,7 @@ def _print_rerendering(store: Store, detail: InvocationDetail, *, as_json: bool)
 
 def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:
     if surface == "input":
-        write_bytes(detail.arguments)
+        write_block(sys.stdout.buffer, detail.arguments)
         return ExitCode.OK
     if surface == "complete":
         return _print_complete(store, detail)
@@ -117,7 +118,7 @@ def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:
     text = receipt if surface == "receipt" else detail.canonical_json
     if text is None:
         return _say_absent(store, detail, surface)
-    write_bytes(text.encode("utf-8", "surrogatepass"))
+    write_block(sys.stdout.buffer, text.encode("utf-8", "surrogatepass"))
     return ExitCode.OK
 
 
@@ -125,7 +126,7 @@ def _print_complete(store: Store, detail: InvocationDetail) -> int:
     if not detail.streams:
         if detail.complete_json is None:
             return _say_absent(store, detail, "output")
-        write_bytes(detail.complete_json.encode("utf-8", "surrogatepass"))
+        write_block(sys.stdout.buffer, detail.complete_json.encode("utf-8", "surrogatepass"))
     for stream in detail.streams:
         if stream.role != "order":
             target = sys.stderr.buffer if stream.role == "stderr" else sys.stdout.buffer
