@@ -329,7 +329,8 @@ def test_the_name_of_an_attribute_nests_only_so_far(tmp_path: Path) -> None:
 def test_a_line_of_another_signal_is_of_the_unknown_type_that_its_member_names(
     tmp_path: Path,
 ) -> None:
-    lines = [export(span("s1", (1, 2), TALK)), {"resourceLogs": []}, {"resourceSpans": []}]
+    others: list[dict[str, Any]] = [{"resourceLogs": []}, {"resourceSpans": []}]
+    lines = [export(span("s1", (1, 2), TALK)), *others]
     counts = import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines)).counts
     assert (counts["unknown: resourceLogs"], counts["other_lines"]) == (1, 1)
 
