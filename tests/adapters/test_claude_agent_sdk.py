@@ -30,7 +30,7 @@ from tests.support.postgres import closed_database, fresh_database
 from tooltrail.adapters import claude_agent_sdk
 from tooltrail.adapters.claude_agent_sdk import SessionStore
 from tooltrail.importers import Importer
-from tooltrail.records import UnavailableError
+from tooltrail.records import InvalidRecordError, UnavailableError
 from tooltrail.redaction import default_rules
 from tooltrail.store import Reader, Store, open_store
 
@@ -230,6 +230,23 @@ def test_an_append_that_fails_raises_and_can_be_repeated(tmp_path: Path) -> None
             ("toolu_1", "started"),
         ]
         check_evidence(store, is_complete=False)
+
+
+def test_an_odd_entry_is_kept_and_one_without_json_is_refused(sqlite_store: Store) -> None:
+    transcripts = SessionStore(sqlite_store)
+    uuids: list[Any] = [[1], {"a": 1}, 5, "", "u" * 2000]
+    kept = [{"type": "x", "uuid": uuid} for uuid in uuids]
+    append(transcripts, *kept, claude_line("user", "a", 1))
+    assert load(transcripts) == [*kept, claude_line("user", "a", 1)]
+    deep: Any = []
+    for _ in range(5000):
+        deep = [deep]
+    for value in (deep, object(), 10**5000):
+        with pytest.raises(InvalidRecordError):
+            append(transcripts, claude_line("user", "b", 2), {"type": "x", "value": value})
+    with pytest.raises(InvalidRecordError):
+        append(transcripts, {"type": "x"}, key={**KEY, "session_id": "\0"})
+    assert len(load(transcripts)) == len(kept) + 1
 
 
 def test_a_database_that_cannot_be_reached_stops_only_reading(

@@ -98,7 +98,7 @@ def test_a_failure_is_an_error_of_its_kind(sqlite_store: Store) -> None:
     assert span.status.status_code is StatusCode.ERROR
     assert span.status.description == "the call was refused by user: not now"
     found = attributes(span)
-    assert (found["error.type"], found["tooltrail.state"]) == ("permission_denied", "denied")
+    assert (found["error.type"], found["tooltrail.outcome"]) == ("permission_denied", "denied")
     assert found["tooltrail.receipt"] == "You may not."
     assert "gen_ai.tool.call.result" not in found
     assert "gen_ai.tool.call.id" not in found

@@ -169,6 +169,19 @@ def test_ids_are_paired_by_type_and_by_direction(cli: Cli) -> None:
     assert texts == ["text\n", "number\n", "two\n"]
 
 
+def test_of_many_reports_of_progress_the_first_and_the_number_are_kept(cli: Cli) -> None:
+    named = {"jsonrpc": "2.0", "method": "notifications/progress"}
+    reports = [{"progressToken": "t", "progress": n} for n in range(150)]
+    said = [*({**named, "params": one} for one in reports), answer(1, "done")]
+    given: dict[str, Any] = {"name": "t", "arguments": {"say": said}}
+    stdin = line(id=1, method="tools/call", params={**given, "_meta": {"progressToken": "t"}})
+    assert proxied(cli, stdin).code == 0
+    assert states(cli) == [("success", None)]
+    with cli.open() as store:
+        extras = json.loads(store.reader.invocation("@last").extras or "")
+    assert (extras["progress"], extras["progress_count"]) == (reports[:100], 150)
+
+
 @pytest.mark.parametrize(("how", "code"), [({"exit": 7}, 7), ({"kill": 9}, 128 + 9)])
 def test_the_proxy_ends_as_its_server_ends(cli: Cli, how: dict[str, int], code: int) -> None:
     stdin = call(1) + call(2, say=[answer(2, "two")]) + call(3, **how)

@@ -45,7 +45,11 @@ END = {
     "duration": {"secs": 1, "nanos": 500_000_000},
     "status": "failed",
 }
-OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "Exit code: 2\nbuilt\n"}
+OUTPUT = {
+    "type": "function_call_output",
+    "call_id": "c1",
+    "output": "Exit code: 2\nWall time: 1 seconds\nOutput:\nbuilt\n",
+}
 
 USAGE = {"total_token_usage": {"output_tokens": 8}, "last_token_usage": {"output_tokens": 3}}
 
@@ -97,16 +101,27 @@ def test_members_without_a_place_are_kept_beside_the_call_and_the_message(tmp_pa
     assert message.extras == {"id": "fc_1", "status": "completed"}
 
 
-def test_an_output_that_only_the_model_saw_is_not_a_complete_output(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("text", "outcome"),
+    [
+        ("Exit code: 2\nWall time: 1 seconds\nOutput:\nbuilt\n", "exit 2"),
+        ("Chunk ID: a6\nWall time: 1.0 seconds\nProcess exited with code 2\nOutput:\n", "exit 2"),
+        ('{"output":"x\\n","metadata":{"exit_code":2,"duration_seconds":0.1}}', "exit 2"),
+        ("make: Exit code: 2\nWall time: 1 seconds\n", "ok"),
+    ],
+)
+def test_an_output_that_only_the_model_saw_is_not_complete_but_says_the_exit_status(
+    tmp_path: Path, text: str, outcome: str
+) -> None:
     lines = [
         wrapped("session_meta", META),
-        *(wrapped("response_item", one) for one in (CALL, OUTPUT)),
+        *(wrapped("response_item", one) for one in (CALL, {**OUTPUT, "output": text})),
     ]
     import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines))
     with opened(tmp_path) as reader:
         (call,) = calls_in(reader)
     assert call.not_recorded == ("output", "canonical")
-    assert call.summary.output_size is None
+    assert (call.summary.outcome, call.summary.output_size) == (outcome, None)
     assert call.receipt is not None
 
 

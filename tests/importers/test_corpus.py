@@ -1,6 +1,7 @@
 """Every real session is imported: the numbers equal those that are counted without the importer."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from itertools import pairwise
@@ -273,6 +274,26 @@ def test_the_output_of_each_command_of_codex_is_the_same_bytes(tmp_path: Path) -
                 cut += is_cut
     assert expected == {}
     assert cut == 8
+
+
+def test_the_exit_status_that_codex_says_only_in_the_text_for_the_model_is_recorded(
+    tmp_path: Path,
+) -> None:
+    said: dict[str, int] = {}
+    for path in files_of("codex"):
+        import_one(tmp_path, path)
+        for item in (value["payload"] for value in values_in(path)):
+            if str(item.get("type")).endswith("_call_output"):
+                heading = item["output"].partition("\nOutput:\n")[0]
+                words = heading.replace('"exit_code":', "exit code ").replace(":", "").lower()
+                if found := re.search(r"(?:exit|exited with) code (\d+)", words):
+                    said[item["call_id"]] = int(found[1])
+    with opened(tmp_path) as reader:
+        calls = [one.summary for one in calls_in(reader) if one.summary.state == "success"]
+    assert {one.call_id: one.exit_status or 0 for one in calls if one.call_id in said} == said
+    failed = [one for one in calls if one.exit_status]
+    assert all(one.outcome == f"exit {one.exit_status}" for one in failed)
+    assert len(failed) == sum(map(bool, said.values())) > 20
 
 
 def test_the_tokens_of_each_session_of_codex_are_those_that_its_last_event_totals(

@@ -65,14 +65,15 @@ def test_a_file_that_cannot_be_read_is_found_and_reported(
         Importer(tmp_path / "spool", None).import_file(locked)
 
 
+@pytest.mark.parametrize("error", [TypeError, RecursionError])
 def test_a_line_that_a_reader_does_not_expect_costs_only_itself(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    error: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plain = codex.Reader.events
 
     def events(reader: codex.Reader, line: Line) -> Iterator[Event]:
         if line.value.get("odd"):
-            raise TypeError("unhashable type")
+            raise error("unhashable type")
         yield from plain(reader, line)
 
     monkeypatch.setattr(codex.Reader, "events", events)

@@ -293,35 +293,46 @@ def test_messages_of_an_agent_are_recorded_if_its_chats_have_none(tmp_path: Path
     assert said == [("system", "be brief"), ("user", ""), ("assistant", "3.5")]
 
 
-@pytest.mark.parametrize(
-    "events",
-    [
-        [
-            {"name": "gen_ai.user.message", "attributes": attributes_of({"content": "go"})},
-            {
-                "name": "gen_ai.choice",
-                "attributes": attributes_of({"message": json.dumps({"content": "gone"})}),
-            },
-        ],
-        [
-            {
-                "name": "gen_ai.client.inference.operation.details",
-                "attributes": attributes_of(
-                    {
-                        "gen_ai.input.messages": [{"role": "user", "content": "go"}],
-                        "gen_ai.output.messages": [{"role": "model", "content": "gone"}],
-                    }
-                ),
-            }
-        ],
-    ],
-)
-def test_events_of_a_span_may_have_the_messages(tmp_path: Path, events: list[Any]) -> None:
+def test_an_event_of_a_span_may_have_the_messages(tmp_path: Path) -> None:
+    about = {
+        "gen_ai.input.messages": [{"role": "user", "content": "go"}],
+        "gen_ai.output.messages": [{"role": "model", "content": "gone"}],
+    }
+    name = "gen_ai.client.inference.operation.details"
+    events = [{"name": name, "attributes": attributes_of(about)}]
     chat = span("s1", (1, 2), {"gen_ai.operation.name": "chat"}, events=events)
     import_one(tmp_path, write_document(tmp_path / "a.json", export(chat)))
     with opened(tmp_path) as reader:
         said = [(one.role, one.text) for one in messages_in(reader)]
     assert said == [("user", "go"), ("assistant", "gone")]
+
+
+def test_a_tool_without_a_name_has_that_of_its_span(tmp_path: Path) -> None:
+    genai, inference = (
+        {"gen_ai.operation.name": "execute_tool"},
+        {"openinference.span.kind": "TOOL"},
+    )
+    spans = [span("execute_tool add", (1, 2), genai), span("search", (2, 3), inference)]
+    import_one(tmp_path, write_document(tmp_path / "a.json", export(*spans)))
+    with opened(tmp_path) as reader:
+        assert [one.summary.tool_name for one in calls_in(reader)] == ["add", "search"]
+
+
+def test_the_name_of_an_attribute_nests_only_so_far(tmp_path: Path) -> None:
+    named = {**TALK, f"llm.input_messages.0{'.a' * 5000}": "x"}
+    chat = export(span("s1", (1, 2), named))
+    assert import_one(tmp_path, write_lines(tmp_path / "a.jsonl", [chat])).damaged == ()
+    with opened(tmp_path) as reader:
+        assert messages_in(reader)[-1].text == "3.5"
+
+
+def test_a_line_of_another_signal_is_of_the_unknown_type_that_its_member_names(
+    tmp_path: Path,
+) -> None:
+    others: list[dict[str, Any]] = [{"resourceLogs": []}, {"resourceSpans": []}]
+    lines = [export(span("s1", (1, 2), TALK)), *others]
+    counts = import_one(tmp_path, write_lines(tmp_path / "a.jsonl", lines)).counts
+    assert (counts["unknown: resourceLogs"], counts["other_lines"]) == (1, 1)
 
 
 def test_events_of_the_span_of_a_tool_may_have_its_surfaces(tmp_path: Path) -> None:

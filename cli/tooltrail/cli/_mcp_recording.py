@@ -12,6 +12,7 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from queue import SimpleQueue
@@ -97,22 +98,25 @@ class Copied(NamedTuple):
     redacted: tuple[RedactionFact, ...] = ()
 
 
-class _RunningCall(NamedTuple):
+@dataclass
+class _RunningCall:
     """A call without a response so far.
 
     Attributes:
         invocation: what is recorded of it.
         clock_ns: when it began, by a monotonic clock.
         token: what the server names in its reports of progress on this call; `null` for none.
-        progress: these reports.
+        progress: these reports, the first ones.
         redacted: the secrets that were replaced in these reports.
+        progress_count: the number of all these reports.
     """
 
     invocation: Invocation
     clock_ns: int
     token: str
-    progress: list[JsonValue]
-    redacted: list[RedactionFact]
+    progress: list[JsonValue] = field(default_factory=list[JsonValue])
+    redacted: list[RedactionFact] = field(default_factory=list[RedactionFact])
+    progress_count: int = 0
 
 
 class McpRecorder:
@@ -278,9 +282,11 @@ class McpRecorder:
 
     def _add_progress(self, message: JsonObject, token: str, parts: Parts) -> None:
         for call in self._running.values():
-            if call.token == token != _NO_ID and len(call.progress) < _MOST_REPORTS:
-                call.progress.append(message.get("params"))
-                call.redacted.extend(parts.redacted)
+            if call.token == token != _NO_ID:
+                call.progress_count += 1
+                if call.progress_count <= _MOST_REPORTS:
+                    call.progress.append(message.get("params"))
+                    call.redacted.extend(parts.redacted)
 
     def _start(self, message: JsonObject, original: JsonObject, copied: Copied) -> _RunningCall:
         recorder = self._recorder
@@ -296,7 +302,7 @@ class McpRecorder:
         entry = invocation.start_entry(recorder.owner.name())
         self._append(entry, redacted=copied.redacted)
         about = object_in(object_in(original.get("params")).get("_meta"))
-        return _RunningCall(invocation, copied.clock_ns, key_of(about, "progressToken"), [], [])
+        return _RunningCall(invocation, copied.clock_ns, key_of(about, "progressToken"))
 
     def _end(
         self,
@@ -315,6 +321,7 @@ class McpRecorder:
             "result": dict(extras),
             "request": call.invocation.call.extras,
             "progress": call.progress,
+            "progress_count": call.progress_count,
         }
         members = {name: one for name, one in named.items() if one}
         document = [encode(members)] if members else []

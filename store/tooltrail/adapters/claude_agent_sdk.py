@@ -26,11 +26,14 @@ from tooltrail.importers.events import Line
 from tooltrail.importers.importing import record_lines
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal.clock import id_of, now
-from tooltrail.records import DamageError, NotFoundError, UnavailableError
+from tooltrail.records import DamageError, InvalidRecordError, NotFoundError, UnavailableError
 from tooltrail.redaction import default_rules
 from tooltrail.store import Store
 
 _Names: TypeAlias = tuple[str, ...]  # of a project, a session in it, and a sub-agent of that
+
+_UUID_CHARS: Final = 500
+"""An entry whose `uuid` is no text below this length is kept as if it had none."""
 
 _MOST_OPEN: Final = 64
 """The most transcripts whose open calls are remembered. Others are read again when they go on."""
@@ -58,7 +61,7 @@ class SessionStore(sdk.SessionStore):
     list_session_summaries = sdk.SessionStore.list_session_summaries
 
     async def append(self, key: sdk.SessionKey, entries: list[sdk.SessionStoreEntry]) -> None:
-        """Record entries; raises `TooltrailError` if they cannot be recorded."""
+        """Record all entries; raises `TooltrailError` if one of them cannot be recorded."""
         if entries:
             await run_sync(self._thread.submit(self._append, _names_of(key), entries).result)
 
@@ -78,9 +81,12 @@ class SessionStore(sdk.SessionStore):
         return [*await run_sync(self._thread.submit(self._children, *names).result)]
 
     def _append(self, names: _Names, entries: Iterable[sdk.SessionStoreEntry]) -> None:
-        transcript = self._open.pop(names, None) or self._opened(names)
-        lines = (json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in entries)
-        transcript.append(f"{one}\n".encode("utf-8", "backslashreplace") for one in lines)
+        try:
+            lines = [json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in entries]
+            transcript = self._open.pop(names, None) or self._opened(names)
+            transcript.append(f"{one}\n".encode("utf-8", "backslashreplace") for one in lines)
+        except (RecursionError, TypeError, ValueError) as error:
+            raise InvalidRecordError(f"the entries cannot be recorded: {error}") from error
         self._open[names] = transcript  # unless it failed: then it is read again
         if len(self._open) > _MOST_OPEN:
             del self._open[next(iter(self._open))]
@@ -132,7 +138,9 @@ class _Transcript:
         """Record what entries say, and the entries. Those that were appended before are known."""
         for data in entries:
             line = Line(self._end, data, json.loads(data))
-            if (uuid := line.value.get("uuid")) in self._uuids:
+            uuid = line.value.get("uuid")
+            uuid = uuid if isinstance(uuid, str) and 0 < len(uuid) < _UUID_CHARS else None
+            if uuid in self._uuids:
                 continue
             self._uuids |= {uuid} - {None}
             self._end += len(data)

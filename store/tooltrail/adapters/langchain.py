@@ -1,6 +1,7 @@
 """Records runs of LangChain in a session, by a callback handler.
 
-    tool.invoke(call, config={"callbacks": [RecordingHandler(session)]})
+    config = {"callbacks": [RecordingHandler(session)]}
+    tool.invoke(call, config)
 
 A `ToolMessage` has two of the three surfaces: `content` is the text that the model is shown, and
 `artifact`, if there is one, the complete output.
@@ -31,8 +32,9 @@ class RecordingHandler(BaseCallbackHandler):
     LangChain calls the handler in a thread, so that recording does not block the event loop.
 
     Args:
-        session: the session of one conversation. For a child session, the tool that runs another
-            agent passes `config={"callbacks": [RecordingHandler(child)]}` to the agent.
+        session: the session of one conversation, whose runs all take the same handler: another one
+            would record the history again. For a child session, the tool that runs another agent
+            passes `config={"callbacks": [RecordingHandler(child)]}` to the agent.
     """
 
     def __init__(self, session: Session) -> None:

@@ -39,8 +39,9 @@ class RecordingHooks(RunHooks[Any]):
     the SDK did not end become interrupted when the block is left, else when the program ends.
 
     Args:
-        session: the session of one conversation. An agent that is a tool of another agent takes
-            hooks of its own, with a child session: `agent.as_tool(…, hooks=RecordingHooks(child))`.
+        session: the session of one conversation, whose runs all take the same hooks: other hooks
+            would record the history again. An agent that is a tool of another agent takes hooks of
+            its own, with a child session: `agent.as_tool(…, hooks=RecordingHooks(child))`.
     """
 
     def __init__(self, session: Session) -> None:

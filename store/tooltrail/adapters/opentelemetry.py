@@ -101,7 +101,7 @@ def _call_span(trace: _Trace, call: InvocationDetail) -> ReadableSpan:
         "error.type": None if is_success else one.error_kind or one.state,
         "error.message": None if is_success else canonical.get("summary_text", one.state),
         "tooltrail.invocation.id": str(one.id),
-        "tooltrail.state": one.state,
+        "tooltrail.outcome": one.outcome,
         "tooltrail.exit_status": one.exit_status,
         "tooltrail.output.size": one.output_size,
         "tooltrail.output.lost_size": one.lost_size,

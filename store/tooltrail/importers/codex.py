@@ -11,6 +11,7 @@ wrapper `{timestamp, type, payload}`.
 """
 
 import json
+import re
 from collections import Counter, defaultdict, deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -66,6 +67,13 @@ _ITEMS: Final = {
     "image_generation_call": None,
 }
 """The members of other items that have a place in our records; None for items kept whole."""
+
+_STATUS: Final = re.compile(
+    r"Exit code: (\d{1,3})\nWall time: "
+    r"|(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (\d{1,3})\n"
+    r'|\{"output":".*"metadata":\{"exit_code":(\d{1,3}),"duration_seconds":[\d.]+\}\}\Z'
+)
+"""The exit status in the text for the model: in a heading, or in JSON around the output."""
 
 _OF_CALL: Final = frozenset({"type", "call_id", "name", "namespace", *_CALLS.values()})
 _OF_OUTPUT: Final = frozenset({"type", "call_id", "output", "tools"})
@@ -205,6 +213,7 @@ class Reader:
         end = ends.popleft() if ends else None
         receipt, is_error = _receipt(item.get("output", item.get("tools")))
         output = None if end is None else _output(end)
+        said = _STATUS.match(receipt or "")
         return ResultFound(
             self._session,
             call_id,
@@ -214,6 +223,7 @@ class Reader:
             is_error=is_error or (end is not None and _has_failed(end)),
             duration_ms=None if end is None else _duration(end.get("duration")),
             extras=_extras(item, end),
+            exit_status=exit_status_of(int(said[said.lastindex or 0])) if said else None,
         )
 
 

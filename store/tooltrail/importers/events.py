@@ -144,6 +144,7 @@ class ResultFound(NamedTuple):
         duration_ms: how long the tool ran, as the source says.
         extras: further members of the source's line, verbatim.
         message: why the tool failed, if the receipt does not say.
+        exit_status: the exit status, if the source says it without the output.
     """
 
     session: str
@@ -156,6 +157,7 @@ class ResultFound(NamedTuple):
     duration_ms: int | None = None
     extras: Json = NOTHING
     message: str = ""
+    exit_status: int | None = None
 
 
 class SessionEnded(NamedTuple):

@@ -37,8 +37,10 @@ _SUFFIXES: Final = (".eval", ".json", ".jsonl", ".traj")
 """The names of files that are looked at in folders."""
 
 
-_UNEXPECTED: Final = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""What a reader raises at a value of a type that no version of its agent writes."""
+_UNEXPECTED: Final = (
+    *(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
+)
+"""What a reader raises at a value that no version of its agent writes."""
 
 
 class Reader(Protocol):

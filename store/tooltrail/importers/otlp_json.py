@@ -60,6 +60,9 @@ _NAMES: Final = {
 _NUMBERED: Final = re.compile(r"(llm\.\w+put_messages|gen_ai\.prompt|gen_ai\.completion)\.(\d.*)")
 """The name of one member of one message, such as `llm.input_messages.0.message.role`."""
 
+_MOST_PARTS: Final = 16
+"""The most parts of such a name; the rest is one part. Longer names would nest without limit."""
+
 _ORIGIN: Final = {one: one for one in ("model", "provider", "response_id")}
 _USAGE: Final = ("gen_ai.usage.", "llm.token_count.")
 _TOOLS: Final = ("execute_tool", "TOOL")
@@ -89,7 +92,8 @@ class Reader:
         """The events of the spans in one export."""
         spans = sorted(_spans(line.value), key=itemgetter("end"))
         if not spans:
-            yield Skipped("no spans", is_known=recognizes(line.value))
+            what = next(iter(object_of(line.value)), type(line.value).__name__)
+            yield Skipped(what, is_known=recognizes(line.value))
         self._sessions |= {one["trace"]: one["session"] for one in spans if one["session"]}
         for span in spans:
             trace: str = span["trace"]
@@ -138,7 +142,7 @@ class Reader:
         )
 
     def _messages(self, session: str, span: Json) -> Iterator[Event]:
-        """What is new in a conversation: what is behind the last answer that is recorded."""
+        """What is new in a conversation: what is after the last recorded answer."""
         said, input_count, is_chat = span["said"], span["input_count"], span["kind"] in _CHATS
         has_chats = (session, "chat") in self._seen
         if is_chat and said:
@@ -179,25 +183,17 @@ def _spans(export: Any) -> Iterator[dict[str, Any]]:
 
 def _span(span: Json, resource: Json) -> dict[str, Any]:
     """The things in a span by our names, with the messages in the shape of Chat Completions."""
-    attributes, inputs, outputs = _attributes(span), list[Any](), list[Any]()
-    is_tool = attributes.get("gen_ai.operation.name") in _TOOLS
+    attributes = _attributes(span)
     for event in map(object_of, list_of(span.get("events"))):
-        about = _attributes(event)
-        match str(event.get("name")).split("."):
-            case ["gen_ai", "choice"] if not is_tool:
-                outputs.append({"role": "assistant", **about})
-            case ["gen_ai", role, "message"] if not is_tool:
-                inputs.append({"role": role, "tool_call_id": about.get("id"), **about})
-            case _:  # an exception, all messages of a chat, or what a tool was given or returned
-                attributes |= about
+        attributes |= _attributes(event)
     named = {
         place: next((one for one in names if one in attributes), "")
         for place, names in _NAMES.items()
     }
     found = {place: attributes.get(name) for place, name in named.items()}
     system = [{"role": "system", "content": _parsed(found["system"])}] if found["system"] else []
-    inputs = [said for one in (*system, *_items(found["inputs"]), *inputs) for said in _chat(one)]
-    outputs = [said for one in (*_items(found["outputs"]), *outputs) for said in _chat(one)]
+    inputs = [said for one in (*system, *_items(found["inputs"])) for said in _chat(one)]
+    outputs = [said for one in _items(found["outputs"]) for said in _chat(one)]
     begin, end = (_integer(span.get(f"{one}TimeUnixNano")) or 0 for one in ("start", "end"))
     usage = {name: one for name, one in attributes.items() if name.startswith(_USAGE)}
     status = object_of(span.get("status"))
@@ -206,6 +202,7 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
     failure = str(next(filter(None, [status.get("message"), *reasons]), ""))
     return {
         **found,
+        "tool": found["tool"] or str(span.get("name")).removeprefix("execute_tool "),
         "trace": str(span.get("traceId")),
         "id": str(span.get("spanId")),
         "session": str(found["session"] or ""),
@@ -261,7 +258,11 @@ def _attributes(holder: Json) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for one in map(object_of, list_of(holder.get("attributes"))):
         numbered = _NUMBERED.fullmatch(str(one.get("key")))
-        *above, last = [numbered[1], *numbered[2].split(".")] if numbered else [str(one.get("key"))]
+        *above, last = (
+            [numbered[1], *numbered[2].split(".", _MOST_PARTS)]
+            if numbered
+            else [str(one.get("key"))]
+        )
         node = found
         for step in above:
             node[step] = object_of(node.get(step))

@@ -314,6 +314,7 @@ class Recording:
         streams = self._streams_of(found, call, parts)
         receipt = None if found.receipt is None else parts.add("receipt", encoded(found.receipt))
         document = _document(found, call, streams, parts)
+        status = found.exit_status if output is None else output.exit_status
         fact = CallEnded(
             session=self._session(found.session),
             id=call.id,
@@ -323,7 +324,7 @@ class Recording:
             streams=streams,
             duration_ms=found.duration_ms,
             error_kind=found.kind if found.is_error else None,
-            exit_status=None if output is None or found.is_error else output.exit_status,
+            exit_status=None if found.is_error else status,
             timed_out=False if call.is_command and document and not found.is_error else None,
             source=self._place,
             receipt=receipt,

@@ -36,8 +36,10 @@ def write_markdown(transcript: Transcript) -> Iterator[str]:
 
 
 def _message(message: MessageView, pairs: Pairs) -> Iterator[str]:
-    yield f"\n## {message.seq}. {_escape(message.role)}\n"
-    for part in parts_of(message, pairs):
+    parts = [*parts_of(message, pairs)]
+    if parts:
+        yield f"\n## {message.seq}. {_escape(message.role)}\n"
+    for part in parts:
         if part.label:
             label = _escape(part.label)
             yield f"\n{label[0].upper()}{label[1:]}{':' if part.text else '.'}\n"

@@ -48,7 +48,7 @@ class Part:
 
 
 def parts_of(view: MessageView, pairs: Pairs) -> Iterator[Part]:
-    """Yield the parts of a message in order, at least one."""
+    """Yield the parts of a message in order; none for a message without content."""
     message = _recorded(view, pairs)
     if message is None:
         yield Part("", view.text)
@@ -69,7 +69,7 @@ def parts_of(view: MessageView, pairs: Pairs) -> Iterator[Part]:
             parts.append(replace(part, label=_SAID) if _is_said(part) and parts else part)
     if not message.is_complete:
         parts.append(Part(BROKEN_OFF))
-    yield from parts or [Part("")]
+    yield from parts or [Part("") for _ in message.blocks[:1]]
 
 
 def members_of(view: MessageView, pairs: Pairs) -> dict[str, Any]:

@@ -39,8 +39,10 @@ def _pairs_of(transcript: Transcript) -> "Pairs":
 def _message(message: MessageView, pairs: "Pairs") -> Iterator[str]:
     from tooltrail.transcripts._parts import parts_of  # noqa: PLC0415  see `_pairs_of`
 
-    yield f"\n#{message.seq} {stamp(message.created_at)} {one_line(message.role)}\n"
-    for part in parts_of(message, pairs):
+    parts = [*parts_of(message, pairs)]
+    if parts:
+        yield f"\n#{message.seq} {stamp(message.created_at)} {one_line(message.role)}\n"
+    for part in parts:
         if part.label:
             yield f"--- {part.label} ---\n"
         if part.text or not part.label:
