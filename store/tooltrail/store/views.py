@@ -245,7 +245,7 @@ class InvocationDetail:
     source: SourceView | None = None
     redacted: tuple[RedactionView, ...] = ()
     extras: str | None = None
-    environment: str | None = None
+    environment: str | None = field(default=None, compare=False)
 
     @property
     def not_recorded(self) -> tuple[str, ...]:
@@ -282,7 +282,7 @@ class InvocationDetail:
         """The invocation before its end: only what was known when it started."""
         unknown: dict[str, Any] = {one: None for one in ENDING if one in InvocationView.__slots__}
         return InvocationDetail(
-            replace(self.summary, **unknown | {"state": "started"}),
+            replace(self.summary, **unknown | {"state": "started", "outcome_kind": "running"}),
             self.arguments,
             self.policy_digest,
             message_id=self.message_id,
