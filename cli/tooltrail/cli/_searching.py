@@ -238,7 +238,8 @@ def _marked(place: Place) -> str:
         text, start = text[first : first + room], start - first
     end = start + place.length
     match = coloured(printable(text[start:end]), RED)
-    return printable(text[:start]) + match + printable(text[end:])
+    before, after = text[:start].replace("\t", " "), text[end:].replace("\t", " ")
+    return printable(before) + match + printable(after)
 
 
 def _cut(line: str) -> str:
