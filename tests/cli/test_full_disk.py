@@ -65,7 +65,7 @@ def test_on_a_full_disk_everything_can_be_read(cli: Cli, disk: SmallDisk) -> Non
         assert now.code == was.code, (command, now.message)
         if command[0] != "status":
             assert now.stdout == was.stdout
-    assert [one[0].records[0]["invocations"] for one in (before, after)] == [{"success": 2}] * 2
+    assert [one[0].records[0]["invocations"] for one in (before, after)] == [{"ok": 2}] * 2
     disk.free()
     assert cli.exec("--", "echo", "next").code == 0
 

@@ -158,7 +158,7 @@ def test_status_counts_what_the_store_holds(cli: Cli) -> None:
     assert status["engine"] == f"SQLite {sqlite3.sqlite_version}"
     assert status["revision"] == HEAD_REVISION
     assert status["sessions"] == 1
-    assert status["invocations"] == {"success": 2, "started": 1}
+    assert status["invocations"] == {"ok": 2, "running": 1}
     assert status["produced_bytes"] == 6 + 60_000
     assert (status["artifacts"], status["artifact_bytes"]) == (1, 60_000)
     assert 0 < status["artifact_stored_bytes"] < 60_000
@@ -172,7 +172,7 @@ def test_status_counts_what_the_store_holds(cli: Cli) -> None:
     assert (condition["open_count"], condition["waiting_count"]) == (1, 0)
     assert [one["entry_count"] for one in condition["journals"]] == [6]
     assert f"database     {cli.database} (SQLite " in text
-    assert "invocations  3 (1 started, 2 success)\n" in text
+    assert "invocations  3 (2 ok, 1 running)\n" in text
     assert "produced     60 kB\n" in text
     assert ", 1 artifact " in text
     assert "bodies" not in text

@@ -145,7 +145,7 @@ def test_a_spool_that_cannot_be_read_keeps_nobody_from_reading(foreign: Cli, mod
         if not command.startswith("db"):
             assert "Permission denied" in ended.message, command
     (status,) = as_nobody(foreign, "status")
-    assert "invocations  1 (1 success)" in status.lines
+    assert "invocations  1 (1 ok)" in status.lines
     (warning,) = warnings_in(status)
     assert warning.startswith("facts of this machine not in the database yet: ")
 

@@ -117,7 +117,7 @@ def test_a_store_is_not_created_twice(store: Store, database: str, tmp_path: Pat
         create_store(database, artifacts=str(tmp_path / "elsewhere"))
     assert not (tmp_path / "elsewhere").exists()
     check_evidence(store)
-    assert store.reader.counts().invocations == {"success": 1}
+    assert store.reader.counts().invocations == {"ok": 1}
 
 
 def test_a_store_without_its_own_row_is_no_store(store: Store, database: str) -> None:

@@ -47,7 +47,7 @@ def test_what_two_machines_record_alike_is_stored_once(
     for number in range(2):
         with open_store(postgres_url, spool=tmp_path / f"spool {number}") as machine:
             assert record(machine, BIG, BIG[24:]) == ["store", "store"]
-    assert team.reader.counts().invocations == {"success": 4}
+    assert team.reader.counts().invocations == {"ok": 4}
     assert len(stored(s3_admin, root)) == len(team.reader.artifacts()) == 2
     check_evidence(team)
 

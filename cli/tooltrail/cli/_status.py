@@ -80,8 +80,8 @@ def _not_redacted(store: Store) -> int:
 
 def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     """The status as lines of text."""
-    states: dict[str, int] = status["invocations"]
-    by_state = ", ".join(f"{count:,} {state}" for state, count in sorted(states.items()))
+    outcomes: dict[str, int] = status["invocations"]
+    by_outcome = ", ".join(f"{count:,} {kind}" for kind, count in sorted(outcomes.items()))
     yield f"database     {status['database']} ({status['engine']}, revision {status['revision']})"
     yield f"artifacts    {status['artifact_root']}"
     yield f"spool        {status['spool']}"
@@ -89,7 +89,7 @@ def lines_of(status: dict[str, Any], *, utc: bool) -> Iterator[str]:
     yield f"redaction    {status['redaction_rules']} rules; {off}"
     yield f"created      {shown(status['created_at'], utc=utc)}"
     yield f"sessions     {status['sessions']:,}"
-    yield f"invocations  {sum(states.values()):,}{f' ({by_state})' if states else ''}"
+    yield f"invocations  {sum(outcomes.values()):,}{f' ({by_outcome})' if outcomes else ''}"
     yield f"produced     {size_of(status['produced_bytes'])}{_lost(status)}"
     if status["bodies"] is not None:
         stored, plain = size_of(status["body_stored_bytes"]), size_of(status["body_bytes"])

@@ -398,7 +398,7 @@ class StoreCounts:
     """Totals of a store.
 
     Attributes:
-        invocations: number of invocations in each state.
+        invocations: number of invocations by `outcome_kind`.
         produced_bytes: bytes that tools produced.
         lost_bytes: produced bytes that were not kept.
         lossy_count: invocations with lost bytes.

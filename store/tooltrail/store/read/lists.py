@@ -89,8 +89,8 @@ def _sum(of: str) -> str:
 
 
 _INVOCATIONS: Final = Sql(
-    f"SELECT state, count(*), {_sum('output_size')}, {_sum('lost_size')},"
-    f" {_sum('CASE WHEN lost_size > 0 THEN 1 ELSE 0 END')} FROM invocations GROUP BY state"
+    f"SELECT outcome, count(*), {_sum('output_size')}, {_sum('lost_size')},"
+    f" {_sum('CASE WHEN lost_size > 0 THEN 1 ELSE 0 END')} FROM invocations GROUP BY outcome"
 )
 _ARTIFACTS: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('stored_size')} FROM artifacts")
 _BODIES: Final = Sql(f"SELECT count(*), {_sum('size')}, {_sum('length(data)')} FROM bodies")
@@ -276,12 +276,12 @@ def _tool_views(connection: Connection, rows: Sequence[Row]) -> list[ToolView]:
 
 def count_store(connection: Connection, *, with_bodies: bool) -> StoreCounts:
     """See `Reader.counts`."""
-    by_state = fetch(connection, _INVOCATIONS)
-    produced, lost, lossy = (sum(row[n] for row in by_state) for n in (2, 3, 4))
+    by_outcome = fetch(connection, _INVOCATIONS)
+    produced, lost, lossy = (sum(row[n] for row in by_outcome) for n in (2, 3, 4))
     bodies: Any = fetch(connection, _BODIES)[0] if with_bodies else (None, None, None)
     return StoreCounts(
         fetch_value(connection, _SESSIONS),
-        {str(row[0]): row[1] for row in by_state},
+        {str(row[0]): row[1] for row in by_outcome},
         produced,
         lost,
         lossy,
