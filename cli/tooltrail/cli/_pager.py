@@ -15,11 +15,16 @@ _LESS = "FRX"
 
 
 class PagedOutput(io.TextIOWrapper):
-    """Standard output that goes to a pager. It counts as a terminal."""
+    """Standard output that goes to a pager. It counts as a terminal.
 
-    def __init__(self, pager: "subprocess.Popen[bytes]") -> None:
+    Attributes:
+        code_if_left: the exit code if the user leaves the pager before all is written.
+    """
+
+    def __init__(self, pager: "subprocess.Popen[bytes]", code_if_left: int) -> None:
         assert pager.stdin is not None
         super().__init__(pager.stdin, "utf-8", "backslashreplace")
+        self.code_if_left = code_if_left
         self._pager = pager
 
     def isatty(self) -> bool:
@@ -35,10 +40,11 @@ class PagedOutput(io.TextIOWrapper):
             self._pager.wait()
 
 
-def page_output() -> None:
+def page_output(code_if_left: int = 0) -> None:
     """Send all further output through `$TOOLTRAIL_PAGER`, `$PAGER` or `less`, on a terminal only.
 
-    `cat` or an empty text means no pager.
+    `cat` or an empty text means no pager. `code_if_left` is the exit code if the user leaves the
+    pager early.
     """
     command = os.environ.get("TOOLTRAIL_PAGER", os.environ.get("PAGER", _DEFAULT))
     is_wanted = command not in ("", "cat") and os.environ.get("TERM") != "dumb"
@@ -53,7 +59,7 @@ def page_output() -> None:
         return
     environment = {"LESS": _LESS, "LV": "-c", **os.environ}
     pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  as git does
-    paged = PagedOutput(pager)
+    paged = PagedOutput(pager, code_if_left)
     sys.stdout = paged
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the pager
     atexit.register(paged.finish)
