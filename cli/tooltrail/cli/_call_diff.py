@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, cast
 
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._line_diff import Content, Hunk, LineDiff, in_memory
-from tooltrail.cli._output import SCHEMA_VERSION, duration_of, write
+from tooltrail.cli._output import SCHEMA_VERSION, duration_of, json_of, write
 from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import GREEN, PLAIN, RED, coloured
 from tooltrail.cli._times import shown
@@ -30,6 +30,7 @@ TIMES = "order"
 _DOCUMENTS = ("arguments", "complete output", "canonical result")
 """Members that are JSON, and are laid out."""
 
+_FACTS = ("id", "session_id", "seq", "tool_name", "outcome", "started_at", "duration_ms")
 _COLOURS = {b"-": RED, b"+": GREEN}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
@@ -122,7 +123,9 @@ class CallDiff:
                 self._print_hunks(member.name, contents)
 
     def _print_json(self, code: ExitCode, *, brief: bool) -> None:
-        before, after = map(_facts, self._sides)
+        before, after = (
+            {name: getattr(side.summary, name) for name in _FACTS} for side in self._sides
+        )
         head = {
             "schema_version": SCHEMA_VERSION,
             "identical": code is ExitCode.OK,
@@ -131,16 +134,16 @@ class CallDiff:
             "same": [one.name for one in self._same],
             "unknown": [{"name": one.name, **one.reasons} for one in self._unknown],
         }
-        write(f'[{_json(head)[:-1]}, "different": [')
+        write(f'[{json_of(head)[:-1]}, "different": [')
         for n, member in enumerate(self._different):
-            write((",\n " if n else "") + _json(member._asdict())[:-1])
+            write((",\n " if n else "") + json_of(member._asdict())[:-1])
             if not brief:
                 difference = LineDiff(*self._contents(member))
                 write(', "hunks": [')
                 for k, hunk in enumerate(self._hunks(difference)):
-                    write((",\n " if k else "") + _json(_hunk_record(hunk)))
-                first, notes = difference.first_difference, difference.notes
-                write(f'], "first_difference": {_json(first)}, "notes": {_json(notes)}')
+                    write((",\n " if k else "") + json_of(_hunk_record(hunk)))
+                end = {"first_difference": difference.first_difference, "notes": difference.notes}
+                write(f"], {json_of(end)[1:-1]}")
             write("}")
         write("]}]\n")
 
@@ -159,7 +162,9 @@ class CallDiff:
     def _print_hunks(self, member: str, contents: Sequence[Content]) -> None:
         for sign, side, content in zip(("---", "+++"), self._sides, contents, strict=True):
             name = f"{short_id(side.summary.id)}/{visible(member)}"
-            write(f"{sign} {name}\t{_about(side, member, content)}\n")
+            loss = _loss(side.stream(member))
+            about = visible(f"{content.size:,} bytes{f', lost {loss}' if loss else ''}")
+            write(f"{sign} {name}\t{about}\n")
         difference = LineDiff(*contents)
         for hunk in self._hunks(difference):
             write("".join(_lines_of(hunk)))
@@ -183,7 +188,7 @@ def values_of(detail: InvocationDetail) -> Mapping[str, object]:
     if output is not None:
         # Streams are compared alone; the document has their numbers.
         output = shorten_output(output, cast("Any", detail.streams))
-    values: dict[str, object] = {
+    values = {
         "tool": f"{summary.tool_name} ({summary.family} family)\n",
         "arguments": text("arguments", detail.arguments.decode("utf-8", "surrogateescape")),
         "outcome": f"{summary.outcome}\n",
@@ -191,11 +196,12 @@ def values_of(detail: InvocationDetail) -> Mapping[str, object]:
         "canonical result": text("canonical", detail.canonical_json),
         "receipt": text("receipt", None if receipt is None else receipt.text),
     }
-    for one in detail.streams:
-        if one.role != TIMES:
-            lost = _loss(one)
-            values[one.role] = {"digest": one.digest, "size": one.size, "lost": lost}
-    return values
+    streams = {
+        one.role: {"digest": one.digest, "size": one.size, "lost": _loss(one)}
+        for one in detail.streams
+        if one.role != TIMES
+    }
+    return {**values, **streams}
 
 
 def content_of(store: Store, stream: StreamView) -> Content:
@@ -214,10 +220,6 @@ def content_of(store: Store, stream: StreamView) -> Content:
     return Content(stream.size, part)
 
 
-def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
 def visible(text: str) -> str:
     """Text in which control characters are escapes, so that they differ and drive no terminal."""
     if text.isprintable():
@@ -228,15 +230,9 @@ def visible(text: str) -> str:
     )
 
 
-def _about(detail: InvocationDetail, name: str, content: Content) -> str:
-    """The size of a member, and what the capture lost of a stream."""
-    stream = detail.stream(name)
-    loss = None if stream is None else _loss(stream)
-    return visible(f"{content.size:,} bytes{f', lost {loss}' if loss else ''}")
-
-
-def _loss(stream: StreamView) -> str | None:
-    if stream.loss_reason is None:
+def _loss(stream: StreamView | None) -> str | None:
+    """What the capture lost of a stream."""
+    if stream is None or stream.loss_reason is None:
         return None
     return f"{stream.produced_size - stream.size:,} bytes: {stream.loss_reason}"
 
@@ -266,12 +262,6 @@ def _headline(detail: InvocationDetail) -> str:
     ending = summary.outcome + (f" in {took}" if took else "")
     started = shown(summary.started_at, utc=False)
     return f"{short_id(summary.id)}  {started}  {ending}  {summary.arguments_preview}"
-
-
-def _facts(detail: InvocationDetail) -> Mapping[str, object]:
-    names = ("id", "session_id", "seq", "tool_name", "outcome", "started_at", "duration_ms")
-    facts = {name: getattr(detail.summary, name) for name in names}
-    return {**facts, "started_at": detail.summary.started_at.isoformat()}
 
 
 def _lines_of(hunk: Hunk) -> Iterator[str]:

@@ -59,14 +59,18 @@ def print_cuts(store: Store, detail: InvocationDetail, *, as_json: bool) -> Exit
         say(f"tooltrail: invocation {detail.summary.id}: {detail.absence_of(missing)}")
         return ExitCode.INCOMPLETE
     streams = [one for one in detail.streams if one.role != TIMES]
-    parts = [list(_parts_of(store, detail, one)) for one in streams]
-    roles, states = {one.role for one in streams}, {one.state for some in parts for one in some}
-    others = [_sentence(one) for one in _omissions(detail) if one.field not in roles]
+    found = [(one, list(_parts_of(store, detail, one))) for one in streams]
+    states = {part.state for _, parts in found for part in parts}
+    others = [
+        f"{one.stage}: {_sentence(one)}"
+        for one in _omissions(detail)
+        if detail.stream(one.field) is None
+    ]
     is_damaged = bool(others) or not states.isdisjoint(("cut", "lost"))
     code = ExitCode.of_damage(is_damaged=is_damaged, is_incomplete="unknown" in states)
     if as_json:
-        records = [_record(*one) for one in zip(streams, parts, strict=True)]
         facts = {"complete": code is ExitCode.OK, "id": detail.summary.id}
+        records = [_record(*one) for one in found]
         print_array([{**facts, "streams": records, "omissions": others}])
         return code
     page_output(code)
@@ -74,8 +78,8 @@ def print_cuts(store: Store, detail: InvocationDetail, *, as_json: bool) -> Exit
     by = "another program" if _is_foreign(detail) else visible(by)
     size = len(receipt.text.encode("utf-8", "surrogatepass"))
     write(f"{_TITLES[code]}: receipt of {size:,} bytes by {by}\n")
-    for stream, some in zip(streams, parts, strict=True):
-        write("".join(_lines(short_id(detail.summary.id), stream, some)))
+    for stream, parts in found:
+        write("".join(_lines(short_id(detail.summary.id), stream, parts)))
     write("".join(f"{coloured(f'- {visible(one)}', RED)}\n" for one in others))
     return code
 
@@ -210,5 +214,4 @@ def _record(stream: StreamView, parts: Sequence[Part]) -> dict[str, Any]:
 
 
 def _sentence(cut: OmissionView) -> str:
-    shows = f"{cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit}"
-    return f"{cut.stage}: {shows}: {cut.reason}"
+    return f"{cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit}: {cut.reason}"

@@ -1,8 +1,8 @@
 """Compares two contents of any size line by line, in bounded memory.
 
-The common beginning and end are skipped by blocks. The bytes between are compared by `difflib` in
-windows of lines. A window grows until enough of its lines are found on the other side. Hunks are
-yielded as they are found: applied to the first content, they give the second.
+The common beginning is skipped by blocks. The rest is compared by `difflib` in windows of lines.
+A window grows until enough of its lines are found on the other side. Hunks are yielded as they are
+found: applied to the first content, they give the second.
 """
 
 from collections import Counter
@@ -123,8 +123,7 @@ class LineDiff:
         if any(b"\0" in one.part(0, min(_SNIFF_BYTES, one.size)) for one in self._sides):
             raise _NoLinesError("binary content")
         start, line = _context_start(self._sides[0], same, newlines)
-        end = _common_end(*self._sides, same)
-        before, after = (_lines(one, start, one.size - end) for one in self._sides)
+        before, after = (_lines(one, start) for one in self._sides)
         yield from _grouped(self._edits(before, after, line), line)
 
     def _edits(self, before: Iterator[bytes], after: Iterator[bytes], line: int) -> Iterator[Edit]:
@@ -183,11 +182,11 @@ def _fill(lines: list[bytes], source: Iterator[bytes], limit: int) -> bool:
     return False
 
 
-def _lines(content: Content, start: int, stop: int) -> Iterator[bytes]:
-    """The lines of a part that begins with a line."""
+def _lines(content: Content, start: int) -> Iterator[bytes]:
+    """The lines from an offset on at which a line begins."""
     rest = b""
-    for offset in range(start, stop, _READ_SIZE):
-        block = content.part(offset, min(offset + _READ_SIZE, stop))
+    for offset in range(start, content.size, _READ_SIZE):
+        block = content.part(offset, min(offset + _READ_SIZE, content.size))
         if b"\0" in block:
             raise _NoLinesError("binary content")
         *complete, rest = (rest + block).split(b"\n")
@@ -211,27 +210,6 @@ def _common_beginning(before: Content, after: Content) -> tuple[int, int]:
         if x != y:
             break
     return offset, newlines
-
-
-def _common_end(before: Content, after: Content, same: int) -> int:
-    """The number of bytes with which both contents end, without the context of a difference.
-
-    `same` is the number of bytes with which both begin; the beginning and the end do not overlap.
-    """
-    common, most = 0, min(before.size, after.size) - same
-    while common < most:
-        step = min(_BLOCK, most - common)
-        x, y = (
-            one.part(one.size - common - step, one.size - common)[::-1] for one in (before, after)
-        )
-        common += step if x == y else _equal_count(x, y)
-        if x != y:
-            break
-    start = before.size - common
-    behind = before.part(start, min(start + _MAX_LINE, before.size))
-    # The first line may differ in the part that is not common.
-    rest = behind.split(b"\n", CONTEXT + 1)[CONTEXT + 1 :]
-    return common - len(behind) + len(rest[0]) if rest else 0
 
 
 def _context_start(content: Content, same: int, newlines: int) -> tuple[int, int]:

@@ -158,9 +158,9 @@ class Listing(NamedTuple):
         if self.style == "csv":
             write(_csv(rows, [*version, *names]))
         elif self.style == "ndjson":
-            write("".join(f"{_json(row)}\n" for row in rows))
+            write("".join(f"{json_of(row)}\n" for row in rows))
         else:
-            write("[" + ",\n ".join(map(_json, rows)) + "]\n")
+            write("[" + ",\n ".join(map(json_of, rows)) + "]\n")
         return True
 
 
@@ -173,7 +173,7 @@ def print_array(records: Iterable[Record]) -> int:
     count = 0
     try:
         for record in records:
-            row = _json({"schema_version": SCHEMA_VERSION, **record})
+            row = json_of({"schema_version": SCHEMA_VERSION, **record})
             write((",\n " if count else "[") + row)
             count += 1
     except Exception:
@@ -256,7 +256,8 @@ def _chosen(names: Iterable[str], fields: str) -> list[str]:
     return chosen
 
 
-def _json(row: Record) -> str:
+def json_of(row: Record) -> str:
+    """A record as JSON on one line."""
     return json.dumps(row, ensure_ascii=False, default=_plain)
 
 
