@@ -5,8 +5,6 @@ The duration and the times in the stream `order` differ from run to run, and are
 
 import json
 import re
-import shutil
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -109,7 +107,7 @@ class CallDiff:
             write(f"identical: {same}\n")
             return
         for name, side in zip(("before", "after "), self._sides, strict=True):
-            write(on_one_line(f"{name} {_headline(side)}") + "\n")
+            write(visible(f"{name} {_headline(side)}") + "\n")
         write(f"same   {same}\n" if same else "")
         for member in self._unknown:
             reasons = "; ".join(f"{side}: {reason}" for side, reason in member.reasons.items())
@@ -235,13 +233,6 @@ def _loss(stream: StreamView | None) -> str | None:
     if stream is None or stream.loss_reason is None:
         return None
     return f"{stream.produced_size - stream.size:,} bytes: {stream.loss_reason}"
-
-
-def on_one_line(text: str) -> str:
-    """Visible text, cut to the width of the terminal if there is one."""
-    text = visible(text)
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else len(text)
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _laid_out(text: str) -> str:

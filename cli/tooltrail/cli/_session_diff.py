@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
-from tooltrail.cli._call_diff import Absent, members_of, on_one_line, values_of
+from tooltrail.cli._call_diff import Absent, members_of, values_of, visible
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._line_diff import matching_blocks
 from tooltrail.cli._output import print_array, write
@@ -104,5 +104,5 @@ def _line(one: Mapping[str, Any]) -> str:
         if one[names]
     )
     call = f"{facts[0]['tool_name']}  {facts[0]['arguments_preview']}"
-    text = on_one_line(f"{mark} {numbers}  {outcomes:<10}{about}  {call}")
+    text = visible(f"{mark} {numbers}  {outcomes:<10}{about}  {call}")
     return f"{coloured(text, colour)}\n"
