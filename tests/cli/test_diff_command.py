@@ -110,8 +110,22 @@ def test_brief_says_what_differs_and_reads_no_output(cli: Cli) -> None:
     (found,) = differs(cli, *names, "--brief", "--json").records
     assert [one["name"] for one in found["different"]][-1] == "stdout"
     assert "hunks" not in found["different"][-1]
-    text = differs(cli, *names).text
-    assert re.search(r"^\(cannot be compared: .* is missing.*\)$", text, re.MULTILINE)
+
+
+def test_a_stream_that_cannot_be_read_ends_with_the_code_of_its_error(cli: Cli) -> None:
+    names = two(cli, OUT, CHANGED, err=b"behind")
+    for path in (cli.folder / "artifacts").rglob("*.zst"):
+        path.write_bytes(path.read_bytes()[:-1])
+    damaged = cli.run("diff", *names)
+    for path in (cli.folder / "artifacts").rglob("*.zst"):
+        path.unlink()
+    for code, ended in ((1, damaged), (4, cli.run("diff", *names))):
+        assert (ended.code, ended.sentence[:9]) == (code, "artifact ")
+        assert f"\n(cannot be compared: {ended.sentence})\n" in ended.text
+        assert hunks_of(ended.text, "stderr")[1] == "+behind"
+    ended = cli.run("diff", *names, "--json")
+    assert ended.code == 4
+    assert [len(one["notes"]) for one in ended.records[0]["different"]][-2:] == [1, 0]
 
 
 def test_binary_output_is_compared_by_size_and_first_byte(cli: Cli) -> None:
@@ -154,10 +168,54 @@ def test_arguments_are_compared_by_their_bytes(cli: Cli) -> None:
 def test_a_call_that_runs_has_no_result_yet(cli: Cli) -> None:
     with cli.open() as store, store.open_session() as session:
         ended = record(session, b"out\n")
-        running = str(session.start(CALL).id)
+        running, other = (str(session.start(CALL).id) for _ in range(2))
         text = differs(cli, running, ended).text
+        unknown = cli.run("diff", running, other)
+        (found,) = cli.run("diff", "--same-args", "--json", other).records
     assert hunks_of(text, "outcome") == ["@@ -1,1 +1,1 @@", "-running", "+ok"]
-    assert hunks_of(text, "stdout") == ["@@ -0,0 +1,1 @@", "+out"]
+    assert "\nunknown stdout: before: the invocation has not ended\n" in text
+    why = "the invocation has not ended"
+    surfaces = ["complete output", "canonical result", "receipt"]
+    assert unknown.code == 4
+    assert unknown.lines[2:] == [
+        "same   tool, arguments, outcome",
+        *(f"unknown {one}: before: {why}; after: {why}" for one in surfaces),
+    ]
+    assert (found["identical"], found["different"]) == (False, [])
+    assert found["unknown"] == [{"name": one, "before": why, "after": why} for one in surfaces]
+
+
+def test_what_is_not_recorded_is_not_equal(cli: Cli, tmp_path: Path) -> None:
+    for name in ("first", "second"):
+        file = tmp_path / f"{name}.jsonl"
+        call = {"type": "function_call", "name": "exec_command", "arguments": "{}", "call_id": "c"}
+        output = {"type": "function_call_output", "call_id": "c", "output": "text"}
+        head = {"id": name, "timestamp": "2026-01-02T03:04:05Z", "cwd": "/"}
+        lines = [("session_meta", head), ("response_item", call), ("response_item", output)]
+        at = {"timestamp": "2026-01-02T03:04:05Z"}
+        entries = [{**at, "type": kind, "payload": payload} for kind, payload in lines]
+        file.write_text("".join(f"{json.dumps(one)}\n" for one in entries))
+        cli.ok("import", str(file))
+    ended = cli.run("diff", "@last", "--same-args")
+    assert ended.code == 4
+    assert ended.lines[2] == "same   tool, arguments, outcome, receipt"
+    absent = "is not recorded: the imported file does not contain it"
+    assert ended.lines[4].startswith(
+        f"unknown canonical result: before: canonical {absent}; after:"
+    )
+    sessions = [one["session_id"] for one in cli.ok("log", "--json").records]
+    ended = cli.run("diff", *sessions)
+    assert (ended.code, ended.lines[1]) == (4, "calls: 1 unknown")
+    assert "[unknown: complete output, canonical result]" in ended.lines[0]
+    (found,) = cli.run("diff", *sessions, "--json").records
+    assert (found["result"], found["changed"]) == ("unknown", [])
+    assert found["unknown"] == ["complete output", "canonical result"]
+
+
+def test_who_leaves_the_pager_early_learns_of_the_difference(cli: Cli) -> None:
+    names = two(cli, OUT, CHANGED.replace(b"line", b"row"))
+    seen = on_a_terminal(cli, "diff", *names, columns=80, code=1, PAGER="head -n 1")
+    assert seen.startswith("before ")
 
 
 def test_the_same_call_before_is_found_in_any_session(cli: Cli) -> None:
@@ -270,6 +328,11 @@ def test_a_comparison_needs_two_sides(cli: Cli, arguments: str) -> None:
     assert ended.usage_error == "name A and B, or only A with one of --same-args and --surfaces"
 
 
+def test_brief_and_surfaces_exclude_each_other(cli: Cli) -> None:
+    ended = cli.run("diff", "--brief", "--surfaces", "@last")
+    assert (ended.code, ended.usage_error) == (2, "--brief cannot be combined with --surfaces")
+
+
 def shown_in(receipt: str, data: bytes, part: dict[str, Any]) -> bool:
     return data[part["start"] : part["stop"]].decode() in receipt
 
@@ -349,6 +412,7 @@ def test_a_receipt_that_shows_all_is_no_difference(cli: Cli) -> None:
     for name in ("@last:Bash", "@last:Read"):
         text = cli.ok("diff", "--surfaces", name).text
         assert text.startswith("the model saw all: receipt of ")
+        assert "bytes 0-0" not in text
         (found,) = cli.ok("diff", "--surfaces", name, "--json").records
         assert found["complete"] is True
 
@@ -388,7 +452,7 @@ def test_another_text_than_the_output_says_nothing(cli: Cli, tmp_path: Path) -> 
     cli.ok("import", str(file))
     ended = cli.run("diff", "--surfaces", "@last")
     assert ended.code == 4
-    assert ended.lines[0].startswith("it is not known whether the model saw all: receipt of 9 ch")
+    assert ended.lines[0].startswith("it is not known whether the model saw all: receipt of 9 by")
     assert "- unknown bytes 0-126  seen: the model saw another text" in ended.lines
 
 

@@ -198,7 +198,7 @@ def test_a_running_call_is_counted_and_no_warning(cli: Cli) -> None:
         spooled = sum(file.stat().st_size for file in (cli.folder / "spool").rglob("*.zst"))
         store.ingest()  # so that nothing changes between the commands
         ended = cli.ok("status")
-        assert "invocations  1 (1 started)\n" in ended.text
+        assert "invocations  1 (1 running)\n" in ended.text
         assert warned(cli) == []
         (status,) = cli.ok("status", "--json").records
     assert status["spool_bytes"] >= spooled > 0

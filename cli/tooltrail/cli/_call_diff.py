@@ -5,34 +5,38 @@ The duration and the times in the stream `order` differ from run to run, and are
 
 import json
 import re
-import shutil
-import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple, cast
 
+from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._line_diff import Content, Hunk, LineDiff, in_memory
-from tooltrail.cli._output import SCHEMA_VERSION, duration_of, write
+from tooltrail.cli._output import SCHEMA_VERSION, duration_of, json_of, write
+from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import GREEN, PLAIN, RED, coloured
 from tooltrail.cli._times import shown
+from tooltrail.records.errors import TooltrailError
 from tooltrail.records.ids import short_id
 from tooltrail.records.readable_json import indent_json
 from tooltrail.store import InvocationDetail, Store, StreamView
-from tooltrail.store.references import shorten_canonical, shorten_output
+from tooltrail.store.references import shorten_output
 
 TIMES = "order"
 """The role of the stream that says when the other streams were written."""
 
-_NAMES = {"output": "complete output", "canonical": "canonical result"}
-"""The members of texts with other names in the store. `output` is also the role of streams."""
-
 _DOCUMENTS = ("arguments", "complete output", "canonical result")
 """Members that are JSON, and are laid out."""
 
+_FACTS = ("id", "session_id", "seq", "tool_name", "outcome", "started_at", "duration_ms")
 _COLOURS = {b"-": RED, b"+": GREEN}
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_IN_RECEIPT = re.compile(r'\{"\$tooltrail\.receipt":\[\d+,\d+\]\}')
+
+
+class Absent(str):
+    """Why an invocation does not have a surface: whether the surface differs is not known."""
+
+    __slots__ = ()
 
 
 class Member(NamedTuple):
@@ -43,58 +47,103 @@ class Member(NamedTuple):
     after: object
 
     @property
-    def differs(self) -> bool:
-        """Whether the member differs. Reads no stream: streams with one digest are equal."""
-        return self.before != self.after
+    def state(self) -> str:
+        """`same`, `different` or `unknown`. Reads no stream: streams with one digest are equal."""
+        if self.reasons:
+            return "unknown"
+        return "same" if self.before == self.after else "different"
+
+    @property
+    def reasons(self) -> Mapping[str, str]:
+        """Why `before`, `after` or both are absent."""
+        return {side: why for side, why in self._asdict().items() if isinstance(why, Absent)}
+
+
+def members_of(before: Mapping[str, object], after: Mapping[str, object]) -> list[Member]:
+    """The members that one of two invocations has, from the values of both."""
+
+    def value(side: Mapping[str, object], name: str) -> object:
+        output = side["complete output"]
+        # Without its complete output, it is not known which streams an invocation has.
+        return side.get(name, output if isinstance(output, Absent) else None)
+
+    names = dict.fromkeys([*before, *after])
+    return [Member(name, value(before, name), value(after, name)) for name in names]
 
 
 class CallDiff:
-    """Compares two invocations of a store.
-
-    Attributes:
-        members: all members that one of them has.
-    """
+    """Compares two invocations of a store."""
 
     def __init__(self, store: Store, before: InvocationDetail, after: InvocationDetail) -> None:
         self._store = store
         self._sides = before, after
-        first, second = values_of(before), values_of(after)
-        names = dict.fromkeys([*first, *second])
-        self.members = [Member(name, first.get(name), second.get(name)) for name in names]
+        self._errors: list[TooltrailError] = []
+        members = members_of(values_of(before), values_of(after))
+        self._same, self._different, self._unknown = (
+            [one for one in members if one.state == state]
+            for state in ("same", "different", "unknown")
+        )
 
-    def print_text(self, *, brief: bool) -> bool:
-        """Print the members that differ, or one line if none does; return whether one does."""
-        changed, same = self._changed()
-        if not changed:
-            write(f"identical: {same}\n")
+    def print(self, *, brief: bool, as_json: bool) -> ExitCode:
+        """Print the members that differ, hunk by hunk; return the exit code.
+
+        Raises:
+            TooltrailError: a stream cannot be read. The other members were printed.
+        """
+        is_damaged, is_incomplete = bool(self._different), bool(self._unknown)
+        code = ExitCode.of_damage(is_damaged=is_damaged, is_incomplete=is_incomplete)
+        if as_json:
+            self._print_json(code, brief=brief)
         else:
-            for name, side in zip(("before", "after "), self._sides, strict=True):
-                write(on_one_line(f"{name} {_headline(side)}") + "\n")
-            write(f"same   {same}\n" if same else "")
-        for member in changed:
-            (self._print_sizes if brief else self._print_hunks)(member)
-        return bool(changed)
+            page_output(code)
+            self._print_text(code, brief=brief)
+        if self._errors:
+            raise self._errors[0]
+        return code
 
-    def print_json(self, *, brief: bool) -> bool:
-        """Print one JSON array with one object, hunk by hunk; return whether a member differs."""
-        changed, _ = self._changed()
-        before, after = map(_facts, self._sides)
-        document = {
+    def _print_text(self, code: ExitCode, *, brief: bool) -> None:
+        same = ", ".join(visible(one.name) for one in self._same)
+        if code is ExitCode.OK:
+            write(f"identical: {same}\n")
+            return
+        for name, side in zip(("before", "after "), self._sides, strict=True):
+            write(visible(f"{name} {_headline(side)}") + "\n")
+        write(f"same   {same}\n" if same else "")
+        for member in self._unknown:
+            reasons = "; ".join(f"{side}: {reason}" for side, reason in member.reasons.items())
+            write(visible(f"unknown {member.name}: {reasons}") + "\n")
+        for member in self._different:
+            contents = self._contents(member)
+            if brief:
+                sizes = " and ".join(f"{one.size:,}" for one in contents)
+                write(f"differ {visible(member.name)}: {sizes} bytes\n")
+            else:
+                self._print_hunks(member.name, contents)
+
+    def _print_json(self, code: ExitCode, *, brief: bool) -> None:
+        before, after = (
+            {name: getattr(side.summary, name) for name in _FACTS} for side in self._sides
+        )
+        head = {
             "schema_version": SCHEMA_VERSION,
-            "identical": not changed,
+            "identical": code is ExitCode.OK,
             "before": before,
             "after": after,
-            "same": [one.name for one in self.members if not one.differs],
-            "different": (self._record(one, brief=brief) for one in changed),
+            "same": [one.name for one in self._same],
+            "unknown": [{"name": one.name, **one.reasons} for one in self._unknown],
         }
-        for piece in json_pieces([document]):
-            write(piece)
-        write("\n")
-        return bool(changed)
-
-    def _changed(self) -> tuple[list[Member], str]:
-        same = ", ".join(visible(one.name) for one in self.members if not one.differs)
-        return [one for one in self.members if one.differs], same
+        write(f'[{json_of(head)[:-1]}, "different": [')
+        for n, member in enumerate(self._different):
+            write((",\n " if n else "") + json_of(member._asdict())[:-1])
+            if not brief:
+                difference = LineDiff(*self._contents(member))
+                write(', "hunks": [')
+                for k, hunk in enumerate(self._hunks(difference)):
+                    write((",\n " if k else "") + json_of(_hunk_record(hunk)))
+                end = {"first_difference": difference.first_difference, "notes": difference.notes}
+                write(f"], {json_of(end)[1:-1]}")
+            write("}")
+        write("]}]\n")
 
     def _contents(self, member: Member) -> list[Content]:
         texts = [one if isinstance(one, str) else "" for one in (member.before, member.after)]
@@ -108,60 +157,49 @@ class CallDiff:
             contents.append(in_memory(data) if stream is None else content_of(self._store, stream))
         return contents
 
-    def _print_sizes(self, member: Member) -> None:
-        sizes = " and ".join(f"{one.size:,}" for one in self._contents(member))
-        write(f"differ {visible(member.name)}: {sizes} bytes\n")
-
-    def _print_hunks(self, member: Member) -> None:
-        contents = self._contents(member)
+    def _print_hunks(self, member: str, contents: Sequence[Content]) -> None:
         for sign, side, content in zip(("---", "+++"), self._sides, contents, strict=True):
-            name = f"{short_id(side.summary.id)}/{visible(member.name)}"
-            write(f"{sign} {name}\t{_about(side, member.name, content)}\n")
+            name = f"{short_id(side.summary.id)}/{visible(member)}"
+            loss = _loss(side.stream(member))
+            about = visible(f"{content.size:,} bytes{f', lost {loss}' if loss else ''}")
+            write(f"{sign} {name}\t{about}\n")
         difference = LineDiff(*contents)
-        for hunk in difference.hunks():
+        for hunk in self._hunks(difference):
             write("".join(_lines_of(hunk)))
         write("".join(f"({visible(note)})\n" for note in difference.notes))
 
-    def _record(self, member: Member, *, brief: bool) -> Mapping[str, Any]:
-        if brief:
-            return member._asdict()
-        difference = LineDiff(*self._contents(member))
-        return {
-            **member._asdict(),
-            "hunks": map(_hunk_record, difference.hunks()),
-            "first_difference": lambda: difference.first_difference,
-            "notes": lambda: difference.notes,
-        }
+    def _hunks(self, difference: LineDiff) -> Iterator[Hunk]:
+        """The hunks; an error is kept until all members are printed."""
+        yield from difference.hunks()
+        self._errors += filter(None, [difference.error])
 
 
 def values_of(detail: InvocationDetail) -> Mapping[str, object]:
     """What is compared of an invocation, by name: texts, and for a stream its digest and size."""
-    summary, receipt = detail.summary, detail.receipt
-    values: dict[str, object] = {
-        "tool": f"{summary.tool_name} ({summary.family} family)\n",
-        "arguments": detail.arguments.decode("utf-8", "surrogateescape"),
-        "outcome": f"{summary.outcome}\n",
-        "complete output": detail.complete_json,
-        "canonical result": detail.canonical_json,
-        "receipt": None if receipt is None else receipt.text,
-    }
-    for gone in detail.erased:
-        # What was erased from two invocations may have differed.
-        values[_NAMES.get(gone.name, gone.name)] = f"{summary.id}: {gone.sentence}\n"
-    if detail.complete_json is not None:
+
+    def text(surface: str, stored: str | None) -> str:
+        if stored is None or any(one.name == surface for one in detail.erased):
+            return Absent(detail.absence_of(surface))
+        return stored
+
+    summary, receipt, output = detail.summary, detail.receipt, detail.complete_json
+    if output is not None:
         # Streams are compared alone; the document has their numbers.
-        streams = cast("Any", detail.streams)
-        values["complete output"] = shorten_output(detail.complete_json, streams)
-    if detail.canonical_json is not None and receipt is not None:
-        # Long texts that stand in the receipt are compared there.
-        text = receipt.text.encode("utf-8", "surrogatepass")
-        result = shorten_canonical(detail.canonical_json, text)
-        values["canonical result"] = _IN_RECEIPT.sub('"(see receipt)"', result)
-    for one in detail.streams:
-        if one.role != TIMES:
-            lost = _loss(one)
-            values[one.role] = {"digest": one.digest, "size": one.size, "lost": lost}
-    return values
+        output = shorten_output(output, cast("Any", detail.streams))
+    values = {
+        "tool": f"{summary.tool_name} ({summary.family} family)\n",
+        "arguments": text("arguments", detail.arguments.decode("utf-8", "surrogateescape")),
+        "outcome": f"{summary.outcome}\n",
+        "complete output": text("output", output),
+        "canonical result": text("canonical", detail.canonical_json),
+        "receipt": text("receipt", None if receipt is None else receipt.text),
+    }
+    streams = {
+        one.role: {"digest": one.digest, "size": one.size, "lost": _loss(one)}
+        for one in detail.streams
+        if one.role != TIMES
+    }
+    return {**values, **streams}
 
 
 def content_of(store: Store, stream: StreamView) -> Content:
@@ -180,27 +218,6 @@ def content_of(store: Store, stream: StreamView) -> Content:
     return Content(stream.size, part)
 
 
-def json_pieces(value: Any) -> Iterator[str]:
-    """JSON in pieces. An iterator becomes an array, a function is called when it is written."""
-    if callable(value):
-        value = value()
-    if isinstance(value, dict):
-        items = cast("dict[str, Any]", value).items()
-        yield "{"
-        for n, (name, one) in enumerate(items):
-            yield f"{', ' if n else ''}{json.dumps(name)}: "
-            yield from json_pieces(one)
-        yield "}"
-    elif isinstance(value, list | Iterator):
-        yield "["
-        for n, one in enumerate(cast("Iterator[Any]", value)):
-            yield ",\n " if n else ""
-            yield from json_pieces(one)
-        yield "]"
-    else:
-        yield json.dumps(value, ensure_ascii=False, default=str)
-
-
 def visible(text: str) -> str:
     """Text in which control characters are escapes, so that they differ and drive no terminal."""
     if text.isprintable():
@@ -211,24 +228,11 @@ def visible(text: str) -> str:
     )
 
 
-def _about(detail: InvocationDetail, name: str, content: Content) -> str:
-    """The size of a member, and what the capture lost of a stream."""
-    stream = detail.stream(name)
-    loss = None if stream is None else _loss(stream)
-    return visible(f"{content.size:,} bytes{f', lost {loss}' if loss else ''}")
-
-
-def _loss(stream: StreamView) -> str | None:
-    if stream.loss_reason is None:
+def _loss(stream: StreamView | None) -> str | None:
+    """What the capture lost of a stream."""
+    if stream is None or stream.loss_reason is None:
         return None
     return f"{stream.produced_size - stream.size:,} bytes: {stream.loss_reason}"
-
-
-def on_one_line(text: str) -> str:
-    """Visible text, cut to the width of the terminal if there is one."""
-    text = visible(text)
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else len(text)
-    return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
 def _laid_out(text: str) -> str:
@@ -249,12 +253,6 @@ def _headline(detail: InvocationDetail) -> str:
     ending = summary.outcome + (f" in {took}" if took else "")
     started = shown(summary.started_at, utc=False)
     return f"{short_id(summary.id)}  {started}  {ending}  {summary.arguments_preview}"
-
-
-def _facts(detail: InvocationDetail) -> Mapping[str, object]:
-    names = ("id", "session_id", "seq", "tool_name", "outcome", "started_at", "duration_ms")
-    facts = {name: getattr(detail.summary, name) for name in names}
-    return {**facts, "started_at": detail.summary.started_at.isoformat()}
 
 
 def _lines_of(hunk: Hunk) -> Iterator[str]:

@@ -14,6 +14,7 @@ from tooltrail.cli._call_diff import TIMES, content_of, visible
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._line_diff import Content
 from tooltrail.cli._output import print_array, say, write
+from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import GREEN, RED, coloured
 from tooltrail.records.ids import short_id
 from tooltrail.store import InvocationDetail, Store, StreamView
@@ -24,6 +25,12 @@ _MARKER = re.compile(
     r"(lines|characters); [^\]]*\]"
 )
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_TITLES = {
+    ExitCode.OK: "the model saw all",
+    ExitCode.DAMAGED: "the model did not see all",
+    ExitCode.INCOMPLETE: "it is not known whether the model saw all",
+}
+_OTHER_TEXT = "the model saw another text"
 _LEAST_FOUND = 16
 """Fewest bytes of a stream that are found in a text, and not there by chance."""
 
@@ -31,8 +38,8 @@ _LEAST_FOUND = 16
 class Part(NamedTuple):
     """A part of a stream: its bytes from `start` up to `stop`, and its lines, if they are known.
 
-    The state is `shown`, `cut`, `lost` (not stored), or `unknown`: how much was shown is not known,
-    or not where. `stage` left the part out, for `reason`.
+    The state is `shown`, `cut`, `lost` (not stored), or `unknown`: the shown part cannot be
+    located. `stage` left the part out, for `reason`.
     """
 
     state: str
@@ -44,55 +51,55 @@ class Part(NamedTuple):
     reason: str = ""
 
 
-def print_cuts(store: Store, detail: InvocationDetail, *, as_json: bool) -> int:
+def print_cuts(store: Store, detail: InvocationDetail, *, as_json: bool) -> ExitCode:
     """Print what the model did not see of a call; return the exit code."""
     receipt = detail.receipt
     if receipt is None or detail.complete_json is None:
         missing = "output" if receipt else "receipt"
         say(f"tooltrail: invocation {detail.summary.id}: {detail.absence_of(missing)}")
         return ExitCode.INCOMPLETE
-    streams = {
-        one: list(_parts_of(store, detail, one)) for one in detail.streams if one.role != TIMES
-    }
-    roles = {one.role for one in streams}
-    others = [one for one in _omissions(detail) if one.field not in roles]
-    states = {part.state for parts in streams.values() for part in parts}
-    code, title = ExitCode.DAMAGED, "the model did not see all"
-    if not others and states <= {"shown", "unknown"}:
-        code, title = ExitCode.INCOMPLETE, "it is not known whether the model saw all"
-        if "unknown" not in states:
-            code, title = ExitCode.OK, "the model saw all"
+    streams = [one for one in detail.streams if one.role != TIMES]
+    found = [(one, list(_parts_of(store, detail, one))) for one in streams]
+    states = {part.state for _, parts in found for part in parts}
+    others = [
+        f"{one.stage}: {_sentence(one)}"
+        for one in _omissions(detail)
+        if detail.stream(one.field) is None
+    ]
+    is_damaged = bool(others) or not states.isdisjoint(("cut", "lost"))
+    code = ExitCode.of_damage(is_damaged=is_damaged, is_incomplete="unknown" in states)
     if as_json:
-        print_array([{"complete": code is ExitCode.OK, **_record(detail, streams, others)}])
+        facts = {"complete": code is ExitCode.OK, "id": detail.summary.id}
+        records = [_record(*one) for one in found]
+        print_array([{**facts, "streams": records, "omissions": others}])
         return code
+    page_output(code)
     by = f"renderer {receipt.renderer_name} {receipt.renderer_version}"
     by = "another program" if _is_foreign(detail) else visible(by)
-    write(f"{title}: receipt of {len(receipt.text):,} characters by {by}\n")
-    for stream, parts in streams.items():
-        write("".join(_lines(detail, stream, parts)))
-    write("".join(f"{coloured(f'- {visible(_sentence(one))}', RED)}\n" for one in others))
+    size = len(receipt.text.encode("utf-8", "surrogatepass"))
+    write(f"{_TITLES[code]}: receipt of {size:,} bytes by {by}\n")
+    for stream, parts in found:
+        write("".join(_lines(short_id(detail.summary.id), stream, parts)))
+    write("".join(f"{coloured(f'- {visible(one)}', RED)}\n" for one in others))
     return code
 
 
 def _parts_of(store: Store, detail: InvocationDetail, stream: StreamView) -> Iterator[Part]:
     content = content_of(store, stream)
     cuts = [one for one in _omissions(detail) if one.field == stream.role and one.unit != "lines"]
+    why, unknown = ("", ""), ""
     if _is_foreign(detail):
-        first, last = _found_in(detail, content)
-        why = ("seen", "the text that the model saw does not have it")
-        if first + last == 0 < stream.size:
-            yield Part("unknown", 0, stream.size, stage="seen", reason="the model saw another text")
-        else:
-            yield from _parts(stream, content, first, last, *why)
-    elif not cuts:
-        yield from _parts(stream, content, stream.size, 0)
-    elif (shown := _first_shown(detail, content, cuts)) is None:
-        yield from (
-            Part("unknown", 0, stream.size, stage=one.stage, reason=_sentence(one)) for one in cuts
-        )
+        ends = _found_in(detail, content)
+        why, unknown = ("seen", "the text that the model saw does not have it"), _OTHER_TEXT
+    elif cuts:
+        ends = _shown_ends(detail, content, cuts)
+        why, unknown = (cuts[0].stage, cuts[0].reason), "; ".join(map(_sentence, cuts))
     else:
-        cut = cuts[0]
-        yield from _parts(stream, content, shown, cut.after - shown, cut.stage, cut.reason)
+        ends = 0, content.size
+    if ends is None:
+        yield Part("unknown", 0, stream.size, stage=why[0], reason=unknown)
+    else:
+        yield from _split(stream, content, *ends, why)
     if stream.produced_size > stream.size:
         reason = stream.loss_reason or ""
         yield Part("lost", stream.size, stream.produced_size, stage="capture", reason=reason)
@@ -108,10 +115,10 @@ def _is_foreign(detail: InvocationDetail) -> bool:
     return detail.receipt is not None and detail.receipt.renderer_name == "seen"
 
 
-def _first_shown(
+def _shown_ends(
     detail: InvocationDetail, content: Content, cuts: Sequence[OmissionView]
-) -> int | None:
-    """The number of bytes that a preview shows before its marker; None if it is not known.
+) -> tuple[int, int] | None:
+    """How many bytes a preview shows before and behind its marker; None if it is not known.
 
     The preview must be made of exactly these bytes: a tool may print a marker, too.
     """
@@ -119,7 +126,7 @@ def _first_shown(
     if len(cuts) > 1 or (cut.unit, cut.before) != ("bytes", content.size):
         return None
     if cut.after == 0:
-        return 0
+        return 0, 0
     shown = content.part(0, cut.after)
     for quoted in filter(_MARKER.search, _STRING.findall(detail.canonical_json or "")):
         text: str = json.loads(quoted)
@@ -129,7 +136,7 @@ def _first_shown(
             head, tail = shown[:first], content.part(content.size - cut.after + first, content.size)
             separator = "" if not head or head.endswith(b"\n") else "\n"
             if text.startswith(f"{_spelled(head)}{separator}{marker[0]}\n{_spelled(tail)}"):
-                return first
+                return first, len(tail)
     return None
 
 
@@ -146,15 +153,16 @@ def _spelled(data: bytes) -> str:
     return data.decode("utf-8", "backslashreplace")
 
 
-def _found_in(detail: InvocationDetail, content: Content) -> tuple[int, int]:
-    """How many bytes of the beginning and of the end of a stream the receipt shows."""
+def _found_in(detail: InvocationDetail, content: Content) -> tuple[int, int] | None:
+    """How many bytes of the beginning and of the end of a stream the receipt shows, if any."""
     text = "" if detail.receipt is None else detail.receipt.text
     receipt = text.encode("utf-8", "surrogatepass")
     first = _longest(content.part(0, len(receipt)), receipt, content.size)
     rest = receipt[receipt.find(content.part(0, first)) + first :]
     room = content.size - first
     end = content.part(content.size - min(len(rest), room), content.size)
-    return first, _longest(end[::-1], rest[::-1], room)
+    last = _longest(end[::-1], rest[::-1], room)
+    return (first, last) if first or last or not content.size else None
 
 
 def _longest(beginning: bytes, text: bytes, size: int) -> int:
@@ -166,30 +174,28 @@ def _longest(beginning: bytes, text: bytes, size: int) -> int:
     return low if low >= min(_LEAST_FOUND, size) else 0
 
 
-def _parts(  # noqa: PLR0917  the numbers of both ends, and why the rest was cut
-    stream: StreamView, content: Content, first: int, last: int, stage: str = "", reason: str = ""
+def _split(
+    stream: StreamView, content: Content, first: int, last: int, why: tuple[str, str]
 ) -> Iterator[Part]:
     """The parts of a stream of which the beginning and the end are shown."""
     size, stop = content.size, content.size - last
-    if first == stop:
-        yield Part("shown", 0, size, min(1, stream.line_count), stream.line_count)
-        return
-    head, tail = content.part(0, first), content.part(stop - 1, size)
-    newlines = stream.line_count - (not tail.endswith(b"\n"))
+    is_ended = content.part(max(size - 1, 0), size) == b"\n"
+    newlines = stream.line_count - (not is_ended)
 
     def line_of(offset: int) -> int:
         if offset <= first:
-            return head.count(b"\n", 0, offset) + 1
-        return newlines - tail.count(b"\n", offset - stop + 1) + 1
+            return content.part(0, offset).count(b"\n") + 1
+        return newlines - content.part(offset, size).count(b"\n") + 1
 
     for state, begin, end in (("shown", 0, first), ("cut", first, stop), ("shown", stop, size)):
         if begin < end:
-            why = (stage, reason) if state == "cut" else ()
-            yield Part(state, begin, end, line_of(begin), line_of(end - 1), *why)
+            reason = why if state == "cut" else ()
+            yield Part(state, begin, end, line_of(begin), line_of(end - 1), *reason)
 
 
-def _lines(detail: InvocationDetail, stream: StreamView, parts: Sequence[Part]) -> Iterator[str]:
-    yield f"{visible(stream.role)}: {stream.produced_size:,} bytes\n"
+def _lines(name: str, stream: StreamView, parts: Sequence[Part]) -> Iterator[str]:
+    role = visible(stream.role)
+    yield f"{role}: {f'{stream.produced_size:,} bytes' if stream.produced_size else 'empty'}\n"
     for part in parts:
         is_shown = part.state == "shown"
         place = f"bytes {part.start:,}-{part.stop:,}"
@@ -199,31 +205,13 @@ def _lines(detail: InvocationDetail, stream: StreamView, parts: Sequence[Part]) 
         text = f"{' ' if is_shown else '-'} {part.state:7} {place}{why}"
         yield coloured(visible(text), GREEN if is_shown else RED) + "\n"
         if part.state == "cut":
-            name, role = short_id(detail.summary.id), visible(stream.role)
-            where = f"--stream {role} --bytes {part.start}:{part.stop}"
-            yield f"    tooltrail cat {name} {where}\n"
+            yield f"    tooltrail cat {name} --stream {role} --bytes {part.start}:{part.stop}\n"
 
 
-def _record(
-    detail: InvocationDetail,
-    streams: dict[StreamView, list[Part]],
-    others: Sequence[OmissionView],
-) -> dict[str, Any]:
-    return {
-        "id": detail.summary.id,
-        "streams": [
-            {
-                "role": stream.role,
-                "size": stream.produced_size,
-                "digest": stream.digest,
-                "parts": [part._asdict() for part in parts],
-            }
-            for stream, parts in streams.items()
-        ],
-        "omissions": [_sentence(one) for one in others],
-    }
+def _record(stream: StreamView, parts: Sequence[Part]) -> dict[str, Any]:
+    facts = {"role": stream.role, "size": stream.produced_size, "digest": stream.digest}
+    return {**facts, "parts": [part._asdict() for part in parts]}
 
 
 def _sentence(cut: OmissionView) -> str:
-    shows = f"{cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit}"
-    return f"{cut.stage}: {shows}: {cut.reason}"
+    return f"{cut.field} shows {cut.after:,} of {cut.before:,} {cut.unit}: {cut.reason}"

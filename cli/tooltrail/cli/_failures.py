@@ -71,7 +71,7 @@ def _guarded(command: click.Command) -> int:
         return error.exit_code
     except BrokenPipeError:
         # Leaving the pager early is no error.
-        return ExitCode.OK if hasattr(sys.stdout, "finish") else ExitCode.BROKEN_PIPE
+        return getattr(sys.stdout, "code_if_left", ExitCode.BROKEN_PIPE)
     except (click.Abort, KeyboardInterrupt):
         return ExitCode.INTERRUPTED
     except Exception as error:  # noqa: BLE001  `_reported` raises unknown errors again

@@ -1,11 +1,11 @@
 """Compares two contents of any size line by line, in bounded memory.
 
-The common beginning and end are skipped by blocks. The bytes between are compared by `difflib` in
-windows of lines. A window grows until enough of its lines are found on the other side. Hunks are
-yielded as they are found: applied to the first content, they give the second.
+The common beginning is skipped by blocks. The rest is compared by `difflib` in windows of lines.
+A window grows until enough of its lines are found on the other side. Hunks are yielded as they are
+found: applied to the first content, they give the second.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
@@ -38,6 +38,10 @@ _MAX_HUNK = 10_000
 _MAX_STEPS = 250_000
 """Steps of an exact comparison. Beyond it, `difflib` skips frequent elements."""
 
+_INEXACT = (
+    "from line {:,} on, the contents have too little in common for an exact comparison: more lines"
+    " than necessary may be shown as replaced"
+)
 Edit = tuple[bytes, bytes]
 """A line, and ` `, `-` or `+` before it."""
 
@@ -71,7 +75,10 @@ class Hunk(NamedTuple):
 
     @property
     def ranges(self) -> tuple[tuple[int, int], tuple[int, int]]:
-        """First line and number of lines in each content; no lines stand behind a line."""
+        """First line and number of lines in each content.
+
+        As in a unified diff, an empty range has the number of the line before it.
+        """
         marks = b"".join(line[:1] for line in self.lines)
         first, second = (len(marks) - marks.count(mark) for mark in (b"+", b"-"))
         return (self.before - (not first), first), (self.after - (not second), second)
@@ -88,11 +95,13 @@ class LineDiff:
         first_difference: offset of the first byte that differs; None until `hunks` has begun.
         notes: sentences about what could not be compared, or not exactly; complete when `hunks`
             has ended.
+        error: why a content could not be read to its end; None until `hunks` has ended.
     """
 
     def __init__(self, before: Content, after: Content) -> None:
         self.first_difference: int | None = None
         self.notes: list[str] = []
+        self.error: TooltrailError | None = None
         self._sides = before, after
 
     def hunks(self) -> Iterator[Hunk]:
@@ -107,28 +116,29 @@ class LineDiff:
                 f" the first difference is at byte {self.first_difference:,}"
             )
         except TooltrailError as error:
+            self.error = error
             self.notes.append(f"cannot be compared: {error}")
 
     def _hunks(self, same: int, newlines: int) -> Iterator[Hunk]:
         if any(b"\0" in one.part(0, min(_SNIFF_BYTES, one.size)) for one in self._sides):
             raise _NoLinesError("binary content")
         start, line = _context_start(self._sides[0], same, newlines)
-        end = _common_end(*self._sides, same)
-        before, after = (_lines(one, start, one.size - end) for one in self._sides)
+        before, after = (_lines(one, start) for one in self._sides)
         yield from _grouped(self._edits(before, after, line), line)
 
     def _edits(self, before: Iterator[bytes], after: Iterator[bytes], line: int) -> Iterator[Edit]:
-        left, right, limit = _Window(before), _Window(after), _WINDOW
-        while left.fill(limit) | right.fill(limit):
-            a, b = left.lines, right.lines
-            is_end = left.is_last and right.is_last
+        a, b, limit = list[bytes](), list[bytes](), _WINDOW
+        is_end = False
+        while not is_end:
+            is_end = _fill(a, before, limit) & _fill(b, after, limit)
             blocks = matching_blocks(a, b, is_end=is_end)
             common = sum(size for _, _, size in blocks) * _COMMON_SHARE
             if not is_end and common < min(len(a), len(b)):
                 if limit < _MAX_WINDOW:
                     limit *= 4
                     continue
-                self._note_replaced(line)
+                if not self.notes:
+                    self.notes.append(_INEXACT.format(line))
             if is_end or not blocks:
                 blocks.append((len(a), len(b), 0))
             i = j = 0
@@ -137,16 +147,8 @@ class LineDiff:
                 yield from ((b"+", one) for one in b[j:to_j])
                 i, j = to_i + size, to_j + size
                 yield from ((b" ", one) for one in a[to_i:i])
-            left.drop(i)
-            right.drop(j)
+            del a[:i], b[:j]
             line, limit = line + i, _WINDOW
-
-    def _note_replaced(self, line: int) -> None:
-        if not self.notes:
-            self.notes.append(
-                f"from line {line:,} on, the contents have too little in common for an exact"
-                " comparison: more lines than necessary may be shown as replaced"
-            )
 
 
 def matching_blocks(
@@ -168,41 +170,23 @@ def matching_blocks(
     return [block for block in (ends[0], *found, ends[1]) if block[2]]
 
 
-class _Window:
-    """The next lines of one content.
-
-    Attributes:
-        lines: the lines.
-        is_last: whether no line follows.
-    """
-
-    def __init__(self, source: Iterator[bytes]) -> None:
-        self.lines: list[bytes] = []
-        self.is_last = False
-        self._source = source
-        self._size = 0
-
-    def fill(self, limit: int) -> bool:
-        """Read on up to `limit` lines or `_MAX_WINDOW_BYTES`; return whether there is a line."""
-        while not self.is_last and len(self.lines) < limit and self._size < _MAX_WINDOW_BYTES:
-            line = next(self._source, b"")
-            self.is_last = not line
-            if line:
-                self.lines.append(line)
-                self._size += len(line)
-        return bool(self.lines)
-
-    def drop(self, count: int) -> None:
-        """Forget the first lines."""
-        self._size -= sum(map(len, self.lines[:count]))
-        del self.lines[:count]
+def _fill(lines: list[bytes], source: Iterator[bytes], limit: int) -> bool:
+    """Read on up to `limit` lines or `_MAX_WINDOW_BYTES`; return whether no line follows."""
+    size = sum(map(len, lines))
+    while len(lines) < limit and size < _MAX_WINDOW_BYTES:
+        line = next(source, None)
+        if line is None:
+            return True
+        lines.append(line)
+        size += len(line)
+    return False
 
 
-def _lines(content: Content, start: int, stop: int) -> Iterator[bytes]:
-    """The lines of a part that begins with a line."""
+def _lines(content: Content, start: int) -> Iterator[bytes]:
+    """The lines from an offset on at which a line begins."""
     rest = b""
-    for offset in range(start, stop, _READ_SIZE):
-        block = content.part(offset, min(offset + _READ_SIZE, stop))
+    for offset in range(start, content.size, _READ_SIZE):
+        block = content.part(offset, min(offset + _READ_SIZE, content.size))
         if b"\0" in block:
             raise _NoLinesError("binary content")
         *complete, rest = (rest + block).split(b"\n")
@@ -226,27 +210,6 @@ def _common_beginning(before: Content, after: Content) -> tuple[int, int]:
         if x != y:
             break
     return offset, newlines
-
-
-def _common_end(before: Content, after: Content, same: int) -> int:
-    """The number of bytes with which both contents end, without the context of a difference.
-
-    `same` is the number of bytes with which both begin; the beginning and the end do not overlap.
-    """
-    common, most = 0, min(before.size, after.size) - same
-    while common < most:
-        step = min(_BLOCK, most - common)
-        x, y = (
-            one.part(one.size - common - step, one.size - common)[::-1] for one in (before, after)
-        )
-        common += step if x == y else _equal_count(x, y)
-        if x != y:
-            break
-    start = before.size - common
-    behind = before.part(start, min(start + _MAX_LINE, before.size))
-    # The first line may differ in the part that is not common.
-    rest = behind.split(b"\n", CONTEXT + 1)[CONTEXT + 1 :]
-    return common - len(behind) + len(rest[0]) if rest else 0
 
 
 def _context_start(content: Content, same: int, newlines: int) -> tuple[int, int]:
@@ -273,29 +236,21 @@ def _equal_count(x: Sequence[object], y: Sequence[object]) -> int:
 def _grouped(edits: Iterator[Edit], line: int) -> Iterator[Hunk]:
     """Group edits to hunks; `line` is the number of the first line."""
     before = after = line
-    recent = deque[bytes](maxlen=CONTEXT)
     lines: list[bytes] = []
-    begins = (line, line)
-    quiet = 0
+    quiet = 0  # equal lines at the end of `lines`
     for mark, text in edits:
-        if mark == b" " and not lines:
-            recent.append(b" " + text)
-        else:
-            if not lines:
-                begins = before - len(recent), after - len(recent)
-                lines = list(recent)
-                recent.clear()
-            lines.append(mark + text)
-            quiet = quiet + 1 if mark == b" " else 0
-        before += mark != b"+"
-        after += mark != b"-"
-        if quiet == 2 * CONTEXT:
-            yield Hunk(*begins, lines[:-CONTEXT])
-            recent.extend(lines[-CONTEXT:])
-        elif len(lines) >= _MAX_HUNK:
-            yield Hunk(*begins, lines)
-        else:
-            continue
-        lines, quiet = [], 0
-    if lines:
-        yield Hunk(*begins, lines[: len(lines) - max(0, quiet - CONTEXT)])
+        lines.append(mark + text)
+        quiet = quiet + 1 if mark == b" " else 0
+        if quiet == len(lines):
+            if quiet > CONTEXT:
+                del lines[0]
+                before, after, quiet = before + 1, after + 1, CONTEXT
+        elif quiet == 2 * CONTEXT or len(lines) >= _MAX_HUNK:
+            quiet = CONTEXT if quiet == 2 * CONTEXT else 0
+            hunk = Hunk(before, after, lines[: len(lines) - quiet])
+            yield hunk
+            (_, first), (_, second) = hunk.ranges
+            before, after = before + first, after + second
+            del lines[: len(hunk.lines)]
+    if quiet < len(lines):
+        yield Hunk(before, after, lines[: len(lines) - max(0, quiet - CONTEXT)])

@@ -174,7 +174,7 @@ class Listing(NamedTuple):
         if self.style == "csv":
             _write_in_blocks(_csv(rows, [*version, *names]))
         elif self.style == "ndjson":
-            _write_in_blocks(f"{_json(row)}\n" for row in rows)
+            _write_in_blocks(f"{json_of(row)}\n" for row in rows)
         else:
             _write_in_blocks(_array(rows))
         return True
@@ -198,7 +198,7 @@ def _array(rows: Iterable[Record]) -> Iterator[str]:
     separator = "["
     try:
         for row in rows:
-            yield separator + _json(row)
+            yield separator + json_of(row)
             separator = ",\n "
     except Exception:
         if separator != "[":
@@ -295,7 +295,8 @@ def _chosen(names: Iterable[str], fields: str) -> list[str]:
     return chosen
 
 
-def _json(row: Record) -> str:
+def json_of(row: Record) -> str:
+    """A record as JSON on one line."""
     return json.dumps(row, ensure_ascii=False, default=_plain)
 
 

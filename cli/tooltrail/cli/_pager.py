@@ -16,11 +16,16 @@ _LESS = "FRX"
 
 
 class PagedOutput(io.TextIOWrapper):
-    """Standard output that goes to a pager. It counts as a terminal."""
+    """Standard output that goes to a pager. It counts as a terminal.
 
-    def __init__(self, pager: "subprocess.Popen[bytes]") -> None:
+    Attributes:
+        code_if_left: the exit code if the user leaves the pager before all is written.
+    """
+
+    def __init__(self, pager: "subprocess.Popen[bytes]", code_if_left: int) -> None:
         assert pager.stdin is not None
         super().__init__(pager.stdin, "utf-8", "backslashreplace")
+        self.code_if_left = code_if_left
         self._pager = pager
         # Ctrl-C is for the pager while it runs.
         self._interrupted = signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -39,10 +44,11 @@ class PagedOutput(io.TextIOWrapper):
             signal.signal(signal.SIGINT, self._interrupted)
 
 
-def page_output() -> None:
+def page_output(code_if_left: int = 0) -> None:
     """Send all further output through `$TOOLTRAIL_PAGER`, `$PAGER` or `less`, on a terminal only.
 
-    `cat`, an empty text, or a program that there is not means no pager.
+    `cat`, an empty text, or a program that there is not means no pager. `code_if_left` is the exit
+    code if the user leaves the pager early.
     """
     command = os.environ.get("TOOLTRAIL_PAGER", os.environ.get("PAGER", _DEFAULT))
     is_wanted = command.strip() not in ("", "cat") and os.environ.get("TERM") != "dumb"
@@ -56,6 +62,6 @@ def page_output() -> None:
         return
     environment = {"LESS": _LESS, "LV": "-c", **os.environ}
     pager = subprocess.Popen(command, shell=True, stdin=subprocess.PIPE, env=environment)  # noqa: S602  as git does
-    paged = PagedOutput(pager)
+    paged = PagedOutput(pager, code_if_left)
     sys.stdout = paged
     atexit.register(paged.finish)

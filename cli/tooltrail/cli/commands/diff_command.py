@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
-from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, store_options
-from tooltrail.cli._pager import page_output
 
 if TYPE_CHECKING:
-    from tooltrail.store import InvocationDetail, Reader, Store
+    from tooltrail.store import InvocationDetail, Reader
 
 _FORMS = "name A and B, or only A with one of --same-args and --surfaces"
 
@@ -23,11 +22,11 @@ _FORMS = "name A and B, or only A with one of --same-args and --surfaces"
 @click.option(
     "--same-args",
     is_flag=True,
-    help="Compare the newest call before A with the same tool and arguments with A.",
+    help="Compare A with the newest earlier call that has the same tool and arguments.",
 )
 @click.option("--surfaces", is_flag=True, help="Compare what A printed with what the model saw.")
 @click.option("--session", "sessions", is_flag=True, help="A and B are names of sessions.")
-@click.option("--brief", is_flag=True, help="Only say what differs, and read no output.")
+@click.option("--brief", is_flag=True, help="List what differs, without the contents.")
 @json_option
 def command(
     *,
@@ -41,58 +40,47 @@ def command(
 ) -> int:
     """Show what differs between two invocations, or between two sessions.
 
-    A and B are invocations, named as for `tooltrail show`; otherwise sessions, named by id, name
-    or @last. Of two invocations: tool, arguments, outcome, complete output, canonical result,
-    receipt, and every stream, as unified diffs. Texts that are JSON are laid out. Times and the
-    duration are no difference. Of two sessions: which calls changed, and which only one of them
-    has. Calls are aligned by tool and arguments.
+    A and B name two invocations (see `tooltrail show`) or two sessions (id, name, @last). Of two
+    invocations: tool, arguments, outcome, complete output, canonical result, receipt, and every
+    stream, as unified diffs. Texts that are JSON are laid out. Times and durations are ignored. Of
+    two sessions: which calls changed, and which only one of them has. Calls are aligned by tool
+    and arguments.
 
     --surfaces says which bytes and lines of the complete output the model did not see, and which
-    stage left them out. Exits with 0 if nothing differs, and with 1 otherwise.
+    stage left them out. Exits with 0 if nothing differs, with 1 if something differs, and with 4 if
+    what is recorded is equal, but something is not recorded or has not ended.
     """
     if len(names) + same_args + surfaces != 2 or (sessions and len(names) == 1):
         raise click.UsageError(_FORMS)
+    if brief and surfaces:
+        raise click.UsageError("--brief cannot be combined with --surfaces")
     with location.open() as store:
-        if not as_json:
-            page_output()
+        reader = store.reader
+        calls = [] if sessions else _invocations(reader, names)
+        if not calls:
+            from tooltrail.cli._session_diff import print_session_diff
+
+            first, second = map(reader.session, names)
+            return print_session_diff(reader, first, second, brief=brief, as_json=as_json)
         if surfaces:
             from tooltrail.cli._cuts import print_cuts
 
-            return print_cuts(store, store.reader.invocation(names[0]), as_json=as_json)
-        if sessions or (len(names) == 2 and _are_sessions(store.reader, names)):
-            from tooltrail.cli._session_diff import print_session_diff
-
-            first, second = map(store.reader.session, names)
-            differs = print_session_diff(store.reader, first, second, brief=brief, as_json=as_json)
-            return ExitCode.DAMAGED if differs else ExitCode.OK
+            return print_cuts(store, calls[0], as_json=as_json)
         from tooltrail.cli._call_diff import CallDiff
+        from tooltrail.store.read.comparing import same_call_before
 
-        calls = CallDiff(store, *_calls(store, names))
-        differs = (calls.print_json if as_json else calls.print_text)(brief=brief)
-        return ExitCode.DAMAGED if differs else ExitCode.OK
+        before = same_call_before(reader, calls[0]) if same_args else calls[0]
+        return CallDiff(store, before, calls[-1]).print(brief=brief, as_json=as_json)
 
 
-def _are_sessions(reader: Reader, names: tuple[str, ...]) -> bool:
-    """Whether the names are those of sessions, and not of invocations."""
+def _invocations(reader: Reader, names: tuple[str, ...]) -> list[InvocationDetail]:
+    """The invocations with these names; none if two sessions have them."""
     from tooltrail.records.errors import NotFoundError
 
     try:
-        for name in names:
-            reader.is_running(name)  # finds the invocation, and reads none of its texts
-    except NotFoundError as error:
-        try:
-            for name in names:
-                reader.session(name)
-        except NotFoundError:
-            raise error from None
-        return True
-    return False
-
-
-def _calls(store: Store, names: tuple[str, ...]) -> tuple[InvocationDetail, InvocationDetail]:
-    from tooltrail.store.read.comparing import same_call_before
-
-    after = store.reader.invocation(names[-1])
-    if len(names) == 2:
-        return store.reader.invocation(names[0]), after
-    return same_call_before(store.reader, after), after
+        return [reader.invocation(name) for name in names]
+    except NotFoundError:
+        with suppress(NotFoundError):
+            if len(list(map(reader.session, names))) == 2:
+                return []
+        raise

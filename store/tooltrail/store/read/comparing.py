@@ -24,10 +24,9 @@ JOIN surfaces AS theirs
     ON theirs.invocation_key = earlier.key AND theirs.arguments = ours.arguments
 WHERE this.id = ? ORDER BY earlier.started_at DESC, earlier.key DESC LIMIT ?"""
 
-_NEXT: Final = f"""
-SELECT invocations.key, invocations.seq FROM invocations
-JOIN sessions ON sessions.key = invocations.session_key
-WHERE sessions.id = ? AND invocations.seq > ? ORDER BY invocations.seq LIMIT {_AT_ONCE}"""
+_NEXT: Final = f"""invocations.key IN (
+SELECT invocations.key FROM invocations JOIN sessions ON sessions.key = invocations.session_key
+WHERE sessions.id = ? AND invocations.seq > ? ORDER BY invocations.seq LIMIT {_AT_ONCE})"""
 
 
 def same_call_before(reader: Reader, call: InvocationDetail) -> InvocationDetail:
@@ -52,11 +51,8 @@ def calls_of(reader: Reader, session: UUID) -> Iterator[InvocationDetail]:
     last = -1
     while True:
         with reader.database.read() as connection:
-            rows = fetch(connection, Sql(_NEXT, (session, last)))
-            keys = Sql(
-                f"invocations.key IN ({', '.join('?' * len(rows))})", tuple(k for k, _ in rows)
-            )
-            yield from details_of(connection, keys) if rows else ()
-        if len(rows) < _AT_ONCE:
+            found = details_of(connection, Sql(_NEXT, (session, last)))
+        yield from found
+        if len(found) < _AT_ONCE:
             return
-        last = rows[-1][1]
+        last = found[-1].summary.seq
