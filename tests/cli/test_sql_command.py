@@ -115,7 +115,8 @@ def test_without_a_query_the_columns_of_the_views_are_listed(recorded: Cli) -> N
 
 def test_every_table_can_be_read(recorded: Cli) -> None:
     with recorded.open() as store, store.database.read() as connection:
-        names = "SELECT name FROM sqlite_master WHERE type = 'table'"
+        # The index of words is a virtual table, which can only be asked for words.
+        names = "SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE '%VIRTUAL%'"
         if not connection.is_sqlite:
             names = "SELECT tablename FROM pg_tables WHERE schemaname = current_schema()"
         tables = [row[0] for row in connection.query(names)]

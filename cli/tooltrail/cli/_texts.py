@@ -21,7 +21,7 @@ from tooltrail.artifacts import (
     open_sink,
     spooled_streams,
 )
-from tooltrail.cli._artifacts import find_artifact, open_known
+from tooltrail.cli._artifacts import find_artifact
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._output import say
 from tooltrail.records.errors import (
@@ -89,18 +89,18 @@ class Text(NamedTuple):
     Attributes:
         role: the role of the stream; empty for an artifact.
         open: gives its bytes in order, from the beginning.
-        artifact: a reader of its parts; None if it is no artifact.
+        artifact: opens a reader of its parts, which needs its index; None if it is no artifact.
     """
 
     role: str
     open: Callable[[], AbstractContextManager[Iterator[bytes]]]
-    artifact: ArtifactReader | None = None
+    artifact: Callable[[], ArtifactReader] | None = None
 
     @contextmanager
     def reader(self) -> Generator[ArtifactReader]:
         """A reader of its parts, if need be of a temporary copy."""
         if self.artifact is not None:
-            yield self.artifact
+            yield self.artifact()
             return
         with self.open() as blocks, reader_of(blocks) as reader:
             yield reader
@@ -108,8 +108,9 @@ class Text(NamedTuple):
     def head(self, lines: int) -> Iterator[bytes]:
         """The first lines. Of an artifact, the digest is compared first."""
         if self.artifact is not None:
-            self.artifact.check()
-            yield from self.artifact.iter_head(lines)
+            reader = self.artifact()
+            reader.check()
+            yield from reader.iter_head(lines)
             return
         with self.open() as blocks:
             for block in blocks:
@@ -137,7 +138,8 @@ def texts_of(
     found = find(store, name)
     if isinstance(found, str):
         size = next((one.size for one in store.reader.artifacts(beginning=found)), None)
-        return [Text("", lambda: _artifact(store, found, size), open_known(store, found))], None
+        opened = partial(_artifact, store, found, size)
+        return [Text("", opened, partial(store.archive.reader, found, size=size))], None
     detail = store.reader.invocation(found)
     if detail.summary.state == "started":
         folder = store.spool / str(found)
@@ -209,7 +211,7 @@ def _stored(store: Store, stream: StreamView) -> Text:
 
     if stream.artifact_path is None or stream.erasure is not None:
         return Text(stream.role, opened)
-    artifact = store.archive.reader(stream.artifact_path, size=stream.size)
+    artifact = partial(store.archive.reader, stream.artifact_path, size=stream.size)
     return Text(stream.role, opened, artifact)
 
 

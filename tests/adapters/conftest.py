@@ -1,0 +1,18 @@
+"""What the tests of all adapters need."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def no_event_loop_is_left() -> Iterator[None]:
+    """Close the event loop that a framework made for this thread and did not close."""
+    yield
+    try:
+        loop = asyncio.get_event_loop_policy().get_event_loop()
+    except RuntimeError:  # there is none
+        return
+    loop.close()
+    asyncio.set_event_loop(None)
