@@ -17,7 +17,9 @@ from tests.importers.sources import CORPUS
 from tests.support.cli import Cli, on_a_terminal
 from tests.support.recording import run_command, run_tool, say
 
+from tooltrail.records import ToolCall
 from tooltrail.store import InvocationDetail, Reader
+from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.search.queries import WordQuery
 from tooltrail.store.search.searching import Search
 from tooltrail.store.search.words import phrases_of
@@ -216,3 +218,39 @@ def _leaves(document: str) -> list[str]:
     except ValueError:
         return [document]
     return found
+
+
+def test_words_in_colours_and_behind_escapes_are_found(cli: Cli) -> None:
+    out = b"\x1b[1m\x1b[31mcolourword\x1b[0m: \x1b[38;5;9mE0999\x1b[0m failed\n"
+    quoted = b'{"text": "first\\nsecondword\\tthirdword \\u001b[31mfourthword"}'
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, out + quoted)
+        store.ingest()
+    words = ("colourword", "E0999", "failed", "secondword", "thirdword", "fourthword")
+    for word in words:
+        assert [one["kind"] for one in cli.ok("search", word, "--json").records] == ["call"], word
+
+
+def test_members_of_arguments_that_look_like_a_stream_are_found(cli: Cli) -> None:
+    given = {"a": {"role": "x", "digest": "y", "produced_size": 1, "secret": "needleone"}}
+    with cli.open() as store, store.open_session() as session:
+        run_command(session, call=ToolCall.of("Bash", given))
+        store.ingest()
+    assert len(cli.ok("search", "needleone", "--json").records) == 1
+    assert len(cli.ok("search", "--literal", "needleone", "--json").records) == 1
+
+
+def test_an_empty_pattern_is_wrong_usage(recorded: Cli) -> None:
+    for flag in ("--literal", "--regex"):
+        assert recorded.run("search", flag, "").code == 2
+        assert recorded.run("search", "needle", flag, "").code == 2
+
+
+def test_a_damaged_index_is_damage_with_a_way_out(recorded: Cli) -> None:
+    with sqlite3.connect(recorded.database) as raw:
+        raw.execute("DROP TABLE search_words")
+    ended = recorded.run("search", "needle")
+    assert ended.code == 1
+    assert "`tooltrail db index --rebuild`" in ended.message
+    recorded.ok("db", "index", "--rebuild")
+    assert recorded.ok("search", "E0433").lines

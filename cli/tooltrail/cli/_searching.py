@@ -2,8 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from itertools import islice
 
 import click
@@ -15,7 +15,7 @@ from tooltrail.cli._output import Listing, attributes, counted, printable, say, 
 from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import RED, colour_of_outcome, coloured
 from tooltrail.cli._times import shown_in_list
-from tooltrail.records.errors import UnavailableError
+from tooltrail.records.errors import DamageError, UnavailableError
 from tooltrail.records.ids import short_id
 from tooltrail.store.filters import InvocationFilter
 from tooltrail.store.search.index import has_index, has_library, what_is_behind
@@ -43,6 +43,8 @@ _NO_INDEX = (
     " without it: --literal TEXT"
 )
 
+_DAMAGED = "if only the index of words is damaged, `tooltrail db index --rebuild` makes it again"
+
 _MOST_REASONS = 5
 _MOST_PLACES = 3
 _LINES_AROUND = 5
@@ -63,11 +65,13 @@ def make_query(
         click.UsageError: not exactly one of the ways to search was chosen.
         InvalidRecordError: nothing can be found by what was typed.
     """
-    if sum(map(bool, (texts, regex, literal, path))) != 1:
+    if bool(texts) + sum(one is not None for one in (regex, literal, path)) != 1:
         raise click.UsageError(
             "say what to find: either TEXT, or one of --regex, --literal, --path"
         )
-    pattern = regex or literal
+    pattern = literal if regex is None else regex
+    if pattern == "":
+        raise click.UsageError("an empty pattern matches every line")
     if pattern is not None:
         return LineQuery(pattern, literal=literal is not None, ignore_case=ignore_case)
     if ignore_case:
@@ -97,7 +101,7 @@ def print_hits(
     """
     if rank and (cursor or reverse or not isinstance(query, WordQuery)):
         raise click.UsageError("--rank needs TEXT, and excludes --cursor and --reverse")
-    with interruptible(), location.open() as store:
+    with interruptible(), location.open() as store, _hinting(query):
         reader = store.reader
         if query.phrases is not None and not _has_index(store):
             if isinstance(query, WordQuery):
@@ -121,7 +125,18 @@ def print_hits(
             if count:  # without a limit, hits are printed when they are found, and not kept
                 hits.keep()
         _print(location, hits, output, utc=utc)
-        return _report(store, search, hits, is_cut=hits.number == count and not rank)
+        return _report(store, search, hits, is_cut=hits.number == count)
+
+
+@contextmanager
+def _hinting(query: Query) -> Generator[None]:
+    """Add to an error of damage how a damaged index is mended."""
+    try:
+        yield
+    except DamageError as error:
+        if query.phrases is not None:
+            error.add_note(_DAMAGED)
+        raise
 
 
 def _total(store: Store, where: InvocationFilter) -> int:

@@ -239,6 +239,8 @@ def _amount(units: Mapping[str, int]) -> Callable[[str], Value]:
         if found is None:
             raise ValueError(text)
         exact = float(found[1]) * units[found[2].lower()]
+        if exact >= 1 << 63:  # no database has such a number
+            raise ValueError(text)
         return int(exact) if exact == int(exact) else exact
 
     return read

@@ -142,8 +142,8 @@ def index(location: Location, change: str | None, as_json: bool) -> None:
     """Print the size and the coverage of the index of words, which `search` uses.
 
     A new store has an index, which is filled while facts are ingested. It is derived from the
-    records, and is no evidence: it can be removed and made again at any time. Without an index,
-    `search --literal` and `search --regex` still find everything.
+    records: it can be removed and rebuilt at any time, and `verify` does not check it. Without an
+    index, `search --literal` and `search --regex` still work.
     """
     from tooltrail.cli._indexing import (
         fill_with_bar,

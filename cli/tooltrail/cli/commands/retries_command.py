@@ -35,7 +35,7 @@ def command(
     """List calls that were made again in a session, with the same tool and arguments.
 
     OUTCOMES says how the attempts ended, in their order: `exit 1 x3 → ok`. CHANGED says whether not
-    all of them ended in the same way. Arguments are the same if they are so byte for byte. Only
+    all of them ended in the same way. Arguments are compared byte for byte. Only
     calls that match the filters count as attempts.
     """
     with location.open() as store:

@@ -73,10 +73,13 @@ def command(
     file". A hit has every TEXT. Case is ignored, foo also finds foo_bar and /usr/foo, and foo*
     finds foobar. Write -- before a TEXT that begins with a dash.
 
-    Words are found in arguments, receipts, summaries, errors, results, messages, and in streams:
-    all of those up to 64 KiB, 32 KiB of each end of longer ones. --regex and --literal read all
-    of every stream and need no index. --path finds arguments and changed files that name PATH, or
-    something in it.
+    Words are found in arguments, receipts, summaries, errors, results, streams, and the texts of
+    messages. Streams of up to 64 KiB are searched completely; of longer ones, the first and last
+    32 KiB. --regex and --literal read all of every stream and need no index. --path finds calls
+    whose arguments or changed files name PATH or a file below PATH; a working folder alone does not
+    count.
+
+    Filters such as --tool and --failed leave messages out.
 
     A hit says where the text stands, and the command that opens it. Exits with 3 if nothing is
     found, with 4 if something could not be read.

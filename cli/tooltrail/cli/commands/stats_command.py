@@ -82,10 +82,10 @@ def command(
     half of the calls, 95 % and 99 % take at most this long. TOTAL is the sum of all durations.
     PRODUCED is the size of the outputs, LOST the part that was not kept.
 
-    With --surfaces, SHOWN is what the model saw. CUT says by how much outputs are longer than what
-    was shown of them. STORED counts the texts of the calls, and each distinct content once, as
-    compressed; content that groups share counts in each group. DUPLICATES are calls with the same
-    tool and arguments as an earlier one.
+    With --surfaces, SHOWN is what the model saw. CUT is the number of output bytes
+    that the model was not shown. STORED counts the texts of the calls, and each distinct content
+    once, as compressed; content that groups share counts in each group. DUPLICATES are calls with
+    the same tool and arguments as an earlier one.
 
     How many bytes Bash stores a day: tooltrail stats --tool Bash --by day --surfaces
     """

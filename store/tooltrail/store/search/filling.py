@@ -189,16 +189,16 @@ def _texts_of(part: int, columns: Sequence[str | None]) -> list[str]:
     if part == RECEIPT:
         return [columns[0] or ""]
     if part == STARTED:
-        return _spoken(columns[0])
+        return _spoken("arguments", columns[0])
     receipt, output, canonical = columns
-    return [receipt or "", *_spoken(output), *(text for _, text in told_of(canonical))]
+    return [receipt or "", *_spoken("output", output), *(text for _, text in told_of(canonical))]
 
 
-def _spoken(document: str | None) -> list[str]:
+def _spoken(name: str, document: str | None) -> list[str]:
     """The texts of a JSON document. Without escapes, the JSON has the same words."""
     if document is None or "\\" not in document:
         return [document or ""]
-    return [text for _, text in leaves_of("", document)]
+    return [text for _, text in leaves_of(name, document)]
 
 
 def _exact_texts(connection: Connection, key: int) -> list[str]:

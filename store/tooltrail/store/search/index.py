@@ -22,7 +22,7 @@ import zstandard
 
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.read.rows import Sql, joined
-from tooltrail.store.search.words import Phrase, ascii_words, words_of
+from tooltrail.store.search.words import Phrase, ascii_words, indexed, words_of
 
 STARTED, ENDED, RECEIPT, MESSAGE = range(4)
 """The parts of a call, and the one part of a message."""
@@ -203,7 +203,7 @@ def _documents_of(connection: Connection, word: str, rest: str) -> set[int]:
 
 def _for_file(texts: Sequence[str]) -> str:
     """What FTS5 splits into words: its tokenizer agrees with `words_of` on ASCII alone."""
-    text = "\n".join(texts)
+    text = indexed("\n".join(texts))
     plain = None if UNREAD in texts else ascii_words(text)
     return " ".join(words_of(text) | {UNREAD} & set(texts)) if plain is None else plain
 

@@ -151,7 +151,7 @@ class PathQuery:
 
     def __init__(self, path: str) -> None:
         self._path = posixpath.normpath(path)
-        self._literal = re.compile(rf"(?<![\w.~%@+-]){re.escape(self._path)}(?![\w~%@+-])(?!\.\w)")
+        self._literal = re.compile(rf"(?<![\w.~%+-]){re.escape(self._path)}(?![\w~%@+-])(?!\.\w)")
         self._name = posixpath.basename(self._path) or self._path
         phrase = Phrase(self._name, is_prefix=False)
         self.phrases = [phrase] if phrase.words else None
@@ -164,7 +164,7 @@ class PathQuery:
             if piece.name in _FOLDERS:
                 folder = posixpath.join(folder, piece.text)
         for piece in pieces:
-            if piece.name.partition(".")[0] in ("arguments", "output"):
+            if piece.name.startswith(("arguments", "output")):
                 span = self._span(piece.text, folder)
                 if span is not None:
                     found.append(place_of(piece, *span, context))

@@ -100,7 +100,7 @@ def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
         place, value = waiting.pop()
         if isinstance(value, dict):
             members = cast("dict[str, Any]", value)
-            if members.keys() >= _OF_STREAM:
+            if name == "output" and members.keys() >= _OF_STREAM:
                 continue  # stands for a stream, which is a text of its own
             names |= dict.fromkeys(members)
             waiting += [(f"{place}.{key}", one) for key, one in reversed(members.items())]

@@ -39,8 +39,29 @@ _ASCII_BYTES: Final = bytes(range(128))
 _BEYOND_TO_SPACE: Final = _ASCII_BYTES.ljust(256)
 
 
+_ESCAPES: Final = r"(?:\x1b|\\u001[bB])\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
+"""Control sequences of a terminal, such as those of colours (ECMA-48), also inside JSON."""
+
+_LINE_ESCAPE: Final = r"\\[ntr]"
+"""An escape of JSON or of a shell for white space, in a text that is quoted in another one."""
+
+
+def readable(text: str) -> str:
+    """A text of the same length without control sequences of a terminal."""
+    if "\x1b" not in text and "\\u001" not in text:
+        return text
+    return re.sub(_ESCAPES, lambda found: " " * len(found[0]), text)
+
+
+def indexed(text: str) -> str:
+    """What the index has of a text. After an escape for white space, a word begins, too."""
+    text = readable(text)
+    return f"{text} {re.sub(_LINE_ESCAPE, ' ', text)}" if "\\" in text else text
+
+
 def words_of(text: str) -> set[str]:
     """The different words of a text, as the index has them."""
+    text = indexed(text)
     plain = ascii_words(text)
     return {word[:CUT] for word in set(_split(fold(text if plain is None else plain)))}
 
@@ -102,7 +123,7 @@ class Phrase:
 
     def find(self, text: str) -> tuple[int, int] | None:
         """The first place of the phrase in a text, as offsets in it; None if there is none."""
-        folded = fold(text)
+        folded = fold(readable(text))
         found = self._pattern(_ASCII_LETTER if folded.isascii() else _LETTER).search(folded)
         if found is None or text.isascii():
             return None if found is None else found.span()
@@ -113,7 +134,7 @@ class Phrase:
         if letter not in self._patterns:
             spelled = r"\s+".join(map(re.escape, self._folded.split()))
             begins = bool(_split(self._folded[:1])) and not _is_unspaced(self._folded[0])
-            before = f"(?<!{letter})" if begins else ""
+            before = rf"(?:(?<!{letter})|(?<={_LINE_ESCAPE}))" if begins else ""
             after = f"(?!{letter})" if self._ends_in_word and not self._is_prefix else ""
             self._patterns[letter] = re.compile(before + spelled + after)
         return self._patterns[letter]
