@@ -232,7 +232,9 @@ def test_words_in_colours_and_behind_escapes_are_found(cli: Cli) -> None:
 
 
 def test_members_of_arguments_that_look_like_a_stream_are_found(cli: Cli) -> None:
-    given = {"a": {"role": "x", "digest": "y", "produced_size": 1, "secret": "needleone"}}
+    given: dict[str, Any] = {
+        "a": {"role": "x", "digest": "y", "produced_size": 1, "secret": "needleone"}
+    }
     with cli.open() as store, store.open_session() as session:
         run_command(session, call=ToolCall.of("Bash", given))
         store.ingest()
