@@ -1,6 +1,7 @@
 """What the tests of all adapters need."""
 
 import asyncio
+import warnings
 from collections.abc import Iterator
 
 import pytest
@@ -10,9 +11,10 @@ import pytest
 def no_event_loop_is_left() -> Iterator[None]:
     """Close the event loop that a framework made for this thread and did not close."""
     yield
-    try:
-        loop = asyncio.get_event_loop_policy().get_event_loop()
-    except RuntimeError:  # there is none
-        return
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            loop = asyncio.get_event_loop()
+        except RuntimeError:  # there is none
+            return
     loop.close()
     asyncio.set_event_loop(None)
