@@ -1,8 +1,10 @@
 """Fixtures that every wing's tests share: real databases, fresh stores."""
 
+import asyncio
 import gc
 import signal
 import uuid
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -129,3 +131,16 @@ def s3_bucket(s3_server: ServerProcess, s3_admin: S3Admin, monkeypatch: pytest.M
     bucket = f"bucket-{uuid.uuid4()}"
     s3_admin.make_bucket(bucket)
     return bucket
+
+
+@pytest.fixture(autouse=True)
+def no_event_loop_is_left() -> Iterator[None]:
+    """Close the event loop that a framework made for this thread and did not close."""
+    yield
+    with warnings.catch_warnings(action="ignore"):
+        try:
+            loop = asyncio.get_event_loop()
+        except RuntimeError:  # there is none
+            return
+    loop.close()
+    asyncio.set_event_loop(None)

@@ -142,5 +142,5 @@ def test_a_damaged_row_is_named_and_hides_no_other(cli: Cli, statement: str, col
     assert shown.code == 1
     assert column in shown.message
     assert cli.ok("show", whole).code == 0
-    assert cli.ok("status", "--json").records[0]["invocations"] == {"ok": 2}
+    assert sum(cli.ok("status", "--json").records[0]["invocations"].values()) == 2
     assert cli.run("verify").code == 1

@@ -84,7 +84,7 @@ class CallDiff:
             for state in ("same", "different", "unknown")
         )
 
-    def print(self, *, brief: bool, as_json: bool) -> ExitCode:
+    def report(self, *, brief: bool, as_json: bool) -> ExitCode:
         """Print the members that differ, hunk by hunk; return the exit code.
 
         Raises:

@@ -394,7 +394,7 @@ def test_totals_count_what_was_recorded(parts: StoreParts) -> None:
     parts.ingest(*entries_of(made))
     counts = parts.reader.counts(with_bodies=True)
     assert (counts.sessions, counts.produced_bytes, counts.lost_bytes) == (1, 100, 0)
-    assert counts.invocations == {"success": 1, "error": 1, "started": 1}
+    assert counts.invocations == {"ok": 1, "error": 1, "unfinished": 1}
     assert (counts.artifact_count, counts.lossy_count) == (0, 0)
     # The policy, the stream that is not in its receipt, and the empty ones.
     assert (counts.body_count, counts.body_bytes) == (3, len(made[0].policy) + 100)

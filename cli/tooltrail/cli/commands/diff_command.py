@@ -47,8 +47,8 @@ def command(
     and arguments.
 
     --surfaces says which bytes and lines of the complete output the model did not see, and which
-    stage left them out. Exits with 0 if nothing differs, with 1 if something differs, and with 4 if
-    what is recorded is equal, but something is not recorded or has not ended.
+    stage left them out. Exits with 0 if nothing differs, and with 1 if something differs. Exits
+    with 4 if all that is recorded is equal, but not all is recorded.
     """
     if len(names) + same_args + surfaces != 2 or (sessions and len(names) == 1):
         raise click.UsageError(_FORMS)
@@ -70,7 +70,7 @@ def command(
         from tooltrail.store.read.comparing import same_call_before
 
         before = same_call_before(reader, calls[0]) if same_args else calls[0]
-        return CallDiff(store, before, calls[-1]).print(brief=brief, as_json=as_json)
+        return CallDiff(store, before, calls[-1]).report(brief=brief, as_json=as_json)
 
 
 def _invocations(reader: Reader, names: tuple[str, ...]) -> list[InvocationDetail]:
