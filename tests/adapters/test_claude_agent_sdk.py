@@ -234,7 +234,7 @@ def test_an_append_that_fails_raises_and_can_be_repeated(tmp_path: Path) -> None
 
 def test_an_odd_entry_is_kept_and_one_without_json_is_refused(sqlite_store: Store) -> None:
     transcripts = SessionStore(sqlite_store)
-    uuids: list[Any] = [[1], {"a": 1}, 5, "", "u" * 2000]
+    uuids: list[Any] = [[1], {"a": 1}, 5, ""]
     kept = [{"type": "x", "uuid": uuid} for uuid in uuids]
     append(transcripts, *kept, claude_line("user", "a", 1))
     assert load(transcripts) == [*kept, claude_line("user", "a", 1)]

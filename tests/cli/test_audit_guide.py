@@ -28,7 +28,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cli]:
 @pytest.mark.parametrize(("command", "printed"), examples())
 def test_a_command_prints_what_the_page_says(story: Cli, command: str, printed: str) -> None:
     folder = str(Path(story.database).parent)
-    assert printed_by(story, command).replace(folder, "/work") == printed
+    assert printed_by(story, command).replace(folder, "/home/you") == printed
 
 
 def test_the_page_has_an_answer_to_twenty_questions() -> None:

@@ -47,7 +47,9 @@ def test_every_command_is_in_one_group_and_has_a_module() -> None:
     assert sorted(grouped) == NAMES == sorted(set(grouped))
     folder = Path(tooltrail.cli.__path__[0]) / "commands"
     modules = {path.stem.removesuffix("_command") for path in folder.glob("*_command.py")}
-    assert {name.replace("-", "_") for name in NAMES} == modules - {"relocate"}
+    of_artifact = {"cat", "grep", "head", "tail"}  # the same below `artifact`
+    own = {name.replace("-", "_") for name in NAMES} - of_artifact
+    assert own == modules - {"relocate"}
 
 
 @pytest.mark.parametrize("path", ["tooltrail", *(path for path, _, _ in commands())])

@@ -10,9 +10,8 @@ import pytest
 from tests.support.cli import PROGRAM, Cli, clean_environment
 from tests.support.cli_reference import DOCUMENT, commands
 
-from tooltrail.cli import _export_options, _filters, _transcribing
+from tooltrail.cli import _export_options, _transcribing
 from tooltrail.cli._exit_codes import EXEC_MEANINGS, MEANINGS, ExitCode
-from tooltrail.store.filters import STATES
 from tooltrail.transcripts import FORMATS
 from tooltrail.wire import FORMAT_MODULES
 
@@ -127,7 +126,6 @@ def test_version_and_help_import_nothing_heavy(line: str) -> None:
 
 
 def test_what_is_known_before_the_libraries_are_imported_is_what_they_know() -> None:
-    assert set(_filters.STATES) == set(STATES)
     assert set(_transcribing.STYLES) == set(FORMATS)
     assert set(_export_options.PROVIDERS) == set(FORMAT_MODULES) - {"mcp"}
 

@@ -28,7 +28,6 @@ ALLOWED = {
     "_failures.py": "has click word an error in memory",
     "_process/outlet.py": "passes on a command's own bytes",
     "_texts.py": "passes on recorded bytes",
-    "commands/show_command.py": "passes on recorded bytes",
 }
 """Modules that may name stderr or print, and why."""
 

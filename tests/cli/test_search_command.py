@@ -256,3 +256,16 @@ def test_a_damaged_index_is_damage_with_a_way_out(recorded: Cli) -> None:
     assert "`tooltrail db index --rebuild`" in ended.message
     recorded.ok("db", "index", "--rebuild")
     assert recorded.ok("search", "E0433").lines
+
+
+def test_an_index_that_cannot_be_filled_says_why(recorded: Cli) -> None:
+    with recorded.open() as store, store.database.write() as connection:
+        connection.execute("UPDATE search_cursors SET n = 0")
+        connection.execute(
+            "CREATE TRIGGER full BEFORE UPDATE ON search_cursors BEGIN"
+            " SELECT RAISE(ABORT, 'no room'); END"
+        )
+    ended = recorded.run("db", "index", "--on")
+    assert ended.code != 0
+    assert "no room" in ended.message
+    assert recorded.ok("search", "E0433").lines  # a search reads what the index does not have

@@ -59,7 +59,7 @@ def lines_of_helper() -> Iterator[dict[str, Any]]:
 
 def _line(kind: str, content: Any, n: int, **more: Any) -> dict[str, Any]:
     line = claude_line(kind, content, n, **more)
-    return {**line, "sessionId": "9b138c7e", "cwd": "/work/app", "userType": "external"}
+    return {**line, "sessionId": "9b138c7e", "cwd": "/home/you/app", "userType": "external"}
 
 
 def record_story(cli: Cli) -> None:
@@ -93,7 +93,7 @@ def main() -> None:
         text = PAGE.read_text()
 
         def shown(found: "re.Match[str]") -> str:
-            out = printed_by(cli, found[1]).replace(folder, "/work")
+            out = printed_by(cli, found[1]).replace(folder, "/home/you")
             return f"```console\n$ tooltrail {found[1]}\n{out}```\n"
 
         PAGE.write_text(_EXAMPLE.sub(shown, text))

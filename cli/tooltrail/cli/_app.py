@@ -61,6 +61,9 @@ COMMANDS = {
 }
 """Every command with its help in one line, grouped by what people do."""
 
+_OF_ARTIFACT = frozenset({"cat", "grep", "head", "tail"})
+"""Commands that are the same below `artifact`."""
+
 _HELPS = {name: text for commands in COMMANDS.values() for name, text in commands.items()}
 
 NAMES = sorted(_HELPS)
@@ -120,8 +123,10 @@ class LazyGroup(click.Group):
 
 @cache
 def _load(name: str) -> click.Command:
-    module = import_module(f"tooltrail.cli.commands.{name.replace('-', '_')}_command")
-    command: object = module.command
+    of_artifact = name in _OF_ARTIFACT
+    module = "artifact" if of_artifact else name.replace("-", "_")
+    commands = import_module(f"tooltrail.cli.commands.{module}_command")
+    command: object = getattr(commands, name if of_artifact else "command")
     assert isinstance(command, click.Command)
     add_examples(command, f"tooltrail {name}")
     complete_values(command)

@@ -12,16 +12,10 @@ from tooltrail.cli._known import NOUNS, say_unknown
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import Decorated, stacked
 from tooltrail.cli._times import MOMENT
+from tooltrail.store.filters import FAILED, OUTCOMES, STATES
 
 if TYPE_CHECKING:
     from uuid import UUID
-
-STATES = ("started", "success", "error", "interrupted", "denied", "cancelled")
-"""All states of an invocation, listed here so that `--help` does not import the store."""
-
-FAILED = ("exit", "signal", "timeout", "error", "denied", "interrupted", "cancelled")
-OUTCOMES = ("ok", "running", "unfinished", *FAILED)
-"""All outcomes, listed here for the same reason."""
 
 
 class _ExitCode(click.ParamType[tuple[int, bool]]):
@@ -96,7 +90,7 @@ def filter_options(function: Decorated) -> Decorated:
                 reader = store.reader
                 say_unknown(reader, others)
                 sessions = tuple(reader.session(name).id for name in session_names)
-                invocations = tuple(reader.invocation(name).summary.id for name in invocation_names)
+                invocations = tuple(map(reader.invocation_id, invocation_names))
         for name, same in _SHORT.items():
             others["outcomes"] += same if kwargs.pop(name) else ()
         codes = others.pop("exit_codes")

@@ -153,9 +153,9 @@ def _has_index(store: Store) -> bool:
             return False
         behind = what_is_behind(connection)
     if behind:
-        from tooltrail.store.search.filling import fill_index  # noqa: PLC0415  mostly not needed
+        from tooltrail.store.search.filling import try_to_fill_index  # noqa: PLC0415  mostly not needed
 
-        fill_index(store.database, lambda: store.archive)
+        try_to_fill_index(store.database, lambda: store.archive)
     return True
 
 
@@ -217,9 +217,9 @@ def _block(hit: Hit, named: Sequence[str], *, utc: bool) -> Iterator[str]:
     """The lines of a hit: the call, its places, and the commands that open them."""
     outcome = coloured(printable(hit.outcome), colour_of_outcome(hit.outcome))
     ids, at = short_id(hit.id), shown_in_list(hit.at, utc=utc)
-    told = [f"{ids}  {at}  {printable(hit.name)}", *([outcome] if outcome else [])]
+    parts = [f"{ids}  {at}  {printable(hit.name)}", *([outcome] if outcome else [])]
     room = _room() - len(f"{ids}  {at}  {hit.name}  {hit.outcome}") - 2
-    yield "  ".join([*told, printable(hit.title)[: max(room, 0)]]).rstrip() + "\n"
+    yield "  ".join([*parts, printable(hit.title)[: max(room, 0)]]).rstrip() + "\n"
     seen = set[str]()
     for place in hit.places:
         # The receipt mostly repeats the output.

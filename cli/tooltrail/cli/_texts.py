@@ -23,7 +23,7 @@ from tooltrail.artifacts import (
 )
 from tooltrail.cli._artifacts import find_artifact
 from tooltrail.cli._exit_codes import ExitCode
-from tooltrail.cli._output import say
+from tooltrail.cli._output import copy_blocks, say, write_block
 from tooltrail.records.errors import (
     AmbiguousNameError,
     InvalidRecordError,
@@ -76,7 +76,7 @@ def find(store: Store, name: str) -> UUID | str:
 def _invocation(store: Store, name: str) -> tuple[UUID | None, NotFoundError | None]:
     """The invocation with a name, or why there is none."""
     try:
-        return store.reader.invocation(name).summary.id, None
+        return store.reader.invocation_id(name), None
     except (AmbiguousNameError, StoreNotFoundError):
         raise
     except NotFoundError as error:
@@ -141,8 +141,18 @@ def texts_of(
         opened = partial(_artifact, store, found, size)
         return [Text("", opened, partial(store.archive.reader, found, size=size))], None
     detail = store.reader.invocation(found)
+    return streams_of(store, detail, role), detail
+
+
+def streams_of(store: Store, detail: InvocationDetail, role: str | None) -> list[Text]:
+    """The streams of an invocation that ended, or that still runs; see `texts_of`.
+
+    Raises:
+        NotFoundError: there is no such stream.
+    """
+    name = str(detail.summary.id)
     if detail.summary.state == "started":
-        folder = store.spool / str(found)
+        folder = store.spool / name
         roles = [one for one in spooled_streams(folder) if wanted(one, None) or one == role]
         texts = [Text(one, partial(_spooled, folder, one)) for one in roles]
     else:
@@ -150,8 +160,25 @@ def texts_of(
         texts = [_stored(store, one) for one in detail.streams]
     if role is not None and role not in roles:
         has = ", ".join(roles) or "none"
-        raise NotFoundError(f"invocation {found} has no stream {role!r}; it has {has}")
-    return [one for one in texts if wanted(one.role, role)], detail
+        raise NotFoundError(f"invocation {name} has no stream {role!r}; it has {has}")
+    return [one for one in texts if wanted(one.role, role)]
+
+
+def print_output(store: Store, detail: InvocationDetail, role: str | None) -> int:
+    """Print an output, or one stream of it, and return the exit code.
+
+    A failure without streams is printed as its envelope.
+
+    Raises:
+        NotFoundError: there is no such stream.
+    """
+    texts = streams_of(store, detail, role)
+    if not detail.streams and role is None and detail.complete_json:
+        write_block(sys.stdout.buffer, detail.complete_json.encode("utf-8", "surrogatepass"))
+    for text in texts:
+        with text.open() as blocks:
+            copy_blocks(blocks, target_of(text.role, role))
+    return say_incomplete(store, detail, role)
 
 
 def say_incomplete(store: Store, detail: InvocationDetail | None, role: str | None = None) -> int:

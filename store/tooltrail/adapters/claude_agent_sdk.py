@@ -1,9 +1,7 @@
 """Keeps the transcripts of the Claude Agent SDK, and records the calls in them.
 
-    options = ClaudeAgentOptions(session_store=SessionStore(store))
-
-An entry is a line of a transcript of Claude Code. What the line says is recorded as by `tooltrail
-import`. The entry is also kept verbatim, in a session for the transcript, where `load` reads it.
+An entry is a line of a transcript. What it says is recorded as by `tooltrail import`. The entry is
+also kept verbatim, in a session for the transcript, where `load` reads it.
 """
 
 import json
@@ -23,7 +21,7 @@ from anyio.to_thread import run_sync
 
 from tooltrail.importers.claude_code import NAME, Reader
 from tooltrail.importers.events import Line
-from tooltrail.importers.importing import record_lines
+from tooltrail.importers.importing import claude_projects, record_lines
 from tooltrail.importers.recording import Recording, Source
 from tooltrail.journal.clock import id_of, now
 from tooltrail.records import DamageError, InvalidRecordError, NotFoundError, UnavailableError
@@ -31,9 +29,6 @@ from tooltrail.redaction import default_rules
 from tooltrail.store import Store
 
 _Names: TypeAlias = tuple[str, ...]  # of a project, a session in it, and a sub-agent of that
-
-_UUID_CHARS: Final = 500
-"""An entry whose `uuid` is no text below this length is kept as if it had none."""
 
 _MOST_OPEN: Final = 64
 """The most transcripts whose open calls are remembered. Others are read again when they go on."""
@@ -43,17 +38,14 @@ class SessionStore(sdk.SessionStore):
     """Keeps transcripts in a store. A record is permanent: nothing is deleted.
 
     Args:
-        store: an open store.
         redact: whether secrets are replaced; `load` then gives the entries without them.
-        projects: the folder in which Claude Code writes transcripts, and long outputs beside them.
-            By default `projects` in `$CLAUDE_CONFIG_DIR` or `~/.claude`.
+        projects: folder in which Claude Code writes transcripts; by default that of this user.
     """
 
     def __init__(self, store: Store, *, redact: bool = True, projects: Path | None = None) -> None:
-        folder = os.environ.get("CLAUDE_CONFIG_DIR") or Path.home() / ".claude"
         self._store = store
         self._rules = default_rules() if redact else None
-        self._folder = projects or Path(folder, "projects")
+        self._folder = projects or claude_projects(os.environ, Path.home())
         self._open: dict[_Names, _Transcript] = {}
         self._thread = ThreadPoolExecutor(1, "tooltrail-transcripts")  # keeps the order of calls
 
@@ -138,8 +130,7 @@ class _Transcript:
         """Record what entries say, and the entries. Those that were appended before are known."""
         for data in entries:
             line = Line(self._end, data, json.loads(data))
-            uuid = line.value.get("uuid")
-            uuid = uuid if isinstance(uuid, str) and 0 < len(uuid) < _UUID_CHARS else None
+            uuid = json.dumps(given) if (given := line.value.get("uuid")) else None
             if uuid in self._uuids:
                 continue
             self._uuids |= {uuid} - {None}

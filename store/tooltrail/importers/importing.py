@@ -252,14 +252,18 @@ def session_files(path: Path) -> list[Path]:
     return sorted(one for one in found if one.is_file())
 
 
+def claude_projects(environment: Mapping[str, str], home: Path) -> Path:
+    """The folder in which Claude Code writes its transcripts."""
+    return Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude") / "projects"
+
+
 def usual_folders(environment: Mapping[str, str], home: Path) -> list[Path]:
     """The existing folders in which agents leave their sessions."""
-    claude = Path(environment.get("CLAUDE_CONFIG_DIR") or home / ".claude")
     codex_home = Path(environment.get("CODEX_HOME") or home / ".codex")
     pi_home = Path(environment.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent")
     mini = environment.get("MSWEA_GLOBAL_CONFIG_DIR") or home / ".config" / "mini-swe-agent"
     folders = [
-        claude / "projects",
+        claude_projects(environment, home),
         codex_home / "sessions",
         codex_home / "archived_sessions",
         Path(environment.get("COPILOT_HOME") or home / ".copilot") / "session-state",

@@ -220,7 +220,7 @@ class Store:
         from tooltrail.store.ingest.ingester import Ingester  # noqa: PLC0415  see `families`
         from tooltrail.store.search.filling import (  # noqa: PLC0415  see `families`
             LEAST_ENTRIES,
-            fill_index,
+            try_to_fill_index,
         )
 
         return Ingester(
@@ -229,7 +229,9 @@ class Store:
             self.spool,
             self.families,
             lambda: self.archive,
-            follow=lambda: fill_index(self.database, lambda: self.archive, least=LEAST_ENTRIES),
+            follow=lambda: try_to_fill_index(
+                self.database, lambda: self.archive, least=LEAST_ENTRIES
+            ),
         )
 
     def _catch_up(self) -> TooltrailError | None:

@@ -85,7 +85,7 @@ def ls(
     with location.open() as store:
         reader = store.reader
         views = reader.artifacts(
-            invocation=reader.invocation(invocation).summary.id if invocation else None,
+            invocation=reader.invocation_id(invocation) if invocation else None,
             session=reader.session(session).id if session else None,
             limit=count + 1 if count else None,
             cursor=cursor,
@@ -132,11 +132,13 @@ def cat(
     """Print all bytes of an artifact or of the output of an invocation, or a range of them."""
     if part and lines:
         raise click.UsageError("--bytes cannot be combined with --lines")
-    from tooltrail.cli._texts import say_incomplete, target_of, texts_of
+    from tooltrail.cli._texts import print_output, say_incomplete, target_of, texts_of
 
     first, last = part or (0, None)
     with location.open() as store:
         texts, detail = texts_of(store, name, role)
+        if detail is not None and not (part or lines):
+            return print_output(store, detail, role)
         for text in texts:
             target = target_of(text.role, role)
             if not (part or lines):

@@ -82,12 +82,7 @@ def command(
     if sort != "started":
         if cursor is not None:
             raise click.UsageError("--cursor needs --sort started; -n says how many to list")
-        limit = count or None
-        with location.open() as store:
-            ranked = store.reader.ranked_invocations(sort, where, limit=limit, least_first=reverse)
-        _print_ranked(ranked, sort, output, utc=utc)
-        if len(ranked) == limit:
-            say(f"{limit:,} listed; -n 0 for all")
+        _list_ranked(location, where, count, sort, output, least_first=reverse, utc=utc)
         return
     with location.open() as store:
         reader = store.reader
@@ -122,12 +117,22 @@ def _print_changes(
                 write_row(_row(view, utc))
 
 
-def _print_ranked(
-    ranked: list[tuple[InvocationView, int]], sort: str, output: Listing, *, utc: bool
+def _list_ranked(
+    location: Location,
+    where: InvocationFilter,
+    count: int,
+    sort: str,
+    output: Listing,
+    *,
+    least_first: bool,
+    utc: bool,
 ) -> None:
-    """Print invocations. What was cut has a column of its own, if they are sorted by that."""
+    """List by a value. What was cut has a column of its own, if the list is sorted by the cut."""
     from tooltrail.store.views import InvocationView
 
+    limit = count or None
+    with location.open() as store:
+        ranked = store.reader.ranked_invocations(sort, where, limit=limit, least_first=least_first)
     fields = attributes(*InvocationView.__slots__, "outcome")
     members = {name: _of_view(read) for name, read in fields.items()}
     header: tuple[str, ...] = _HEADER
@@ -140,6 +145,8 @@ def _print_ranked(
     if not output.print_records(ranked, members):
         colours = {"OUTCOME": colour_of_outcome}
         print_table(header, rows, right=("TIME", "OUTPUT", "CUT"), colours=colours)
+    if len(ranked) == limit:
+        say(f"{limit:,} listed; -n 0 for all")
 
 
 def _of_view(read: Callable[[Any], object]) -> Callable[[Any], object]:

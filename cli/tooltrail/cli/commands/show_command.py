@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,6 @@ from tooltrail.cli._failures import code_of, say_error
 from tooltrail.cli._location import Location
 from tooltrail.cli._options import json_option, raw_option, store_options, time_option
 from tooltrail.cli._output import (
-    copy_stream,
     on_terminal,
     print_array,
     say,
@@ -24,7 +22,7 @@ from tooltrail.cli._output import (
 from tooltrail.cli._pager import page_output
 
 if TYPE_CHECKING:
-    from tooltrail.store import InvocationDetail, Reader, Store, StreamView
+    from tooltrail.store import InvocationDetail, Reader, Store
 
 SURFACES = ("complete", "canonical", "receipt", "input")
 
@@ -70,7 +68,7 @@ def command(
     with location.open() as store:
         detail = store.reader.invocation(name)
         if stream is not None:
-            return _print_stream(store, detail, stream)
+            return _print_output(store, detail, stream)
         if surface is not None:
             return _print_surface(store, detail, surface)
         if rerender:
@@ -113,7 +111,7 @@ def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:
         write_block(sys.stdout.buffer, detail.arguments)
         return ExitCode.OK
     if surface == "complete":
-        return _print_complete(store, detail)
+        return _print_output(store, detail, None)
     receipt = None if detail.receipt is None else detail.receipt.text
     text = receipt if surface == "receipt" else detail.canonical_json
     if text is None:
@@ -122,30 +120,12 @@ def _print_surface(store: Store, detail: InvocationDetail, surface: str) -> int:
     return ExitCode.OK
 
 
-def _print_complete(store: Store, detail: InvocationDetail) -> int:
-    if not detail.streams:
-        if detail.complete_json is None:
-            return _say_absent(store, detail, "output")
-        write_block(sys.stdout.buffer, detail.complete_json.encode("utf-8", "surrogatepass"))
-    for stream in detail.streams:
-        if stream.role != "order":
-            target = sys.stderr.buffer if stream.role == "stderr" else sys.stdout.buffer
-            with store.reader.open_stream(stream) as source:
-                copy_stream(source, target)
-    return _say_lost(detail.streams)
+def _print_output(store: Store, detail: InvocationDetail, role: str | None) -> int:
+    from tooltrail.cli._texts import print_output
 
-
-def _print_stream(store: Store, detail: InvocationDetail, role: str) -> int:
-    found = detail.stream(role)
-    if found is None and detail.complete_json is None:
+    if detail.complete_json is None:
         return _say_absent(store, detail, "output")
-    if found is None:
-        roles = ", ".join(stream.role for stream in detail.streams) or "none"
-        say(f"tooltrail: invocation {detail.summary.id} has no stream {role!r}; it has {roles}")
-        return ExitCode.NOT_FOUND
-    with store.reader.open_stream(found) as source:
-        copy_stream(source, sys.stdout.buffer)
-    return _say_lost([found])
+    return print_output(store, detail, role)
 
 
 def _say_absent(store: Store, detail: InvocationDetail, surface: str) -> int:
@@ -158,11 +138,3 @@ def _say_absent(store: Store, detail: InvocationDetail, surface: str) -> int:
     where = f"; its output so far is in {spool}" if spooled_streams(spool) else ""
     say(f"tooltrail: invocation {detail.summary.id} has not ended{where}")
     return ExitCode.INCOMPLETE
-
-
-def _say_lost(streams: Sequence[StreamView]) -> int:
-    lost = [stream for stream in streams if stream.loss_reason is not None]
-    for stream in lost:
-        missing = stream.produced_size - stream.size
-        say(f"tooltrail: {stream.role}: {missing:,} bytes were not kept: {stream.loss_reason}")
-    return ExitCode.INCOMPLETE if lost else ExitCode.OK

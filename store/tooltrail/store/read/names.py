@@ -63,6 +63,15 @@ def find_invocation(connection: Connection, name: str) -> int:
     return _key(connection, Sql(query, (session, int(seq))), problem)
 
 
+def invocation_id(connection: Connection, name: str) -> UUID:
+    """The id of the invocation with a name; raises like `find_invocation`."""
+    query = Sql(
+        "SELECT key, id FROM invocations WHERE key = ?", (find_invocation(connection, name),)
+    )
+    values, _ = _NAMED.read(fetch(connection, query)[0])
+    return UUID(str(values["id"]))
+
+
 def find_session(connection: Connection, name: str) -> int:
     """The key of the session with a name.
 

@@ -152,6 +152,11 @@ class Reader:
         with self.database.read() as connection:
             return detail_of(connection, names.find_invocation(connection, str(name)))
 
+    def invocation_id(self, name: str | UUID) -> UUID:
+        """The id of an invocation; its surfaces are not read, so they may be damaged."""
+        with self.database.read() as connection:
+            return names.invocation_id(connection, str(name))
+
     def is_running(self, name: str | UUID) -> bool:
         """Whether an invocation has not ended, and its program is alive and uses this spool."""
         with self.database.read() as connection:

@@ -93,24 +93,34 @@ def fill_index(
 ) -> None:
     """Add the entries that the index does not have, if at least `least` wait in a journal.
 
-    Does nothing if the store has no index, or if this program cannot write it now: a search reads
-    what the index does not have.
+    Does nothing if the store has no index.
 
     Args:
         database: the database.
         open_archive: returns the archive, for the ends of long streams.
         least: entries that must wait.
         on_progress: called after each transaction with the number of its entries.
+
+    Raises:
+        TooltrailError: the database cannot be read, or this program cannot write it now.
+    """
+    open_archive = cache(open_archive)
+    with database.read() as connection:
+        if not (has_index(connection) and has_library(connection)):
+            return
+        waiting = what_is_behind(connection)
+    for behind in waiting:
+        if behind.end - behind.first >= least:
+            _fill_journal(database, open_archive, behind, on_progress)
+
+
+def try_to_fill_index(database: Database, open_archive: OpenArchive, *, least: int = 1) -> None:
+    """Like `fill_index`, but leaves the index as it is if it cannot be written now.
+
+    A search reads what the index does not have.
     """
     with suppress(TooltrailError):
-        open_archive = cache(open_archive)
-        with database.read() as connection:
-            if not (has_index(connection) and has_library(connection)):
-                return
-            waiting = what_is_behind(connection)
-        for behind in waiting:
-            if behind.end - behind.first >= least:
-                _fill_journal(database, open_archive, behind, on_progress)
+        fill_index(database, open_archive, least=least)
 
 
 def rebuild_index(

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
-from tooltrail.store.search.texts import Piece, bytes_of
+from tooltrail.store.search.texts import Piece, bytes_of, text_of
 from tooltrail.store.search.words import Phrase
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class LineQuery:
             data = bytes_of(piece.text)
             span = next(self._lines.spans(data), None)
             if span is not None:
-                begin = len(_text(data[: span[0]]))
+                begin = len(text_of(data[: span[0]]))
                 start, end = self._within(data[slice(*span)])
                 found.append(place_of(piece, begin + start, begin + end, context))
         return found
@@ -126,10 +126,10 @@ class LineQuery:
         for match in matches:
             line = match.line.removesuffix(b"\n")
             if match.is_context:
-                around[found is not None].append(_text(line))
+                around[found is not None].append(text_of(line))
             else:
                 at = (reader.path, match.offset, match.line_number)
-                found = place_of(Piece("", _text(line), "complete", *at), *self._within(line), 0)
+                found = place_of(Piece("", text_of(line), "complete", *at), *self._within(line), 0)
         before, after = map(_lines, around)
         return [] if found is None else [found._replace(before=before, after=after)]
 
@@ -138,8 +138,8 @@ class LineQuery:
         found = self._in_line.search(line)
         if found is None:
             return 0, 0
-        start = len(_text(line[: found.start()]))
-        return start, start + len(_text(found[0]))
+        start = len(text_of(line[: found.start()]))
+        return start, start + len(text_of(found[0]))
 
 
 class PathQuery:
@@ -214,7 +214,3 @@ def place_of(piece: Piece, start: int, end: int, context: int) -> Place:
 
 def _lines(lines: Iterable[str]) -> tuple[str, ...]:
     return tuple(line[:MOST_CHARS] for line in lines)
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
