@@ -65,7 +65,7 @@ _MOST_TOGETHER: Final = 256
 """The most facts that are appended together, about."""
 
 _MOST_REPORTS: Final = 100
-"""The most reports of progress that are kept for one call, the first ones."""
+"""How many reports of progress are kept for one call: the first ones."""
 
 _CLOSE_S: Final = 30
 """How long the end of the proxy waits for a slow disk."""

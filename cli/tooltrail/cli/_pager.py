@@ -1,4 +1,4 @@
-"""Long text on a terminal goes through a pager, as in git."""
+"""Sends long text on a terminal through a pager, as git does."""
 
 import io
 import os
@@ -47,8 +47,8 @@ class PagedOutput(io.TextIOWrapper):
 def page_output(code_if_left: int = 0) -> None:
     """Send all further output through `$TOOLTRAIL_PAGER`, `$PAGER` or `less`, on a terminal only.
 
-    `cat`, an empty text, or a program that there is not means no pager. `code_if_left` is the exit
-    code if the user leaves the pager early.
+    `cat`, an empty text or a missing program disables the pager. `code_if_left` is the exit code if
+    the user leaves the pager early.
     """
     command = os.environ.get("TOOLTRAIL_PAGER", os.environ.get("PAGER", _DEFAULT))
     is_wanted = command.strip() not in ("", "cat") and os.environ.get("TERM") != "dumb"

@@ -43,7 +43,7 @@ _NO_INDEX = (
     " without it: --literal TEXT"
 )
 
-_DAMAGED = "if only the index of words is damaged, `tooltrail db index --rebuild` makes it again"
+_DAMAGED = "if only the index of words is damaged, `tooltrail db index --rebuild` mends it"
 
 _MOST_REASONS = 5
 _MOST_PLACES = 3
@@ -125,12 +125,12 @@ def print_hits(
             if count:  # without a limit, hits are printed when they are found, and not kept
                 hits.keep()
         _print(location, hits, output, utc=utc)
-        return _report(store, search, hits, is_cut=hits.number == count)
+        return _report(store, search, hits, is_cut=hits.number == count, rank=rank)
 
 
 @contextmanager
 def _hinting(query: Query) -> Generator[None]:
-    """Add to an error of damage how a damaged index is mended."""
+    """Add to an error of damage the command that rebuilds the index."""
     try:
         yield
     except DamageError as error:
@@ -168,7 +168,7 @@ def _page(search: Search, count: int, *, rank: bool) -> Iterator[Hit]:
 
 
 def _relevance(hit: Hit) -> int:
-    """How much a hit tells: what was asked for and what failed count more than output."""
+    """The weight of a hit: arguments, summaries and errors weigh more than output."""
     return sum(_WEIGHTS.get(place.name.partition(".")[0], 1) for place in hit.places)
 
 
@@ -270,10 +270,11 @@ def _room() -> int:
     return shutil.get_terminal_size().columns
 
 
-def _report(store: Store, search: Search, hits: _Counted, *, is_cut: bool) -> int:
+def _report(store: Store, search: Search, hits: _Counted, *, is_cut: bool, rank: bool) -> int:
     """Say what the list does not show, and return the exit code."""
     if hits.last is not None and is_cut:
-        say(f"first {hits.number:,} listed; -n 0 for all, --cursor {hits.last.cursor} for the next")
+        more = "" if rank else f", --cursor {hits.last.cursor} for the next"
+        say(f"first {hits.number:,} listed; -n 0 for all{more}")
     if isinstance(search.query, WordQuery) and _has_long_streams(store):
         say(
             f"words were searched in the first and last {EDGE_BYTES // 1024} KiB of streams of more"

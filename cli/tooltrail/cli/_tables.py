@@ -11,7 +11,7 @@ _GAP = 2
 """Spaces between two columns of a table."""
 
 _LEAST = 8
-"""Columns of the terminal to which a cell is cut at most: those of a short id."""
+"""Fewest columns of the terminal for a cell that is cut: the width of a short id."""
 
 PLAIN, RED, GREEN, YELLOW = 0, 31, 32, 33
 """Colours as numbers of ECMA-48."""
@@ -52,7 +52,7 @@ def print_table(
 
 
 def _fit(widths: list[int], room: int) -> None:
-    """Make the widest columns narrower until all fit into the room, if that is possible."""
+    """Make the widest columns narrower until all fit into the room, or have `_LEAST` columns."""
     while sum(widths) > room and max(widths) > _LEAST:
         widest = max(range(len(widths)), key=widths.__getitem__)
         widths[widest] -= 1

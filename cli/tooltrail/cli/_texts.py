@@ -1,6 +1,6 @@
 """The bytes behind a name: an artifact, or the streams of an invocation that ended or still runs.
 
-Wherever bytes are kept, `head`, `tail`, `cat` and `grep` read them in one way.
+`head`, `tail`, `cat` and `grep` read all of them in the same way.
 """
 
 import re
@@ -88,8 +88,9 @@ class Text(NamedTuple):
 
     Attributes:
         role: the role of the stream; empty for an artifact.
-        open: gives its bytes in order, from the beginning.
-        artifact: opens a reader of its parts, which needs its index; None if it is no artifact.
+        open: opens its bytes, which are read once from the beginning.
+        artifact: opens a reader of the parts of an artifact; needs the index of the artifact.
+            None for a stream that is no artifact.
     """
 
     role: str
@@ -98,7 +99,7 @@ class Text(NamedTuple):
 
     @contextmanager
     def reader(self) -> Generator[ArtifactReader]:
-        """A reader of its parts, if need be of a temporary copy."""
+        """A reader of its parts. A stream that is no artifact is copied to a temporary one."""
         if self.artifact is not None:
             yield self.artifact()
             return
@@ -125,7 +126,7 @@ class Text(NamedTuple):
 def texts_of(
     store: Store, name: str, role: str | None
 ) -> tuple[list[Text], InvocationDetail | None]:
-    """What a name stands for: an artifact, or the streams of an invocation, which is returned, too.
+    """The artifact with a name, or the streams of the invocation with a name, and that invocation.
 
     Args:
         store: the open store.
@@ -205,12 +206,12 @@ def say_incomplete(store: Store, detail: InvocationDetail | None, role: str | No
 
 
 def wanted(role: str, only: str | None) -> bool:
-    """Whether a stream belongs to the output, or is the only one that is asked for."""
+    """Whether to print a stream: all but `order`, or the only requested one."""
     return role != "order" if only is None else role == only
 
 
 def target_of(role: str, only: str | None) -> BinaryIO:
-    """Where a stream is printed: recorded stderr on stderr, unless it is asked for alone."""
+    """Where to print a stream: recorded stderr on stderr, unless it is the only requested one."""
     return sys.stderr.buffer if role == "stderr" and only is None else sys.stdout.buffer
 
 
@@ -248,7 +249,7 @@ def _blocks(source: BinaryIO) -> Iterator[bytes]:
 
 @contextmanager
 def reader_of(blocks: Iterable[bytes]) -> Generator[ArtifactReader]:
-    """A reader of bytes that are no artifact, through a temporary one.
+    """A reader of bytes that are no artifact: they are copied to a temporary one.
 
     Raises:
         UnavailableError: the disk has no room for them.
