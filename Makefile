@@ -13,7 +13,7 @@ TEST_FLAGS ?=
 SUBJECTS ?=
 # Three on two processors, since they wait for servers and for commands.
 PYTEST := $(BIN)/python -m pytest -n 3 --dist worksteal
-.PHONY: demo test check coverage bench docs man build clean help
+.PHONY: demo test check lint mypy basedpyright coverage bench docs man build clean help
 .DEFAULT_GOAL := help
 
 help:
@@ -44,12 +44,17 @@ $(STAMP): $(PROGRAM)
 demo: $(PROGRAM)
 	@$(BIN)/python examples/demo.py
 
+# Two type checkers at once: each uses one processor for most of its time.
 check: $(STAMP)
+	@$(MAKE) --no-print-directory --jobs=2 lint mypy basedpyright
+
+lint: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/basedpyright
 	$(BIN)/lint-imports
+
+mypy basedpyright: $(STAMP)
+	$(BIN)/$@
 
 test: check
 	$(PYTEST) $(TEST_FLAGS)

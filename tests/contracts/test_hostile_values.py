@@ -28,7 +28,7 @@ from tooltrail.records import (
 )
 from tooltrail.store import InvocationDetail, Store
 
-HUGE = 200_000_000
+HUGE = 50_000_000
 """Characters of the longest text."""
 
 COPIES = 8

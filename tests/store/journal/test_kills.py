@@ -29,7 +29,7 @@ from tests.support.threads import at_once
 
 from tooltrail.journal import JournalLog
 
-KILLS = 60
+KILLS = 30
 KILLS_OF_A_JOURNAL = 3
 """Then a new journal begins, so that the check of all of it stays quick."""
 

@@ -425,7 +425,7 @@ def test_a_long_session_takes_no_longer_for_each_call(family: str) -> None:
 
 
 def test_results_in_the_other_order_take_no_longer_each() -> None:
-    count = 5000
+    count = 2000
     tagged = FAMILIES["tool_result"]
     conversation = Conversation.of(batch(*(ResultBlock(call_id=f"c{n}") for n in range(count))))
     request = written(conversation).request

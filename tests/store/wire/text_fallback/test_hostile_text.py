@@ -11,7 +11,7 @@ from tooltrail.wire import JsonObject, wire_format
 from tooltrail.wire.text_fallback import FAMILIES, read_calls
 
 families = pytest.mark.parametrize("family", sorted(FAMILIES))
-COUNT = 150_000
+COUNT = 50_000
 REPEATED = [
     "<tool_call",
     "<tool_call>",
