@@ -22,7 +22,6 @@ def test_every_document_with_a_command_is_run() -> None:
     }
 
 
-def test_the_guide_and_the_tutorial_have_all_their_steps() -> None:
-    guide, tutorial = (ROOT / "docs" / name for name in ("audit-guide.md", "tutorial.md"))
-    assert guide.read_text().count("\n### ") == 20
-    assert len(tutorial.read_text().splitlines()) <= 220
+def test_the_tutorial_is_short() -> None:
+    text = (ROOT / "docs" / "tutorial.md").read_text()
+    assert len(text.splitlines()) <= 220
