@@ -17,7 +17,7 @@ import pytest
 from tests.importers.sources import CORPUS
 from tests.importers.test_corpus import member, objects_in, values_in
 from tests.support.audit_guide import SECRET, write_story
-from tests.support.cli import Cli, kill_group, python
+from tests.support.cli import Cli, python
 from tests.support.waiting import until
 
 from tooltrail.records import ToolDefinition
@@ -86,9 +86,9 @@ class Trail:
                     yield entry, block
 
     def call_ids(self, found: list[dict[str, Any]]) -> set[str]:
-        """The ids that the provider gave to these calls."""
+        """The ids that the provider gave to these calls; "" for a message."""
         ids = dict(self.plain("SELECT id, call_id FROM v_invocations"))
-        return {ids[one["id"]] for one in found}
+        return {ids.get(one["id"], "") for one in found}
 
     def returned(self) -> dict[str, Any]:
         """What each tool returned, by the id of its call; `{}` if only the text is known."""
@@ -106,10 +106,10 @@ class Trail:
 
 
 def text_of(content: Any) -> str:
-    """The text of a result."""
-    if isinstance(content, str):
-        return content
-    return "".join(one.get("text", "") for one in content)
+    """The text of a result, without the secret of the story."""
+    if not isinstance(content, str):
+        content = "".join(one.get("text", "") for one in content)
+    return content.replace(SECRET, "[REDACTED:github-token]")
 
 
 def strings_in(value: Any) -> Iterator[str]:
@@ -179,7 +179,9 @@ QUESTIONS = [
 
 
 @pytest.mark.parametrize(
-    ("command", "members", "query"), [one[1:] for one in QUESTIONS], ids=[one[0] for one in QUESTIONS]
+    ("command", "members", "query"),
+    [one[1:] for one in QUESTIONS],
+    ids=[one[0] for one in QUESTIONS],
 )
 def test_an_answer_is_that_of_plain_sql(
     trail: Trail, command: str, members: str, query: str
@@ -227,8 +229,13 @@ def test_a_text_is_found_wherever_the_source_has_it(trail: Trail) -> None:
     text = trail.names["text"]
     wanted: dict[str, set[tuple[int, str]]] = defaultdict(set)
     values = [(block["id"], block["input"]) for _, block in trail.blocks("tool_use")]
+    values += [("", block["text"]) for _, block in trail.blocks("text")]
+    contents = (member(entry, "message", "content") for entry in trail.entries())
+    values += [("", content) for content in contents if isinstance(content, str)]
     values += trail.returned().items()
-    values += trail.receipts().items()
+    for call_id, seen in trail.receipts().items():
+        # The output of a failed command is what the model saw after the first line.
+        values += [(call_id, seen), (call_id, re.sub(r"\AExit code \d+\n", "", seen))]
     for call_id, value in values:
         for one in strings_in([value]):
             for n, line in enumerate(one.split("\n"), 1):
@@ -297,11 +304,11 @@ def test_the_end_of_a_running_command_is_what_the_command_has_printed(trail: Tra
     code = "for n in range(500): print('line', n)\nimport time; print(flush=True); time.sleep(600)"
     with trail.cli.start("exec", "--", *python(code)) as process:
         try:
-            until(lambda: trail.answer("tail -n 1 @running") == "\n")
+            until(lambda: trail.cli.run("tail", "-n", "1", "@running").stdout == b"\n")
             wanted = [f"line {n}" for n in range(401, 500)]
             assert trail.answer("tail -n 100 @running").splitlines() == [*wanted, ""]
         finally:
-            kill_group(process)
+            process.terminate()
 
 
 def test_no_secret_of_the_story_is_in_the_store(trail: Trail) -> None:

@@ -65,7 +65,8 @@ DOCUMENTS = (
 def printed_by(home: Path, commands: Sequence[str]) -> list[str]:
     """What each of the commands prints, run one after the other in a home with past sessions."""
     write_story(home / ".claude" / "projects" / "app")
-    _write_repository(home / "tooltrail")
+    if "cd tooltrail" in commands:
+        _write_repository(home / "tooltrail")
     files = [home.parent / f"printed-{n}" for n in range(len(commands))]
     lines = ["set -m", "trap 'kill $(jobs -p) 2>/dev/null' EXIT"]
     for command, file in zip(commands, files, strict=True):
