@@ -6,7 +6,6 @@ from typing import Any
 
 from tests.importers.sources import claude_line, write_lines
 
-
 LOG = "".join(f"compiling module {n:04}\n" for n in range(1, 4000)) + "error: missing ';'\n"
 SECRET = "ghp_" + "a1" * 18
 

@@ -48,7 +48,7 @@ class Document:
 
 
 def without_numbers(text: str) -> str:
-    """A text without its ids, its numbers of more than one digit, its sizes, and the widths of its columns."""
+    """A text without ids, numbers of several digits, sizes, and widths of columns."""
     text = _NUMBER.sub("N", _ID.sub("ID", text))
     return re.sub("  +", " ", text)
 
@@ -121,19 +121,23 @@ def outputs_of(document: Document, folder: Path) -> list[str]:
     return printed_by(home, [*document.before, *commands])[len(document.before) :]
 
 
+def _write_outputs(document: Document, outputs: Iterator[str]) -> None:
+    def step(found: re.Match[str]) -> str:
+        out = next(outputs)
+        is_same = document.compared(found[2]) == document.compared(out)
+        return f"$ {found[1]}\n{found[2] if is_same else out}"
+
+    text = document.path.read_text()
+    document.path.write_text(_BLOCK.sub(lambda one: _STEP.sub(step, one[0]), text))
+
+
 def main() -> None:
     """Write what each command prints into its document, where that is not what is there."""
     for document in DOCUMENTS:
         with TemporaryDirectory() as folder:
             outputs = iter(outputs_of(document, Path(folder)))
 
-        def step(found: re.Match[str], outputs: Iterator[str] = outputs) -> str:
-            out = next(outputs)
-            is_same = document.compared(found[2]) == document.compared(out)
-            return f"$ {found[1]}\n{found[2] if is_same else out}"
-
-        text = document.path.read_text()
-        document.path.write_text(_BLOCK.sub(lambda one: _STEP.sub(step, one[0]), text))
+        _write_outputs(document, outputs)
 
 
 if __name__ == "__main__":
