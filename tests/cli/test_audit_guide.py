@@ -110,11 +110,11 @@ def text_of(content: str | list[dict[str, Any]]) -> str:
 
 def strings_in(value: Any) -> list[str]:
     """Every string inside a value."""
-    if isinstance(value, dict):
-        value = list(cast("dict[str, Any]", value).values())
-    if isinstance(value, list):
-        return [text for one in cast("list[Any]", value) for text in strings_in(one)]
-    return [value] if isinstance(value, str) else []
+    if isinstance(value, str):
+        return [value]
+    members = cast("dict[str, Any]", value).values() if isinstance(value, dict) else value
+    found = cast("list[Any]", members) if isinstance(value, dict | list) else []
+    return [text for one in found for text in strings_in(one)]
 
 
 @pytest.fixture(scope="module", params=["story", "corpus"])

@@ -1,4 +1,4 @@
-"""Every Python example of the README and of the pages about Python runs, and runs again in the same folder."""
+"""Every Python example of these documents runs, and runs again in the same folder."""
 
 import re
 from pathlib import Path
