@@ -16,22 +16,6 @@ def blocks(document: str, language: str) -> list[str]:
     return [body for name, body in FENCE.findall((ROOT / document).read_text()) if name == language]
 
 
-def test_the_python_example_of_the_readme_works_a_second_time(tmp_path: Path) -> None:
-    (example,) = blocks("README.md", "python")
-    assert len([line for line in example.splitlines() if line.strip()]) <= 12
-    (expected,) = blocks("README.md", "text")
-    for _ in range(2):
-        done = subprocess.run(
-            [sys.executable, "-c", example],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.stderr == ""
-        assert done.stdout == expected
-
-
 def test_the_table_of_handlers_in_the_contract_records_what_the_contract_says() -> None:
     [example] = [block for block in blocks("docs/contract.md", "python") if "handlers = " in block]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Every example of the pages about Python runs, and runs again in the same folder."""
+"""Every Python example of these documents runs, and runs again in the same folder."""
 
 import re
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 PAGES = [
-    (Path(__file__).parents[2] / "docs" / name).read_text()
-    for name in ("python.md", "frameworks.md")
+    (Path(__file__).parents[2] / name).read_text()
+    for name in ("README.md", "docs/python.md", "docs/frameworks.md")
 ]
 PRINTS = "\nIt prints\n\n```text\n"
 
@@ -18,7 +18,7 @@ EXAMPLES = [
 ]
 """The code of each example, and the text behind it."""
 
-NAMES = [name for page in PAGES for name in re.findall(r"^## (.+)$", page, re.MULTILINE)]
+NAMES = [name for page in PAGES[1:] for name in re.findall(r"^## (.+)$", page, re.MULTILINE)]
 
 
 @pytest.mark.parametrize(("code", "behind"), EXAMPLES)

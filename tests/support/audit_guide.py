@@ -1,22 +1,10 @@
-"""A small made-up project, and the commands of docs/audit-guide.md run on its record.
+"""The made-up session of the audit guide and of the tutorial."""
 
-`python -m tests.support.audit_guide` writes what each command prints into the page. A test compares
-the page, and compares its answers with plain SQL.
-"""
-
-import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
-from unittest.mock import patch
 
 from tests.importers.sources import claude_line, write_lines
-from tests.support.cli import Cli
-
-PAGE = Path(__file__).parents[2] / "docs" / "audit-guide.md"
-_EXAMPLE = re.compile(r"```console\n\$ tooltrail (.*?)\n(.*?)```\n", re.DOTALL)
 
 LOG = "".join(f"compiling module {n:04}\n" for n in range(1, 4000)) + "error: missing ';'\n"
 SECRET = "ghp_" + "a1" * 18
@@ -62,42 +50,9 @@ def _line(kind: str, content: Any, n: int, **more: Any) -> dict[str, Any]:
     return {**line, "sessionId": "9b138c7e", "cwd": "/home/you/app", "userType": "external"}
 
 
-def record_story(cli: Cli) -> None:
-    """Import the story into a store."""
-    folder = Path(cli.database).parent / "projects"
-    folder.mkdir(parents=True)
-    write_lines(folder / "9b138c7e.jsonl", lines_of_story())
+def write_story(folder: Path) -> None:
+    """Write the session and its sub-agent as Claude Code does."""
     helpers = folder / "9b138c7e" / "subagents"
     helpers.mkdir(parents=True)
+    write_lines(folder / "9b138c7e.jsonl", lines_of_story())
     write_lines(helpers / "agent-reviewer.jsonl", lines_of_helper())
-    cli.ok("import", str(folder))
-
-
-def examples() -> list[tuple[str, str]]:
-    """Each command of the page, and what the page says that the command prints."""
-    return [(one[1], one[2]) for one in _EXAMPLE.finditer(PAGE.read_text())]
-
-
-def printed_by(cli: Cli, command: str) -> str:
-    """What a command prints on stdout; words in quotes of the shell stay together."""
-    import shlex
-
-    return cli.run(*shlex.split(command)).text
-
-
-def main() -> None:
-    """Write what each command prints into the page."""
-    with TemporaryDirectory() as folder, patch.dict(os.environ, {"TZ": "UTC", "COLUMNS": "100"}):
-        cli = Cli(f"{folder}/trail.db")
-        record_story(cli)
-        text = PAGE.read_text()
-
-        def shown(found: "re.Match[str]") -> str:
-            out = printed_by(cli, found[1]).replace(folder, "/home/you")
-            return f"```console\n$ tooltrail {found[1]}\n{out}```\n"
-
-        PAGE.write_text(_EXAMPLE.sub(shown, text))
-
-
-if __name__ == "__main__":
-    main()
