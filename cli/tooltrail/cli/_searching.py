@@ -2,8 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import islice
 
 import click
@@ -15,10 +15,10 @@ from tooltrail.cli._output import Listing, attributes, counted, printable, say, 
 from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import RED, colour_of_outcome, coloured
 from tooltrail.cli._times import shown_in_list
-from tooltrail.records.errors import DamageError, UnavailableError
+from tooltrail.records.errors import UnavailableError
 from tooltrail.records.ids import short_id
 from tooltrail.store.filters import InvocationFilter
-from tooltrail.store.search.index import has_index, has_library, what_is_behind
+from tooltrail.store.search.index import has_index, what_is_behind
 from tooltrail.store.search.queries import (
     MOST_CHARS,
     LineQuery,
@@ -43,7 +43,8 @@ _NO_INDEX = (
     " without it: --literal TEXT"
 )
 
-_DAMAGED = "if only the index of words is damaged, `tooltrail db index --rebuild` mends it"
+_MANY = 64
+"""Facts that wait before a search fills the index: it reads fewer itself."""
 
 _MOST_REASONS = 5
 _MOST_PLACES = 3
@@ -101,7 +102,7 @@ def print_hits(
     """
     if rank and (cursor or reverse or not isinstance(query, WordQuery)):
         raise click.UsageError("--rank needs TEXT, and excludes --cursor and --reverse")
-    with interruptible(), location.open() as store, _hinting(query):
+    with interruptible(), location.open() as store:
         reader = store.reader
         if query.phrases is not None and not _has_index(store):
             if isinstance(query, WordQuery):
@@ -128,17 +129,6 @@ def print_hits(
         return _report(store, search, hits, is_cut=hits.number == count, rank=rank)
 
 
-@contextmanager
-def _hinting(query: Query) -> Generator[None]:
-    """Add to an error of damage the command that rebuilds the index."""
-    try:
-        yield
-    except DamageError as error:
-        if query.phrases is not None:
-            error.add_note(_DAMAGED)
-        raise
-
-
 def _total(store: Store, where: InvocationFilter) -> int:
     """The number of calls and messages to search; fewer messages may fit the filter."""
     with store.database.read() as connection:
@@ -147,15 +137,15 @@ def _total(store: Store, where: InvocationFilter) -> int:
 
 
 def _has_index(store: Store) -> bool:
-    """Whether the words can be found; fills the index first."""
+    """Whether the words can be found; fills the index first if many facts wait."""
     with store.database.read() as connection:
-        if not (has_index(connection) and has_library(connection)):
+        if not has_index(connection):
             return False
-        behind = what_is_behind(connection)
-    if behind:
+        is_behind = any(one.end - one.first >= _MANY for one in what_is_behind(connection))
+    if is_behind:
         from tooltrail.store.search.filling import try_to_fill_index  # noqa: PLC0415  mostly not needed
 
-        try_to_fill_index(store.database, lambda: store.archive)
+        try_to_fill_index(store.database, lambda: store.archive, least=_MANY)
     return True
 
 

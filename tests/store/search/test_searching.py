@@ -1,7 +1,6 @@
 """Search on both engines: what is found, what is not, and where it is said to stand."""
 
-from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
@@ -17,6 +16,7 @@ from tests.support.store_parts import StoreParts, store_parts
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
 from tooltrail.records import InvalidRecordError
+from tooltrail.records.digests import digest_of
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget
@@ -86,8 +86,13 @@ def test_every_text_of_a_call_and_a_message_is_found_with_its_place(parts: Store
         b'"summary_text":"hotel","tool_name":"bash"}',
     )
     said = say(b"line\nindia", 9)
-    parts.ingest(*one.entries(), said)
+    blocks = b'[{"type":"reasoning","text":"juliet","extras":{"signature":"opaque"}},'
+    blocks += b'{"type":"tool_result","content":[{"type":"text","text":"kilo"}]}]'
+    document = b'{"blocks":%b,"role":"assistant"}' % blocks
+    thought = changed(message(SESSION, b""), at=moment(10), document=digest_of(document))
+    parts.ingest(*one.entries(), said, thought._replace(bodies=[b"", document]))
     fill(parts)
+    assert found(parts, "opaque") == []
     places = {
         "bravo": ("arguments.command", 2, 12, "input"),
         "charlie": ("arguments.n[1].deep", 1, 6, "input"),
@@ -98,13 +103,15 @@ def test_every_text_of_a_call_and_a_message_is_found_with_its_place(parts: Store
         "golf": ("error.message", 1, 0, "canonical"),
         "hotel": ("summary", 1, 0, "canonical"),
         "india": ("text", 2, 5, "transcript"),
+        "juliet": ("reasoning.text", 1, 0, "transcript"),
+        "kilo": ("tool_result.content[0].text", 1, 0, "transcript"),
     }
     for word, expected in places.items():
         (hit,) = search(parts, WordQuery(phrases_of([word])))
         first = hit.places[0]
         assert (first.name, first.line, first.offset, first.surface) == expected, word
         assert fold(first.text[first.start :][: first.length]) == word
-        assert hit.kind == ("message" if word == "india" else "call")
+        assert hit.kind == ("message" if first.surface == "transcript" else "call")
 
 
 LONG = b"".join(b"%06d some line of a log\n" % n for n in range(20_000))
@@ -243,15 +250,9 @@ def test_erased_text_is_not_shown_and_its_words_are_removed_from_the_index(
 
 def has_word(store: StoreParts, word: str) -> bool:
     """Whether the index has a word."""
-    with store.database.write() as connection:
-        if not connection.is_sqlite:
-            rows = connection.query("SELECT block FROM search_words")
-            blocks = [zstandard.ZstdDecompressor().decompress(block) for (block,) in rows]
-            return any(word.encode() in block for block in blocks)
-        connection.run("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, search_words, row)")
-        rows = connection.query("SELECT 1 FROM temp.terms WHERE term = ?", (word,))
-        connection.run("DROP TABLE temp.terms")
-        return bool(rows)
+    with store.database.read() as connection:
+        rows = connection.query("SELECT block FROM search_words")
+    return any(word.encode() in zstandard.ZstdDecompressor().decompress(one) for (one,) in rows)
 
 
 def test_a_damaged_call_is_reported_and_hides_no_other(parts: StoreParts) -> None:
@@ -332,25 +333,15 @@ def test_a_phrase_that_stands_in_a_text_has_its_words_in_the_index(before: str, 
         )
 
 
-@contextmanager
-def _file_index(texts: list[str]) -> Generator[Callable[[str], bool]]:
-    """Whether a document with these texts in a file is found by a word."""
+@settings(max_examples=200)
+@given(st.lists(WORDS, min_size=1, max_size=3))
+def test_each_word_of_a_text_is_found_in_its_blocks(texts: list[str]) -> None:
     with closing(sqlite3.connect(":memory:")) as driver:
         connection = Connection(SqliteTarget(Path("x")), driver)
         connection.run("CREATE TABLE tombstones (key INTEGER)")
         index.make_index(connection)
-        index.add_documents(connection, index.Behind(1, 0, 1), {4: texts})
-
-        def matches(word: str) -> bool:
-            found = index.select_owners(connection, [Phrase(word, is_prefix=len(word) >= CUT)])
-            return connection.query(found.text, found.values) == [(1,)]
-
-        yield matches
-
-
-@settings(max_examples=200)
-@given(st.lists(WORDS, min_size=1, max_size=3))
-def test_the_tokenizer_of_the_file_agrees_with_the_words(texts: list[str]) -> None:
-    with _file_index(texts) as matches:
+        index.add_words(connection, index.Behind(1, 0, 1), {5: ["other"], 4: texts})
         for word in {word for text in texts for word in words_of(text)}:
-            assert matches(word), word
+            phrase = Phrase(word.decode("utf-8", "ignore"), is_prefix=len(word) >= CUT)
+            assert 4 in index.owners_with(connection, [phrase]), word
+        assert list(index.check_blocks(connection)) == []

@@ -4,6 +4,7 @@ Both are read from their own tables, by keyset, and merged. A cursor is the numb
 the last hit; see `index`.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from heapq import merge
@@ -16,8 +17,8 @@ from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import LISTS, InvocationFilter
 from tooltrail.store.read.columns import Columns
 from tooltrail.store.read.conditions import conditions_of, member_conditions, time_conditions
-from tooltrail.store.read.rows import MAX_KEY_DIGITS, Sql, fetch, is_in, joined, limited, where
-from tooltrail.store.search.index import select_owners, what_is_behind
+from tooltrail.store.read.rows import MAX_KEY_DIGITS, Sql, fetch, is_in, limited, where
+from tooltrail.store.search.index import owners_with, what_is_behind
 from tooltrail.store.search.words import Phrase
 
 _TABLES: Final = (("invocations", "started_at"), ("messages", "created_at"))
@@ -27,6 +28,9 @@ _OF_MESSAGES: Final = frozenset({"sessions", "agents"})
 """Lists of a filter that messages have, too."""
 
 _AT_ONCE: Final = 256
+
+_WAITING: Final = "SELECT o.key FROM ledger_entries AS e"
+_RANGE: Final = "WHERE e.journal_key = ? AND e.n >= ? AND e.n < ?"
 
 
 class Owner(NamedTuple):
@@ -71,6 +75,7 @@ class Owners:
         self._oldest_first = oldest_first
         # The index of a table is in the order of time. Those that the words select are few.
         self._hint = "" if phrases is None else "+"
+        self._found: set[int] | None = None
         self._after: int | None = None
         if cursor is not None:
             if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= MAX_KEY_DIGITS):
@@ -79,6 +84,9 @@ class Owners:
 
     def batches(self, first: int) -> Iterator[list[Owner]]:
         """The owners in batches: the first has `first`, later ones have more."""
+        if self._phrases is not None:
+            with self._database.read() as connection:
+                self._found = _may_be_hits(connection, self._phrases)
         lists = [name for name in LISTS if getattr(self._filters, name)]
         has_messages = self._filters.min_size is None and _OF_MESSAGES.issuperset(lists)
         sources = [self._source(is_message) for is_message in (False, True)[: 1 + has_messages]]
@@ -95,7 +103,7 @@ class Owners:
         after, size = self._after, 2 * _AT_ONCE
         while True:
             with self._database.read() as connection:
-                conditions = self._conditions(connection, is_message)
+                conditions = self._conditions(is_message)
                 conditions += [] if after is None else self._behind(after, is_message)
                 select = Sql(f"SELECT {columns.sql} FROM {table}") + where(conditions)
                 rows = [
@@ -107,7 +115,7 @@ class Owners:
                 return
             after, size = rows[-1]["key"] * 2 + is_message, 16 * _AT_ONCE
 
-    def _conditions(self, connection: Connection, is_message: bool) -> list[Sql]:
+    def _conditions(self, is_message: bool) -> list[Sql]:
         filters, found = self._filters, list[Sql]()
         if is_message:
             for source, values in (("id", filters.sessions), ("agent", filters.agents)):
@@ -122,8 +130,13 @@ class Owners:
             for name in (*LISTS, "min_size"):
                 found += member_conditions(filters, name, indexed=False)
             found += time_conditions(filters, indexed=False)
-        if self._phrases is not None:
-            found.append(_may_be_hits(connection, self._phrases, is_message))
+        if self._found is not None:
+            keys = sorted(one >> 1 for one in self._found if one & 1 == is_message)
+            key = f"{_TABLES[is_message][0]}.key"
+            on_server = Sql(f"{key} = ANY(?)", (keys,))
+            found.append(
+                Sql(f"{key} IN (SELECT value FROM json_each(?))", (json.dumps(keys),), on_server)
+            )
         return found
 
     def _behind(self, after: int, is_message: bool) -> list[Sql]:
@@ -141,15 +154,11 @@ class Owners:
         return [Sql(f"{column} {sign}{same} {at}", (key,))]
 
 
-def _may_be_hits(connection: Connection, phrases: Sequence[Phrase], is_message: bool) -> Sql:
-    """The condition that the index has the words, or does not have the facts of an owner yet."""
-    table = _TABLES[is_message][0]
-    waiting = (
-        f"SELECT (o.key << 1) | {int(is_message)} AS owner FROM ledger_entries AS e"
-        f" JOIN {table} AS o ON o.id = e.subject_id WHERE e.journal_key = ? AND e.n >= ?"
-    )
-    parts = [select_owners(connection, phrases)]
-    parts += [Sql(waiting, (one.journal_key, one.first)) for one in what_is_behind(connection)]
-    every = [Sql("SELECT * FROM (") + one + f") AS p{n}" for n, one in enumerate(parts)]
-    kind = f") AS p WHERE p.owner & 1 = {int(is_message)})"
-    return Sql(f"{table}.key IN (SELECT p.owner >> 1 FROM (") + joined(" UNION ALL ", every) + kind
+def _may_be_hits(connection: Connection, phrases: Sequence[Phrase]) -> set[int]:
+    """The owners that have the words, and those with facts that the index does not have yet."""
+    found = owners_with(connection, phrases)
+    for behind in what_is_behind(connection):
+        for is_message, (table, _) in enumerate(_TABLES):
+            waiting = Sql(f"{_WAITING} JOIN {table} AS o ON o.id = e.subject_id {_RANGE}", behind)
+            found.update(int(row[0]) * 2 + is_message for row in fetch(connection, waiting))
+    return found

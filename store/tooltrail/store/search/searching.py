@@ -14,7 +14,7 @@ from uuid import UUID
 
 from tooltrail.records.errors import NotFoundError, TooltrailError
 from tooltrail.store.filters import ALL, InvocationFilter
-from tooltrail.store.read.bodies import load_bodies
+from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed
 from tooltrail.store.read.details import details_of
 from tooltrail.store.read.reader import Reader
@@ -27,13 +27,14 @@ from tooltrail.store.search.texts import (
     edges_of,
     pieces_of,
     read_edges,
+    spoken_of,
     text_of,
 )
 from tooltrail.store.views import InvocationDetail, StreamView
 
 _IDS: Final = Columns("invocations: key id")
 _MESSAGE: Final = Columns(
-    "messages: key id seq role text", Computed("sessions.id", "session_id", "id")
+    "messages: key id seq role text document", Computed("sessions.id", "session_id", "id")
 )
 _MESSAGES: Final = (
     f"SELECT {_MESSAGE.sql} FROM messages"
@@ -177,12 +178,15 @@ class Search:
         with self._reader.database.read() as connection:
             rows = fetch_each(connection, Sql(_MESSAGES), "messages.key", list(by_key))
             read: list[Mapping[str, Any]] = [_MESSAGE.read(row)[0] for row in rows]
-            bodies = load_bodies(connection, [one["text"] for one in read])
+            digests = (one[name] for one in read for name in ("text", "document"))
+            bodies = load_bodies(connection, [one for one in digests if one is not None])
         found: dict[Owner, _Candidate] = {}
         for one in read:
-            body, owner = bodies[one["text"]], by_key[one["key"]]
-            if body.damage is not None:
-                self.unread.append(f"message {one['id']}: {body.damage}")
+            owner, document = by_key[one["key"]], bodies.get(one["document"], Body())
+            text = bodies[one["text"]]
+            for body in (text, document):
+                if body.damage is not None:
+                    self.unread.append(f"message {one['id']}: {body.damage}")
             hit = Hit(
                 kind="message",
                 id=one["id"],
@@ -192,7 +196,8 @@ class Search:
                 at=owner.at,
                 cursor=str(owner.number),
             )
-            pieces = [Piece("text", text_of(body.data or b""), "transcript")]
+            texts = [("text", text_of(text.data or b"")), *spoken_of(text_of(document.data or b""))]
+            pieces = [Piece(place, one, "transcript") for place, one in texts]
             found[owner] = _Candidate(hit, pieces)
         return found
 

@@ -6,7 +6,7 @@ wrote it, not as JSON spells it. Of a stream of more than `WHOLE_BYTES`, a searc
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from tooltrail.store.views import InvocationDetail, StreamView
@@ -25,6 +25,9 @@ _ORDER: Final = "order"
 
 _OF_STREAM: Final = {"role", "digest", "produced_size"}
 """Members of an object that describes a stream in a complete output."""
+
+_UNSPOKEN: Final = {"call", "data", "extras", "type"}
+"""Members of a block without a text of its own: calls are recorded as such, data is no text."""
 
 OpenArchive = Callable[[], "ArtifactArchive"]
 
@@ -91,9 +94,21 @@ def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
     The names of members are a text, too.
     """
     value = _loaded(document)
-    if value is None:
-        yield name, document
-        return
+    return iter([(name, document)]) if value is None else _leaves(name, value)
+
+
+def spoken_of(document: str) -> Iterator[tuple[str, str]]:
+    """The texts in the document of a message that its text does not have, such as thinking."""
+    value = _loaded(document)
+    blocks = value.get("blocks") if isinstance(value, dict) else None  # a leg has none
+    for block in blocks if isinstance(blocks, list) else [value]:
+        kind = block.get("type", "document") if isinstance(block, dict) else "text"
+        if kind != "text":
+            found = _leaves(kind, block, without=_UNSPOKEN)
+            yield from (one for one in found if one[0] != kind)
+
+
+def _leaves(name: str, value: Any, *, without: Container[str] = ()) -> Iterator[tuple[str, str]]:
     names: dict[str, None] = {}
     waiting: list[tuple[str, Any]] = [(name, value)]
     while waiting:
@@ -103,7 +118,8 @@ def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
             if name == "output" and members.keys() >= _OF_STREAM:
                 continue  # stands for a stream, which is a text of its own
             names |= dict.fromkeys(members)
-            waiting += [(f"{place}.{key}", one) for key, one in reversed(members.items())]
+            spoken = [(key, one) for key, one in members.items() if key not in without]
+            waiting += [(f"{place}.{key}", one) for key, one in reversed(spoken)]
         elif isinstance(value, list):
             items = cast("Sequence[Any]", value)
             waiting += [(f"{place}[{n}]", one) for n, one in enumerate(items)][::-1]
