@@ -20,6 +20,7 @@ from tooltrail.records.digests import digest_of
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget
+from tooltrail.store.expressions import Comparison
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.search import filling, index
 from tooltrail.store.search.queries import LineQuery, PathQuery, Query, WordQuery
@@ -216,6 +217,9 @@ def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None
         found(parts, "word", where=where)
         == [one.started.id for one in calls[::-1] if one.started.tool_name == "cat"][:25]
     )
+    where = InvocationFilter(expression=Comparison("tool", "=", "cat"))
+    cats = [one.started.id for one in calls[::-1] if one.started.tool_name == "cat"]
+    assert found(parts, "word", where=where) == cats
     assert len(found(parts, "word", where=InvocationFilter(until=moment(4)))) == 5
     assert len(found(parts, "word", where=InvocationFilter(sessions=(SESSION,)))) == 152
     with pytest.raises(InvalidRecordError):

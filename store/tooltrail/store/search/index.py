@@ -32,6 +32,9 @@ _UNREAD_WORD: Final = UNREAD.encode()
 _OWNERS: Final = 0
 """The first byte of no word: its block has the owners of a batch."""
 
+_FEW: Final = 20
+"""Owners among which a search looks for further words."""
+
 _TABLES: Final = ("search_words", "search_cursors")
 
 _MADE: Final = (
@@ -154,14 +157,23 @@ def add_words(connection: Connection, behind: Behind, owners: Mapping[int, Seque
 
 
 def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int]:
-    """The owners whose texts have all words of each phrase.
+    """The owners whose texts have all words of each phrase, and a few that may have them.
 
     Raises:
         DamageError: a block of the index is damaged.
     """
-    words = dict.fromkeys(word for phrase in phrases for word in phrase.words)
-    found = [_owners_of(connection, *word) for word in words]
-    return set[int].intersection(*found) | _owners_of(connection, _UNREAD_WORD, goes_on=False)
+    found: set[int] | None = None
+    # Long words are mostly rare. A search reads a few owners faster than the block of a word.
+    for word in sorted({word for one in phrases for word in one.words}, key=_length, reverse=True):
+        some = _owners_of(connection, *word)
+        found = some if found is None else found & some
+        if len(found) <= _FEW:
+            break
+    return (found or set()) | _owners_of(connection, _UNREAD_WORD, goes_on=False)
+
+
+def _length(word: tuple[bytes, bool]) -> int:
+    return len(word[0])
 
 
 def check_blocks(connection: Connection) -> Iterator[str]:

@@ -16,7 +16,7 @@ from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.filters import LISTS, InvocationFilter
 from tooltrail.store.read.columns import Columns
-from tooltrail.store.read.conditions import conditions_of, member_conditions, time_conditions
+from tooltrail.store.read.conditions import conditions_of
 from tooltrail.store.read.rows import MAX_KEY_DIGITS, Sql, fetch, is_in, limited, where
 from tooltrail.store.search.index import owners_with, what_is_behind
 from tooltrail.store.search.words import Phrase
@@ -24,10 +24,13 @@ from tooltrail.store.search.words import Phrase
 _TABLES: Final = (("invocations", "started_at"), ("messages", "created_at"))
 """The tables of calls and of messages, with their times."""
 
-_OF_MESSAGES: Final = frozenset({"sessions", "agents"})
-"""Lists of a filter that messages have, too."""
+_OF_CALLS: Final = {*LISTS, "min_size", "expression"} - {"sessions", "agents"}
+"""Members of a filter that messages do not have."""
 
 _AT_ONCE: Final = 256
+
+_FEW: Final = 10_000
+"""Most owners that a query names. More are compared while all owners are read in order."""
 
 _WAITING: Final = "SELECT o.key FROM ledger_entries AS e"
 _RANGE: Final = "WHERE e.journal_key = ? AND e.n >= ? AND e.n < ?"
@@ -73,9 +76,8 @@ class Owners:
         self._filters = filters
         self._phrases = phrases
         self._oldest_first = oldest_first
-        # The index of a table is in the order of time. Those that the words select are few.
-        self._hint = "" if phrases is None else "+"
         self._found: set[int] | None = None
+        self._hint = ""
         self._after: int | None = None
         if cursor is not None:
             if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= MAX_KEY_DIGITS):
@@ -87,9 +89,10 @@ class Owners:
         if self._phrases is not None:
             with self._database.read() as connection:
                 self._found = _may_be_hits(connection, self._phrases)
-        lists = [name for name in LISTS if getattr(self._filters, name)]
-        has_messages = self._filters.min_size is None and _OF_MESSAGES.issuperset(lists)
-        sources = [self._source(is_message) for is_message in (False, True)[: 1 + has_messages]]
+            # The index of a table is in the order of time, which few owners need not follow.
+            self._hint = "+" if len(self._found) <= _FEW else ""
+        of_calls = [name for name in _OF_CALLS if getattr(self._filters, name) not in ((), None)]
+        sources = [self._source(is_message) for is_message in (False, True)[: 1 + (not of_calls)]]
         found, size = merge(*sources, reverse=not self._oldest_first), first
         while batch := list(islice(found, min(size, _AT_ONCE))):
             yield batch
@@ -110,7 +113,9 @@ class Owners:
                     columns.read(row)[0]
                     for row in fetch(connection, select + order + limited(size))
                 ]
-            yield from (Owner(one[time], is_message, one["key"]) for one in rows)
+            owners = (Owner(one[time], is_message, one["key"]) for one in rows)
+            found = self._found
+            yield from (one for one in owners if found is None or one.number in found)
             if len(rows) < size:
                 return
             after, size = rows[-1]["key"] * 2 + is_message, 16 * _AT_ONCE
@@ -124,13 +129,9 @@ class Owners:
                     found.append(mine + is_in(source, values) + ")")
             times = ((">=", filters.since), ("<", filters.until))
             found += [Sql(f"messages.created_at {sign} ?", (at,)) for sign, at in times if at]
-        elif self._phrases is None:
-            found += conditions_of(filters, lead="started_at")
         else:
-            for name in (*LISTS, "min_size"):
-                found += member_conditions(filters, name, indexed=False)
-            found += time_conditions(filters, indexed=False)
-        if self._found is not None:
+            found += conditions_of(filters, lead="invocations" if self._hint else "started_at")
+        if self._found is not None and self._hint:
             keys = sorted(one >> 1 for one in self._found if one & 1 == is_message)
             key = f"{_TABLES[is_message][0]}.key"
             on_server = Sql(f"{key} = ANY(?)", (keys,))
