@@ -231,7 +231,8 @@ def command_of(hit: Hit, place: Place, named: Sequence[str]) -> list[str]:
         lines = f"{max(1, place.line - _LINES_AROUND)}:{place.line + _LINES_AROUND}"
         part = ("--stream", place.name, "--lines", lines)
         return ["tooltrail", "cat", *named, short_id(hit.id), *part]
-    return ["tooltrail", "show", *named, short_id(hit.id), "--surface", place.surface]
+    surface = ("--surface", place.surface) if place.surface else ()
+    return ["tooltrail", "show", *named, short_id(hit.id), *surface]
 
 
 def _marked(place: Place) -> str:

@@ -182,11 +182,46 @@ def test_calls_that_touched_a_path_are_found_in_long_arguments_too(
     assert expected <= {hit.id for hit in hits}
 
 
-def test_a_relative_path_is_read_from_the_folder_of_the_call(parts: StoreParts) -> None:
-    arguments = b'{"command":"cat ../lib/a.py","workdir":"/repo/src"}'
-    (one,) = recorded(parts, call(SESSION, arguments=arguments))
-    assert [hit.id for hit in search(parts, PathQuery("/repo/lib/a.py"))] == [one]
-    assert search(parts, PathQuery("/repo/src/lib/a.py")) == []
+NAMED = (
+    *("a.py", "src/a.py", "./src//a.py", "../src/a.py", "lib/../a.py", "/repo/x/../src/a.py"),
+    *("-I/repo/src/a.py", "-Isrc/a.py", "--file=/repo/src/a.py", "--file=src/a.py", "@src/a.py"),
+    *('"src"/a.py', "$HOME/src/a.py", "$(git rev-parse --show-toplevel)/src/a.py", "~/src/a.py"),
+    *("--- a/src/a.py", "file:///repo/src/a.py", "host:/repo/src/a.py", "src/a.py:12", "a.py."),
+    *(r"{\"file\":\"src/a.py\"}", r"first\nsrc/a.py\nlast"),
+)
+OTHERS = ("/src/a.py", "/x/repo/src/a.py", "x/a.py", "src/a.pyc", "b.a.py", "-a.py", "src/A.py")
+
+
+def test_a_path_is_found_as_a_shell_a_compiler_and_a_patch_write_it() -> None:
+    query = PathQuery("/repo/src/a.py")
+    assert [text for text in NAMED if query.span(f"cat {text} b") is None] == []
+    assert [text for text in OTHERS if query.span(f"cat {text} b") is not None] == []
+    for wanted, text in (
+        ("my dir/my file.txt", r"cat my\ dir/my\ file.txt"),
+        ("/x/my dir/my file.txt", "cat 'my dir'/\"my file.txt\""),
+        (r"C:\repo\a.py", r"type C:\\repo\\a.py"),
+        ("/repo/.env", "cat .env"),
+    ):
+        assert query.span(text) is None
+        assert PathQuery(wanted).span(text) is not None, text
+    for path in ("/", ".", "..", "a/.."):
+        with pytest.raises(InvalidRecordError):
+            PathQuery(path)
+
+
+def test_the_folder_in_which_a_call_ran_counts_for_a_path(parts: StoreParts) -> None:
+    environments = [b'{"cwd":"/repo/src"}', b'{"cwd":"/other"}']
+    calls = [call(SESSION, n, arguments=b'{"command":"make"}') for n in range(2)]
+    for one, environment in zip(calls, environments, strict=True):
+        start = changed(one.start, environment=digest_of(environment))
+        one.start = start._replace(bodies=[*start.bodies, environment])
+    inside, _ = recorded(parts, *calls)
+    for path in ("/repo", "/repo/src", "src"):
+        assert [hit.id for hit in search(parts, PathQuery(path))] == [inside]
+    assert search(parts, PathQuery("/repo/lib")) == []
+    for text, ids in (("/repo/src", [inside]), ("/none", [])):
+        where = InvocationFilter(expression=parts.reader.resolved([Comparison("cwd", "=", text)]))
+        assert [one.id for one in parts.reader.invocations(where).items] == ids
 
 
 def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None:

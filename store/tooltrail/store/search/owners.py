@@ -14,11 +14,15 @@ from typing import Final, NamedTuple
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
+from tooltrail.store.expressions import RanIn
 from tooltrail.store.filters import LISTS, InvocationFilter
 from tooltrail.store.read.columns import Columns
 from tooltrail.store.read.conditions import conditions_of
+from tooltrail.store.read.environments import read_environments
+from tooltrail.store.read.expression_sql import condition_of
 from tooltrail.store.read.rows import MAX_KEY_DIGITS, Sql, fetch, is_in, limited, where
 from tooltrail.store.search.index import owners_with, what_is_behind
+from tooltrail.store.search.queries import PathQuery, Query
 from tooltrail.store.search.words import Phrase
 
 _TABLES: Final = (("invocations", "started_at"), ("messages", "created_at"))
@@ -55,7 +59,7 @@ class Owners:
     Args:
         database: the database.
         filters: the filter; messages have no tool and no outcome, so such a filter excludes them.
-        phrases: the words that they must have; None for all of them, without the index.
+        query: the query; if it has no phrases, all of them may be hits.
         oldest_first: whether the order is ascending.
         cursor: the number of the owner to continue behind.
 
@@ -67,14 +71,14 @@ class Owners:
         self,
         database: Database,
         filters: InvocationFilter,
-        phrases: Sequence[Phrase] | None,
+        query: Query,
         *,
         oldest_first: bool,
         cursor: str | None,
     ) -> None:
         self._database = database
         self._filters = filters
-        self._phrases = phrases
+        self._query = query
         self._oldest_first = oldest_first
         self._found: set[int] | None = None
         self._hint = ""
@@ -86,9 +90,9 @@ class Owners:
 
     def batches(self, first: int) -> Iterator[list[Owner]]:
         """The owners in batches: the first has `first`, later ones have more."""
-        if self._phrases is not None:
+        if self._query.phrases is not None:
             with self._database.read() as connection:
-                self._found = _may_be_hits(connection, self._phrases)
+                self._found = _may_be_hits(connection, self._query, self._query.phrases)
             # The index of a table is in the order of time, which few owners need not follow.
             self._hint = "+" if len(self._found) <= _FEW else ""
         of_calls = [name for name in _OF_CALLS if getattr(self._filters, name) not in ((), None)]
@@ -155,11 +159,16 @@ class Owners:
         return [Sql(f"{column} {sign}{same} {at}", (key,))]
 
 
-def _may_be_hits(connection: Connection, phrases: Sequence[Phrase]) -> set[int]:
+def _may_be_hits(connection: Connection, query: Query, phrases: Sequence[Phrase]) -> set[int]:
     """The owners that have the words, and those with facts that the index does not have yet."""
     found = owners_with(connection, phrases)
     for behind in what_is_behind(connection):
         for is_message, (table, _) in enumerate(_TABLES):
             waiting = Sql(f"{_WAITING} JOIN {table} AS o ON o.id = e.subject_id {_RANGE}", behind)
             found.update(int(row[0]) * 2 + is_message for row in fetch(connection, waiting))
+    if isinstance(query, PathQuery):
+        known = read_environments(connection).items()
+        ran_in = RanIn(tuple(one for one, has in known if query.span(str(has.get("cwd")))))
+        select = Sql("SELECT invocations.key FROM invocations") + where([condition_of(ran_in)])
+        found.update(int(row[0]) * 2 for row in fetch(connection, select))
     return found

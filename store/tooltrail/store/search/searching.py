@@ -4,9 +4,7 @@ A hit is only what stands in the texts as they are recorded: they are read and c
 reads them. So a stale index shows nothing that is erased or altered.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -17,6 +15,7 @@ from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed
 from tooltrail.store.read.details import details_of
+from tooltrail.store.read.environments import members_of
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.read.rows import Sql, fetch_each
 from tooltrail.store.search.owners import Owner, Owners
@@ -114,9 +113,8 @@ class Search:
         self._context = context
         self._on_progress = on_progress
         self._in_artifacts: dict[str, list[Place]] = {}
-        self._folders: dict[UUID, str] = {}
         self._owners = Owners(
-            reader.database, where, query.phrases, oldest_first=oldest_first, cursor=cursor
+            reader.database, where, query, oldest_first=oldest_first, cursor=cursor
         )
 
     def hits(self, first: int = 32) -> Iterator[Hit]:
@@ -203,7 +201,7 @@ class Search:
 
     def _pieces(self, detail: InvocationDetail) -> Iterator[Piece]:
         if isinstance(self.query, PathQuery):
-            yield Piece(FOLDER, self._folder(detail.summary.session_id), "")
+            yield Piece(FOLDER, str(members_of(detail.environment).get("cwd")), "")
         yield from pieces_of(detail, self._read)
 
     def _in_long_streams(self, detail: InvocationDetail) -> list[Place]:
@@ -242,12 +240,3 @@ class Search:
         except TooltrailError as error:
             self.unread.append(f"stream {stream.role} of call {stream.invocation_id}: {error}")
             return []
-
-    def _folder(self, session_id: UUID) -> str:
-        """The folder in which a session began; `/` if unknown."""
-        if session_id not in self._folders:
-            folder: object = None
-            with suppress(TooltrailError, ValueError):
-                folder = json.loads(self._reader.session(session_id).environment).get("cwd")
-            self._folders[session_id] = folder if isinstance(folder, str) else "/"
-        return self._folders[session_id]
