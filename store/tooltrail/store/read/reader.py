@@ -268,6 +268,17 @@ class Reader:
             path=path,
         )
 
+    def parts_of(self, stream: StreamView) -> Callable[[int, int], bytes]:
+        """A function that returns the bytes of a stream from an offset up to another.
+
+        Raises like `open_stream`.
+        """
+        if stream.artifact_path is not None and stream.erasure is None:
+            return self._open_archive().reader(stream.artifact_path, size=stream.size).read_bytes
+        with self.open_stream(stream) as source:
+            data = source.read()
+        return lambda start, stop: data[start:stop]
+
     def artifacts(
         self,
         *,

@@ -36,7 +36,6 @@ from tooltrail.store.search.texts import (
     edges_of,
     leaves_of,
     pieces_of,
-    read_edges,
     spoken_of,
     text_of,
     told_of,
@@ -213,12 +212,16 @@ def _stream_texts(open_archive: OpenArchive, row: Row) -> list[str]:
     digest, size, body_size, encoding, data, artifact_size = row
     if body_size is not None:
         found = _body(digest, body_size, encoding, data)
-        return [text_of(part) for one in found for _, part in edges_of(one)]
+        return [
+            text_of(part)
+            for one in found
+            for _, part in edges_of(lambda a, b, one=one: one[a:b], len(one))
+        ]
     if artifact_size is None:
         return [UNREAD]
     try:
-        path = artifact_path(digest_from(digest))
-        return [text_of(part) for _, part in read_edges(open_archive, path, size)]
+        reader = open_archive().reader(artifact_path(digest_from(digest)), size=size)
+        return [text_of(part) for _, part in edges_of(reader.read_bytes, size)]
     except (TooltrailError, TypeError, ValueError):
         return [UNREAD]
 

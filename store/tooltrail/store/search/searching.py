@@ -25,7 +25,6 @@ from tooltrail.store.search.texts import (
     Piece,
     edges_of,
     pieces_of,
-    read_edges,
     spoken_of,
     text_of,
 )
@@ -230,11 +229,8 @@ class Search:
         if isinstance(self.query, PathQuery) or (is_for_lines and path is not None):
             return []
         try:
-            if path is not None and stream.erasure is None:
-                return read_edges(self._open_archive, path, stream.size)
-            with self._reader.open_stream(stream) as source:
-                data = source.read()
-            return [(0, data)] if is_for_lines else edges_of(data)
+            part = self._reader.parts_of(stream)
+            return edges_of(part, stream.size) if not is_for_lines else [(0, part(0, stream.size))]
         except NotFoundError:
             return []  # erased
         except TooltrailError as error:

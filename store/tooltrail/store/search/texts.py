@@ -55,7 +55,7 @@ class Piece(NamedTuple):
 def pieces_of(
     detail: InvocationDetail, read: Callable[[StreamView], list[tuple[int, bytes]]]
 ) -> Iterator[Piece]:
-    """The texts of a call, the most telling first; see `read_edges` for `read`."""
+    """The texts of a call, the most telling first; see `edges_of` for `read`."""
     for stream in detail.streams:
         if stream.role == _ORDER:
             continue
@@ -140,25 +140,12 @@ def told_of(canonical: str | None) -> Iterator[tuple[str, str]]:
             yield from leaves_of("error", json.dumps(members["error"]))
 
 
-def read_edges(open_archive: OpenArchive, path: str, size: int) -> list[tuple[int, bytes]]:
-    """The parts of an artifact that a search for words reads, each with its offset.
-
-    Raises:
-        DamageError, UnavailableError: the artifact cannot be read.
-    """
-    return _edges(open_archive().reader(path, size=size).read_bytes, size)
-
-
-def edges_of(data: bytes) -> list[tuple[int, bytes]]:
-    """Like `read_edges`, of a stream in memory."""
-    return _edges(lambda start, stop: data[start:stop], len(data))
-
-
-def _edges(read: Callable[[int, int], bytes], size: int) -> list[tuple[int, bytes]]:
+def edges_of(part: Callable[[int, int], bytes], size: int) -> list[tuple[int, bytes]]:
+    """The parts of a stream that a search for words reads, each with its offset."""
     if size <= WHOLE_BYTES:
-        return [(0, read(0, size))]
+        return [(0, part(0, size))]
     tail = size - EDGE_BYTES
-    return [(0, read(0, EDGE_BYTES)), (tail, read(tail, size))]
+    return [(0, part(0, EDGE_BYTES)), (tail, part(tail, size))]
 
 
 def _loaded(document: str) -> Any:
