@@ -1,4 +1,4 @@
-"""Checks the database itself: its pages, its schema, and the row of `store_info`."""
+"""Checks the database itself: its pages, its schema, its own row, and the index of words."""
 
 import re
 from collections.abc import Callable, Container, Generator, Iterable, Iterator

@@ -276,8 +276,7 @@ class Reader:
         if stream.artifact_path is not None and stream.erasure is None:
             return self._open_archive().reader(stream.artifact_path, size=stream.size).read_bytes
         with self.open_stream(stream) as source:
-            data = source.read()
-        return lambda start, stop: data[start:stop]
+            return streams.part_of(source.read())
 
     def artifacts(
         self,

@@ -20,6 +20,7 @@ from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from
 from tooltrail.store.read.rows import Row, Sql, fetch
+from tooltrail.store.read.streams import part_of
 from tooltrail.store.search.index import (
     UNREAD,
     Behind,
@@ -41,7 +42,7 @@ from tooltrail.store.search.texts import (
     told_of,
 )
 
-BATCH_ENTRIES: Final = 1_000
+BATCH_ENTRIES: Final = 2_000
 """Ledger entries that one transaction adds: their texts are in memory."""
 
 LEAST_ENTRIES: Final = 512
@@ -212,11 +213,7 @@ def _stream_texts(open_archive: OpenArchive, row: Row) -> list[str]:
     digest, size, body_size, encoding, data, artifact_size = row
     if body_size is not None:
         found = _body(digest, body_size, encoding, data)
-        return [
-            text_of(part)
-            for one in found
-            for _, part in edges_of(lambda a, b, one=one: one[a:b], len(one))
-        ]
+        return [text_of(part) for one in found for _, part in edges_of(part_of(one), len(one))]
     if artifact_size is None:
         return [UNREAD]
     try:

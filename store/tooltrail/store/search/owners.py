@@ -10,6 +10,7 @@ from datetime import datetime
 from heapq import merge
 from itertools import islice
 from typing import Final, NamedTuple
+from uuid import UUID
 
 from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
@@ -46,6 +47,7 @@ class Owner(NamedTuple):
     at: datetime
     is_message: bool
     key: int
+    id: UUID
 
     @property
     def number(self) -> int:
@@ -104,7 +106,7 @@ class Owners:
 
     def _source(self, is_message: bool) -> Iterator[Owner]:
         table, time = _TABLES[is_message]
-        columns = Columns(f"{table}: key {time}")
+        columns = Columns(f"{table}: key {time} id")
         way = "ASC" if self._oldest_first else "DESC"
         order = f" ORDER BY {self._hint}{table}.{time} {way}, {table}.key {way}"
         after, size = self._after, 2 * _AT_ONCE
@@ -117,7 +119,7 @@ class Owners:
                     columns.read(row)[0]
                     for row in fetch(connection, select + order + limited(size))
                 ]
-            owners = (Owner(one[time], is_message, one["key"]) for one in rows)
+            owners = (Owner(one[time], is_message, one["key"], one["id"]) for one in rows)
             found = self._found
             yield from (one for one in owners if found is None or one.number in found)
             if len(rows) < size:

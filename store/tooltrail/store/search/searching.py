@@ -17,7 +17,7 @@ from tooltrail.store.read.columns import Columns, Computed
 from tooltrail.store.read.details import details_of
 from tooltrail.store.read.environments import members_of
 from tooltrail.store.read.reader import Reader
-from tooltrail.store.read.rows import Sql, fetch_each
+from tooltrail.store.read.rows import Sql, fetch_each, is_in
 from tooltrail.store.search.owners import Owner, Owners
 from tooltrail.store.search.queries import FOLDER, LineQuery, PathQuery, Place, Query
 from tooltrail.store.search.texts import (
@@ -30,7 +30,6 @@ from tooltrail.store.search.texts import (
 )
 from tooltrail.store.views import InvocationDetail, StreamView
 
-_IDS: Final = Columns("invocations: key id")
 _MESSAGE: Final = Columns(
     "messages: key id seq role text document", Computed("sessions.id", "session_id", "id")
 )
@@ -139,14 +138,10 @@ class Search:
     def _calls(self, owners: Sequence[Owner]) -> dict[Owner, _Candidate]:
         if not owners:
             return {}
-        by_key = {one.key: one for one in owners}
+        by_id = {one.id: one for one in owners}
         with self._reader.database.read() as connection:
-            select = Sql(f"SELECT {_IDS.sql} FROM invocations WHERE ")
-            rows = fetch_each(connection, select, "invocations.key", list(by_key))
-            read = [_IDS.read(row)[0] for row in rows]
-            which = Sql(f"invocations.key IN ({', '.join('?' * len(by_key))})", tuple(by_key))
-            details = details_of(connection, which)
-        by_id = {one["id"]: by_key[one["key"]] for one in read}
+            keys = is_in("invocations.key", [one.key for one in owners])
+            details = details_of(connection, keys)
         found: dict[Owner, _Candidate] = {}
         for detail in details:
             view = detail.summary
