@@ -29,6 +29,7 @@ from tooltrail.store.expressions import (
     Every,
     Expression,
     Not,
+    RanIn,
     Some,
     Value,
     operators_of,
@@ -244,6 +245,8 @@ def holds(expression: Expression, has: Mapping[str, Any]) -> bool:
             return same if sign == "=" else not same
         case Comparison(name, sign, value, path):
             return compares(at(has[name], path), sign, value)
+        case RanIn():
+            raise AssertionError(expression)
 
 
 def at(value: Any, path: Sequence[str | int]) -> Any:

@@ -7,6 +7,7 @@ reads them. So a stale index shows nothing that is erased or altered.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from tooltrail.store.read.details import details_of
 from tooltrail.store.read.environments import members_of
 from tooltrail.store.read.reader import Reader
 from tooltrail.store.read.rows import Sql, fetch_each, is_in
-from tooltrail.store.search.owners import Owner, Owners
+from tooltrail.store.search.owners import Owner, iter_owners
 from tooltrail.store.search.queries import FOLDER, LineQuery, PathQuery, Place, Query
 from tooltrail.store.search.texts import (
     OpenArchive,
@@ -29,6 +30,9 @@ from tooltrail.store.search.texts import (
     text_of,
 )
 from tooltrail.store.views import InvocationDetail, StreamView
+
+_AT_ONCE: Final = 256
+"""Most calls and messages that are read at once."""
 
 _MESSAGE: Final = Columns(
     "messages: key id seq role text document", Computed("sessions.id", "session_id", "id")
@@ -111,18 +115,19 @@ class Search:
         self._context = context
         self._on_progress = on_progress
         self._in_artifacts: dict[str, list[Place]] = {}
-        self._owners = Owners(
+        self._owners = iter_owners(
             reader.database, where, query, oldest_first=oldest_first, cursor=cursor
         )
 
     def hits(self, first: int = 32) -> Iterator[Hit]:
-        """The hits in order. `first` is how many calls and messages to read at first.
+        """The hits in order, once. `first` is how many calls and messages to read at first.
 
         Raises:
             UnavailableError, DamageError: the store cannot be read.
         """
-        done = 0
-        for batch in self._owners.batches(first):
+        done, size = 0, first
+        while batch := list(islice(self._owners, min(size, _AT_ONCE))):
+            size *= 2
             found = self._calls([one for one in batch if not one.is_message])
             found |= self._messages([one for one in batch if one.is_message])
             for owner in batch:
