@@ -100,8 +100,7 @@ class LineQuery:
 
         self.phrases = None
         self._pattern = pattern
-        self._literal = literal
-        self._ignore_case = ignore_case
+        self._options = {"literal": literal, "ignore_case": ignore_case}
         self._lines = LinePattern(pattern, literal=literal, ignore_case=ignore_case)
         source = bytes_of(pattern)
         flags = re.IGNORECASE if ignore_case else 0
@@ -126,12 +125,7 @@ class LineQuery:
             DamageError, UnavailableError: the artifact cannot be read.
         """
         matches = reader.grep(
-            self._pattern,
-            literal=self._literal,
-            ignore_case=self._ignore_case,
-            before=context,
-            after=context,
-            max_count=1,
+            self._pattern, before=context, after=context, max_count=1, **self._options
         )
         found: Place | None = None
         around: tuple[list[str], list[str]] = [], []
