@@ -180,8 +180,8 @@ def _texts(reader: Reader) -> Iterator[tuple[UUID, list[str]]]:
     for session in reader.sessions():
         _, messages, calls = reader.conversation(session.id)
         for one in messages:
-            blocks = [] if one.document is None else json.loads(one.document).get("blocks", [])
-            yield one.id, [one.text, *(text for block in blocks for text in _thought(block))]
+            document: Any = {} if one.document is None else json.loads(one.document)
+            yield one.id, [one.text, *_thought(document.get("blocks", []))]
         for call in calls:
             yield call.summary.id, _texts_of(reader, call)
 

@@ -161,7 +161,7 @@ class PathQuery:
         path = normalize("NFC", posixpath.normpath(path))
         *folders, name = path.lstrip("/").split("/")
         if name in ("", ".", ".."):
-            raise InvalidRecordError(f"{path!r} has no name; search for the name of a folder")
+            raise InvalidRecordError(f"{path!r} has no name; name a folder or a file")
         parts = [_MARKS.join(map(re.escape, one)) for one in (*folders, name)]
         pattern = "()"  # group 1 is empty if all folders are there, and None otherwise
         for part in parts[:-1]:

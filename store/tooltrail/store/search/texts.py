@@ -99,10 +99,10 @@ def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
 
 def spoken_of(document: str) -> Iterator[tuple[str, str]]:
     """The texts in the document of a message that its text does not have, such as thinking."""
-    value = _loaded(document)
-    blocks = value.get("blocks") if isinstance(value, dict) else None  # a leg has none
-    for block in blocks if isinstance(blocks, list) else [value]:
-        kind = block.get("type", "document") if isinstance(block, dict) else "text"
+    members = _members_of(_loaded(document))
+    blocks: Any = members.get("blocks", [members])  # a leg has none
+    for block in map(_members_of, cast("list[Any]", blocks) if isinstance(blocks, list) else ()):
+        kind = str(block.get("type", "document"))
         if kind != "text":
             found = _leaves(kind, block, without=_UNSPOKEN)
             yield from (one for one in found if one[0] != kind)
@@ -131,13 +131,11 @@ def _leaves(name: str, value: Any, *, without: Container[str] = ()) -> Iterator[
 
 def told_of(canonical: str | None) -> Iterator[tuple[str, str]]:
     """The summary and the error of a canonical result. Its other texts stand in the output, too."""
-    value = _loaded(canonical or "")
-    if isinstance(value, dict):
-        members = cast("Mapping[str, Any]", value)
-        if isinstance(members.get("summary_text"), str):
-            yield "summary", members["summary_text"]
-        if members.get("error") is not None:
-            yield from leaves_of("error", json.dumps(members["error"]))
+    members = _members_of(_loaded(canonical or ""))
+    if isinstance(members.get("summary_text"), str):
+        yield "summary", members["summary_text"]
+    if members.get("error") is not None:
+        yield from _leaves("error", members["error"])
 
 
 def edges_of(part: Callable[[int, int], bytes], size: int) -> list[tuple[int, bytes]]:
@@ -146,6 +144,10 @@ def edges_of(part: Callable[[int, int], bytes], size: int) -> list[tuple[int, by
         return [(0, part(0, size))]
     tail = size - EDGE_BYTES
     return [(0, part(0, EDGE_BYTES)), (tail, part(tail, size))]
+
+
+def _members_of(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _loaded(document: str) -> Any:
