@@ -122,11 +122,14 @@ def print_hits(
                 context=context,
                 on_progress=update,
             )
-            hits = _Counted(_page(search, count, rank=rank))
+            hits: Iterable[Hit] = _page(search, count, rank=rank)
             if count:  # without a limit, hits are printed when they are found, and not kept
-                hits.keep()
+                hits = list(hits)
         _print(location, hits, output, utc=utc)
-        return _report(store, search, hits, is_cut=hits.number == count, rank=rank)
+        if isinstance(hits, list) and len(hits) == count:
+            more = "" if rank else f", --cursor {hits[-1].cursor} for the next"
+            say(f"first {count:,} listed; -n 0 for all{more}")
+        return _report(store, search)
 
 
 def _total(store: Store, where: InvocationFilter) -> int:
@@ -162,26 +165,7 @@ def _relevance(hit: Hit) -> int:
     return sum(_WEIGHTS.get(place.name.partition(".")[0], 1) for place in hit.places)
 
 
-class _Counted:
-    """Counts hits while they are read, and remembers the last one."""
-
-    def __init__(self, hits: Iterator[Hit]) -> None:
-        self._hits: Iterable[Hit] = hits
-        self.number = 0
-        self.last: Hit | None = None
-
-    def keep(self) -> None:
-        """Read all hits now."""
-        self._hits = list(self._hits)
-
-    def __iter__(self) -> Iterator[Hit]:
-        for hit in self._hits:
-            self.number += 1
-            self.last = hit
-            yield hit
-
-
-def _print(location: Location, hits: _Counted, output: Listing, *, utc: bool) -> None:
+def _print(location: Location, hits: Iterable[Hit], output: Listing, *, utc: bool) -> None:
     named = () if location.database == default_database() else ("--db", location.database)
     members: dict[str, Callable[[Hit], object]] = {
         **attributes("kind", "id", "session_id", "seq", "at", "name", "outcome", "title"),
@@ -261,11 +245,8 @@ def _room() -> int:
     return shutil.get_terminal_size().columns
 
 
-def _report(store: Store, search: Search, hits: _Counted, *, is_cut: bool, rank: bool) -> int:
-    """Say what the list does not show, and return the exit code."""
-    if hits.last is not None and is_cut:
-        more = "" if rank else f", --cursor {hits.last.cursor} for the next"
-        say(f"first {hits.number:,} listed; -n 0 for all{more}")
+def _report(store: Store, search: Search) -> int:
+    """Say what was not searched, and return the exit code."""
     if isinstance(search.query, WordQuery) and _has_long_streams(store):
         say(
             f"words were searched in the first and last {EDGE_BYTES // 1024} KiB of streams of more"
@@ -277,7 +258,7 @@ def _report(store: Store, search: Search, hits: _Counted, *, is_cut: bool, rank:
         say(f"tooltrail: {counted(len(search.unread), 'text')} not searched in total")
     if search.unread:
         return ExitCode.INCOMPLETE
-    if not hits.number:
+    if not search.hit_count:
         say("nothing found")
         return ExitCode.NOT_FOUND
     return ExitCode.OK

@@ -93,6 +93,7 @@ class Search:
         query: what is searched for.
         unread: why a call or a stream could not be read.
         artifact_bytes: bytes of the artifacts that were searched.
+        hit_count: hits so far.
     """
 
     def __init__(
@@ -109,6 +110,7 @@ class Search:
     ) -> None:
         self.unread: list[str] = []
         self.artifact_bytes = 0
+        self.hit_count = 0
         self._reader = reader
         self._open_archive = open_archive
         self.query = query
@@ -136,6 +138,7 @@ class Search:
                     hit, pieces = found[owner]
                     places = (*hit.places, *self.query.find(pieces, self._context))
                     if places:
+                        self.hit_count += 1
                         yield replace(hit, places=places)
                 if self._on_progress is not None:
                     self._on_progress(done, self.artifact_bytes)
