@@ -209,6 +209,15 @@ def test_a_path_is_found_as_a_shell_a_compiler_and_a_patch_write_it() -> None:
             PathQuery(path)
 
 
+def test_a_name_behind_a_letter_of_an_option_is_in_the_index(parts: StoreParts) -> None:
+    commands = (b"make -fMakefile", b"make -f Makefile", b"cc -IMakefiles x.c")
+    calls = [
+        call(SESSION, n, arguments=b'{"command":"%b"}' % one) for n, one in enumerate(commands)
+    ]
+    *wanted, _ = recorded(parts, *calls)
+    assert [hit.id for hit in search(parts, PathQuery("/repo/Makefile"))] == wanted[::-1]
+
+
 def test_the_folder_in_which_a_call_ran_counts_for_a_path(parts: StoreParts) -> None:
     environments = [b'{"cwd":"/repo/src"}', b'{"cwd":"/other"}']
     calls = [call(SESSION, n, arguments=b'{"command":"make"}') for n in range(2)]
@@ -368,7 +377,7 @@ def test_a_phrase_that_stands_in_a_text_has_its_words_in_the_index(before: str, 
         words = words_of(text)
         assert all(
             any(one.startswith(word) if goes_on else one == word for one in words)
-            for word, goes_on in phrase.words
+            for word, _, goes_on in phrase.words
         )
 
 

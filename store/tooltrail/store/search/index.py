@@ -48,7 +48,8 @@ _SIZE_ON_SERVER: Final = "SELECT pg_total_relation_size('search_words')"
 
 _DAMAGED: Final = "the index of words is damaged; `tooltrail db index --rebuild` makes it again"
 
-_BLOCKS: Final = "SELECT journal_key, n, initial, block FROM search_words"
+_LETTERS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789"
+_BLOCKS: Final = "SELECT journal_key, n, block FROM search_words WHERE initial = ?"
 
 _TOMBSTONES: Final = 0
 """The key of the row of `search_cursors` with the newest tombstone that the index respects."""
@@ -169,10 +170,10 @@ def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int]:
         found = some if found is None else found & some
         if len(found) <= _FEW:
             break
-    return (found or set()) | _owners_of(connection, _UNREAD_WORD, goes_on=False)
+    return (found or set()) | _owners_of(connection, _UNREAD_WORD)
 
 
-def _length(word: tuple[bytes, bool]) -> int:
+def _length(word: tuple[bytes, bool, bool]) -> int:
     return len(word[0])
 
 
@@ -183,7 +184,7 @@ def check_blocks(connection: Connection) -> Iterator[str]:
     missing: Counter[tuple[int, int]] = Counter()
     with suppress(DamageError):
         for initial in range(256):
-            for *batch, _, block in connection.query(f"{_BLOCKS} WHERE initial = ?", (initial,)):
+            for *batch, block in connection.query(_BLOCKS, (initial,)):
                 numbers = _unpacked(block).split()
                 missing[batch[0], batch[1]] += int(numbers[-1]) - 1 if initial == _OWNERS else -1
         if not any(missing.values()):
@@ -191,17 +192,19 @@ def check_blocks(connection: Connection) -> Iterator[str]:
     yield _DAMAGED
 
 
-def _owners_of(connection: Connection, word: bytes, goes_on: bool) -> set[int]:
-    """The owners with a word, or with a word that begins so."""
-    line = re.compile(rb"\n%b%b ([0-9 ]+)" % (re.escape(word), rb"[^ \n]*" if goes_on else b""))
+def _owners_of(
+    connection: Connection, word: bytes, is_led: bool = False, goes_on: bool = False
+) -> set[int]:
+    """The owners with a word; with words that have a letter before it, or that begin so."""
+    led, rest = b"[a-z0-9]?" if is_led else b"", rb"[^ \n]*" if goes_on else b""
+    line = re.compile(rb"\n%b%b%b ([0-9 ]+)" % (led, re.escape(word), rest))
     places: dict[tuple[int, int], list[bytes]] = {}
-    owners: dict[tuple[int, int], Any] = {}
-    query = f"{_BLOCKS} WHERE initial IN (?, ?)"
-    for journal, n, initial, block in connection.query(query, (_OWNERS, word[0])):
-        if initial == _OWNERS:
-            owners[journal, n] = block
-        elif lines := line.findall(_unpacked(block)):
-            places[journal, n] = b" ".join(lines).split()
+    for initial in {word[0], *(_LETTERS if is_led else b"")}:
+        for journal, n, block in connection.query(_BLOCKS, (initial,)):
+            if lines := line.findall(_unpacked(block)):
+                places.setdefault((journal, n), []).extend(b" ".join(lines).split())
+    blocks = connection.query(_BLOCKS, (_OWNERS,)) if places else []
+    owners = {(journal, n): block for journal, n, block in blocks}
     found: set[int] = set()
     for batch, some in places.items():
         numbers = _unpacked(owners.get(batch)).split()

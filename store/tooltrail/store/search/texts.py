@@ -101,7 +101,9 @@ def spoken_of(document: str) -> Iterator[tuple[str, str]]:
     """The texts in the document of a message that its text does not have, such as thinking."""
     members = _members_of(_loaded(document))
     blocks: Any = members.get("blocks", [members])  # a leg has none
-    for block in map(_members_of, cast("list[Any]", blocks) if isinstance(blocks, list) else ()):
+    for block in map(
+        _members_of, cast("Sequence[Any]", blocks) if isinstance(blocks, list) else ()
+    ):
         kind = str(block.get("type", "document"))
         if kind != "text":
             found = _leaves(kind, block, without=_UNSPOKEN)

@@ -89,12 +89,14 @@ class Phrase:
     Args:
         text: the text as typed, without quotes and without `*`.
         is_prefix: whether the last word may go on.
+        is_path: whether a letter may stand before the first word, as in `-Isrc`.
 
     Attributes:
-        words: words of the index that a matching text has, each with whether it may go on there.
+        words: words of the index that a matching text has, each with whether a letter may stand
+            before it, and whether it may go on.
     """
 
-    def __init__(self, text: str, *, is_prefix: bool) -> None:
+    def __init__(self, text: str, *, is_prefix: bool, is_path: bool = False) -> None:
         self._folded = fold(text)
         found = _split(self._folded)
         # After a character that is no letter, nothing goes on.
@@ -103,7 +105,8 @@ class Phrase:
         self._ends_in_word = self._folded.endswith(last or " ") and not _is_unspaced(last)
         goes_on = [False] * (len(found) - 1) + [is_prefix and self._ends_in_word]
         self.words = [
-            (word[:CUT], len(word) >= CUT or on) for word, on in zip(found, goes_on, strict=False)
+            (word[:CUT], is_path and n == 0, len(word) >= CUT or on)
+            for n, (word, on) in enumerate(zip(found, goes_on, strict=False))
         ]
         self._patterns: dict[str, re.Pattern[str]] = {}
 
