@@ -24,6 +24,7 @@ from tooltrail.store.search.queries import WordQuery
 from tooltrail.store.search.searching import Search
 from tooltrail.store.search.words import phrases_of
 
+DAMAGED = "the index of words is damaged; `tooltrail db index --rebuild` makes it again"
 WHOLE, EDGE = 64 * 1024, 32 * 1024
 LONG = b"".join(b"%06d some line of a log\n" % n for n in range(20_000))
 
@@ -171,14 +172,16 @@ def test_every_word_of_imported_sessions_is_found_where_it_stands(cli: Cli) -> N
 
 
 def _plain(text: str) -> str:
-    return unicodedata.normalize("NFC", text).casefold()
+    return unicodedata.normalize("NFC", re.sub(r"\x1b\[[0-9;]*m", " ", text)).casefold()
 
 
 def _texts(reader: Reader) -> Iterator[tuple[UUID, list[str]]]:
     """What a search for words covers, by call and message."""
     for session in reader.sessions():
         _, messages, calls = reader.conversation(session.id)
-        yield from ((one.id, [one.text]) for one in messages)
+        for one in messages:
+            document: Any = {} if one.document is None else json.loads(one.document)
+            yield one.id, [one.text, *_thought(document.get("blocks", []))]
         for call in calls:
             yield call.summary.id, _texts_of(reader, call)
 
@@ -196,6 +199,19 @@ def _texts_of(reader: Reader, call: InvocationDetail) -> list[str]:
             parts = [data] if len(data) <= WHOLE else [data[:EDGE], data[-EDGE:]]
             texts += [one.decode("utf-8", "replace") for one in parts]
     return texts
+
+
+def _thought(block: Any) -> Iterator[str]:
+    """All texts of a block of a message, but for data, names and members of a provider."""
+    if isinstance(block, dict):
+        members = cast("dict[str, Any]", block)
+        for name in members.keys() - {"call", "data", "extras", "type"}:
+            yield from _thought(members[name])
+    elif isinstance(block, list):
+        for member in cast("Sequence[Any]", block):
+            yield from _thought(member)
+    elif block is not None:
+        yield block if isinstance(block, str) else json.dumps(block)
 
 
 def _leaves(document: str) -> list[str]:
@@ -248,13 +264,25 @@ def test_an_empty_pattern_is_wrong_usage(recorded: Cli) -> None:
         assert recorded.run("search", "needle", flag, "").code == 2
 
 
-def test_a_damaged_index_is_damage_with_a_way_out(recorded: Cli) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE search_words SET block = CAST(substr(block, 1, 9) || x'01' AS BLOB)",
+        "UPDATE search_words SET block = 'x' WHERE initial = 101",
+        "DELETE FROM search_words WHERE initial = 0",
+        "DELETE FROM search_words WHERE initial = 101",
+    ],
+)
+def test_a_damaged_index_is_damage_with_a_way_out(recorded: Cli, damage: str) -> None:
+    recorded.ok("db", "index", "--on")
     with sqlite3.connect(recorded.database) as raw:
-        raw.execute("DROP TABLE search_words")
-    ended = recorded.run("search", "needle")
-    assert ended.code == 1
-    assert "`tooltrail db index --rebuild`" in ended.message
+        raw.execute(damage)
+    checked = recorded.run("db", "check")
+    assert (checked.code, checked.lines) == (1, [f"{DAMAGED}"])
+    ended = recorded.run("search", "E0433")
+    assert (ended.code == 1 and DAMAGED in ended.message) or "initial = 101" in damage
     recorded.ok("db", "index", "--rebuild")
+    assert recorded.ok("db", "check").lines == []
     assert recorded.ok("search", "E0433").lines
 
 

@@ -1,5 +1,6 @@
 """The text of `--where`: what it means, and where a mistake is."""
 
+import json
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.support.recording import fail_tool, run_command
 from tooltrail.cli._where import parse_where
 from tooltrail.records import ToolCall
 from tooltrail.store import create_store, open_store
+from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.expressions import PRESENT, Comparison, Every, Expression, Not, Some
 
 TEN = datetime(2026, 1, 1, 10, tzinfo=UTC)
@@ -54,6 +56,8 @@ TOOL = Comparison("tool", "=", "a")
         ("result.x = true", Comparison("result", "=", True, ("x",))),
         ("result.x = yes", Comparison("result", "=", "yes", ("x",))),
         ("error.message ~ 日本", Comparison("error", "~", "日本", ("message",))),
+        ("timed_out = true", Comparison("timed_out", "=", True)),
+        ("cwd ~ repo", Comparison("cwd", "~", "repo")),
         ("arguments[1] < b", Comparison("arguments", "<", "b", (1,))),
     ],
 )  # fmt: skip
@@ -81,9 +85,9 @@ def test_a_time_ago_is_counted_from_now() -> None:
         ("tool is nil", 8, "expected `null`"),
         ('tool = "a', 7, "this quote has no end"),
         (r'tool = "\d"', 7, "write \\\\ or use single quotes"),
-        ("tol = a", 0, "unknown name tol; did you mean tool?"),
-        ("tool = a and durration > 3s", 13, "did you mean duration?"),
-        ("qqq.zzz = 3", 0, "unknown name qqq; there are tool, family"),
+        ("tol = a", 0, "no column `tol`; nearest: tool"),
+        ("tool = a and durration > 3s", 13, "no column `durration`; nearest: duration"),
+        ("qqq.zzz = 3", 0, "no column `qqq`; there are tool, family"),
         ("tool < a", 0, "tool < is no comparison; tool has =, !=, ~"),
         ("size ~ a", 0, "size ~ is no comparison"),
         ("tool.x = a", 0, "tool has no members; arguments, result, error have"),
@@ -192,6 +196,30 @@ def test_the_longest_largest_and_most_cut_come_first(recorded: Cli) -> None:
     rows = recorded.ok("log", "--sort", "duration", "--json").records
     durations = [row["duration_ms"] for row in rows]
     assert durations == sorted(durations, reverse=True)
+
+
+@pytest.mark.parametrize("column", ["duration_ms", "output_size"])
+def test_a_text_in_a_column_of_numbers_comes_last(recorded: Cli, column: str) -> None:
+    if "://" in recorded.database:
+        return  # a server refuses such a text
+    with sqlite3.connect(recorded.database) as raw:
+        for (name,) in raw.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+        ).fetchall():
+            raw.execute(f'DROP TRIGGER "{name}"')
+        raw.execute(f"UPDATE invocations SET {column} = 'much' WHERE seq = 2")
+    for more in ((), ("--reverse",), ("-n", "100")):
+        sort = column.partition("_")[0].replace("output", "size")
+        ended = recorded.run("log", "--sort", sort, "--json", *more)
+        assert json.loads(ended.stdout)[-1]["seq"] == 2
+
+
+def test_values_that_no_call_has_are_named(recorded: Cli) -> None:
+    ended = recorded.run("log", "--where", "tool = Bsh and size > 1")
+    assert "no tool `Bsh`; nearest: `Bash`" in ended.message
+    folder = Path.cwd()
+    assert recorded.ok("log", "--json", "--where", f"cwd = '{folder}'").records
+    assert recorded.ok("log", "--json", "--where", f"not cwd ~ '{folder}'").records == []
 
 
 def test_what_was_cut_is_printed_when_it_decides(recorded: Cli) -> None:

@@ -5,9 +5,9 @@ The duration and the times in the stream `order` differ from run to run, and are
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple, cast
 
 from tooltrail.cli._exit_codes import ExitCode
@@ -204,13 +204,7 @@ def values_of(detail: InvocationDetail) -> Mapping[str, object]:
 
 def content_of(store: Store, stream: StreamView) -> Content:
     """The bytes of a stream. Reading them raises like `Reader.open_stream`."""
-
-    @cache
-    def opened() -> Callable[[int, int], bytes]:
-        if stream.artifact_path is not None and stream.erasure is None:
-            return store.archive.reader(stream.artifact_path, size=stream.size).read_bytes
-        with store.reader.open_stream(stream) as source:
-            return in_memory(source.read()).part
+    opened = cache(partial(store.reader.parts_of, stream))
 
     def part(start: int, stop: int) -> bytes:
         return opened()(start, stop)

@@ -85,22 +85,20 @@ def filter_options(function: Decorated) -> Decorated:
         sessions: tuple[UUID, ...] = ()
         invocations: tuple[UUID, ...] = ()
         others = {name: kwargs.pop(name) for name in _OTHERS}
-        if session_names or invocation_names or any(others[name] for name in NOUNS):
+        expressions = kwargs.pop("expressions")
+        if session_names or invocation_names or expressions or any(others[name] for name in NOUNS):
             with location.open() as store:
                 reader = store.reader
-                say_unknown(reader, others)
+                say_unknown(reader, others, expressions)
                 sessions = tuple(reader.session(name).id for name in session_names)
                 invocations = tuple(map(reader.invocation_id, invocation_names))
+                if expressions:
+                    others["expression"] = reader.resolved(expressions)
         for name, same in _SHORT.items():
             others["outcomes"] += same if kwargs.pop(name) else ()
         codes = others.pop("exit_codes")
         others["exit_statuses"] = tuple(code for code, is_other in codes if not is_other)
         others["not_exit_statuses"] = tuple(code for code, is_other in codes if is_other)
-        expressions = kwargs.pop("expressions")
-        if expressions:
-            from tooltrail.store.expressions import Some  # noqa: PLC0415  see above
-
-            others["expression"] = Some(expressions) if expressions[1:] else expressions[0]
         where = InvocationFilter(sessions=sessions, invocations=invocations, **others)
         return function(*args, location=location, where=where, **kwargs)
 

@@ -1,9 +1,7 @@
 """`tail`: prints the output of an invocation from its spool, then from the store."""
 
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
-from typing import BinaryIO
 from uuid import UUID
 
 from tooltrail.artifacts import (
@@ -11,16 +9,12 @@ from tooltrail.artifacts import (
     StreamFollower,
     spooled_streams,
 )
-from tooltrail.cli._artifacts import open_known
 from tooltrail.cli._exit_codes import ExitCode
 from tooltrail.cli._location import Location
 from tooltrail.cli._output import copy_blocks, say, write_block
-from tooltrail.cli._texts import find, say_incomplete, target_of, texts_of, wanted
+from tooltrail.cli._texts import find, say_incomplete, stored, target_of, texts_of, wanted
 from tooltrail.cli._waiting import wait_for_more
 from tooltrail.store import Store, StreamView
-
-_BLOCK = 1 << 20
-"""Bytes per read."""
 
 
 def print_tail(location: Location, name: str, lines: int, role: str | None, *, follow: bool) -> int:
@@ -47,9 +41,8 @@ def print_tail(location: Location, name: str, lines: int, role: str | None, *, f
                 texts_of(store, str(found), role)  # refuses a stream that there is not
             with _Following(store, found, lines, role) as following:
                 return following.run(follow=follow)
-        reader = open_known(store, found)
-        reader.check()
-        copy_blocks(reader.iter_tail(lines), sys.stdout.buffer)
+        (text,), _ = texts_of(store, found, None)
+        copy_blocks(text.tail(lines), sys.stdout.buffer)
         return ExitCode.OK
 
 
@@ -130,35 +123,6 @@ class _Following(ExitStack):
             return  # all bytes are printed; the stream may still wait for an unavailable sink
         if offset is None and self._was_running:
             offset = 0
-        for block in self._blocks(stream, offset):
+        text = stored(self._store, stream)
+        for block in text.tail(self._lines) if offset is None else text.rest(offset):
             write_block(target_of(stream.role, self._role), block)
-
-    def _blocks(self, stream: StreamView, offset: int | None) -> Iterator[bytes]:
-        """Yield a stream from this offset; if the offset is None, its last lines."""
-        if stream.artifact_path is not None:
-            reader = self._store.archive.reader(stream.artifact_path, size=stream.size)
-            if offset is None:
-                reader.check()
-            yield from (
-                reader.iter_tail(self._lines) if offset is None else reader.iter_bytes(offset)
-            )
-            return
-        with self._store.reader.open_stream(stream) as source:
-            if offset is None:
-                yield from _after_lines(source, max(0, stream.line_count - self._lines))
-            else:
-                yield from _after_bytes(source, offset)
-
-
-def _after_bytes(source: BinaryIO, skip: int) -> Iterator[bytes]:
-    while block := source.read(_BLOCK):
-        yield block[skip:]
-        skip = max(skip - len(block), 0)
-
-
-def _after_lines(source: BinaryIO, skip: int) -> Iterator[bytes]:
-    while block := source.read(_BLOCK):
-        start = 0
-        while skip and (end := block.find(b"\n", start)) >= 0:
-            start, skip = end + 1, skip - 1
-        yield b"" if skip else block[start:]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
     from tooltrail.store import Reader
+    from tooltrail.store.expressions import Expression
 
 NOUNS: Final = {
     "agents": "agent",
@@ -43,13 +45,18 @@ _COMPLETED: Final = {
 _MOST_SHOWN: Final = 80
 
 
-def say_unknown(reader: Reader, wanted: Mapping[str, Sequence[str]]) -> None:
+def say_unknown(
+    reader: Reader, wanted: Mapping[str, Sequence[str]], expressions: Sequence[Expression]
+) -> None:
     """Say on stderr which values of a filter no record has, and which values are the nearest."""
-    from tooltrail.store.read.values import has_value, near_values  # noqa: PLC0415  not for --help
+    from tooltrail.store.expressions import required_values  # noqa: PLC0415  not for --help
+    from tooltrail.store.read.values import has_value, near_values  # noqa: PLC0415  the same
 
+    required = [required_values(one) for one in expressions]
     with reader.database.read() as connection:
         for kind, noun in NOUNS.items():
-            for value in wanted[kind]:
+            named = [one.get(noun.replace(" ", "_"), ()) for one in required]
+            for value in map(str, chain(wanted[kind], *named)):
                 if not has_value(connection, kind, value):
                     near = near_values(connection, kind, value)
                     say(f"tooltrail: no {noun} `{printable(value[:_MOST_SHOWN])}`{near}")

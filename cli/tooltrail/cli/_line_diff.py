@@ -11,6 +11,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from tooltrail.records.errors import TooltrailError
+from tooltrail.store.read.streams import part_of
 
 _BLOCK = 2 << 20
 """Bytes that are compared at once."""
@@ -55,11 +56,7 @@ class Content(NamedTuple):
 
 def in_memory(data: bytes) -> Content:
     """Bytes in memory as a content."""
-
-    def part(start: int, stop: int) -> bytes:
-        return data[start:stop]
-
-    return Content(len(data), part)
+    return Content(len(data), part_of(data))
 
 
 class Hunk(NamedTuple):

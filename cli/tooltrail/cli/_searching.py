@@ -2,8 +2,8 @@
 
 import shlex
 import sys
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import nullcontext
 from itertools import islice
 
 import click
@@ -15,10 +15,10 @@ from tooltrail.cli._output import Listing, attributes, counted, printable, say, 
 from tooltrail.cli._pager import page_output
 from tooltrail.cli._tables import RED, colour_of_outcome, coloured
 from tooltrail.cli._times import shown_in_list
-from tooltrail.records.errors import DamageError, UnavailableError
+from tooltrail.records.errors import UnavailableError
 from tooltrail.records.ids import short_id
 from tooltrail.store.filters import InvocationFilter
-from tooltrail.store.search.index import has_index, has_library, what_is_behind
+from tooltrail.store.search.index import has_index, what_is_behind
 from tooltrail.store.search.queries import (
     MOST_CHARS,
     LineQuery,
@@ -43,7 +43,8 @@ _NO_INDEX = (
     " without it: --literal TEXT"
 )
 
-_DAMAGED = "if only the index of words is damaged, `tooltrail db index --rebuild` mends it"
+_MANY = 64
+"""Facts that wait before a search fills the index: it reads fewer itself."""
 
 _MOST_REASONS = 5
 _MOST_PLACES = 3
@@ -101,7 +102,7 @@ def print_hits(
     """
     if rank and (cursor or reverse or not isinstance(query, WordQuery)):
         raise click.UsageError("--rank needs TEXT, and excludes --cursor and --reverse")
-    with interruptible(), location.open() as store, _hinting(query):
+    with interruptible(), location.open() as store:
         reader = store.reader
         if query.phrases is not None and not _has_index(store):
             if isinstance(query, WordQuery):
@@ -121,22 +122,14 @@ def print_hits(
                 context=context,
                 on_progress=update,
             )
-            hits = _Counted(_page(search, count, rank=rank))
+            hits: Iterable[Hit] = _page(search, count, rank=rank)
             if count:  # without a limit, hits are printed when they are found, and not kept
-                hits.keep()
+                hits = list(hits)
         _print(location, hits, output, utc=utc)
-        return _report(store, search, hits, is_cut=hits.number == count, rank=rank)
-
-
-@contextmanager
-def _hinting(query: Query) -> Generator[None]:
-    """Add to an error of damage the command that rebuilds the index."""
-    try:
-        yield
-    except DamageError as error:
-        if query.phrases is not None:
-            error.add_note(_DAMAGED)
-        raise
+        if isinstance(hits, list) and len(hits) == count:
+            more = "" if rank else f", --cursor {hits[-1].cursor} for the next"
+            say(f"first {count:,} listed; -n 0 for all{more}")
+        return _report(store, search)
 
 
 def _total(store: Store, where: InvocationFilter) -> int:
@@ -147,15 +140,15 @@ def _total(store: Store, where: InvocationFilter) -> int:
 
 
 def _has_index(store: Store) -> bool:
-    """Whether the words can be found; fills the index first."""
+    """Whether the words can be found; fills the index first if many facts wait."""
     with store.database.read() as connection:
-        if not (has_index(connection) and has_library(connection)):
+        if not has_index(connection):
             return False
-        behind = what_is_behind(connection)
-    if behind:
+        is_behind = any(one.end - one.first >= _MANY for one in what_is_behind(connection))
+    if is_behind:
         from tooltrail.store.search.filling import try_to_fill_index  # noqa: PLC0415  mostly not needed
 
-        try_to_fill_index(store.database, lambda: store.archive)
+        try_to_fill_index(store.database, lambda: store.archive, least=_MANY)
     return True
 
 
@@ -172,26 +165,7 @@ def _relevance(hit: Hit) -> int:
     return sum(_WEIGHTS.get(place.name.partition(".")[0], 1) for place in hit.places)
 
 
-class _Counted:
-    """Counts hits while they are read, and remembers the last one."""
-
-    def __init__(self, hits: Iterator[Hit]) -> None:
-        self._hits: Iterable[Hit] = hits
-        self.number = 0
-        self.last: Hit | None = None
-
-    def keep(self) -> None:
-        """Read all hits now."""
-        self._hits = list(self._hits)
-
-    def __iter__(self) -> Iterator[Hit]:
-        for hit in self._hits:
-            self.number += 1
-            self.last = hit
-            yield hit
-
-
-def _print(location: Location, hits: _Counted, output: Listing, *, utc: bool) -> None:
+def _print(location: Location, hits: Iterable[Hit], output: Listing, *, utc: bool) -> None:
     named = () if location.database == default_database() else ("--db", location.database)
     members: dict[str, Callable[[Hit], object]] = {
         **attributes("kind", "id", "session_id", "seq", "at", "name", "outcome", "title"),
@@ -241,7 +215,8 @@ def command_of(hit: Hit, place: Place, named: Sequence[str]) -> list[str]:
         lines = f"{max(1, place.line - _LINES_AROUND)}:{place.line + _LINES_AROUND}"
         part = ("--stream", place.name, "--lines", lines)
         return ["tooltrail", "cat", *named, short_id(hit.id), *part]
-    return ["tooltrail", "show", *named, short_id(hit.id), "--surface", place.surface]
+    surface = ("--surface", place.surface) if place.surface else ()
+    return ["tooltrail", "show", *named, short_id(hit.id), *surface]
 
 
 def _marked(place: Place) -> str:
@@ -270,11 +245,8 @@ def _room() -> int:
     return shutil.get_terminal_size().columns
 
 
-def _report(store: Store, search: Search, hits: _Counted, *, is_cut: bool, rank: bool) -> int:
-    """Say what the list does not show, and return the exit code."""
-    if hits.last is not None and is_cut:
-        more = "" if rank else f", --cursor {hits.last.cursor} for the next"
-        say(f"first {hits.number:,} listed; -n 0 for all{more}")
+def _report(store: Store, search: Search) -> int:
+    """Say what was not searched, and return the exit code."""
     if isinstance(search.query, WordQuery) and _has_long_streams(store):
         say(
             f"words were searched in the first and last {EDGE_BYTES // 1024} KiB of streams of more"
@@ -286,7 +258,7 @@ def _report(store: Store, search: Search, hits: _Counted, *, is_cut: bool, rank:
         say(f"tooltrail: {counted(len(search.unread), 'text')} not searched in total")
     if search.unread:
         return ExitCode.INCOMPLETE
-    if not hits.number:
+    if not search.hit_count:
         say("nothing found")
         return ExitCode.NOT_FOUND
     return ExitCode.OK

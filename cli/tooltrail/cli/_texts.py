@@ -106,6 +106,26 @@ class Text(NamedTuple):
         with self.open() as blocks, reader_of(blocks) as reader:
             yield reader
 
+    def rest(self, offset: int) -> Iterator[bytes]:
+        """The bytes from an offset on."""
+        if self.artifact is not None:
+            yield from self.artifact().iter_bytes(offset)
+            return
+        with self.open() as blocks:
+            yield b"".join(blocks)[offset:]
+
+    def tail(self, lines: int) -> Iterator[bytes]:
+        """The last lines. Of an artifact, the digest is compared first."""
+        if self.artifact is not None:
+            reader = self.artifact()
+            reader.check()
+            yield from reader.iter_tail(lines)
+            return
+        with self.open() as blocks:
+            every = b"".join(blocks).split(b"\n")
+        first = len(every) - lines - (not every[-1])
+        yield b"\n".join(every[max(first, 0) :]) if lines else b""
+
     def head(self, lines: int) -> Iterator[bytes]:
         """The first lines. Of an artifact, the digest is compared first."""
         if self.artifact is not None:
@@ -158,7 +178,7 @@ def streams_of(store: Store, detail: InvocationDetail, role: str | None) -> list
         texts = [Text(one, partial(_spooled, folder, one)) for one in roles]
     else:
         roles = [one.role for one in detail.streams]
-        texts = [_stored(store, one) for one in detail.streams]
+        texts = [stored(store, one) for one in detail.streams]
     if role is not None and role not in roles:
         has = ", ".join(roles) or "none"
         raise NotFoundError(f"invocation {name} has no stream {role!r}; it has {has}")
@@ -231,7 +251,9 @@ def _spooled(folder: Path, role: str) -> Generator[Iterator[bytes]]:
         yield follower.poll()
 
 
-def _stored(store: Store, stream: StreamView) -> Text:
+def stored(store: Store, stream: StreamView) -> Text:
+    """A stream of an invocation that ended."""
+
     @contextmanager
     def opened() -> Generator[Iterator[bytes]]:
         with store.reader.open_stream(stream) as source:

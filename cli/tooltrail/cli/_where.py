@@ -23,6 +23,7 @@ from tooltrail.cli._times import parse_moment
 from tooltrail.store.expressions import (
     COLUMNS,
     DOCUMENTS,
+    ENVIRONMENT,
     PRESENT,
     Comparison,
     Every,
@@ -179,12 +180,12 @@ def _named(spelled: _Token) -> tuple[str, tuple[str | int, ...]]:
         for step in _STEP.finditer(spelled.text, len(name))
     )
     name = _ALIASES.get(name.lower(), name.lower())
-    if name not in COLUMNS and name not in DOCUMENTS:
-        known = (*COLUMNS, *DOCUMENTS)
-        near = get_close_matches(name, known, 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
-        raise _WrongError(spelled.at, f"unknown name {name}; {hint}")
-    if path and name in COLUMNS:
+    known = (*COLUMNS, *ENVIRONMENT, *DOCUMENTS)
+    if name not in known:
+        near = get_close_matches(name, known, 3)
+        hint = f"nearest: {', '.join(near)}" if near else f"there are {', '.join(known)}"
+        raise _WrongError(spelled.at, f"no column `{name}`; {hint}")
+    if path and name not in DOCUMENTS:
         raise _WrongError(spelled.at, f"{name} has no members; {', '.join(DOCUMENTS)} have")
     return name, path
 
@@ -194,7 +195,7 @@ def _value(name: str, token: _Token) -> Value:
     text = _unquoted(token)
     if name in DOCUMENTS:
         return text if token.text[0] in "\"'" else _json_value(text)
-    read, what = _READERS[COLUMNS[name]]
+    read, what = _READERS[COLUMNS.get(name, "text")]
     try:
         return read(text)
     except (ValueError, OverflowError, KeyError):
@@ -246,8 +247,8 @@ def _amount(units: Mapping[str, int]) -> Callable[[str], Value]:
     return read
 
 
-def _one_of(choices: tuple[str, ...]) -> tuple[Callable[[str], Value], str]:
-    return {one: one for one in choices}.__getitem__, f"one of {', '.join(choices)}"
+def _one_of(choices: Mapping[str, Value]) -> tuple[Callable[[str], Value], str]:
+    return choices.__getitem__, f"one of {', '.join(choices)}"
 
 
 def _session(text: str) -> Value:
@@ -260,8 +261,9 @@ def _session(text: str) -> Value:
 _READERS: Final[Mapping[str, tuple[Callable[[str], Value], str]]] = {
     "text": (str, "a text"),
     "session": (_session, "a session"),
-    "state": _one_of(STATES),
-    "outcome": _one_of(OUTCOMES),
+    "state": _one_of(dict(zip(STATES, STATES, strict=True))),
+    "outcome": _one_of(dict(zip(OUTCOMES, OUTCOMES, strict=True))),
+    "flag": _one_of({"true": True, "false": False}),
     "integer": (_integer, "an integer"),
     "signal": (_signal, "a signal such as SIGKILL, or its number"),
     "duration": (_amount(_DURATIONS), "a duration such as 200ms, 30s, 5m or 1.5h"),

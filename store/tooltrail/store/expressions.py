@@ -12,6 +12,7 @@ from datetime import datetime
 from typing import Final, TypeAlias
 from uuid import UUID
 
+from tooltrail.records.digests import Digest
 from tooltrail.records.errors import InvalidRecordError
 
 Value: TypeAlias = str | int | float | bool | datetime | UUID | None
@@ -22,6 +23,9 @@ COLUMNS: Final = {
     "outcome": "outcome",
     "receipt": "text",
     "session": "session",
+    "seq": "integer",
+    "timed_out": "flag",
+    "truncated": "flag",
     "exit_status": "integer",
     "signal": "signal",
     "duration": "duration",
@@ -34,6 +38,9 @@ COLUMNS: Final = {
 """The columns that a comparison can name, and the kind of each. Durations are milliseconds, sizes
 bytes; `lost` was not captured, `cut` was left out by any stage. The value of `session` is its id or
 its name."""
+
+ENVIRONMENT: Final = ("cwd", "host", "user")
+"""Texts of the environment of a call that a comparison can name; see `read.environments`."""
 
 DOCUMENTS: Final = ("arguments", "result", "error")
 """The JSON documents that a comparison can name: `result` and `error` are members of the canonical
@@ -59,7 +66,7 @@ class Comparison:
     have; see `operators_of`.
 
     Attributes:
-        name: one of `COLUMNS` or of `DOCUMENTS`.
+        name: one of `COLUMNS`, of `ENVIRONMENT` or of `DOCUMENTS`.
         operator: `~` means that a text contains the value: any text at or below a place.
         value: a value of the kind of the column. In a document, a text differs from a number.
         path: keys of objects and indexes of lists, in a document only. A key has no quotes, no
@@ -77,6 +84,13 @@ class Comparison:
         for key in self.path:
             if isinstance(key, str) and (not key.isprintable() or set(key) & {'"', "\\"}):
                 raise InvalidRecordError(f"{key!r:.80} cannot be in a path of {self.name}")
+
+
+@dataclass(frozen=True, slots=True)
+class RanIn:
+    """True for calls that ran in one of some environments."""
+
+    environments: tuple[Digest, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +114,19 @@ class Not:
     part: "Expression"
 
 
-Expression: TypeAlias = Comparison | Every | Some | Not
+Expression: TypeAlias = Comparison | RanIn | Every | Some | Not
 
 
 def operators_of(name: str) -> tuple[str, ...]:
     """The operators that a name accepts; none for an unknown name."""
     if name in DOCUMENTS:
         return ("=", "!=", *ORDERS, "~", PRESENT)
-    match COLUMNS.get(name):
+    match COLUMNS.get(name, "text" if name in ENVIRONMENT else None):
         case None:
             return ()
         case "text":
             return _TEXT
-        case "session" | "state" | "outcome":
+        case "session" | "state" | "outcome" | "flag":
             return ("=", "!=")
         case _:
             return _NUMBER

@@ -29,6 +29,7 @@ from tooltrail.store.expressions import (
     Every,
     Expression,
     Not,
+    RanIn,
     Some,
     Value,
     operators_of,
@@ -174,6 +175,7 @@ def a_call(session: UUID, n: int, arguments: bytes) -> tuple[Call, dict[str, Any
     if made.end is None:
         return made, {
             **dict.fromkeys([*COLUMNS, *DOCUMENTS]),
+            "seq": n // 2 + 1,
             "arguments": read(arguments),
             "state": "started",
             "outcome": "unfinished",
@@ -203,6 +205,9 @@ def a_call(session: UUID, n: int, arguments: bytes) -> tuple[Call, dict[str, Any
         "family": "command",
         "state": "success",
         "outcome": outcome,
+        "seq": n // 2 + 1,
+        "timed_out": None,
+        "truncated": bool(cut),
         "exit_status": end["exit_status"],
         "signal": end["signal"],
         "duration": end["duration_ms"],
@@ -240,6 +245,8 @@ def holds(expression: Expression, has: Mapping[str, Any]) -> bool:
             return same if sign == "=" else not same
         case Comparison(name, sign, value, path):
             return compares(at(has[name], path), sign, value)
+        case RanIn():
+            raise AssertionError(expression)
 
 
 def at(value: Any, path: Sequence[str | int]) -> Any:
@@ -294,6 +301,7 @@ VALUES: Mapping[str, Sequence[Value]] = {
     "signal": (9, 15, 3),
     "duration": (0, 1400, 1401.5, 99_000),
     "time": (moment(3), moment(7.5), moment(99)),
+    "flag": (True, False),
     "size": (0, 11, 50, 51.5, 1 << 40),
 }
 IN_DOCUMENTS: Sequence[Value] = (*WORDS, 0, 1, 2, 30, 30.5, -1000, True, False)

@@ -1,7 +1,6 @@
 """Search on both engines: what is found, what is not, and where it is said to stand."""
 
-from collections.abc import Callable, Generator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 from uuid import UUID
 
@@ -17,9 +16,11 @@ from tests.support.store_parts import StoreParts, store_parts
 from tooltrail.journal import Entry
 from tooltrail.journal.clock import new_id
 from tooltrail.records import InvalidRecordError
+from tooltrail.records.digests import digest_of
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.engines.targets import SqliteTarget
+from tooltrail.store.expressions import Comparison
 from tooltrail.store.filters import ALL, InvocationFilter
 from tooltrail.store.search import filling, index
 from tooltrail.store.search.queries import LineQuery, PathQuery, Query, WordQuery
@@ -86,8 +87,13 @@ def test_every_text_of_a_call_and_a_message_is_found_with_its_place(parts: Store
         b'"summary_text":"hotel","tool_name":"bash"}',
     )
     said = say(b"line\nindia", 9)
-    parts.ingest(*one.entries(), said)
+    blocks = b'[{"type":"reasoning","text":"juliet","extras":{"signature":"opaque"}},'
+    blocks += b'{"type":"tool_result","content":[{"type":"text","text":"kilo"}]}]'
+    document = b'{"blocks":%b,"role":"assistant"}' % blocks
+    thought = changed(message(SESSION, b""), at=moment(10), document=digest_of(document))
+    parts.ingest(*one.entries(), said, thought._replace(bodies=[b"", document]))
     fill(parts)
+    assert found(parts, "opaque") == []
     places = {
         "bravo": ("arguments.command", 2, 12, "input"),
         "charlie": ("arguments.n[1].deep", 1, 6, "input"),
@@ -98,13 +104,15 @@ def test_every_text_of_a_call_and_a_message_is_found_with_its_place(parts: Store
         "golf": ("error.message", 1, 0, "canonical"),
         "hotel": ("summary", 1, 0, "canonical"),
         "india": ("text", 2, 5, "transcript"),
+        "juliet": ("reasoning.text", 1, 0, "transcript"),
+        "kilo": ("tool_result.content[0].text", 1, 0, "transcript"),
     }
     for word, expected in places.items():
         (hit,) = search(parts, WordQuery(phrases_of([word])))
         first = hit.places[0]
         assert (first.name, first.line, first.offset, first.surface) == expected, word
         assert fold(first.text[first.start :][: first.length]) == word
-        assert hit.kind == ("message" if word == "india" else "call")
+        assert hit.kind == ("message" if first.surface == "transcript" else "call")
 
 
 LONG = b"".join(b"%06d some line of a log\n" % n for n in range(20_000))
@@ -174,11 +182,55 @@ def test_calls_that_touched_a_path_are_found_in_long_arguments_too(
     assert expected <= {hit.id for hit in hits}
 
 
-def test_a_relative_path_is_read_from_the_folder_of_the_call(parts: StoreParts) -> None:
-    arguments = b'{"command":"cat ../lib/a.py","workdir":"/repo/src"}'
-    (one,) = recorded(parts, call(SESSION, arguments=arguments))
-    assert [hit.id for hit in search(parts, PathQuery("/repo/lib/a.py"))] == [one]
-    assert search(parts, PathQuery("/repo/src/lib/a.py")) == []
+NAMED = (
+    *("a.py", "src/a.py", "./src//a.py", "../src/a.py", "lib/../a.py", "/repo/x/../src/a.py"),
+    *("-I/repo/src/a.py", "-Isrc/a.py", "--file=/repo/src/a.py", "--file=src/a.py", "@src/a.py"),
+    *('"src"/a.py', "$HOME/src/a.py", "$(git rev-parse --show-toplevel)/src/a.py", "~/src/a.py"),
+    *("--- a/src/a.py", "file:///repo/src/a.py", "host:/repo/src/a.py", "src/a.py:12", "a.py."),
+    *(r"{\"file\":\"src/a.py\"}", r"first\nsrc/a.py\nlast"),
+)
+OTHERS = ("/src/a.py", "/x/repo/src/a.py", "x/a.py", "src/a.pyc", "b.a.py", "-a.py", "src/A.py")
+
+
+def test_a_path_is_found_as_a_shell_a_compiler_and_a_patch_write_it() -> None:
+    query = PathQuery("/repo/src/a.py")
+    assert [text for text in NAMED if query.span(f"cat {text} b") is None] == []
+    assert [text for text in OTHERS if query.span(f"cat {text} b") is not None] == []
+    for wanted, text in (
+        ("my dir/my file.txt", r"cat my\ dir/my\ file.txt"),
+        ("/x/my dir/my file.txt", "cat 'my dir'/\"my file.txt\""),
+        (r"C:\repo\a.py", r"type C:\\repo\\a.py"),
+        ("/repo/.env", "cat .env"),
+    ):
+        assert query.span(text) is None
+        assert PathQuery(wanted).span(text) is not None, text
+    for path in ("/", ".", "..", "a/.."):
+        with pytest.raises(InvalidRecordError):
+            PathQuery(path)
+
+
+def test_a_name_behind_a_letter_of_an_option_is_in_the_index(parts: StoreParts) -> None:
+    commands = (b"make -fMakefile", b"make -f Makefile", b"cc -IMakefiles x.c")
+    calls = [
+        call(SESSION, n, arguments=b'{"command":"%b"}' % one) for n, one in enumerate(commands)
+    ]
+    *wanted, _ = recorded(parts, *calls)
+    assert [hit.id for hit in search(parts, PathQuery("/repo/Makefile"))] == wanted[::-1]
+
+
+def test_the_folder_in_which_a_call_ran_counts_for_a_path(parts: StoreParts) -> None:
+    environments = [b'{"cwd":"/repo/src"}', b'{"cwd":"/other"}']
+    calls = [call(SESSION, n, arguments=b'{"command":"make"}') for n in range(2)]
+    for one, environment in zip(calls, environments, strict=True):
+        start = changed(one.start, environment=digest_of(environment))
+        one.start = start._replace(bodies=[*start.bodies, environment])
+    inside, _ = recorded(parts, *calls)
+    for path in ("/repo", "/repo/src", "src"):
+        assert [hit.id for hit in search(parts, PathQuery(path))] == [inside]
+    assert search(parts, PathQuery("/repo/lib")) == []
+    for text, ids in (("/repo/src", [inside]), ("/none", [])):
+        where = InvocationFilter(expression=parts.reader.resolved([Comparison("cwd", "=", text)]))
+        assert [one.id for one in parts.reader.invocations(where).items] == ids
 
 
 def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None:
@@ -209,6 +261,9 @@ def test_filters_order_and_cursor_are_those_of_a_list(parts: StoreParts) -> None
         found(parts, "word", where=where)
         == [one.started.id for one in calls[::-1] if one.started.tool_name == "cat"][:25]
     )
+    where = InvocationFilter(expression=Comparison("tool", "=", "cat"))
+    cats = [one.started.id for one in calls[::-1] if one.started.tool_name == "cat"]
+    assert found(parts, "word", where=where) == cats
     assert len(found(parts, "word", where=InvocationFilter(until=moment(4)))) == 5
     assert len(found(parts, "word", where=InvocationFilter(sessions=(SESSION,)))) == 152
     with pytest.raises(InvalidRecordError):
@@ -243,15 +298,9 @@ def test_erased_text_is_not_shown_and_its_words_are_removed_from_the_index(
 
 def has_word(store: StoreParts, word: str) -> bool:
     """Whether the index has a word."""
-    with store.database.write() as connection:
-        if not connection.is_sqlite:
-            rows = connection.query("SELECT block FROM search_words")
-            blocks = [zstandard.ZstdDecompressor().decompress(block) for (block,) in rows]
-            return any(word.encode() in block for block in blocks)
-        connection.run("CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, search_words, row)")
-        rows = connection.query("SELECT 1 FROM temp.terms WHERE term = ?", (word,))
-        connection.run("DROP TABLE temp.terms")
-        return bool(rows)
+    with store.database.read() as connection:
+        rows = connection.query("SELECT block FROM search_words")
+    return any(word.encode() in zstandard.ZstdDecompressor().decompress(one) for (one,) in rows)
 
 
 def test_a_damaged_call_is_reported_and_hides_no_other(parts: StoreParts) -> None:
@@ -328,29 +377,19 @@ def test_a_phrase_that_stands_in_a_text_has_its_words_in_the_index(before: str, 
         words = words_of(text)
         assert all(
             any(one.startswith(word) if goes_on else one == word for one in words)
-            for word, goes_on in phrase.words
+            for word, _, goes_on in phrase.words
         )
-
-
-@contextmanager
-def _file_index(texts: list[str]) -> Generator[Callable[[str], bool]]:
-    """Whether a document with these texts in a file is found by a word."""
-    with closing(sqlite3.connect(":memory:")) as driver:
-        connection = Connection(SqliteTarget(Path("x")), driver)
-        connection.run("CREATE TABLE tombstones (key INTEGER)")
-        index.make_index(connection)
-        index.add_documents(connection, index.Behind(1, 0, 1), {4: texts})
-
-        def matches(word: str) -> bool:
-            found = index.select_owners(connection, [Phrase(word, is_prefix=len(word) >= CUT)])
-            return connection.query(found.text, found.values) == [(1,)]
-
-        yield matches
 
 
 @settings(max_examples=200)
 @given(st.lists(WORDS, min_size=1, max_size=3))
-def test_the_tokenizer_of_the_file_agrees_with_the_words(texts: list[str]) -> None:
-    with _file_index(texts) as matches:
+def test_each_word_of_a_text_is_found_in_its_blocks(texts: list[str]) -> None:
+    with closing(sqlite3.connect(":memory:")) as driver:
+        connection = Connection(SqliteTarget(Path("x")), driver)
+        connection.run("CREATE TABLE tombstones (key INTEGER)")
+        index.make_index(connection)
+        index.add_words(connection, index.Behind(1, 0, 1), {5: ["other"], 4: texts})
         for word in {word for text in texts for word in words_of(text)}:
-            assert matches(word), word
+            phrase = Phrase(word.decode("utf-8", "ignore"), is_prefix=len(word) >= CUT)
+            assert 4 in index.owners_with(connection, [phrase]), word
+        assert list(index.check_blocks(connection)) == []

@@ -62,8 +62,9 @@ def check(location: Location, as_json: bool) -> int:
     The schema must match its revision, and the row that identifies the store must exist. On
     SQLite, all pages are read, and the definition of every table, index, trigger and view is
     compared. On PostgreSQL, the names of tables, columns, indexes, triggers and views are
-    compared, and no trigger may be disabled. Damage that prevents one check is reported as a
-    problem, and the other checks still run. Use `verify` to check the records.
+    compared, and no trigger may be disabled. All blocks of the index of words are read. Damage
+    that prevents one check is reported as a problem, and the other checks still run. Use `verify`
+    to check the records.
 
     Changes nothing. Exits with 1 if there is a problem, with 5 if the store needs an upgrade.
     """
@@ -142,7 +143,7 @@ def index(location: Location, change: str | None, as_json: bool) -> None:
     """Print the size and the coverage of the index of words, which `search` uses.
 
     A new store has an index, which is filled while facts are ingested. It is derived from the
-    records: it can be removed and rebuilt at any time, and `verify` does not check it. Without an
+    records: it can be removed and rebuilt at any time; `check` finds damage in it. Without an
     index, `search --literal` and `search --regex` still work.
     """
     from tooltrail.cli._indexing import (

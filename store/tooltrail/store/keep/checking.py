@@ -1,4 +1,4 @@
-"""Checks the database itself: its pages, its schema, and the row of `store_info`."""
+"""Checks the database itself: its pages, its schema, its own row, and the index of words."""
 
 import re
 from collections.abc import Callable, Container, Generator, Iterable, Iterator
@@ -11,6 +11,7 @@ from tooltrail.store.engines.connection import Connection, Values
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.sqlite_library import sqlite3
 from tooltrail.store.info import check_revision
+from tooltrail.store.search.index import check_blocks
 
 OnStep = Callable[[int, int], None]
 """Called with the number of finished steps and the number of all steps."""
@@ -75,7 +76,11 @@ def iter_problems(database: Database, on_step: OnStep | None = None) -> Generato
         # No other check is possible.
         yield str(error)
         return
-    steps = [("the schema", _schema), ("the store's own row", _own_row)]
+    steps = [
+        ("the schema", _schema),
+        ("the store's own row", _own_row),
+        ("the index of words", check_blocks),
+    ]
     if not database.is_server:
         steps.insert(0, ("the file as a whole", _pages))
     for number, (subject, problems) in enumerate(steps, 1):

@@ -30,6 +30,9 @@ _COLUMNS: Final = {
 }
 
 
+_UNTIMED: Final = {"agents", "invocations", "min_size"}
+"""Members whose index has no times."""
+
 COMMON: Final[dict[str, str | int]] = {"states": "success", "outcomes": "ok", "exit_statuses": 0}
 """The most common value of a list, which its index does not have."""
 
@@ -44,7 +47,7 @@ def conditions_of(filters: InvocationFilter, *, lead: str | None = None) -> list
         found += member_conditions(filters, name, indexed=lead in (None, name))
     if filters.expression is not None:
         found.append(condition_of(filters.expression))
-    return [*found, *time_conditions(filters, indexed=lead not in ("agents", "min_size"))]
+    return [*found, *time_conditions(filters, indexed=lead not in _UNTIMED)]
 
 
 def member_conditions(filters: InvocationFilter, name: str, *, indexed: bool = True) -> list[Sql]:

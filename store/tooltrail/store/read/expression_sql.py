@@ -8,15 +8,20 @@ PostgreSQL compares texts of documents as bytes, in the order of code points lik
 damaged rows make no error: JSON that a database cannot parse counts as one text.
 """
 
+import json
 from typing import Final
 
+from tooltrail.records.digests import Digest
+from tooltrail.records.errors import InvalidRecordError
 from tooltrail.records.plain_text import storable
 from tooltrail.store.expressions import (
+    ENVIRONMENT,
     PRESENT,
     Comparison,
     Every,
     Expression,
     Not,
+    RanIn,
     Some,
 )
 from tooltrail.store.read.rows import Sql, joined
@@ -101,14 +106,19 @@ _IS_REFERENCE: Final = (
 
 
 def condition_of(expression: Expression) -> Sql:
-    """The condition of an expression. Unknown means false."""
+    """The condition of an expression. Unknown means false.
+
+    Raises:
+        InvalidRecordError: the expression was not resolved; see `Reader.resolved`.
+    """
     match expression:
-        case Every(parts):
-            return _grouped(" AND ", parts)
-        case Some(parts):
-            return _grouped(" OR ", parts)
+        case Every(parts) | Some(parts):
+            word = " AND " if isinstance(expression, Every) else " OR "
+            return Sql("(") + joined(word, map(condition_of, parts)) + ")"
         case Not(part):
             return Sql("(") + condition_of(part) + ") IS NOT TRUE"
+        case RanIn(environments):
+            return _has_run_in(environments)
         case Comparison(name) if name in _SOURCES:
             return _in_document(expression)
         case Comparison("session"):
@@ -117,11 +127,9 @@ def condition_of(expression: Expression) -> Sql:
             return _of_column(expression)
 
 
-def _grouped(word: str, parts: tuple[Expression, ...]) -> Sql:
-    return Sql("(") + joined(word, map(condition_of, parts)) + ")"
-
-
 def _of_column(one: Comparison) -> Sql:
+    if one.name in ENVIRONMENT:
+        raise InvalidRecordError(f"{one.name} can only be compared after `Reader.resolved`")
     column = _COLUMNS.get(one.name, f"invocations.{one.name}")
     if one.operator == PRESENT:
         return Sql(f"{column} IS NOT NULL")
@@ -135,6 +143,14 @@ def _of_session(one: Comparison) -> Sql:
     column = "name" if isinstance(one.value, str) else "id"
     is_so = Sql(f"{_SESSION.format(column)} = ?", (one.value,))
     return is_so if one.operator == "=" else is_so + " IS NOT TRUE"
+
+
+def _has_run_in(environments: tuple[Digest, ...]) -> Sql:
+    column = f"COALESCE(invocations.environment, {_SESSION.format('environment')})"
+    digits = [one.partition(":")[2] for one in environments]
+    on_server = Sql(f"encode({column}, 'hex') = ANY(?)", (digits,))
+    in_list = f"lower(hex({column})) IN (SELECT value FROM json_each(?))"
+    return Sql(in_list, (json.dumps(digits),), on_server)
 
 
 def _in_document(one: Comparison) -> Sql:

@@ -139,7 +139,7 @@ def page(
         InvalidRecordError: the cursor does not come from a page, or the limit is below 1.
     """
     check_limit(limit)
-    after = None if cursor is None else _key_of(cursor)
+    after = None if cursor is None else key_of(cursor)
     filters = simplified(filters)
     column = "seq" if len(filters.sessions) == 1 else "started_at"
     order = Order(column, oldest_first, after)
@@ -289,7 +289,8 @@ def _is_direct(filters: InvocationFilter, leads: Sequence[str]) -> bool:
     return members == list(leads) and members[0] in _ORDERED and len(members) == 1
 
 
-def _key_of(cursor: str) -> int:
+def key_of(cursor: str) -> int:
+    """The number in a cursor; raises `InvalidRecordError` if there is none."""
     if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= MAX_KEY_DIGITS):
         raise InvalidRecordError(f"not a cursor of this list: {cursor[:40]!r}")
     return int(cursor)

@@ -49,7 +49,11 @@ def ranked(
         found = _rows(connection, large, by, limit, least_first=False)
         if len(found) == limit:
             return found
-    return _rows(connection, filters, by, limit, least_first=least_first)
+    found = _rows(connection, filters, by, limit, least_first=least_first)
+    rest = None if limit is None else limit - len(found)
+    if connection.is_sqlite and rest != 0:
+        found += _rows(connection, filters, by, rest, least_first=least_first, is_number=">= ''")
+    return found
 
 
 def _rows(
@@ -59,12 +63,15 @@ def _rows(
     limit: int | None,
     *,
     least_first: bool,
+    is_number: str = "< ''",
 ) -> list[tuple[InvocationView, int]]:
-    has_value = _IS_CUT if by == "cut" else Sql(f"{RANKED[by]} IS NOT NULL")
+    # SQLite may hold a text in a column of numbers, and sorts it behind all numbers.
+    value = Sql(f"{RANKED[by]} {is_number}", (), Sql(f"{RANKED[by]} IS NOT NULL"))
+    has_value = [value, *([_IS_CUT] if by == "cut" else [])]
     order = f"{'ASC' if least_first else 'DESC'}, invocations.started_at DESC, invocations.key DESC"
     chosen = (
         Sql(f"SELECT invocations.key, {RANKED[by]} AS value FROM invocations")
-        + where([has_value, *conditions_of(filters)])
+        + where([*has_value, *conditions_of(filters)])
         + f" ORDER BY value {order}"
         + limited(limit)
     )

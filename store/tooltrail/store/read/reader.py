@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from tooltrail.artifacts import ArtifactArchive
     from tooltrail.store.engines.free_queries import Rows
+    from tooltrail.store.expressions import Expression
     from tooltrail.store.read.retries import Retried
     from tooltrail.store.read.statistics import CallStatistics
 
@@ -87,6 +88,17 @@ class Reader:
         """The number of invocations that match. Reads an index, or all rows for some filters."""
         with self.database.read() as connection:
             return pages.count(connection, where)
+
+    def resolved(self, expressions: "Sequence[Expression]") -> "Expression":
+        """The condition that one of some expressions is true, for a filter of this store.
+
+        A filter cannot compare members of `ENVIRONMENT` itself: the environments of the store for
+        which such a comparison is true replace the comparison.
+        """
+        from tooltrail.store.read.environments import resolved
+
+        with self.database.read() as connection:
+            return resolved(connection, expressions)
 
     def ranked_invocations(
         self,
@@ -255,6 +267,16 @@ class Reader:
             " with another spool, repair that one",
             path=path,
         )
+
+    def parts_of(self, stream: StreamView) -> Callable[[int, int], bytes]:
+        """A function that returns the bytes of a stream from an offset up to another.
+
+        Raises like `open_stream`.
+        """
+        if stream.artifact_path is not None and stream.erasure is None:
+            return self._open_archive().reader(stream.artifact_path, size=stream.size).read_bytes
+        with self.open_stream(stream) as source:
+            return streams.part_of(source.read())
 
     def artifacts(
         self,

@@ -5,7 +5,7 @@ spool.
 """
 
 import io
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from stat import S_ISREG
 from typing import Any, BinaryIO, Final
@@ -96,6 +96,11 @@ def open_in_database(connection: Connection, stream: StreamView) -> BinaryIO:
             path=str(stream.invocation_id),
         )
     return io.BytesIO(data)
+
+
+def part_of(data: bytes) -> Callable[[int, int], bytes]:
+    """A function that returns the bytes from an offset up to another."""
+    return lambda start, stop: data[start:stop]
 
 
 def waiting_files(connection: Connection, digest: Digest) -> list[str]:

@@ -8,30 +8,26 @@ any journal; of two at once, one finds the cursor moved.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
 from typing import Any, Final
 
 from tooltrail.artifacts.paths import artifact_path
-from tooltrail.records.errors import DamageError, TooltrailError, UnavailableError
+from tooltrail.records.errors import DamageError, TooltrailError
 from tooltrail.store.bodies import decode_body
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
 from tooltrail.store.engines.values import digest_from
 from tooltrail.store.read.rows import Row, Sql, fetch
+from tooltrail.store.read.streams import part_of
 from tooltrail.store.search.index import (
-    ENDED,
-    MESSAGE,
-    RECEIPT,
-    STARTED,
     UNREAD,
     Behind,
-    add_documents,
+    add_words,
     drop_index,
     has_erased_words,
     has_index,
-    has_library,
     make_index,
     move_cursor,
     what_is_behind,
@@ -41,12 +37,12 @@ from tooltrail.store.search.texts import (
     edges_of,
     leaves_of,
     pieces_of,
-    read_edges,
+    spoken_of,
     text_of,
     told_of,
 )
 
-BATCH_ENTRIES: Final = 1_000
+BATCH_ENTRIES: Final = 2_000
 """Ledger entries that one transaction adds: their texts are in memory."""
 
 LEAST_ENTRIES: Final = 512
@@ -64,11 +60,11 @@ _IS_RECEIPT: Final = (
 )
 
 _TEXTS: Final = {
-    STARTED: f"SELECT i.key, s.is_exact, s.arguments {_CALLS}{_RANGE}{_IS_START}",
-    ENDED: f"SELECT i.key, s.is_exact, s.receipt, s.output, s.canonical {_CALLS}{_RANGE}{_IS_END}",
-    RECEIPT: f"SELECT i.key, s.is_exact, s.receipt {_CALLS}{_RANGE}{_IS_RECEIPT}",
+    ("arguments",): _IS_START,
+    ("receipt", "output", "canonical"): _IS_END,
+    ("receipt",): _IS_RECEIPT,
 }
-"""For each part of a call, its columns for the entries of a range. The facts are not read."""
+"""The columns that came with the entries of a range. The facts are not read."""
 
 _STREAMS: Final = f"""
 SELECT i.key, st.digest, st.size, b.size, b.encoding, b.data, a.size
@@ -76,12 +72,12 @@ SELECT i.key, st.digest, st.size, b.size, b.encoding, b.data, a.size
 LEFT JOIN bodies AS b ON b.digest = st.digest LEFT JOIN artifacts AS a ON a.digest = st.digest
 {_RANGE}{_IS_END} AND st.receipt_offset IS NULL AND st.role <> 'order'"""
 _MESSAGES: Final = f"""
-SELECT m.key, b.digest, b.size, b.encoding, b.data
+SELECT m.key, b.digest, b.size, b.encoding, b.data, b.digest = m.document
 FROM ledger_entries AS e JOIN messages AS m ON m.id = e.subject_id
 AND m.journal_key = e.journal_key AND m.entry = e.n
-LEFT JOIN bodies AS b ON b.digest = m.text{_RANGE}'message'"""
+JOIN bodies AS b ON b.digest IN (m.text, m.document){_RANGE}'message'"""
 
-_Documents = dict[int, list[str]]
+_Texts = dict[int, list[str]]
 
 
 def fill_index(
@@ -106,7 +102,7 @@ def fill_index(
     """
     open_archive = cache(open_archive)
     with database.read() as connection:
-        if not (has_index(connection) and has_library(connection)):
+        if not has_index(connection):
             return
         waiting = what_is_behind(connection)
     for behind in waiting:
@@ -129,14 +125,9 @@ def rebuild_index(
     """Make the index again from all records.
 
     Raises:
-        UnavailableError: the database cannot be written, or its SQLite has no FTS5.
+        UnavailableError: the database cannot be written.
     """
     with database.write() as connection:
-        if not has_library(connection):
-            raise UnavailableError(
-                "this SQLite was built without FTS5; pip install 'tooltrail[sqlite]' installs one"
-                " that has FTS5"
-            )
         drop_index(connection)
         make_index(connection)
     fill_index(database, open_archive, on_progress=on_progress)
@@ -166,49 +157,46 @@ def _fill_journal(
     while behind.first < behind.end:
         end = min(behind.first + BATCH_ENTRIES, behind.end)
         with database.read() as connection:
-            documents = read_documents(connection, open_archive, behind, end)
+            texts = _read_texts(connection, open_archive, behind, end)
         with database.write() as connection:
             if not (has_index(connection) and move_cursor(connection, behind, end)):
                 return  # another process fills it, or switched it off
-            add_documents(connection, behind, documents)
+            add_words(connection, behind, texts)
         on_progress(end - behind.first)
         behind = Behind(behind.journal_key, end, behind.end)
 
 
-def read_documents(
+def _read_texts(
     connection: Connection, open_archive: OpenArchive, behind: Behind, end: int
-) -> _Documents:
-    """The documents of the entries from `behind.first` up to `end`, by their numbers."""
+) -> _Texts:
+    """The texts of the entries from `behind.first` up to `end`, by the numbers of their owners."""
     entries = (behind.journal_key, behind.first, end)
-    documents: _Documents = defaultdict(list)
-    for part, sql in _TEXTS.items():
-        for key, is_exact, *columns in fetch(connection, Sql(sql, entries)):
-            if is_exact in (1, True) and all(isinstance(one, str | None) for one in columns):
-                texts = _texts_of(part, columns)
+    texts: _Texts = defaultdict(list)
+    for names, condition in _TEXTS.items():
+        columns = ", ".join(f"s.{name}" for name in names)
+        select = f"SELECT i.key, s.is_exact, {columns} {_CALLS}{_RANGE}{condition}"
+        for key, is_exact, *values in fetch(connection, Sql(select, entries)):
+            if is_exact in (1, True) and all(isinstance(one, str | None) for one in values):
+                for name, value in zip(names, values, strict=True):
+                    texts[key * 2] += _texts_of(name, value or "")
             else:
-                texts = _exact_texts(connection, key)
-            documents[key * 8 + part] += texts
+                texts[key * 2] += _exact_texts(connection, key)
     for key, *stream in fetch(connection, Sql(_STREAMS, entries)):
-        documents[key * 8 + ENDED] += _stream_texts(open_archive, stream)
-    for key, *body in fetch(connection, Sql(_MESSAGES, entries)):
-        documents[key * 8 + 4 + MESSAGE] += [text_of(data) for data in _body(*body)]
-    return documents
+        texts[key * 2] += _stream_texts(open_archive, stream)
+    for key, *body, is_document in fetch(connection, Sql(_MESSAGES, entries)):
+        for text in map(text_of, _body(*body)):
+            found = (one for _, one in spoken_of(text)) if is_document else (text,)
+            texts[key * 2 + 1] += found
+    return texts
 
 
-def _texts_of(part: int, columns: Sequence[str | None]) -> list[str]:
-    if part == RECEIPT:
-        return [columns[0] or ""]
-    if part == STARTED:
-        return _spoken("arguments", columns[0])
-    receipt, output, canonical = columns
-    return [receipt or "", *_spoken("output", output), *(text for _, text in told_of(canonical))]
-
-
-def _spoken(name: str, document: str | None) -> list[str]:
-    """The texts of a JSON document. Without escapes, the JSON has the same words."""
-    if document is None or "\\" not in document:
-        return [document or ""]
-    return [text for _, text in leaves_of(name, document)]
+def _texts_of(name: str, text: str) -> list[str]:
+    """The texts in a column. JSON without escapes has the same words as the texts in it."""
+    if name == "canonical":
+        return [one for _, one in told_of(text)]
+    if name == "receipt" or "\\" not in text:
+        return [text]
+    return [one for _, one in leaves_of(name, text)]
 
 
 def _exact_texts(connection: Connection, key: int) -> list[str]:
@@ -225,12 +213,12 @@ def _stream_texts(open_archive: OpenArchive, row: Row) -> list[str]:
     digest, size, body_size, encoding, data, artifact_size = row
     if body_size is not None:
         found = _body(digest, body_size, encoding, data)
-        return [text_of(part) for one in found for _, part in edges_of(one)]
+        return [text_of(part) for one in found for _, part in edges_of(part_of(one), len(one))]
     if artifact_size is None:
         return [UNREAD]
     try:
-        path = artifact_path(digest_from(digest))
-        return [text_of(part) for _, part in read_edges(open_archive, path, size)]
+        reader = open_archive().reader(artifact_path(digest_from(digest)), size=size)
+        return [text_of(part) for _, part in edges_of(reader.read_bytes, size)]
     except (TooltrailError, TypeError, ValueError):
         return [UNREAD]
 

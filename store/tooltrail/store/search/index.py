@@ -1,50 +1,55 @@
 """The index of words: which texts have a word. Derived data, made from the record at any time.
 
-A document is the texts of one fact: the arguments of a call, what came of it, a receipt that was
-found later, or a message. Its number is `owner * 4 + part`, and an owner is `key * 2`, plus 1 for a
-message. The index holds words and numbers alone, no text.
+An owner is a call or a message. Its number is `key * 2`, plus 1 for a message. The index holds
+words and numbers alone, no text.
 
-    search_words      SQLite: a contentless FTS5 table. PostgreSQL: for each batch of documents and
-                      first letter, the words with the places of their documents in the batch, in
-                      lines that are compressed together; for no letter, the documents. A GIN index
-                      over tsvectors is as large as the texts, this is a fourteenth of them.
+    search_words      for each batch of ledger entries and first byte of a word: a block of lines,
+                      compressed with a checksum. A line is a word and the places of its owners in
+                      the block of the batch for the byte 0, which has the numbers of the owners
+                      and the number of blocks
     search_cursors    for each journal, the ledger entry up to which the index is filled
 
-Both tables are absent while the index is switched off. They are not evidence.
+A GIN index over tsvectors is as large as the texts, an index of FTS5 is an eighth of them, this is
+a fourteenth. Both tables are absent while the index is switched off. They are not evidence.
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, NamedTuple
 
 import zstandard
 
+from tooltrail.records.errors import DamageError
 from tooltrail.store.engines.connection import Connection
-from tooltrail.store.read.rows import Sql, joined
-from tooltrail.store.search.words import Phrase, ascii_words, indexed, words_of
+from tooltrail.store.search.words import Phrase, words_of
 
-STARTED, ENDED, RECEIPT, MESSAGE = range(4)
-"""The parts of a call, and the one part of a message."""
+UNREAD: Final = "\u2400"
+"""A text of owners with a part that could not be read. They match every query."""
 
-UNREAD: Final = "\u2400unread"
-"""A word of documents with a part that could not be read. They match every query."""
+_UNREAD_WORD: Final = UNREAD.encode()
+_OWNERS: Final = 0
+"""The first byte of no word: its block has the owners of a batch."""
+
+_FEW: Final = 20
+"""Owners among which a search looks for further words."""
 
 _TABLES: Final = ("search_words", "search_cursors")
 
-_MADE_IN_FILE: Final = (
-    """CREATE VIRTUAL TABLE search_words USING fts5
-    (words, content='', columnsize=0, detail=none, tokenize='ascii')""",
-    "CREATE TABLE search_cursors (journal_key INTEGER PRIMARY KEY, n INTEGER NOT NULL)",
-)
-_MADE_ON_SERVER: Final = (
-    """CREATE TABLE search_words (initial TEXT, journal_key BIGINT, n BIGINT,
-    block BYTEA NOT NULL, PRIMARY KEY (initial, journal_key, n))""",
+_MADE: Final = (
+    """CREATE TABLE search_words (initial INTEGER, journal_key BIGINT, n BIGINT,
+    block {} NOT NULL, PRIMARY KEY (initial, journal_key, n))""",
     "CREATE TABLE search_cursors (journal_key BIGINT PRIMARY KEY, n BIGINT NOT NULL)",
 )
 
-_SIZE_IN_FILE: Final = "SELECT coalesce(sum(length(block)), 0) FROM search_words_data"
+_SIZE_IN_FILE: Final = "SELECT coalesce(sum(length(block)), 0) FROM search_words"
 _SIZE_ON_SERVER: Final = "SELECT pg_total_relation_size('search_words')"
+
+_DAMAGED: Final = "the index of words is damaged; `tooltrail db index --rebuild` makes it again"
+
+_LETTERS: Final = b"abcdefghijklmnopqrstuvwxyz0123456789"
+_BLOCKS: Final = "SELECT journal_key, n, block FROM search_words WHERE initial = ?"
 
 _TOMBSTONES: Final = 0
 """The key of the row of `search_cursors` with the newest tombstone that the index respects."""
@@ -83,23 +88,15 @@ class IndexState(NamedTuple):
 
 def has_index(connection: Connection) -> bool:
     """Whether the index is on."""
-    return connection.has_table(_TABLES[-1])
-
-
-def has_library(connection: Connection) -> bool:
-    """Whether the database can have an index: SQLite may be built without FTS5."""
-    if not connection.is_sqlite:
-        return True
-    return connection.query("SELECT sqlite_compileoption_used('ENABLE_FTS5')") == [(1,)]
+    return all(map(connection.has_table, _TABLES))
 
 
 def make_index(connection: Connection) -> None:
-    """Make an empty index in a write transaction, unless the library cannot have one."""
-    if has_library(connection):
-        for statement in _MADE_IN_FILE if connection.is_sqlite else _MADE_ON_SERVER:
-            connection.run(statement)
-        newest = connection.query(_NEWEST_TOMBSTONE)[0][0]
-        connection.insert("search_cursors", [{"journal_key": _TOMBSTONES, "n": newest}])
+    """Make an empty index in a write transaction."""
+    for statement in _MADE:
+        connection.run(statement.format("BLOB" if connection.is_sqlite else "BYTEA"))
+    newest = connection.query(_NEWEST_TOMBSTONE)[0][0]
+    connection.insert("search_cursors", [{"journal_key": _TOMBSTONES, "n": newest}])
 
 
 def drop_index(connection: Connection) -> None:
@@ -140,74 +137,83 @@ def move_cursor(connection: Connection, behind: Behind, end: int) -> bool:
     return connection.execute(sql, (end, behind.journal_key, behind.first)) == 1
 
 
-def add_documents(
-    connection: Connection, behind: Behind, documents: Mapping[int, Sequence[str]]
-) -> None:
-    """Add documents, texts by number, as the batch that begins at `behind.first`."""
-    if connection.is_sqlite:
-        rows = [{"rowid": doc, "words": _for_file(texts)} for doc, texts in documents.items()]
-        connection.insert("search_words", rows)
-        return
-    words: defaultdict[str, list[str]] = defaultdict(list)
-    for place, texts in enumerate(documents.values()):
-        for word in words_of("\n".join(texts)) | {UNREAD} & set(texts):
-            words[word].append(str(place))
-    lines: defaultdict[str, list[str]] = defaultdict(list, {"": list(map(str, documents))})
-    for word, places in sorted(words.items()):
-        lines[word[0]].append(f"{word} {' '.join(places)}")
-    compress = zstandard.ZstdCompressor().compress
+def add_words(connection: Connection, behind: Behind, owners: Mapping[int, Sequence[str]]) -> None:
+    """Add texts by the number of their owner, as the batch that begins at `behind.first`."""
+    places: defaultdict[bytes, list[bytes]] = defaultdict(list)
+    for number, texts in enumerate(owners.values()):
+        place = b"%d" % number
+        for word in words_of("\n".join(texts)):
+            places[word].append(place)
+        if UNREAD in texts:
+            places[_UNREAD_WORD].append(place)
+    lines: defaultdict[int, list[bytes]] = defaultdict(list)
+    for word, some in sorted(places.items()):
+        lines[word[0]].append(word + b" " + b" ".join(some))
+    lines[_OWNERS] = [b"%d" % number for number in (*owners, len(lines) + 1)]
+    compress = zstandard.ZstdCompressor(write_checksum=True).compress
     batch = {"journal_key": behind.journal_key, "n": behind.first}
-    blocks = {one: compress("\n".join(some).encode()) for one, some in lines.items()}
+    blocks = {one: compress(b"\n".join([b"", *some, b""])) for one, some in lines.items()}
     made = [{"initial": one, **batch, "block": block} for one, block in blocks.items()]
     connection.insert("search_words", made)
 
 
-def select_owners(connection: Connection, phrases: Sequence[Phrase]) -> Sql:
-    """Select as `owner` the owners whose documents have all words of each phrase."""
-    if connection.is_sqlite:
-        one = "SELECT rowid >> 2 AS owner FROM search_words WHERE search_words MATCH ?"
-        return joined(" INTERSECT ", [Sql(one, (_match(phrase),)) for phrase in phrases])
-    found = [{doc >> 2 for doc in _documents_with(connection, phrase)} for phrase in phrases]
-    owners = sorted(set[int].intersection(*found))
-    return Sql("SELECT unnest(CAST(? AS bigint[])) AS owner", (owners,))
+def owners_with(connection: Connection, phrases: Sequence[Phrase]) -> set[int]:
+    """The owners whose texts have all words of each phrase, and a few that may have them.
 
-
-def _documents_with(connection: Connection, phrase: Phrase) -> set[int]:
-    """The documents with all words of a phrase, from the blocks of a server."""
+    Raises:
+        DamageError: a block of the index is damaged.
+    """
     found: set[int] | None = None
-    for word, goes_on in phrase.words:
-        some = _documents_of(connection, word, r"\S*" if goes_on else "")
+    # Long words are mostly rare. A search reads a few owners faster than the block of a word.
+    for word in sorted({word for one in phrases for word in one.words}, key=_length, reverse=True):
+        some = _owners_of(connection, *word)
         found = some if found is None else found & some
-    return (found or set()) | _documents_of(connection, UNREAD, "")
+        if len(found) <= _FEW:
+            break
+    return (found or set()) | _owners_of(connection, _UNREAD_WORD)
 
 
-def _documents_of(connection: Connection, word: str, rest: str) -> set[int]:
-    line = re.compile(rf"^{re.escape(word)}{rest} (.*)$", re.MULTILINE)
-    decompress = zstandard.ZstdDecompressor().decompress
-    query = "SELECT initial, journal_key, n, block FROM search_words WHERE initial IN ('', ?)"
-    places: dict[tuple[int, int], set[int]] = {}
-    documents: dict[tuple[int, int], bytes] = {}
-    for initial, *batch, block in connection.query(query, (word[0],)):
-        if initial == "":
-            documents[batch[0], batch[1]] = block
-            continue
-        lines = line.findall(decompress(block).decode())
-        if lines:
-            places[batch[0], batch[1]] = {int(one) for some in lines for one in some.split()}
+def _length(word: tuple[bytes, bool, bool]) -> int:
+    return len(word[0])
+
+
+def check_blocks(connection: Connection) -> Iterator[str]:
+    """A sentence if a block of the index is damaged or lost."""
+    if not has_index(connection):
+        return
+    missing: Counter[tuple[int, int]] = Counter()
+    with suppress(DamageError):
+        for initial in range(256):
+            for *batch, block in connection.query(_BLOCKS, (initial,)):
+                numbers = _unpacked(block).split()
+                missing[batch[0], batch[1]] += int(numbers[-1]) - 1 if initial == _OWNERS else -1
+        if not any(missing.values()):
+            return
+    yield _DAMAGED
+
+
+def _owners_of(
+    connection: Connection, word: bytes, is_led: bool = False, goes_on: bool = False
+) -> set[int]:
+    """The owners with a word; with words that have a letter before it, or that begin so."""
+    led, rest = b"[a-z0-9]?" if is_led else b"", rb"[^ \n]*" if goes_on else b""
+    line = re.compile(rb"\n%b%b%b ([0-9 ]+)" % (led, re.escape(word), rest))
+    places: dict[tuple[int, int], list[bytes]] = {}
+    for initial in {word[0], *(_LETTERS if is_led else b"")}:
+        for journal, n, block in connection.query(_BLOCKS, (initial,)):
+            if lines := line.findall(_unpacked(block)):
+                places.setdefault((journal, n), []).extend(b" ".join(lines).split())
+    blocks = connection.query(_BLOCKS, (_OWNERS,)) if places else []
+    owners = {(journal, n): block for journal, n, block in blocks}
     found: set[int] = set()
-    for key, some in places.items():
-        numbers = decompress(documents[key]).split()
-        found |= {int(numbers[place]) for place in some}
+    for batch, some in places.items():
+        numbers = _unpacked(owners.get(batch)).split()
+        found.update(int(numbers[int(place)]) for place in some)
     return found
 
 
-def _for_file(texts: Sequence[str]) -> str:
-    """What FTS5 splits into words: its tokenizer agrees with `words_of` on ASCII alone."""
-    text = indexed("\n".join(texts))
-    plain = None if UNREAD in texts else ascii_words(text)
-    return " ".join(words_of(text) | {UNREAD} & set(texts)) if plain is None else plain
-
-
-def _match(phrase: Phrase) -> str:
-    every = " AND ".join(f'"{word}"{"*" if goes_on else ""}' for word, goes_on in phrase.words)
-    return f'({every}) OR "{UNREAD}"'
+def _unpacked(block: Any) -> bytes:
+    try:
+        return zstandard.ZstdDecompressor().decompress(block)
+    except (zstandard.ZstdError, TypeError):
+        raise DamageError(_DAMAGED, path="search_words") from None

@@ -4,29 +4,40 @@ Both are read from their own tables, by keyset, and merged. A cursor is the numb
 the last hit; see `index`.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from heapq import merge
-from itertools import islice
 from typing import Final, NamedTuple
+from uuid import UUID
 
-from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.engines.connection import Connection
 from tooltrail.store.engines.database import Database
+from tooltrail.store.expressions import RanIn
 from tooltrail.store.filters import LISTS, InvocationFilter
 from tooltrail.store.read.columns import Columns
-from tooltrail.store.read.conditions import conditions_of, member_conditions, time_conditions
-from tooltrail.store.read.rows import MAX_KEY_DIGITS, Sql, fetch, is_in, joined, limited, where
-from tooltrail.store.search.index import select_owners, what_is_behind
+from tooltrail.store.read.conditions import conditions_of
+from tooltrail.store.read.environments import read_environments
+from tooltrail.store.read.expression_sql import condition_of
+from tooltrail.store.read.pages import key_of
+from tooltrail.store.read.rows import Sql, fetch, is_in, limited, where
+from tooltrail.store.search.index import owners_with, what_is_behind
+from tooltrail.store.search.queries import PathQuery, Query
 from tooltrail.store.search.words import Phrase
 
 _TABLES: Final = (("invocations", "started_at"), ("messages", "created_at"))
 """The tables of calls and of messages, with their times."""
 
-_OF_MESSAGES: Final = frozenset({"sessions", "agents"})
-"""Lists of a filter that messages have, too."""
+_NOT_OF_MESSAGES: Final = {*LISTS, "min_size", "expression"} - {"sessions", "agents"}
+"""Members of a filter that messages do not have."""
 
-_AT_ONCE: Final = 256
+_FIRST_ROWS, _MORE_ROWS = 512, 4_096
+
+_FEW: Final = 10_000
+"""Most owners that a query names. More are compared while all owners are read in order."""
+
+_WAITING: Final = "SELECT o.key FROM ledger_entries AS e"
+_RANGE: Final = "WHERE e.journal_key = ? AND e.n >= ? AND e.n < ?"
 
 
 class Owner(NamedTuple):
@@ -35,6 +46,7 @@ class Owner(NamedTuple):
     at: datetime
     is_message: bool
     key: int
+    id: UUID
 
     @property
     def number(self) -> int:
@@ -42,114 +54,112 @@ class Owner(NamedTuple):
         return self.key * 2 + self.is_message
 
 
-class Owners:
-    """Selects the calls and messages that may be hits.
+def iter_owners(
+    database: Database,
+    filters: InvocationFilter,
+    query: Query,
+    *,
+    oldest_first: bool,
+    cursor: str | None,
+) -> Iterator[Owner]:
+    """The calls and messages that may be hits.
 
     Args:
         database: the database.
         filters: the filter; messages have no tool and no outcome, so such a filter excludes them.
-        phrases: the words that they must have; None for all of them, without the index.
+        query: the query; if it has no phrases, all of them may be hits.
         oldest_first: whether the order is ascending.
         cursor: the number of the owner to continue behind.
 
     Raises:
         InvalidRecordError: the cursor is not a number.
     """
-
-    def __init__(
-        self,
-        database: Database,
-        filters: InvocationFilter,
-        phrases: Sequence[Phrase] | None,
-        *,
-        oldest_first: bool,
-        cursor: str | None,
-    ) -> None:
-        self._database = database
-        self._filters = filters
-        self._phrases = phrases
-        self._oldest_first = oldest_first
-        # The index of a table is in the order of time. Those that the words select are few.
-        self._hint = "" if phrases is None else "+"
-        self._after: int | None = None
-        if cursor is not None:
-            if not (cursor.isascii() and cursor.isdigit() and len(cursor) <= MAX_KEY_DIGITS):
-                raise InvalidRecordError(f"not a cursor of this list: {cursor[:40]!r}")
-            self._after = int(cursor)
-
-    def batches(self, first: int) -> Iterator[list[Owner]]:
-        """The owners in batches: the first has `first`, later ones have more."""
-        lists = [name for name in LISTS if getattr(self._filters, name)]
-        has_messages = self._filters.min_size is None and _OF_MESSAGES.issuperset(lists)
-        sources = [self._source(is_message) for is_message in (False, True)[: 1 + has_messages]]
-        found, size = merge(*sources, reverse=not self._oldest_first), first
-        while batch := list(islice(found, min(size, _AT_ONCE))):
-            yield batch
-            size *= 2
-
-    def _source(self, is_message: bool) -> Iterator[Owner]:
-        table, time = _TABLES[is_message]
-        columns = Columns(f"{table}: key {time}")
-        way = "ASC" if self._oldest_first else "DESC"
-        order = f" ORDER BY {self._hint}{table}.{time} {way}, {table}.key {way}"
-        after, size = self._after, 2 * _AT_ONCE
-        while True:
-            with self._database.read() as connection:
-                conditions = self._conditions(connection, is_message)
-                conditions += [] if after is None else self._behind(after, is_message)
-                select = Sql(f"SELECT {columns.sql} FROM {table}") + where(conditions)
-                rows = [
-                    columns.read(row)[0]
-                    for row in fetch(connection, select + order + limited(size))
-                ]
-            yield from (Owner(one[time], is_message, one["key"]) for one in rows)
-            if len(rows) < size:
-                return
-            after, size = rows[-1]["key"] * 2 + is_message, 16 * _AT_ONCE
-
-    def _conditions(self, connection: Connection, is_message: bool) -> list[Sql]:
-        filters, found = self._filters, list[Sql]()
-        if is_message:
-            for source, values in (("id", filters.sessions), ("agent", filters.agents)):
-                if values:
-                    mine = Sql("messages.session_key IN (SELECT key FROM sessions WHERE ")
-                    found.append(mine + is_in(source, values) + ")")
-            times = ((">=", filters.since), ("<", filters.until))
-            found += [Sql(f"messages.created_at {sign} ?", (at,)) for sign, at in times if at]
-        elif self._phrases is None:
-            found += conditions_of(filters, lead="started_at")
-        else:
-            for name in (*LISTS, "min_size"):
-                found += member_conditions(filters, name, indexed=False)
-            found += time_conditions(filters, indexed=False)
-        if self._phrases is not None:
-            found.append(_may_be_hits(connection, self._phrases, is_message))
-        return found
-
-    def _behind(self, after: int, is_message: bool) -> list[Sql]:
-        """The conditions for rows behind an owner, which may be in the other table."""
-        key, was_message = after >> 1, bool(after & 1)
-        table, time = _TABLES[is_message]
-        other, other_time = _TABLES[was_message]
-        column = f"{self._hint}{table}.{time}"
-        at = f"(SELECT last.{other_time} FROM {other} AS last WHERE last.key = ?)"
-        sign = ">" if self._oldest_first else "<"
-        if is_message == was_message:
-            behind = Sql(f"({column} {sign} {at} OR {table}.key {sign} ?)", (key, key))
-            return [Sql(f"{column} {sign}= {at}", (key,)), behind]
-        same = "=" if was_message != self._oldest_first else ""
-        return [Sql(f"{column} {sign}{same} {at}", (key,))]
-
-
-def _may_be_hits(connection: Connection, phrases: Sequence[Phrase], is_message: bool) -> Sql:
-    """The condition that the index has the words, or does not have the facts of an owner yet."""
-    table = _TABLES[is_message][0]
-    waiting = (
-        f"SELECT (o.key << 1) | {int(is_message)} AS owner FROM ledger_entries AS e"
-        f" JOIN {table} AS o ON o.id = e.subject_id WHERE e.journal_key = ? AND e.n >= ?"
+    after = None if cursor is None else key_of(cursor)
+    found: set[int] | None = None
+    if query.phrases is not None:
+        with database.read() as connection:
+            found = _may_be_hits(connection, query, query.phrases)
+    of_calls = [name for name in _NOT_OF_MESSAGES if getattr(filters, name) not in ((), None)]
+    yield from merge(
+        *(
+            _of_table(database, filters, found, after, is_message, oldest_first=oldest_first)
+            for is_message in ((False,) if of_calls else (False, True))
+        ),
+        reverse=not oldest_first,
     )
-    parts = [select_owners(connection, phrases)]
-    parts += [Sql(waiting, (one.journal_key, one.first)) for one in what_is_behind(connection)]
-    every = [Sql("SELECT * FROM (") + one + f") AS p{n}" for n, one in enumerate(parts)]
-    kind = f") AS p WHERE p.owner & 1 = {int(is_message)})"
-    return Sql(f"{table}.key IN (SELECT p.owner >> 1 FROM (") + joined(" UNION ALL ", every) + kind
+
+
+def _of_table(
+    database: Database,
+    filters: InvocationFilter,
+    found: set[int] | None,
+    after: int | None,
+    is_message: bool,
+    *,
+    oldest_first: bool,
+) -> Iterator[Owner]:
+    table, time = _TABLES[is_message]
+    columns = Columns(f"{table}: key {time} id")
+    # The index of a table is in the order of time, which few owners need not follow.
+    hint = "+" if found is not None and len(found) <= _FEW else ""
+    fixed = conditions_of(filters, lead="invocations" if hint else "started_at")
+    if is_message:
+        fixed = _of_messages(filters, hint)
+    if found is not None and hint:
+        keys = sorted(one >> 1 for one in found if one & 1 == is_message)
+        in_list = f"{table}.key IN (SELECT value FROM json_each(?))"
+        fixed.append(Sql(in_list, (json.dumps(keys),), Sql(f"{table}.key = ANY(?)", (keys,))))
+    place, way = f"{hint}{table}.{time}", "ASC" if oldest_first else "DESC"
+    size = _FIRST_ROWS
+    while True:
+        behind = [] if after is None else _behind(after, is_message, place, oldest_first)
+        select = Sql(f"SELECT {columns.sql} FROM {table}") + where([*fixed, *behind])
+        select += Sql(f" ORDER BY {place} {way}, {table}.key {way}") + limited(size)
+        with database.read() as connection:
+            rows = [columns.read(row)[0] for row in fetch(connection, select)]
+        owners = (Owner(one[time], is_message, one["key"], one["id"]) for one in rows)
+        yield from (one for one in owners if found is None or one.number in found)
+        if len(rows) < size:
+            return
+        after, size = rows[-1]["key"] * 2 + is_message, _MORE_ROWS
+
+
+def _of_messages(filters: InvocationFilter, hint: str) -> list[Sql]:
+    place = f"{hint}messages.created_at"
+    times = ((">=", filters.since), ("<", filters.until))
+    found = [Sql(f"{place} {sign} ?", (at,)) for sign, at in times if at]
+    for source, values in (("id", filters.sessions), ("agent", filters.agents)):
+        if values:
+            mine = Sql("messages.session_key IN (SELECT key FROM sessions WHERE ")
+            found.append(mine + is_in(source, values) + ")")
+    return found
+
+
+def _behind(after: int, is_message: bool, place: str, oldest_first: bool) -> list[Sql]:
+    """The conditions for rows behind an owner, which may be in the other table."""
+    key, was_message = after >> 1, after & 1
+    other, other_time = _TABLES[was_message]
+    at = f"(SELECT last.{other_time} FROM {other} AS last WHERE last.key = ?)"
+    sign = ">" if oldest_first else "<"
+    # Of one time, every call is before every message.
+    least = key + ((was_message - is_message) << 62)
+    own = f"{_TABLES[is_message][0]}.key"
+    return [
+        Sql(f"{place} {sign}= {at}", (key,)),
+        Sql(f"({place} {sign} {at} OR {own} {sign} ?)", (key, least)),
+    ]
+
+
+def _may_be_hits(connection: Connection, query: Query, phrases: Sequence[Phrase]) -> set[int]:
+    """The owners that have the words, and those with facts that the index does not have yet."""
+    found = owners_with(connection, phrases)
+    for behind in what_is_behind(connection):
+        for is_message, (table, _) in enumerate(_TABLES):
+            waiting = Sql(f"{_WAITING} JOIN {table} AS o ON o.id = e.subject_id {_RANGE}", behind)
+            found.update(int(row[0]) * 2 + is_message for row in fetch(connection, waiting))
+    if isinstance(query, PathQuery):
+        known = read_environments(connection).items()
+        ran_in = RanIn(tuple(one for one, has in known if query.span(str(has.get("cwd")))))
+        select = Sql("SELECT invocations.key FROM invocations") + where([condition_of(ran_in)])
+        found.update(int(row[0]) * 2 for row in fetch(connection, select))
+    return found

@@ -4,7 +4,9 @@ import posixpath
 import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from unicodedata import normalize
 
+from tooltrail.records.errors import InvalidRecordError
 from tooltrail.store.search.texts import Piece, bytes_of, text_of
 from tooltrail.store.search.words import Phrase
 
@@ -17,13 +19,23 @@ MOST_CHARS: Final = 1_000
 _LED: Final = 200
 """Characters before the match in a longer line."""
 
-_PATH: Final = re.compile(r"[^\s'\"`<>|;&(){}=,:]+")
-"""What may be a path in a command."""
-
 FOLDER: Final = "folder"
 """The name of the piece with the folder in which a call ran."""
 
-_FOLDERS: Final = {FOLDER, "arguments.cwd", "arguments.workdir", "arguments.working_directory"}
+_MARKS: Final = r"""["'\\]*"""
+"""What a shell or a JSON text may add to the characters of a path."""
+
+_SLASH: Final = rf"{_MARKS}[/\\]+(?:\.[/\\]+)*"
+_NAME_ENDS: Final = r"(?![\w~%@+-])(?!\.\w)"
+
+_BEGINS: Final = r"(?:^|[^\w.~%+/\\-]|\\[ntr]|(?<![\w-])-\w)"
+_BASE: Final = r"(?:(?:\S*/)?\.\.?|~\w*|\$\w+|\S*[)}%`]|[ab])/+"
+"""The beginning of a path: behind a space, a quote, `=`, `-I`, … And a folder that may be any one:
+`..`, `~`, `$DIR`, `$(pwd)`, and `a` and `b` of a patch."""
+
+_RELATIVE: Final = rf"{_BEGINS}(?:{_BASE})?$"
+_FROM_ROOT: Final = rf"{_BEGINS}(?:{_BASE}|/+)?$"
+_ANYWHERE: Final = rf"(?:{_BEGINS}|[/\\])$"
 
 
 class Place(NamedTuple):
@@ -88,8 +100,7 @@ class LineQuery:
 
         self.phrases = None
         self._pattern = pattern
-        self._literal = literal
-        self._ignore_case = ignore_case
+        self._options = {"literal": literal, "ignore_case": ignore_case}
         self._lines = LinePattern(pattern, literal=literal, ignore_case=ignore_case)
         source = bytes_of(pattern)
         flags = re.IGNORECASE if ignore_case else 0
@@ -114,12 +125,7 @@ class LineQuery:
             DamageError, UnavailableError: the artifact cannot be read.
         """
         matches = reader.grep(
-            self._pattern,
-            literal=self._literal,
-            ignore_case=self._ignore_case,
-            before=context,
-            after=context,
-            max_count=1,
+            self._pattern, before=context, after=context, max_count=1, **self._options
         )
         found: Place | None = None
         around: tuple[list[str], list[str]] = [], []
@@ -143,47 +149,50 @@ class LineQuery:
 
 
 class PathQuery:
-    """Calls that name a path in their arguments, or in what they say they changed.
+    """Calls that name a path in their arguments or in what they say they changed, or ran there.
 
-    A path in a folder names the folder, too. A relative path is the end of any path; an absolute
-    one also matches the relative paths of calls in a folder above it.
+    A path in a folder names the folder, too. A relative path may be relative to any folder: what
+    is wanted and what is named must agree from the end, as far as both go.
+
+    Raises `InvalidRecordError` for a path without a name, such as `/` and `..`.
     """
 
     def __init__(self, path: str) -> None:
-        self._path = posixpath.normpath(path)
-        self._literal = re.compile(rf"(?<![\w.~%+-]){re.escape(self._path)}(?![\w~%@+-])(?!\.\w)")
-        self._name = posixpath.basename(self._path) or self._path
-        phrase = Phrase(self._name, is_prefix=False)
+        path = normalize("NFC", posixpath.normpath(path))
+        *folders, name = path.lstrip("/").split("/")
+        if name in ("", ".", ".."):
+            raise InvalidRecordError(f"{path!r} has no name; name a folder or a file")
+        parts = [_MARKS.join(map(re.escape, one)) for one in (*folders, name)]
+        pattern = "()"  # group 1 is empty if all folders are there, and None otherwise
+        for part in parts[:-1]:
+            pattern = f"(?:{pattern}{part}{_SLASH})?"
+        self._pattern = re.compile(pattern + parts[-1] + _NAME_ENDS)
+        self._before_all = re.compile(_FROM_ROOT if path.startswith("/") else _ANYWHERE)
+        self._before_some = re.compile(_RELATIVE)
+        phrase = Phrase(name, is_prefix=False, is_path=True)
         self.phrases = [phrase] if phrase.words else None
+        self._words = re.findall(r"\w+", name)
 
     def find(self, pieces: Iterable[Piece], context: int) -> list[Place]:
         """See `WordQuery.find`."""
         found: list[Place] = []
-        pieces, folder = list(pieces), "/"
         for piece in pieces:
-            if piece.name in _FOLDERS:
-                folder = posixpath.join(folder, piece.text)
-        for piece in pieces:
-            if piece.name.startswith(("arguments", "output")):
-                span = self._span(piece.text, folder)
+            if piece.name.startswith(("arguments", "output", FOLDER)):
+                text = piece.text if piece.text.isascii() else normalize("NFC", piece.text)
+                span = self.span(text)
                 if span is not None:
-                    found.append(place_of(piece, *span, context))
+                    found.append(place_of(piece._replace(text=text), *span, context))
         return found
 
-    def _span(self, text: str, folder: str) -> tuple[int, int] | None:
-        if self._name not in text:
+    def span(self, text: str) -> tuple[int, int] | None:
+        """The first place of the path in a text, as offsets in it; None if there is none."""
+        if not all(word in text for word in self._words):
             return None
-        literal = self._literal.search(text)
-        if literal is not None:
-            return literal.span()
-        for word in _PATH.finditer(text):
-            named = posixpath.normpath(posixpath.join(folder, word[0]))
-            if self._path.startswith("/"):
-                is_it = f"{named}/".startswith(f"{self._path}/")
-            else:
-                is_it = f"/{self._path}/" in f"{named}/"
-            if is_it:
-                return word.span()
+        for found in self._pattern.finditer(text):
+            before = self._before_some if found[1] is None else self._before_all
+            *_, word = f"{text[max(0, found.start() - _LED) : found.start()]}|".split()
+            if before.search(word[:-1]):
+                return found.span()
         return None
 
 

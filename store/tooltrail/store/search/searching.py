@@ -4,36 +4,38 @@ A hit is only what stands in the texts as they are recorded: they are read and c
 reads them. So a stale index shows nothing that is erased or altered.
 """
 
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from tooltrail.records.errors import NotFoundError, TooltrailError
 from tooltrail.store.filters import ALL, InvocationFilter
-from tooltrail.store.read.bodies import load_bodies
+from tooltrail.store.read.bodies import Body, load_bodies
 from tooltrail.store.read.columns import Columns, Computed
 from tooltrail.store.read.details import details_of
+from tooltrail.store.read.environments import members_of
 from tooltrail.store.read.reader import Reader
-from tooltrail.store.read.rows import Sql, fetch_each
-from tooltrail.store.search.owners import Owner, Owners
+from tooltrail.store.read.rows import Sql, fetch_each, is_in
+from tooltrail.store.search.owners import Owner, iter_owners
 from tooltrail.store.search.queries import FOLDER, LineQuery, PathQuery, Place, Query
 from tooltrail.store.search.texts import (
     OpenArchive,
     Piece,
     edges_of,
     pieces_of,
-    read_edges,
+    spoken_of,
     text_of,
 )
 from tooltrail.store.views import InvocationDetail, StreamView
 
-_IDS: Final = Columns("invocations: key id")
+_AT_ONCE: Final = 256
+"""Most calls and messages that are read at once."""
+
 _MESSAGE: Final = Columns(
-    "messages: key id seq role text", Computed("sessions.id", "session_id", "id")
+    "messages: key id seq role text document", Computed("sessions.id", "session_id", "id")
 )
 _MESSAGES: Final = (
     f"SELECT {_MESSAGE.sql} FROM messages"
@@ -91,6 +93,7 @@ class Search:
         query: what is searched for.
         unread: why a call or a stream could not be read.
         artifact_bytes: bytes of the artifacts that were searched.
+        hit_count: hits so far.
     """
 
     def __init__(
@@ -107,25 +110,26 @@ class Search:
     ) -> None:
         self.unread: list[str] = []
         self.artifact_bytes = 0
+        self.hit_count = 0
         self._reader = reader
         self._open_archive = open_archive
         self.query = query
         self._context = context
         self._on_progress = on_progress
         self._in_artifacts: dict[str, list[Place]] = {}
-        self._folders: dict[UUID, str] = {}
-        self._owners = Owners(
-            reader.database, where, query.phrases, oldest_first=oldest_first, cursor=cursor
+        self._owners = iter_owners(
+            reader.database, where, query, oldest_first=oldest_first, cursor=cursor
         )
 
     def hits(self, first: int = 32) -> Iterator[Hit]:
-        """The hits in order. `first` is how many calls and messages to read at first.
+        """The hits in order, once. `first` is how many calls and messages to read at first.
 
         Raises:
             UnavailableError, DamageError: the store cannot be read.
         """
-        done = 0
-        for batch in self._owners.batches(first):
+        done, size = 0, first
+        while batch := list(islice(self._owners, min(size, _AT_ONCE))):
+            size *= 2
             found = self._calls([one for one in batch if not one.is_message])
             found |= self._messages([one for one in batch if one.is_message])
             for owner in batch:
@@ -134,6 +138,7 @@ class Search:
                     hit, pieces = found[owner]
                     places = (*hit.places, *self.query.find(pieces, self._context))
                     if places:
+                        self.hit_count += 1
                         yield replace(hit, places=places)
                 if self._on_progress is not None:
                     self._on_progress(done, self.artifact_bytes)
@@ -141,14 +146,10 @@ class Search:
     def _calls(self, owners: Sequence[Owner]) -> dict[Owner, _Candidate]:
         if not owners:
             return {}
-        by_key = {one.key: one for one in owners}
+        by_id = {one.id: one for one in owners}
         with self._reader.database.read() as connection:
-            select = Sql(f"SELECT {_IDS.sql} FROM invocations WHERE ")
-            rows = fetch_each(connection, select, "invocations.key", list(by_key))
-            read = [_IDS.read(row)[0] for row in rows]
-            which = Sql(f"invocations.key IN ({', '.join('?' * len(by_key))})", tuple(by_key))
-            details = details_of(connection, which)
-        by_id = {one["id"]: by_key[one["key"]] for one in read}
+            keys = is_in("invocations.key", [one.key for one in owners])
+            details = details_of(connection, keys)
         found: dict[Owner, _Candidate] = {}
         for detail in details:
             view = detail.summary
@@ -177,12 +178,15 @@ class Search:
         with self._reader.database.read() as connection:
             rows = fetch_each(connection, Sql(_MESSAGES), "messages.key", list(by_key))
             read: list[Mapping[str, Any]] = [_MESSAGE.read(row)[0] for row in rows]
-            bodies = load_bodies(connection, [one["text"] for one in read])
+            digests = (one[name] for one in read for name in ("text", "document"))
+            bodies = load_bodies(connection, [one for one in digests if one is not None])
         found: dict[Owner, _Candidate] = {}
         for one in read:
-            body, owner = bodies[one["text"]], by_key[one["key"]]
-            if body.damage is not None:
-                self.unread.append(f"message {one['id']}: {body.damage}")
+            owner, document = by_key[one["key"]], bodies.get(one["document"], Body())
+            text = bodies[one["text"]]
+            for body in (text, document):
+                if body.damage is not None:
+                    self.unread.append(f"message {one['id']}: {body.damage}")
             hit = Hit(
                 kind="message",
                 id=one["id"],
@@ -192,13 +196,14 @@ class Search:
                 at=owner.at,
                 cursor=str(owner.number),
             )
-            pieces = [Piece("text", text_of(body.data or b""), "transcript")]
+            texts = [("text", text_of(text.data or b"")), *spoken_of(text_of(document.data or b""))]
+            pieces = [Piece(place, one, "transcript") for place, one in texts]
             found[owner] = _Candidate(hit, pieces)
         return found
 
     def _pieces(self, detail: InvocationDetail) -> Iterator[Piece]:
         if isinstance(self.query, PathQuery):
-            yield Piece(FOLDER, self._folder(detail.summary.session_id), "")
+            yield Piece(FOLDER, str(members_of(detail.environment).get("cwd")), "")
         yield from pieces_of(detail, self._read)
 
     def _in_long_streams(self, detail: InvocationDetail) -> list[Place]:
@@ -227,22 +232,10 @@ class Search:
         if isinstance(self.query, PathQuery) or (is_for_lines and path is not None):
             return []
         try:
-            if path is not None and stream.erasure is None:
-                return read_edges(self._open_archive, path, stream.size)
-            with self._reader.open_stream(stream) as source:
-                data = source.read()
-            return [(0, data)] if is_for_lines else edges_of(data)
+            part = self._reader.parts_of(stream)
+            return edges_of(part, stream.size) if not is_for_lines else [(0, part(0, stream.size))]
         except NotFoundError:
             return []  # erased
         except TooltrailError as error:
             self.unread.append(f"stream {stream.role} of call {stream.invocation_id}: {error}")
             return []
-
-    def _folder(self, session_id: UUID) -> str:
-        """The folder in which a session began; `/` if unknown."""
-        if session_id not in self._folders:
-            folder: object = None
-            with suppress(TooltrailError, ValueError):
-                folder = json.loads(self._reader.session(session_id).environment).get("cwd")
-            self._folders[session_id] = folder if isinstance(folder, str) else "/"
-        return self._folders[session_id]

@@ -6,7 +6,7 @@ wrote it, not as JSON spells it. Of a stream of more than `WHOLE_BYTES`, a searc
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from tooltrail.store.views import InvocationDetail, StreamView
@@ -25,6 +25,9 @@ _ORDER: Final = "order"
 
 _OF_STREAM: Final = {"role", "digest", "produced_size"}
 """Members of an object that describes a stream in a complete output."""
+
+_UNSPOKEN: Final = {"call", "data", "extras", "type"}
+"""Members of a block without a text of its own: calls are recorded as such, data is no text."""
 
 OpenArchive = Callable[[], "ArtifactArchive"]
 
@@ -52,7 +55,7 @@ class Piece(NamedTuple):
 def pieces_of(
     detail: InvocationDetail, read: Callable[[StreamView], list[tuple[int, bytes]]]
 ) -> Iterator[Piece]:
-    """The texts of a call, the most telling first; see `read_edges` for `read`."""
+    """The texts of a call, the most telling first; see `edges_of` for `read`."""
     for stream in detail.streams:
         if stream.role == _ORDER:
             continue
@@ -91,9 +94,23 @@ def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
     The names of members are a text, too.
     """
     value = _loaded(document)
-    if value is None:
-        yield name, document
-        return
+    return iter([(name, document)]) if value is None else _leaves(name, value)
+
+
+def spoken_of(document: str) -> Iterator[tuple[str, str]]:
+    """The texts in the document of a message that its text does not have, such as thinking."""
+    members = _members_of(_loaded(document))
+    blocks: Any = members.get("blocks", [members])  # a leg has none
+    for block in map(
+        _members_of, cast("Sequence[Any]", blocks) if isinstance(blocks, list) else ()
+    ):
+        kind = str(block.get("type", "document"))
+        if kind != "text":
+            found = _leaves(kind, block, without=_UNSPOKEN)
+            yield from (one for one in found if one[0] != kind)
+
+
+def _leaves(name: str, value: Any, *, without: Container[str] = ()) -> Iterator[tuple[str, str]]:
     names: dict[str, None] = {}
     waiting: list[tuple[str, Any]] = [(name, value)]
     while waiting:
@@ -103,7 +120,8 @@ def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
             if name == "output" and members.keys() >= _OF_STREAM:
                 continue  # stands for a stream, which is a text of its own
             names |= dict.fromkeys(members)
-            waiting += [(f"{place}.{key}", one) for key, one in reversed(members.items())]
+            spoken = [(key, one) for key, one in members.items() if key not in without]
+            waiting += [(f"{place}.{key}", one) for key, one in reversed(spoken)]
         elif isinstance(value, list):
             items = cast("Sequence[Any]", value)
             waiting += [(f"{place}[{n}]", one) for n, one in enumerate(items)][::-1]
@@ -115,34 +133,23 @@ def leaves_of(name: str, document: str) -> Iterator[tuple[str, str]]:
 
 def told_of(canonical: str | None) -> Iterator[tuple[str, str]]:
     """The summary and the error of a canonical result. Its other texts stand in the output, too."""
-    value = _loaded(canonical or "")
-    if isinstance(value, dict):
-        members = cast("Mapping[str, Any]", value)
-        if isinstance(members.get("summary_text"), str):
-            yield "summary", members["summary_text"]
-        if members.get("error") is not None:
-            yield from leaves_of("error", json.dumps(members["error"]))
+    members = _members_of(_loaded(canonical or ""))
+    if isinstance(members.get("summary_text"), str):
+        yield "summary", members["summary_text"]
+    if members.get("error") is not None:
+        yield from _leaves("error", members["error"])
 
 
-def read_edges(open_archive: OpenArchive, path: str, size: int) -> list[tuple[int, bytes]]:
-    """The parts of an artifact that a search for words reads, each with its offset.
-
-    Raises:
-        DamageError, UnavailableError: the artifact cannot be read.
-    """
-    return _edges(open_archive().reader(path, size=size).read_bytes, size)
-
-
-def edges_of(data: bytes) -> list[tuple[int, bytes]]:
-    """Like `read_edges`, of a stream in memory."""
-    return _edges(lambda start, stop: data[start:stop], len(data))
-
-
-def _edges(read: Callable[[int, int], bytes], size: int) -> list[tuple[int, bytes]]:
+def edges_of(part: Callable[[int, int], bytes], size: int) -> list[tuple[int, bytes]]:
+    """The parts of a stream that a search for words reads, each with its offset."""
     if size <= WHOLE_BYTES:
-        return [(0, read(0, size))]
+        return [(0, part(0, size))]
     tail = size - EDGE_BYTES
-    return [(0, read(0, EDGE_BYTES)), (tail, read(tail, size))]
+    return [(0, part(0, EDGE_BYTES)), (tail, part(tail, size))]
+
+
+def _members_of(value: Any) -> Mapping[str, Any]:
+    return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def _loaded(document: str) -> Any:

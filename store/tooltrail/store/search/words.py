@@ -12,12 +12,12 @@ import re
 from collections.abc import Sequence
 from functools import cache
 from typing import Final
-from unicodedata import category, normalize
+from unicodedata import normalize
 
 from tooltrail.records.errors import InvalidRecordError
 
 CUT: Final = 64
-"""Longest word in the index, in characters. Of a longer word, the index has the beginning."""
+"""Longest word in the index, in bytes. Of a longer word, the index has the beginning."""
 
 _UNSPACED: Final = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u2fdf\u3005-\u30ff\u3400-\u4dbf"
@@ -29,21 +29,19 @@ _LETTER: Final = rf"[^\W_{_UNSPACED}]"
 _ASCII_LETTER: Final = "[a-z0-9]"
 """A letter or digit of a folded text, of any script and in ASCII."""
 
-_ASCII: Final = bytes(
-    code + 32 if chr(code).isupper() else code if chr(code).isalnum() else 32 for code in range(128)
-).ljust(256)
-"""Maps ASCII letters to small letters, and other bytes than letters and digits to spaces."""
-
-
-_ASCII_BYTES: Final = bytes(range(128))
-_BEYOND_TO_SPACE: Final = _ASCII_BYTES.ljust(256)
-
+_SMALL: Final = bytes(
+    code if code > 127 or chr(code).isalnum() else 32 for code in bytes(range(256)).lower()
+)
+"""Maps capital letters of ASCII to small ones, and its other characters than letters and digits to
+spaces. Other bytes of UTF-8 stay."""
 
 _ESCAPES: Final = r"(?:\x1b|\\u001[bB])\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)"
 """Control sequences of a terminal, such as those of colours (ECMA-48), also inside JSON."""
 
 _LINE_ESCAPE: Final = r"\\[ntr]"
 """An escape of JSON or of a shell for white space, in a text that is quoted in another one."""
+
+_BEHIND_ESCAPE: Final = rf"{_LINE_ESCAPE}([^\\\s]+)"
 
 
 def readable(text: str) -> str:
@@ -53,43 +51,31 @@ def readable(text: str) -> str:
     return re.sub(_ESCAPES, lambda found: " " * len(found[0]), text)
 
 
-def indexed(text: str) -> str:
-    """What the index has of a text. After an escape for white space, a word begins, too."""
-    text = readable(text)
-    return f"{text} {re.sub(_LINE_ESCAPE, ' ', text)}" if "\\" in text else text
-
-
-def words_of(text: str) -> set[str]:
+def words_of(text: str) -> set[bytes]:
     """The different words of a text, as the index has them."""
-    text = indexed(text)
-    plain = ascii_words(text)
-    return {word[:CUT] for word in set(_split(fold(text if plain is None else plain)))}
+    text = readable(text)
+    if "\\" in text:  # a word also begins after an escape for white space
+        text = " ".join([text, *re.findall(_BEHIND_ESCAPE, text)])
+    words = set(text.encode("utf-8", "replace").translate(_SMALL).split())
+    if not text.isascii():
+        others = {word for word in words if not word.isascii()}
+        words -= others
+        words.update(*(_split(fold(word.decode())) for word in others))
+    if len(max(words, key=len, default=b"")) > CUT:
+        words = {word[:CUT] for word in words}
+    return words
 
 
-def _split(folded: str) -> list[str]:
+def _split(folded: str) -> list[bytes]:
     if folded.isascii():
-        return folded.encode().translate(_ASCII).decode().split()
-    return _any_word().findall(folded)
+        return folded.encode().translate(_SMALL).split()
+    return [word.encode() for word in _any_word().findall(folded)]
 
 
 @cache
 def _any_word() -> re.Pattern[str]:
     # Compiling takes longer than most searches.
     return re.compile(rf"[{_UNSPACED}]|{_LETTER}+")
-
-
-def ascii_words(text: str) -> str | None:
-    """A text of ASCII with the same words; None if there are letters beyond ASCII.
-
-    Much text has a dash or a tick beyond ASCII, and no such letter.
-    """
-    if text.isascii():
-        return text
-    data = text.encode("utf-8", "replace")
-    beyond = "".join(set(data.translate(None, _ASCII_BYTES).decode()))
-    if _split(fold(beyond)) or any(category(char).startswith("M") for char in beyond):
-        return None
-    return data.translate(_BEYOND_TO_SPACE).decode()
 
 
 def fold(text: str) -> str:
@@ -103,21 +89,24 @@ class Phrase:
     Args:
         text: the text as typed, without quotes and without `*`.
         is_prefix: whether the last word may go on.
+        is_path: whether a letter may stand before the first word, as in `-Isrc`.
 
     Attributes:
-        words: words of the index that a matching text has, each with whether it may go on there.
+        words: words of the index that a matching text has, each with whether a letter may stand
+            before it, and whether it may go on.
     """
 
-    def __init__(self, text: str, *, is_prefix: bool) -> None:
+    def __init__(self, text: str, *, is_prefix: bool, is_path: bool = False) -> None:
         self._folded = fold(text)
         found = _split(self._folded)
         # After a character that is no letter, nothing goes on.
         self._is_prefix = is_prefix
-        last = found[-1] if found and self._folded.endswith(found[-1]) else None
-        self._ends_in_word = last is not None and not _is_unspaced(last)
+        last = found[-1].decode() if found else ""
+        self._ends_in_word = self._folded.endswith(last or " ") and not _is_unspaced(last)
         goes_on = [False] * (len(found) - 1) + [is_prefix and self._ends_in_word]
         self.words = [
-            (word[:CUT], len(word) >= CUT or on) for word, on in zip(found, goes_on, strict=False)
+            (word[:CUT], is_path and n == 0, len(word) >= CUT or on)
+            for n, (word, on) in enumerate(zip(found, goes_on, strict=False))
         ]
         self._patterns: dict[str, re.Pattern[str]] = {}
 
