@@ -13,31 +13,33 @@ from collections.abc import Iterator
 from contextlib import suppress
 from math import isfinite
 from operator import itemgetter
+from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers.blocks import (
+    call_block,
     milliseconds_of,
     origin_of,
     parts_of,
     spelled,
-    time_of,
     without,
 )
 from tooltrail.importers.events import (
+    FAILED,
     CallFound,
     Event,
+    FileReader,
     Json,
     Line,
     MessageFound,
-    OutputFound,
     ResultFound,
     SessionFound,
     Skipped,
     list_of,
     object_of,
+    output_of,
 )
-from tooltrail.importers.openai_chat import events_of, names_of
-from tooltrail.importers.parts import encoded
+from tooltrail.importers.openai_chat import event_of, names_of
 
 NAME: Final = "otlp-json"
 
@@ -78,10 +80,11 @@ def recognizes(value: Any) -> bool:
     return isinstance(object_of(value).get("resourceSpans"), list)
 
 
-class Reader:
+class Reader(FileReader):
     """Reads the exports in one file."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
         self._sessions: dict[str, str] = {}  # by trace
         self._seen: set[tuple[str, str]] = set()  # spans and messages
         self._answers: set[str] = set()
@@ -102,8 +105,7 @@ class Reader:
             if not is_relevant or not self._is_new(session, span["id"]):
                 yield Skipped("span", is_known=True)
                 continue
-            if self._is_new(session, "session"):
-                yield SessionFound(session, span["began_at"], environment=span["resource"])
+            yield SessionFound(session, span["began_at"], environment=span["resource"])
             read = self._call if span["kind"] in _TOOLS else self._messages
             yield from read(session, span)
 
@@ -126,19 +128,17 @@ class Reader:
             call_id = call.call_id
         else:
             self._ran[session, call_id] += 1
-            yield CallFound(session, call_id, span["began_at"], tool, given)
-        streams = {"content": encoded(value)} if isinstance(value, str) else {}
-        output = OutputFound(streams, None if streams else value)
+            yield CallFound(call_id, tool, given, at=span["began_at"], session=session)
         yield ResultFound(
             session,
             call_id,
             span["ended_at"],
             None,
-            None if value is None else output,
-            is_error=span["failure"] is not None,
-            duration_ms=span["duration_ms"],
-            extras=span["extras"],
-            message=span["failure"] or "",
+            output_of(value),
+            None if span["failure"] is None else FAILED,
+            span["duration_ms"],
+            span["extras"],
+            str(span["failure"] or ""),
         )
 
     def _messages(self, session: str, span: Json) -> Iterator[Event]:
@@ -160,17 +160,30 @@ class Reader:
                 at, origin = span["ended_at"], span["origin"]
             if role == "assistant":
                 self._answers.add(alone[n])
-            for event in events_of(session, name, at, message, origin):
-                if isinstance(event, CallFound):
-                    if self._ran[session, event.call_id]:  # its span came first
-                        self._ran[session, event.call_id] -= 1
-                        continue
-                    self._asked[session].append(event)
-                yield event
+            event = event_of(session, name, at, message, origin)
+            if isinstance(event, MessageFound):
+                event = event._replace(blocks=[*self._blocks(event)])
+            yield event
         if is_chat and input_count == len(said):
             # Of an answer without content, a message that no model is shown has the tokens.
             at, origin, extras = span["ended_at"], span["origin"], {"attributes": span["extras"]}
             yield MessageFound(session, span["id"], at, "tool", [], origin, extras)
+
+    def _blocks(self, found: MessageFound) -> Iterator[Json | CallFound]:
+        """The blocks of a message. A call whose span came first is recorded already."""
+        position = 0
+        for one in found.blocks:
+            if not isinstance(one, CallFound):
+                yield one
+                continue
+            call = one._replace(call_id=str(one.call_id or f"{found.message}/{position}"))
+            if self._ran[found.session, call.call_id]:
+                self._ran[found.session, call.call_id] -= 1
+                yield call_block(call, position)
+            else:
+                self._asked[found.session].append(call)
+                yield call
+            position += 1
 
 
 def _spans(export: Any) -> Iterator[dict[str, Any]]:
@@ -208,8 +221,8 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
         "session": str(found["session"] or ""),
         "resource": resource,
         "end": end,
-        "began_at": time_of(begin / 1e9 or None),
-        "ended_at": time_of(end / 1e9 or None),
+        "began_at": begin / 1e9 or None,
+        "ended_at": end / 1e9 or None,
         "duration_ms": milliseconds_of((end - begin) / 1e6) if begin else None,
         "failure": failure if has_failed else None,
         "said": [*inputs, *outputs],
