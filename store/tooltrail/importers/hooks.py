@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tooltrail.importers import claude_code, codex
-from tooltrail.importers.blocks import milliseconds_of, without
+from tooltrail.importers.blocks import milliseconds_of, named_texts, without
 from tooltrail.importers.events import (
     FAILED,
     CallFound,
@@ -124,7 +124,7 @@ class Reader:
 
     def _opening(self, session: str, event: Json, at: Any) -> SessionFound:
         parent = event["session_id"] if event.get("agent_id") else None
-        where = {"cwd": event.get("cwd")}
+        where = named_texts(event, {"cwd": "cwd"})
         return SessionFound(session, at, self._agent, parent, environment=where)
 
     def _begin(self, session: str, event: Json, at: Any) -> Iterator[Event]:

@@ -54,7 +54,10 @@ class Reader(Protocol):
 class Format(Protocol):
     """The module of one format."""
 
-    NAME: str
+    @property
+    def NAME(self) -> str:  # noqa: N802  the constant in the module
+        """Its name."""
+        ...
 
     @property
     def Reader(self) -> Callable[[Path], Reader]:  # noqa: N802  the class in the module

@@ -14,6 +14,7 @@ from typing import Any, Final
 from tooltrail.importers.blocks import (
     blocks_of,
     kind_of,
+    named_texts,
     origin_of,
     role_of,
     session_name,
@@ -86,10 +87,10 @@ class Reader(FileReader):
         version = info.get("mini_version")
         yield SessionFound(
             self._session,
-            next(filter(None, map(_at, messages)), None),
+            next((at for one in messages if (at := _at(one))), None),
             agent=f"{NAME} {version}" if version else NAME,
             title=value.get("instance_id"),
-            environment={name: self._environment().get(name) for name in ("cwd", "image")},
+            environment=named_texts(self._environment(), {"cwd": "cwd", "image": "image"}),
         )
         for number, message in enumerate(messages):
             yield self._message(str(number), message)

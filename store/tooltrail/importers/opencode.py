@@ -100,7 +100,7 @@ def _opening(session: str, info: Json) -> SessionFound:
         f"{NAME} {found['version']}" if "version" in found else NAME,
         info.get("parentID"),
         info.get("title"),
-        {"cwd": info.get("directory"), "project": info.get("projectID")},
+        named_texts(info, {"cwd": "directory", "project": "projectID"}),
     )
 
 

@@ -18,7 +18,6 @@ from typing import Any, Final
 
 from tooltrail.importers.blocks import (
     call_block,
-    milliseconds_of,
     origin_of,
     parts_of,
     spelled,
@@ -37,6 +36,7 @@ from tooltrail.importers.events import (
     Skipped,
     list_of,
     object_of,
+    objects_of,
     output_of,
 )
 from tooltrail.importers.openai_chat import event_of, names_of
@@ -118,7 +118,7 @@ class Reader(FileReader):
     def _call(self, session: str, span: Json) -> Iterator[Event]:
         """The result of a call, and the call unless a message asked for it."""
         tool, given, own_id = str(span["tool"]), _spelled(span["arguments"]), span["call_id"]
-        call_id, value, asked = str(own_id or span["id"]), span["result"], self._asked[session]
+        call_id, asked = str(own_id or span["id"]), self._asked[session]
         same = (one for one in asked if one.call_id == call_id)
         if own_id is None:  # then the call with the same arguments
             what = (tool, _parsed(given))
@@ -134,7 +134,7 @@ class Reader(FileReader):
             call_id,
             span["ended_at"],
             None,
-            output_of(value),
+            output_of(span["result"]),
             None if span["failure"] is None else FAILED,
             span["duration_ms"],
             span["extras"],
@@ -187,17 +187,17 @@ class Reader(FileReader):
 
 
 def _spans(export: Any) -> Iterator[dict[str, Any]]:
-    for one in map(object_of, list_of(object_of(export).get("resourceSpans"))):
-        resource = _attributes(object_of(one.get("resource")))
-        for scope in map(object_of, list_of(one.get("scopeSpans"))):
-            for span in map(object_of, list_of(scope.get("spans"))):
+    for one in objects_of(export, "resourceSpans"):
+        resource = _attributes(object_of(one, "resource"))
+        for scope in objects_of(one, "scopeSpans"):
+            for span in objects_of(scope, "spans"):
                 yield _span(span, resource)
 
 
 def _span(span: Json, resource: Json) -> dict[str, Any]:
     """The things in a span by our names, with the messages in the shape of Chat Completions."""
     attributes = _attributes(span)
-    for event in map(object_of, list_of(span.get("events"))):
+    for event in objects_of(span, "events"):
         attributes |= _attributes(event)
     named = {
         place: next((one for one in names if one in attributes), "")
@@ -209,7 +209,7 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
     outputs = [said for one in _items(found["outputs"]) for said in _chat(one)]
     begin, end = (_integer(span.get(f"{one}TimeUnixNano")) or 0 for one in ("start", "end"))
     usage = {name: one for name, one in attributes.items() if name.startswith(_USAGE)}
-    status = object_of(span.get("status"))
+    status = object_of(span, "status")
     reasons = [attributes.get(one) for one in _REASONS]
     has_failed = status.get("code") in _ERROR or any(reasons)
     failure = str(next(filter(None, [status.get("message"), *reasons]), ""))
@@ -223,7 +223,7 @@ def _span(span: Json, resource: Json) -> dict[str, Any]:
         "end": end,
         "began_at": begin / 1e9 or None,
         "ended_at": end / 1e9 or None,
-        "duration_ms": milliseconds_of((end - begin) / 1e6) if begin else None,
+        "duration_ms": (end - begin) / 1e6 if begin else None,
         "failure": failure if has_failed else None,
         "said": [*inputs, *outputs],
         "input_count": len(inputs),
@@ -269,13 +269,11 @@ def _asked(one: Json) -> Json:
 def _attributes(holder: Json) -> dict[str, Any]:
     """The attributes by their names. Those of numbered messages are put together."""
     found: dict[str, Any] = {}
-    for one in map(object_of, list_of(holder.get("attributes"))):
-        numbered = _NUMBERED.fullmatch(str(one.get("key")))
-        *above, last = (
-            [numbered[1], *numbered[2].split(".", _MOST_PARTS)]
-            if numbered
-            else [str(one.get("key"))]
-        )
+    for one in objects_of(holder, "attributes"):
+        key = str(one.get("key"))
+        numbered = _NUMBERED.fullmatch(key)
+        path = [numbered[1], *numbered[2].split(".", _MOST_PARTS)] if numbered else [key]
+        *above, last = path
         node = found
         for step in above:
             node[step] = object_of(node.get(step))
@@ -287,7 +285,7 @@ def _attributes(holder: Json) -> dict[str, Any]:
 def _value(value: Any) -> Any:
     match value:
         case {"arrayValue": held}:
-            return [_value(one) for one in list_of(object_of(held).get("values"))]
+            return [_value(one) for one in list_of(held, "values")]
         case {"kvlistValue": held}:
             return _attributes({"attributes": object_of(held).get("values")})
         case {"intValue": number}:

@@ -235,10 +235,7 @@ class Recording:
             return
         parts = Parts(self._rules)
         more = NOT_REDACTED if self._rules is None else NOTHING
-        texts = {
-            name: one for name, one in found.environment.items() if isinstance(one, str) and one
-        }
-        environment = parts.add("environment", self._encode({**texts, **more}))
+        environment = parts.add("environment", self._encode({**found.environment, **more}))
         title = found.title if isinstance(found.title, str) else None
         fact = SessionOpened(
             session=self._session(found.session),
@@ -256,7 +253,10 @@ class Recording:
         for one in found.blocks:
             if isinstance(one, CallFound):
                 call_id = one.call_id if isinstance(one.call_id, str) else None
-                call = one._replace(call_id=call_id or f"{found.message}/{len(calls)}")
+                call = one._replace(
+                    call_id=call_id or f"{found.message}/{len(calls)}",
+                    arguments=spelled(one.arguments),
+                )
                 blocks.append(call_block(call, len(calls)))
                 calls.append(call)
             else:

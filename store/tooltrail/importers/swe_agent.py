@@ -100,13 +100,14 @@ class Reader(FileReader):
     def _opening(self, value: Json, config: Json) -> SessionFound:
         named = named_texts(object_of(config, "agent", "model"), {"model": "name"})
         self._origin = {"wire_format": NAME, **named} if named else NOTHING
-        repository = object_of(config, "env", "repo")
-        environment = {
-            "environment": value.get("environment"),
-            "base_commit": repository.get("base_commit"),
-            "url": repository.get("github_url"),
-            "image": object_of(config, "env", "deployment").get("image"),
+        about = {
+            **value,
+            **object_of(config, "env", "repo"),
+            **object_of(config, "env", "deployment"),
         }
+        names = ("environment", "base_commit", "image")
+        where = {**{one: one for one in names}, "url": "github_url"}
+        environment = named_texts(about, where)
         title = object_of(config, "problem_statement").get("id")
         return SessionFound(self._session, None, NAME, None, title, environment)
 
